@@ -19,7 +19,7 @@ from prslib.checks import expected, naming_extra, one_of, readable
 from prslib.datasets import coco, nuswide
 from prslib.datasets.arrays import EMBEDDED, fill_rows, open_rows, read_arrays
 from prslib.datasets.base import Entry, SequentialDataset
-from prslib.datasets.prepared import PreparedSet, Selection, open_images
+from prslib.datasets.prepared import PreparedSet, Selection, open_images, open_selection
 from prslib.models.weights import identity_of, load_weights, published_file
 from prslib.paths import data_dir, replacing
 
@@ -117,7 +117,7 @@ def mini_identity() -> str:
 
 def extract(folder: Path, name: str, workers: int | None) -> None:
     """Compute the features of a prepared set's images; they are loaded from then on."""
-    images = open_images(folder, Selection.load(folder / "labels.npz"))
+    images = open_images(folder, open_selection(folder))
     pixels = hashlib.sha256(images).hexdigest()
     of_weights = frozen_network(name)[1].removeprefix("sha256:")
     # all that decides the features, and so the identity of a run on them

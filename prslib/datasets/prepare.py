@@ -19,8 +19,8 @@ from prslib.datasets.prepared import SPLITS, PreparedSet, Selection, not_prepare
 from prslib.paths import data_dir, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
-# share of the images that may be left out without --allow-missing
-MOST_LOST = 0.01
+# share of the images that may be missing without --allow-missing
+MOST_MISSING = 0.01
 # a fixed state of the authors' repository, github.com/cdjkim/PRS
 ID_ADDRESS = (
     "https://raw.githubusercontent.com/cdjkim/PRS/"
@@ -57,7 +57,7 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
         option("--ids", type=Path, help="released id files; else a split is derived")
         if prepared.id_digest:
             option("--download-ids", action="store_true", help="fetch these files")
-        option("--allow-missing", action="store_true", help="leave out more than 1 %%")
+        option("--allow-missing", action="store_true", help="also more than 1 %%")
         option("--workers", type=int, help="processes")
     option = add_command(names, "features", prepare_features).add_argument
     option("name", choices=list(SETS))
@@ -73,8 +73,8 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
 
     The files labels.npz, images.bin and left_out.csv are written into
     $PRSLIB_DATA/<name>, released ids that are fetched into $PRSLIB_DATA/cocoseq_ids.
-    Images that are missing or broken are left out; more than 1 % of them only with
-    --allow-missing.
+    Images that are missing or broken are left out; more than 1 % of missing ones only
+    with --allow-missing.
 
     Example: prslib prepare cocoseq --images DIR --annotations DIR
     """
@@ -99,11 +99,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     folder.mkdir(exist_ok=True)
     with FileLock(folder / "prepare.lock", timeout=0):
         stored = Selection.load(labels) if labels.is_file() else selection
-        files = selection.files
-        sums = read_sums(file) if file.is_file() else ()
-        if len(stored) < len(files) == len(sums):  # images were left out
-            files = files[sums > 0]
-        if not np.array_equal(stored.files, files):
+        if not np.array_equal(stored.files, selection.files):
             advice = "other ids or annotations; move it away or delete it"
             what = f"these images in {folder}"
             raise ValueError(expected(what, "those of another selection", advice))
@@ -118,31 +114,20 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
             read = partial(image_or_none, root)
             fill_rows(file, PIXELS, selection.files, read, options.workers, "decoding")
         lost = read_sums(file) == 0
-        if len(stored) == len(lost):  # none is left out yet
-            advice = f"mend them and delete {folder / 'images'}.*"
-            refuse_lost(lost, selection.files, options.allow_missing, advice)
-        selection.keep(~lost).save(labels)
         open_rows(file, (~lost).sum(), PIXELS, whole=True)
     (folder / "left_out.csv").write_text("\n".join(["file", *selection.files[lost]]))
     print(f"{folder}: {(~lost).sum()} images; left_out.csv lists {lost.sum()} others")
 
 
 def missing_files(root: Path, files: np.ndarray, allowed: bool) -> np.ndarray:
-    """Tell which files a folder lacks, bool (N,); refuse too many."""
+    """Tell which files a folder lacks, bool (N,); ValueError where they are too many."""
     missing = np.array([not (root / name).is_file() for name in files])
-    advice = f"put them into {root}, name another --images"
-    refuse_lost(missing, files, allowed, advice)
-    return missing
-
-
-def refuse_lost(
-    lost: np.ndarray, files: np.ndarray, allowed: bool, advice: str
-) -> None:
-    """Raise ValueError where too many images would be left out."""
-    if lost.all() or (lost.mean() > MOST_LOST and not allowed):
-        what = f"at most {MOST_LOST:.0%} of {len(files)} images missing or broken"
-        got = f"{lost.sum()}, such as {files[lost][0]}"
+    if missing.all() or (missing.mean() > MOST_MISSING and not allowed):
+        what = f"at most {MOST_MISSING:.0%} of {len(files)} images missing"
+        got = f"{missing.sum()}, such as {files[missing][0]}"
+        advice = f"put them into {root}, name another --images"
         raise ValueError(expected(what, got, f"{advice} or pass --allow-missing"))
+    return missing
 
 
 def image_or_none(root: Path, name: str) -> np.ndarray | None:

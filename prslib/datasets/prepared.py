@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from prslib.checks import expected, readable
-from prslib.datasets import curation
-from prslib.datasets.arrays import PIXELS, open_rows, read_arrays, write_arrays
+from prslib.datasets import arrays, curation
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
 from prslib.paths import data_dir
 
@@ -35,12 +34,12 @@ class Corpus(NamedTuple):
     def save(self, file: Path) -> None:
         """Write the labels as one table, which `read_table` reads."""
         columns = {"image_id": self.key, "split": self.is_test, "labels": self.labels}
-        write_arrays(file, **columns, names=np.array(self.names))
+        arrays.write_arrays(file, **columns, names=np.array(self.names))
 
 
 def read_table(file: Path) -> Corpus:
     """Read a table of labels; without ids an image's key is its row in its half."""
-    stored = read_arrays(file)
+    stored = arrays.read_arrays(file)
     is_test = stored["split"] == 1
     rows = np.where(is_test, is_test.cumsum(), (~is_test).cumsum()) - 1
     return Corpus(
@@ -91,12 +90,13 @@ class Selection:
 
     def save(self, file: Path, **more: np.ndarray) -> None:
         """Write an npz file, which `load` reads, with more arrays in it."""
-        write_arrays(file, **vars(self), **more)
+        arrays.write_arrays(file, **vars(self), **more)
 
     @classmethod
     def load(cls, file: Path) -> Selection:
         """Read a file that `save` wrote."""
-        return cls(**read_arrays(file, *(column.name for column in fields(cls))))
+        names = [column.name for column in fields(cls)]
+        return cls(**arrays.read_arrays(file, *names))
 
     def dataset(
         self, name: str, stands_for: str, inputs: np.ndarray | None
@@ -118,9 +118,17 @@ class Selection:
         )
 
 
+def open_selection(folder: Path) -> Selection:
+    """Load the rows of a prepared set, without images that could not be decoded."""
+    selection, sums = Selection.load(folder / "labels.npz"), folder / "images.sums"
+    decoded = arrays.read_sums(sums) > 0 if sums.is_file() else ()
+    # fewer while they are decoded
+    return selection.keep(decoded) if len(decoded) == len(selection) else selection
+
+
 def open_images(folder: Path, selection: Selection) -> np.ndarray:
     """Map a prepared set's images into memory, uint8 (N, 256, 256, 3)."""
-    return open_rows(folder / "images.bin", len(selection), PIXELS)
+    return arrays.open_rows(folder / "images.bin", len(selection), arrays.PIXELS)
 
 
 def not_prepared(folder: Path) -> FileNotFoundError:
@@ -168,7 +176,7 @@ class PreparedSet:
         """Load the prepared set or, for labels alone, split the table of labels now."""
         folder = data_dir() / self.name
         if (folder / "labels.npz").is_file():
-            selection = Selection.load(folder / "labels.npz")
+            selection = open_selection(folder)
         else:
             ids = data_dir() / f"{self.name}_ids"
             selection = self.select(self.corpus(), ids if ids.is_dir() else None)

@@ -125,7 +125,7 @@ def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys):
     picture(coco, "train2014", 1).unlink()
     assert prepare(coco) == 1
     said = capsys.readouterr().err
-    assert "at most 1% of 11 images missing or broken, got 1, such as" in said
+    assert "at most 1% of 11 images missing, got 1, such as" in said
     assert "COCO_train2014_000000000001.jpg; put them into" in said
     assert not (coco / "data/cocoseq").exists()
     broken = picture(coco, "val2014", 12)
@@ -143,14 +143,6 @@ def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys):
     assert [name[-6:-4] for name in listed[1:]] == ["01", "12"]
     assert prepare(coco, "--allow-missing") == 0
     assert "9 images; left_out.csv lists 2 others" in capsys.readouterr().out
-
-
-def test_too_many_broken_images_are_refused_once_they_are_read(coco, capsys):
-    broken = picture(coco, "val2014", 12)
-    broken.write_bytes(broken.read_bytes()[:300])
-    assert prepare(coco) == 1
-    assert "got 1, such as" in capsys.readouterr().err
-    assert prepare(coco, "--allow-missing") == prepare(coco) == 0
 
 
 def stop(*_):
@@ -175,18 +167,6 @@ def test_interrupted_it_goes_on_where_it_stopped(coco, monkeypatch):
     assert prepare(coco) == 0
     assert len(decoded) == 13 and len(set(decoded)) == 11
     assert (folder / "images.bin").read_bytes() == images
-
-
-def test_killed_between_images_and_labels(coco, monkeypatch, capsys):
-    picture(coco, "train2014", 1).unlink()
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(command, "read_sums", stop)
-        prepare(coco, "--allow-missing")
-    with pytest.raises(ValueError, match="expected 11 rows"):
-        load_dataset("cocoseq")
-    monkeypatch.setattr(command, "read_image", lambda *_: pytest.fail("decoded again"))
-    assert prepare(coco, "--allow-missing") == 0
-    assert len(load_dataset("cocoseq").train) == 3
 
 
 PAIRS = [("ant", "bee"), ("cow", "dog"), ("elk", "fox"), ("gnu", "hen")]
@@ -239,7 +219,7 @@ def remove(name):
 BAD = {
     "coco/val2014": (
         remove,
-        r"broken, got 5, such as val2014/COCO_val2014_0.*--allow",
+        r"missing, got 5, such as val2014/COCO_val2014_0.*--allow",
     ),
     "ids/train_task1_id_coco.json": (remove, "No such file .*train_task1_id_coco"),
     "coco/annotations/instances_val2014.json": (
