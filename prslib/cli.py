@@ -140,9 +140,9 @@ def show_plan(options: Namespace) -> int:
     """Tell which runs are missing, their steps, and their hours on this machine.
 
     For every notebook of a profile: its runs, those that are not stored yet, and how
-    long they take, one after another and without scoring, from a few real steps of
-    each kind. The labels of its data sets suffice: their annotations, or a prepared
-    set.
+    long they take, one after another, without scores and gradient variances, from a
+    few real steps of each kind. The labels of its data sets suffice: their annotations,
+    or a prepared set.
 
     Example: prslib plan --profile paper
     """

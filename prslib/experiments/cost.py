@@ -1,6 +1,5 @@
 """Estimate what missing runs cost: their steps times the time of a measured step."""
 
-import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,7 +21,6 @@ from prslib.experiments.store import Store
 from prslib.models import MODELS
 from prslib.models.weights import NONE
 from prslib.training.config import RunConfig
-from prslib.training.gradients import SAMPLES_AT_ONCE
 from prslib.training.methods import METHODS
 from prslib.training.replay import stream
 from prslib.training.run import train
@@ -49,27 +47,19 @@ def plan(notebooks: Sequence[tuple[str, list[RunConfig], str]], store: Store) ->
             row = {"notebook": name, "hash": config.hash, "training": config.training}
             row |= {"runs": 1, "missing": 0, "steps": 0, "hours": 0.0}
             if not store.path(config).exists():
-                steps = steps_of(config, labels_of(config.dataset))
+                segments = stream(config, labels_of(config.dataset))
+                steps = sum(len(segment.batches) for segment in segments)
                 seconds = steps * measure_step(alike(config), device)
                 row |= {"missing": 1, "steps": steps, "hours": seconds / 3600}
             rows.append(row)
     runs = pd.DataFrame(rows).drop_duplicates(["notebook", "hash"])
     total = runs.drop_duplicates("hash").assign(notebook="all, each run once")
-    # runs that train alike are trained as one, the longest of them
+    # runs that train alike are trained as one
     trainings = pd.concat([runs, total]).groupby(["notebook", "training"], sort=False)
     counts = trainings[["runs", "missing"]].sum()
     table = counts.join(trainings[["steps", "hours"]].max())
     table = table.groupby("notebook", sort=False).sum().reset_index()
     return table.to_string(index=False, float_format="{:,.3g}".format)
-
-
-def steps_of(config: RunConfig, dataset: SequentialDataset) -> int:
-    """Count the training steps of a run; labels suffice."""
-    steps = sum(len(segment.batches) for segment in stream(config, dataset))
-    if METHODS[config.method].sampler:  # a look at the memory's gradients
-        memory_size = config.resolved["memory_size"]
-        steps += config.variance_points * math.ceil(memory_size / SAMPLES_AT_ONCE)
-    return steps
 
 
 def alike(config: RunConfig) -> RunConfig:
