@@ -110,7 +110,8 @@ class Memory:
         listed = _integers(slots).tolist()
         if listed and not -1 <= min(listed) <= max(listed) < self.size:
             raise ValueError(f"slots: {expected(f'-1 to {self.size - 1}', listed)}")
-        columns = {  # a tensor's graph would stay alive in the memory
+        # a tensor's graph would stay alive in the memory
+        columns = {
             name: column.detach() if hasattr(column, "detach") else column
             for name, column in columns.items()
         }

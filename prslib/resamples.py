@@ -15,7 +15,8 @@ from prslib.metrics import (
     ratio,
 )
 
-WEIGHT_SEED = 20200825  # of the weights, the same for every run
+# of the weights, the same for every run
+WEIGHT_SEED = 20200825
 
 
 def image_weights(images: int, draws: int) -> np.ndarray:
@@ -146,7 +147,8 @@ def class_draws(
 
 
 def _class_draws(
-    rates: list[np.ndarray],  # precision, recall, average precision; each (classes,)
+    # precision, recall, average precision; each (classes,)
+    rates: list[np.ndarray],
     positives: np.ndarray,
     weights: np.ndarray,
     pooled_precision: float,

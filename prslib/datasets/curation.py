@@ -16,7 +16,8 @@ class Merge(NamedTuple):
     # classes of the two groups that are joined
     first: tuple[int, ...]
     second: tuple[int, ...]
-    together: int  # images that only the joined group holds (co)
+    # images that only the joined group holds (co)
+    together: int
     # images that one of the two holds alone (elem of both)
     apart: int
     score: float  # Eq. (9)

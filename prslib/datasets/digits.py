@@ -51,7 +51,8 @@ def load_clustering(name: str, original: PreparedSet) -> Clustering:
 def _entry(name: str, original: PreparedSet, memory_size: int) -> Entry:
     recipe = Recipe(
         model="convnet",
-        weights="digits",  # where the paper's has learned ImageNet
+        # where the paper's has learned ImageNet
+        weights="digits",
         memory_size=memory_size,
         schedule=original.schedule,
         # the best of 15000, 1500, ... 0.15 in figures/studies/ewc_strength.csv

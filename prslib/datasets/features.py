@@ -24,11 +24,13 @@ from prslib.models.weights import identity_of, load_weights, published_file
 from prslib.paths import data_dir, replacing
 
 DEFAULT = "efficientnet_lite0"
-SIZE = 224  # pixels of each side that a network sees
+# pixels of each side that a network sees
+SIZE = 224
 MINI = EMBEDDED / "cocoseq_mini.npz"
 # names the file of features that is loaded
 RECORD = "features.txt"
-SEED = 20200826  # of the thinned streams, not of a run
+# of the thinned streams, not of a run
+SEED = 20200826
 
 
 def embed(image: np.ndarray, name: str = DEFAULT) -> np.ndarray:
@@ -46,7 +48,8 @@ def embed(image: np.ndarray, name: str = DEFAULT) -> np.ndarray:
     pixels = torch.from_numpy(np.array(seen)[None])
     # processes share the cores, and sums keep their order
     torch.set_num_threads(1)
-    with torch.inference_mode():  # channels stay last in memory
+    # channels stay last in memory
+    with torch.inference_mode():
         return network(pixels.permute(0, 3, 1, 2).float()).flatten().numpy()
 
 

@@ -105,7 +105,8 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
             raise ValueError(expected(what, "those of another selection", advice))
         if not file.is_file():
             corpus.save(folder / "corpus.npz")
-            selection.save(labels)  # studies of labels can begin
+            # studies of labels can begin
+            selection.save(labels)
             if root is None:
                 print(f"labels only, in {folder}; give --images to decode the images")
                 return

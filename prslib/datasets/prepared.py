@@ -27,7 +27,8 @@ class Corpus(NamedTuple):
     key: np.ndarray
     # bool (N,), of the official test or validation half
     is_test: np.ndarray
-    files: np.ndarray  # str (N,), relative to the folder of images
+    # str (N,), relative to the folder of images
+    files: np.ndarray
     labels: np.ndarray  # bool (N, C)
     names: tuple[str, ...]  # of the C classes
 
@@ -60,7 +61,8 @@ class Selection:
     # twice.
     # "released" for the published split, "derived" for our own
     origin: str
-    files: np.ndarray  # str (N,), relative to the folder of images
+    # str (N,), relative to the folder of images
+    files: np.ndarray
     labels: np.ndarray  # bool (N, C)
     task: np.ndarray  # int64 (N,)
     # int64 (3, 2), first row and end of each of `SPLITS`
@@ -146,15 +148,20 @@ class PreparedSet:
     stands_for: str
     # takes the folder of annotations and whether the test half is asked for
     read_half: Callable[[Path, bool], Corpus]
-    annotations: str  # files in that folder, in words
-    images: str  # what the folder of images holds
+    # files in that folder, in words
+    annotations: str
+    # what the folder of images holds
+    images: str
     # file in $PRSLIB_DATA with all labels, in place of the annotations
     table: str
     num_tasks: int
     beta: float
-    per_class: int  # images of each class in the balanced test set
-    schedule: tuple[int, ...]  # the paper's order of the tasks
-    seed: int  # of the derived split, not of a run
+    # images of each class in the balanced test set
+    per_class: int
+    # the paper's order of the tasks
+    schedule: tuple[int, ...]
+    # of the derived split, not of a run
+    seed: int
     # derived balanced test images: as many of either official half, or those of the
     # training half only where too few
     balanced_halves: bool = False

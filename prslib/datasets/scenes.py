@@ -20,16 +20,19 @@ TURNS = {"digits": 0, "turned_digits": 1}
 # share of the scenes with 1, 2, 3, 4 labels
 LABELS_PER_IMAGE = (0.60, 0.25, 0.10, 0.05)
 
-SCENE_SEED = 20200823  # of the multi-label stand-ins, not of a run
+# of the multi-label stand-ins, not of a run
+SCENE_SEED = 20200823
 SIDE = 32  # pixels
-NOISE = 32  # background pixels are below this, of 255
+# background pixels are below this, of 255
+NOISE = 32
 # A row for each number of cells to a side, which is 2 or 3, in pixels:
 # offset and width of the cells, smallest and largest digit.
 GRIDS = np.array([(0,) * 4, (0,) * 4, (16, 16, 9, 14), (11, 10, 8, 10)])
 
 # of the pictures of single digits, not of a run
 PICTURE_SEED = 20200824
-SHEAR = 250  # largest slant, pixels sideways in a thousand of height
+# largest slant, pixels sideways in a thousand of height
+SHEAR = 250
 # by side of a picture: smallest and largest digit, largest shift from the middle, in
 # pixels
 DIGITS_IN = {28: (18, 22, 2), 32: (20, 26, 3)}
@@ -38,7 +41,8 @@ CONTRAST = 60
 # largest change of a pixel in a coloured picture, of 255
 PICTURE_NOISE = 16
 
-FULL = 16  # the brightest pixel of an original
+# the brightest pixel of an original
+FULL = 16
 # int64 pictures (M, 8, 8), 0 to 16, and digits (M,)
 Originals = tuple[np.ndarray, np.ndarray]
 
@@ -96,7 +100,8 @@ def draw_scenes(
 
 
 def render_scenes(
-    labels: np.ndarray,  # bool (N, C), at most nine an image
+    # bool (N, C), at most nine an image
+    labels: np.ndarray,
     class_digit: np.ndarray,  # (C,)
     class_colour: np.ndarray,  # uint8 (C, 3)
     originals: Originals,

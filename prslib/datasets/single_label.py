@@ -62,7 +62,8 @@ class Source:
 
     name: str  # of the thinned data set
     stands_for: str
-    original: str  # its name in `torchvision.datasets`
+    # its name in `torchvision.datasets`
+    original: str
     # one of them is in $PRSLIB_DATA where the data set is
     files: tuple[str, ...]
     read: Callable[[Path, str, bool], Half]

@@ -19,12 +19,14 @@ class Architecture:
     vector_stages: int = 1
     # names; empty: the network always begins random
     published_weights: tuple[str, ...] = ()
-    default_weights: str = NONE  # one of these names, or "none"
+    # one of these names, or "none"
+    default_weights: str = NONE
     # the loss that the network's own objective replaces
     objective_for: str | None = None
     # what the paper's tables call it, or what it stands in for
     stands_for: str | None = None
-    gpu_share: float = 1.0  # the part of a GPU that one run takes: small ones share it
+    # the part of a GPU that one run takes: small ones share it
+    gpu_share: float = 1.0
     # of another, frozen network; else the network takes images
     on_features: bool = False
     # likewise a function, of image shape and weights: the stages below the head, what

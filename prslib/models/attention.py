@@ -18,8 +18,10 @@ LARGER = 9 / 8  # 288 to 256 pixels
 FLIP_WEIGHT, SCALE_WEIGHT = 0.6, 0.8
 
 # of RNN-Attention
-STEPS = 5  # regions that are scored, K
-LARGEST, SMALLEST = 0.5, 0.1  # alpha and beta: sizes of a region, as parts of the map's
+# regions that are scored, K
+STEPS = 5
+# alpha and beta: sizes of a region, as parts of the map's
+LARGEST, SMALLEST = 0.5, 0.1
 LOCALISATION, ANCHOR, POSITIVE = 0.1, 0.01, 0.1  # weights of the losses
 
 
@@ -114,7 +116,8 @@ class Consistency(nn.Module):
         super().__init__()
         self.stages = stages
         self.weighting = weighting
-        self.shapes = shapes  # of a sample's view at either scale
+        # of a sample's view at either scale
+        self.shapes = shapes
 
     def views(self, inputs: Tensor) -> list[Tensor]:
         """Return the views at the larger and the smaller scale, flips last."""

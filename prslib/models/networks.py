@@ -58,7 +58,8 @@ def mlp(image_shape: tuple[int, ...], num_classes: int, widths=(64, 64)) -> Stag
     return Staged(*hidden, nn.Linear(sizes[-1], num_classes))
 
 
-head = partial(mlp, widths=(256,))  # on features; `studies/head.py` compares widths
+# on features; `studies/head.py` compares widths
+head = partial(mlp, widths=(256,))
 
 
 def convnet(stages: list, pool: nn.Sequential, width: int, num_classes: int) -> Staged:

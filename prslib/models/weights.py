@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 from prslib.checks import expected, readable
 from prslib.paths import PACKAGE
 
-if TYPE_CHECKING:  # a configuration needs these names, and no torch
+# a configuration needs these names, and no torch
+if TYPE_CHECKING:
     from torch import Tensor, nn
 
 NONE = "none"
 # several pretrainings, one a seed in turn
 IN_TURN = {"digits": tuple(f"digits-{i}" for i in range(5))}
-EMBEDDED = {  # weights of the convnet, made by studies/pretrain.py
+# weights of the convnet, made by studies/pretrain.py
+EMBEDDED = {
     name: PACKAGE / "models" / "embedded" / f"convnet_{name}.pth"
     for name in (*IN_TURN["digits"], "turned_digits")
 }
@@ -58,7 +60,8 @@ def load_weights(
     state |= {key: value for key, value in random.items() if key.startswith(head)}
     try:
         network.load_state_dict(state)
-    except RuntimeError as error:  # of other names or shapes
+    # of other names or shapes
+    except RuntimeError as error:
         what = f"weights of {name} in {weights}"
         raise ValueError(expected(what, error)) from error
 
