@@ -136,35 +136,23 @@ def class_draws(
     for group, mask in members_of_groups(class_group).items():
         for number, index in enumerate(table.index):
             used = mask & ~np.isnan(rates[2][number])
-            if used.any():
-                of_classes = [values[number, used] for values in rates]
-                pooled = table["O-P", group].iloc[number]
-                of_group = of_classes, positives[used], weights[:, used]
-                drawn = _class_draws(*of_group, pooled)
-                pairs = zip(GROUP_METRICS, drawn, strict=True)
-                rows += [(*index, group, *pair) for pair in pairs]
+            if not used.any():
+                continue
+            precision, recall, area = [values[number, used] for values in rates]
+            weight, positive = weights[:, used], positives[used]
+            total = weight.sum(axis=1)
+            hits = recall * positive
+            predicted = ratio(hits, precision)
+            # alarms of classes without a hit, which only the group's precision shows
+            pooled_precision = table["O-P", group].iloc[number]
+            false = ratio(hits.sum(), pooled_precision) - predicted.sum()
+            alarms = weight @ predicted + total / len(positive) * false
+            pooled = [
+                ratio(weight @ hits, alarms),
+                ratio(weight @ hits, weight @ positive),
+            ]
+            mean = [weight @ values / total for values in (precision, recall, area)]
+            drawn = group_values(mean[:2], pooled, mean[2])
+            pairs = zip(GROUP_METRICS, drawn, strict=True)
+            rows += [(*index, group, *pair) for pair in pairs]
     return pd.DataFrame(rows, columns=[*cell, "group", "metric", "draws"])
-
-
-def _class_draws(
-    # precision, recall, average precision; each (classes,)
-    rates: list[np.ndarray],
-    positives: np.ndarray,
-    weights: np.ndarray,
-    pooled_precision: float,
-) -> np.ndarray:
-    """Return `GROUP_METRICS` of some classes under weights (draws, classes)."""
-    total = weights.sum(axis=1)
-    mean = [weights @ values / total for values in rates]
-    hits = rates[1] * positives
-    predicted = ratio(hits, rates[0])
-    # alarms of classes without a hit, which only the group's precision shows
-    false = 0.0
-    if pooled_precision > 0:
-        false = hits.sum() / pooled_precision - predicted.sum()
-    scale = total / len(positives)
-    pooled = [
-        ratio(weights @ hits, weights @ predicted + scale * false),
-        ratio(weights @ hits, weights @ positives),
-    ]
-    return group_values(mean[:2], pooled, mean[2])
