@@ -2,8 +2,10 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,25 +23,10 @@ SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
 PROTOCOL = 5  # part of every hash; rises when a change of the code changes results
 MEASUREMENTS = ("test_set", "features_per_class", "variance_points")
 
-CHECKS = {  # each refuses a wrong value, and returns Python's text, int or float
-    "dataset": partial(one_of, names=DATASETS),
-    "method": partial(one_of, names=METHODS),
-    "variant": partial(one_of, names=VARIANTS),
-    "precision": partial(one_of, names=PRECISIONS),
-    "model": partial(one_of, names=MODELS),
-    "seed": partial(whole, least=0),
-    "epochs": partial(whole, least=1),
-    "frozen_stages": partial(whole, least=0),
-    "pretrained_stages": partial(whole, least=0),
-    "features_per_class": partial(whole, least=0),
-    "variance_points": partial(whole, least=0),
-    "memory_size": partial(whole, least=1),
-    "batch_size": partial(whole, least=1),
-    "replay_batch_size": partial(whole, least=1),
-    "rho": power,
-    "ewc_lambda": partial(finite, least=0),
-    "learning_rate": partial(finite, least=1e-12),  # at 0 nothing is learned
-}
+
+def checked(default: Any, check: Callable, **rules: Any) -> Any:
+    """Make a field whose check returns Python's text, int or float, or raises."""
+    return field(default=default, metadata={"check": partial(check, **rules)})
 
 
 @dataclass(frozen=True)
@@ -119,39 +106,41 @@ class RunConfig:
     (('subsets', 5),)
     """
 
-    dataset: str = "digits70seq"
-    method: str = "PRS"
-    seed: int = 0
-    rho: float = 0.0
-    variant: str = "paper"
-    memory_size: int | None = None
+    dataset: str = checked("digits70seq", one_of, names=DATASETS)
+    method: str = checked("PRS", one_of, names=METHODS)
+    seed: int = checked(0, whole, least=0)
+    rho: float = checked(0.0, power)
+    variant: str = checked("paper", one_of, names=VARIANTS)
+    memory_size: int | None = checked(None, whole, least=1)
     schedule: tuple[int, ...] | None = None
-    epochs: int = 1
-    ewc_lambda: float | None = None
+    epochs: int = checked(1, whole, least=1)
+    ewc_lambda: float | None = checked(None, finite, least=0)
     test_set: str | None = None
-    model: str | None = None
+    model: str | None = checked(None, one_of, names=MODELS)
     weights: str | None = None
-    frozen_stages: int = 0
-    pretrained_stages: int | None = None
-    learning_rate: float | None = None
-    batch_size: int | None = None
-    replay_batch_size: int | None = None
-    features_per_class: int = 0
-    variance_points: int = 0
-    precision: str | None = None
+    frozen_stages: int = checked(0, whole, least=0)
+    pretrained_stages: int | None = checked(None, whole, least=0)
+    # at 0 nothing is learned
+    learning_rate: float | None = checked(None, finite, least=1e-12)
+    batch_size: int | None = checked(None, whole, least=1)
+    replay_batch_size: int | None = checked(None, whole, least=1)
+    features_per_class: int = checked(0, whole, least=0)
+    variance_points: int = checked(0, whole, least=0)
+    precision: str | None = checked(None, one_of, names=PRECISIONS)
     options: dict | tuple | None = None
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
-        fields = vars(self)  # which may change, though no attribute may
-        for field, check in CHECKS.items():  # 1, 1.0 and numpy's are one configuration
-            value = getattr(self, field)
-            if value is not None or getattr(RunConfig, field) is not None:
-                fields[field] = check(field, value)
+        values = vars(self)  # which may change, though no attribute may
+        for row in fields(self):  # 1, 1.0 and numpy's are one configuration
+            name, check = row.name, row.metadata.get("check")
+            is_open = values[name] is None and row.default is None
+            if check and not is_open:
+                values[name] = check(name, values[name])
         if self.schedule is not None:
             tasks = len(DATASETS[self.dataset].recipe.schedule)
-            fields["schedule"] = validate_schedule(self.schedule, tasks)
-        fields["options"] = self._checked_options()
+            values["schedule"] = validate_schedule(self.schedule, tasks)
+        values["options"] = self._checked_options()
         self._check_model()
 
     def _checked_options(self) -> tuple[tuple[str, object], ...] | None:
@@ -161,11 +150,11 @@ class RunConfig:
             if options:
                 raise TypeError(expected(f"no options of {self.method}", options))
             return None
-        fields = {name: getattr(self, name) for name in method.options}
-        if fields.keys() & options:
-            what = f"{' and '.join(fields)} as fields of RunConfig"
+        settings = {name: getattr(self, name) for name in method.options}
+        if settings.keys() & options:
+            what = f"{' and '.join(settings)} as fields of RunConfig"
             raise TypeError(expected(what, f"options {options}"))
-        parameters = check_options(method.sampler, fields | options)
+        parameters = check_options(method.sampler, settings | options)
         for name, value in options.items():
             if isinstance(value, np.generic):
                 value = value.item()
