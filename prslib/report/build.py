@@ -35,7 +35,6 @@ def stale(profile: str, name: str) -> bool:
 
 def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
     """Train the runs of notebooks in one sweep, execute them, return errors by name."""
-    from papermill import PapermillExecutionError
     from tqdm.contrib.concurrent import thread_map
 
     errors = train(profile, names)
@@ -43,10 +42,9 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
     def attempt(name: str) -> None:
         try:
             draw(profile, name)
-        except PapermillExecutionError as error:
-            errors[name] = f"{error.ename}: {error.evalue}"
-        except Exception as error:  # its kernel's or of its parameters
-            errors[name] = f"{type(error).__name__}: {error}"
+        except Exception as error:  # a cell's, its kernel's or of its parameters
+            kind = getattr(error, "ename", type(error).__name__)
+            errors[name] = f"{kind}: {getattr(error, 'evalue', error)}"
 
     at_once = min(DRAWN_AT_ONCE, os.cpu_count() or 1)
     thread_map(attempt, names, max_workers=at_once, desc="drawing", unit="notebook")

@@ -67,7 +67,8 @@ def clustering_steps(clustering: Clustering) -> pd.DataFrame:
 
 def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataFrame:
     """Draw some training images of every task (Figure "COCOseq")."""
-    rng, samples = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    samples = []
     for task in range(dataset.num_tasks):
         rows = np.flatnonzero(dataset.train.task == task)
         rows = np.sort(rng.choice(rows, size=min(count, len(rows)), replace=False))
@@ -128,8 +129,19 @@ def plot_cooccurrence(matrix: pd.DataFrame, task: np.ndarray, ax: Axes) -> Axes:
     np.fill_diagonal(counts, 0)
     counts[counts == 0] = np.nan
     shown = ax.imshow(counts, norm="log", vmin=1, cmap="viridis_r")
-    text = {"ha": "left", "va": "center", "fontsize": 9, "color": FRAME, "rotation": 90}
-    frame = {"fill": False, "edgecolor": FRAME, "linewidth": 1.6, "clip_on": False}
+    text = {
+        "ha": "left",
+        "va": "center",
+        "fontsize": 9,
+        "color": FRAME,
+        "rotation": 90,
+    }
+    frame = {
+        "fill": False,
+        "edgecolor": FRAME,
+        "linewidth": 1.6,
+        "clip_on": False,
+    }
     for number in np.unique(task):
         rows = np.flatnonzero(task == number)
         corner = rows[0] - 0.5, rows[0] - 0.5

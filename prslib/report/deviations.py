@@ -30,7 +30,8 @@ class _UniformVictim(ReferencePRS):
     """Overwrite a random slot."""
 
     def choose(self, y, u):
-        slot, full = super().choose(y, u), len(self) == self.size
+        full = len(self) == self.size
+        slot = super().choose(y, u)
         return int(u[2] * self.size) if full and slot >= 0 else slot
 
 
@@ -253,10 +254,12 @@ def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
     lead = lead.groupby([table["dataset"], table["group"]]).transform("max")
     # what does not matter moves less than half of the lead that PRS has on CRS
     inside = table[["low", "high"]].abs().max(axis=1) <= 0.5 * lead
-    few, clearly = table["seeds"] < DECIDING, table["clearly"]
-    cases = [few, clearly == "above", clearly == "below", inside]
-    verdicts = ["too few seeds", "gains", "costs", "does not matter"]
-    return table.assign(verdict=np.select(cases, verdicts, "cannot be told"))
+    table["verdict"] = "cannot be told"
+    table.loc[inside, "verdict"] = "does not matter"
+    table.loc[table["clearly"] == "above", "verdict"] = "gains"
+    table.loc[table["clearly"] == "below", "verdict"] = "costs"
+    table.loc[table["seeds"] < DECIDING, "verdict"] = "too few seeds"
+    return table
 
 
 def contest(runs: Sequence[Run]) -> pd.DataFrame:

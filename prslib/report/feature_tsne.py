@@ -128,9 +128,16 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
     for name, colour in zip(shown, CLASS_COLOURS, strict=False):
         dots = frame[frame["class_name"] == name]
         group = dots["group"].iloc[0]
-        look = {"s": SIZES[group], "marker": GROUP_MARKERS[group], "color": colour}
-        look |= {"edgecolor": "white", "linewidth": 0.4, "label": f"{name} ({group})"}
-        ax.scatter(dots["x"], dots["y"], **look)
+        ax.scatter(
+            dots["x"],
+            dots["y"],
+            s=SIZES[group],
+            marker=GROUP_MARKERS[group],
+            color=colour,
+            edgecolor="white",
+            linewidth=0.4,
+            label=f"{name} ({group})",
+        )
     ax.set(xlabel="t-SNE axis 1 (no unit)", ylabel="t-SNE axis 2 (no unit)")
     ax.set(xticks=[], yticks=[])
     ax.set_aspect("equal", adjustable="datalim")

@@ -18,19 +18,21 @@ def runs(settings: Parameters) -> list[RunConfig]:
 
 def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick overall scores on each task's own test images in percent, large tasks first."""
-    run = run_columns(scores)
-    trained = scores.groupby(run, dropna=False, sort=False)["trained_tasks"]
-    rows = scores.assign(last=scores["trained_tasks"] == trained.transform("max"))
-    rows = rows[(rows["task"] != "seen") & (rows["group"] == "overall")]
+    rows = scores[(scores["task"] != "seen") & (scores["group"] == "overall")]
     rows = rows[rows["metric"].isin(MAIN_METRICS)]
-    frames = []
-    for name, of_set in rows.groupby("dataset", sort=False):
-        dataset = labels_of(name)
-        images = np.bincount(dataset.train.task)[of_set["task"].astype(int)]
-        frames.append(of_set.assign(images=images, stands_for=dataset.stands_for))
-    table = pd.concat(frames).sort_values("images", ascending=False, kind="stable")
-    label = "task " + table["task"] + " (" + table["images"].astype(str) + ")"
-    values = {"measure": "score", "value": 100 * table["value"], "published": np.nan}
-    columns = [*run, "stands_for", "trained_tasks", "last", "task", "images", "label"]
+    run = run_columns(scores)
+    at_end = rows.groupby(run, dropna=False)["trained_tasks"].transform("max")
+    tasks = zip(rows["dataset"], rows["task"].astype(int), strict=True)
+    table = rows.assign(
+        stands_for=[labels_of(name).stands_for for name in rows["dataset"]],
+        last=rows["trained_tasks"] == at_end,
+        images=[(labels_of(name).train.task == task).sum() for name, task in tasks],
+        value=100 * rows["value"],
+        measure="score",
+        published=np.nan,
+    )
+    table["label"] = "task " + table["task"] + " (" + table["images"].astype(str) + ")"
+    columns = ["stands_for", "trained_tasks", "last", "task", "images", "label"]
     columns += ["measure", "group", "metric", "value", "published"]
-    return table.assign(label=label, **values)[columns].reset_index(drop=True)
+    table = table.sort_values("images", ascending=False, kind="stable")
+    return table[[*run, *columns]].reset_index(drop=True)

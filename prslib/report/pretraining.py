@@ -53,7 +53,8 @@ def differing_verdicts(decided: pd.DataFrame) -> pd.DataFrame:
     verdicts = account.groupby(["claim", "data"])["after Holm"]
     rows = account[verdicts.transform("nunique") > 1]
     cells = rows["effect"] + ": " + rows["after Holm"]
-    keys, weights = ["claim", "data", "paper"], decided["weights"].unique()
+    keys = ["claim", "data", "paper"]
+    weights = decided["weights"].unique()
     rows = rows.assign(cell=cells).set_index([*keys, "weights"])
     wide = rows["cell"].unstack(sort=False)
     wide = wide.reindex(columns=weights).fillna("not run").reset_index()
@@ -64,7 +65,8 @@ def example_scenes(
     weights: Sequence[str], dataset: str, count: int
 ) -> tuple[pd.DataFrame, list[np.ndarray]]:
     """Draw a few images of a stream, and of the scenes behind each of the embedded weights."""
-    data, rng = load_dataset(dataset), np.random.default_rng(0)
+    data = load_dataset(dataset)
+    rng = np.random.default_rng(0)
     rows = np.sort(rng.choice(len(data.train), count, replace=False))
     stream = data.train.images[rows], data.train.labels[rows]
     drawn = {dataset: (data.class_names, *stream)}

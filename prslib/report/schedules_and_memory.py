@@ -99,10 +99,13 @@ def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
     for row, scores in _overall(rows):
         values = scores.pivot(index="schedule", columns="seed", values="value")
         means = values.dropna(axis="columns").mean(axis="columns")
-        row |= {"schedules": len(means), "sd": means.std()}
-        row |= {"lowest": means.min(), "highest": means.max()}
+        theirs = scores.groupby("schedule")["published"].first()
+        row["schedules"] = len(means)
+        row["sd"] = means.std()
+        row["lowest"] = means.min()
+        row["highest"] = means.max()
         row["seed_sd"] = values.loc[_usual_schedule(row["dataset"])].std()
-        row["published_sd"] = scores.groupby("schedule")["published"].first().std()
+        row["published_sd"] = theirs.std()
         table.append(row)
     return pd.DataFrame(table)
 
@@ -115,7 +118,12 @@ def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
         theirs = scores.groupby("memory")["published"].first()
         for small, large in pairwise(scores["memory"].unique()):
             gains = (values[large] - values[small]).dropna()
-            step = {"memory_from": small, "memory_to": large, "gain": gains.mean()}
-            step["published_gain"] = theirs[large] - theirs[small]
-            table.append(row | step | {"seeds": len(gains)})
+            step = {
+                "memory_from": small,
+                "memory_to": large,
+                "gain": gains.mean(),
+                "published_gain": theirs[large] - theirs[small],
+                "seeds": len(gains),
+            }
+            table.append(row | step)
     return pd.DataFrame(table)

@@ -25,7 +25,12 @@ ROLES = {  # of a sample when another takes a slot
     "not in K": {"color": "#999999", "marker": "D"},
 }
 ABOVE = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}  # where legends go
-FULL = {"color": "0.4", "linewidth": 1, "linestyle": "--", "label": "memory full"}
+FULL = {
+    "color": "0.4",
+    "linewidth": 1,
+    "linestyle": "--",
+    "label": "memory full",
+}
 RHO_MARKERS = "oDs^vP"
 LETTERS = np.array(list("ABCDE"))  # the classes of the short stream
 
@@ -61,7 +66,8 @@ def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list[Step]:
     sampler = make_sampler("prs", size, stream.shape[1], seed, rho=rho)
     steps = []
     for sample, label in enumerate(stream, start=1):
-        decision, memory = sampler.explain(label), sampler.labels[: len(sampler)]
+        memory = sampler.labels[: len(sampler)]
+        decision = sampler.explain(label)
         slot = int(sampler.place(label[None])[0])
         steps.append(Step(sample, label, decision, slot, memory))
     return steps
@@ -94,7 +100,11 @@ def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.Da
         # m samples hold more than m labels: the quota is scaled to the labels, as in
         # Eq. (3)
         quota = sampler.explain(nothing).partition * counts.sum()
-        columns = {"frequency": sampler.class_freq, "quota": quota, "in_memory": counts}
+        columns = {
+            "frequency": sampler.class_freq,
+            "quota": quota,
+            "in_memory": counts,
+        }
         frames.append(pd.DataFrame(columns))
     return pd.concat(frames, keys=rhos, names=["rho", "class"]).reset_index()
 
@@ -111,7 +121,8 @@ def contributions(step: Step) -> pd.DataFrame:
 
 def surpluses(step: Step) -> pd.DataFrame:
     """Return how far each class is above its target, and its chance to be shrunk (Eq. 3)."""
-    decision, counts = step.decision, step.memory.sum(0)
+    decision = step.decision
+    counts = step.memory.sum(axis=0)
     frame = pd.DataFrame({"class": range(len(counts)), "in_memory": counts})
     frame["target"] = decision.partition * counts.sum()
     frame["surplus"] = decision.surplus
@@ -129,9 +140,11 @@ def shrunk_class(step: Step) -> int:
 
 def candidates(step: Step) -> pd.DataFrame:
     """Return the members of the shrunk class with their scores and distances (Eqs. 4, 5)."""
-    chosen, decision = shrunk_class(step), step.decision
+    decision = step.decision
+    chosen = shrunk_class(step)
+    in_k = decision.candidates[chosen]
     slots = np.flatnonzero(step.memory[:, chosen])
-    members, in_k = step.memory[slots], decision.candidates[chosen]
+    members = step.memory[slots]
     frame = pd.DataFrame({"labels": map(names, members)}, index=slots)
     frame["score"] = (~members & decision.scarce).sum(axis=1)
     frame["distance"] = pd.Series(decision.distance[chosen], in_k)
