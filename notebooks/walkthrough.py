@@ -150,9 +150,7 @@ settings.save(figure, distances, "distance")
 # class's chance falls with its rank.
 
 # %%
-from prslib.report.sliders import MemorySliders
-
-sliders = MemorySliders(settings.samples, seed=settings.seed)
+sliders = walkthrough.MemorySliders(settings.samples, seed=settings.seed)
 size = sliders.default_size
 long = walkthrough.skewed_stream(settings.samples, 70, skew=1.0, seed=settings.seed)
 kept = walkthrough.quotas(long, size, settings.rhos, settings.seed)

@@ -129,19 +129,8 @@ def plot_cooccurrence(matrix: pd.DataFrame, task: np.ndarray, ax: Axes) -> Axes:
     np.fill_diagonal(counts, 0)
     counts[counts == 0] = np.nan
     shown = ax.imshow(counts, norm="log", vmin=1, cmap="viridis_r")
-    text = {
-        "ha": "left",
-        "va": "center",
-        "fontsize": 9,
-        "color": FRAME,
-        "rotation": 90,
-    }
-    frame = {
-        "fill": False,
-        "edgecolor": FRAME,
-        "linewidth": 1.6,
-        "clip_on": False,
-    }
+    text = {"ha": "left", "va": "center", "fontsize": 9, "color": FRAME, "rotation": 90}
+    frame = {"fill": False, "edgecolor": FRAME, "linewidth": 1.6, "clip_on": False}
     for number in np.unique(task):
         rows = np.flatnonzero(task == number)
         corner = rows[0] - 0.5, rows[0] - 0.5

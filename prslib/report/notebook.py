@@ -112,8 +112,7 @@ def _typed(name: str, value: object, default: object) -> object:
     """Return a value of a default's type; it may come as text, "1e-3" or "0,1,2"."""
     if isinstance(default, list):
         if isinstance(value, str):
-            items = [text.strip(" []'\"") for text in value.split(",")]
-            value = [item for item in items if item]
+            value = yaml.safe_load(f"[{value.strip(' []')}]")
         if value is None:
             return []
         items = value if isinstance(value, list | tuple) else [value]
