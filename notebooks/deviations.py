@@ -100,10 +100,10 @@ settings.save(figure, mix, "memory")
 
 # %%
 from prslib import run_all
-from prslib.report.deviations import against_prs, plot_costs
+from prslib.report.deviations import against_prs, final_scores, plot_costs
 
-runs = run_all(configs, device=settings.device)
-costs = against_prs(runs)
+rows = final_scores(run_all(configs, device=settings.device))
+costs = against_prs(rows)
 
 # %%
 groups = ["overall", "majority", "moderate", "minority"]
@@ -142,7 +142,7 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # %%
 from prslib.report.deviations import contest
 
-scores = contest(runs)
+scores = contest(rows)
 settings.save(None, scores, "contest")
 text = "{mean:.1f} ({difference:+.1f} [{low:+.1f}, {high:+.1f}])"
 scores["score"] = scores.apply(text.format_map, axis=1).str.replace(" (+nan [+nan, +nan])", "")

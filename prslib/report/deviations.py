@@ -237,19 +237,17 @@ def memory_mix(
     return pd.DataFrame(rows, columns=columns)
 
 
-def _compared(
-    runs: Sequence[Run], names: Sequence[str], cells: Sequence[tuple[str, str]]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return final scores, deviations in the column method, and `contrasts` with PRS."""
+def final_scores(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return the final scores of runs, with deviations in the column method."""
     scores = [scores_of([run]).assign(method=name_of(run.config)) for run in runs]
-    rows = final(pd.concat(scores, ignore_index=True))
-    gaps = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in names]
-    return rows, pd.concat(gaps, ignore_index=True)
+    return final(pd.concat(scores, ignore_index=True))
 
 
-def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
+def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
     """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each."""
-    _, table = _compared(runs, ALL[1:], [(group, "mAP") for group in ALL_GROUPS])
+    cells = [(group, "mAP") for group in ALL_GROUPS]
+    gaps = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]]
+    table = pd.concat(gaps, ignore_index=True)
     lead = table["difference"].abs().where(table["deviation"] == "CRS")
     lead = lead.groupby([table["dataset"], table["group"]]).transform("max")
     # what does not matter moves less than half of the lead that PRS has on CRS
@@ -262,16 +260,16 @@ def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
     return table
 
 
-def contest(runs: Sequence[Run]) -> pd.DataFrame:
+def contest(rows: pd.DataFrame) -> pd.DataFrame:
     """Score what is called PRS, PRS and CRS: overall, and how far they are from PRS."""
     cells = [("overall", metric) for metric in MAIN_METRICS]
-    rows, gaps = _compared(runs, [*CONTEST, "CRS"], cells)
-    rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
+    rivals = [*CONTEST, "CRS"]
+    gaps = [contrasts(rows, one, "PRS", cells).assign(method=one) for one in rivals]
     keys = ["dataset", "method", "metric"]
+    gaps = pd.concat(gaps).set_index(keys)[["difference", "low", "high"]]
+    rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     scores = rows.groupby(keys, sort=False)["value"]
-    table = scores.agg(mean="mean", sd="std", seeds="count")
-    gaps = gaps.rename(columns={"deviation": "method"}).set_index(keys)
-    table = table.join(gaps[["difference", "low", "high"]])
+    table = scores.agg(mean="mean", sd="std", seeds="count").join(gaps)
     table = table.reindex(SOURCES, level="method").reset_index()
     return table.assign(source=table["method"].map(SOURCES))
 

@@ -321,7 +321,7 @@ class MemorySliders:
 
     def widget(self, rho: float = 0.0) -> ipywidgets.VBox:
         """Return the sliders above the picture; every move of a slider redraws it."""
-        size = {"min": 10, "max": self.largest, "step": max(1, self.largest // 80)}
+        size = {"min": 10, "max": self.largest, "step": self.largest // 80}
         sliders = ipywidgets.interactive(
             self.redraw,
             rho=ipywidgets.FloatSlider(rho, min=-1, max=1.5, step=0.05),

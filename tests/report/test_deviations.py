@@ -102,8 +102,8 @@ def test_verdicts_say_what_matters():
         return fake_run(config, score)
 
     asked = deviation_configs([TINY], range(6), 0.0, deviations.EVERY)
-    runs = list(map(made, asked))
-    table = deviations.against_prs(runs)
+    rows = deviations.final_scores(list(map(made, asked)))
+    table = deviations.against_prs(rows)
     verdict = table.set_index(["deviation", "group"])["verdict"]
     assert verdict["uniform victim", "overall"] == "costs"
     assert verdict["class from p", "overall"] == "does not matter"
@@ -112,9 +112,9 @@ def test_verdicts_say_what_matters():
     # PRS leads CRS by less in the minority
     assert verdict["counts known ahead", "overall"] == "does not matter"
     assert verdict["counts known ahead", "minority"] == "cannot be told"
-    few = deviations.against_prs([one for one in runs if one.config.seed < 2])
+    few = deviations.against_prs(rows[rows["seed"] < 2])
     assert set(few["verdict"]) == {"too few seeds"}
-    scores = deviations.contest(runs).set_index(["method", "metric"])
+    scores = deviations.contest(rows).set_index(["method", "metric"])
     assert list(scores.index.unique("method")) == list(deviations.SOURCES)
     assert scores.loc[("CUTER", "O-F1"), "difference"] == pytest.approx(-10)
     assert pd.isna(scores.loc[("PRS", "O-F1"), "difference"])
