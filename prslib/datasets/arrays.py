@@ -120,20 +120,21 @@ def fill_rows(
     os.replace(unfinished, file)
 
 
-def read_image(root: Path, name: str) -> np.ndarray:
+def read_image(root: Path, name: str) -> np.ndarray | None:
     """Decode a JPEG image as RGB, uint8 (256, 256, 3), whatever its shape; Sec. 6.1.
 
-    JPEG has no checksums. A file that ends early is an error, but of 60 bytes set to
-    zero Pillow notices 3 %, and a strict decoder half: check a download with
-    ``unzip -t``, which compares all bytes.
+    None where it is missing or broken. JPEG has no checksums. A file that ends early is
+    broken, but of 60 bytes set to zero Pillow notices 3 %, and a strict decoder half:
+    check a download with ``unzip -t``, which compares all bytes.
     """
     # here, as loading features needs no pillow
     from PIL import Image
 
-    file, size = root / name, (RESOLUTION, RESOLUTION)
-    with (
-        readable(f"a whole JPEG image in {file}", "copy or download it again"),
-        Image.open(file, formats=["JPEG"]) as image,
-    ):
-        # both sides scaled on their own, as in the released code
-        return np.asarray(image.convert("RGB").resize(size, Image.Resampling.BICUBIC))
+    size = RESOLUTION, RESOLUTION
+    try:
+        with Image.open(root / name, formats=["JPEG"]) as image:
+            # both sides scaled on their own, as in the released code
+            scaled = image.convert("RGB").resize(size, Image.Resampling.BICUBIC)
+    except Exception:
+        return None
+    return np.asarray(scaled)

@@ -112,7 +112,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
                 return
             # features of images that were here before
             (folder / features.RECORD).unlink(missing_ok=True)
-            read = partial(image_or_none, root)
+            read = partial(read_image, root)
             fill_rows(file, PIXELS, selection.files, read, options.workers, "decoding")
         lost = read_sums(file) == 0
         open_rows(file, (~lost).sum(), PIXELS, whole=True)
@@ -129,14 +129,6 @@ def missing_files(root: Path, files: np.ndarray, allowed: bool) -> np.ndarray:
         advice = f"put them into {root}, name another --images"
         raise ValueError(expected(what, got, f"{advice} or pass --allow-missing"))
     return missing
-
-
-def image_or_none(root: Path, name: str) -> np.ndarray | None:
-    """Read an image; None where it is missing or broken."""
-    try:
-        return read_image(root, name)
-    except (OSError, ValueError):
-        return None
 
 
 def download_ids(prepared: PreparedSet, folder: Path) -> Path:
@@ -175,8 +167,8 @@ def prepare_features(options: argparse.Namespace) -> None:
 def prepare_source(source: single_label.Source, options: argparse.Namespace) -> None:
     """Check single-label data, or fetch them, and count their images.
 
-    They are looked for in $PRSLIB_DATA: mnist.npz or MNIST/raw, train_32x32.mat or
-    SVHN/train_32x32.mat.
+    They are looked for in $PRSLIB_DATA: mnist.npz or MNIST/raw; train_32x32.mat and
+    test_32x32.mat.
 
     Example: prslib prepare imbal-mnistseq --download
     """

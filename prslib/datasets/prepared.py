@@ -122,7 +122,8 @@ class Selection:
 
 def open_selection(folder: Path) -> Selection:
     """Load the rows of a prepared set, without images that could not be decoded."""
-    selection, sums = Selection.load(folder / "labels.npz"), folder / "images.sums"
+    selection = Selection.load(folder / "labels.npz")
+    sums = folder / "images.sums"
     decoded = arrays.read_sums(sums) > 0 if sums.is_file() else ()
     # fewer while they are decoded
     return selection.keep(decoded) if len(decoded) == len(selection) else selection

@@ -49,8 +49,6 @@ def read_svhn(folder: Path, split: str, download: bool) -> Half:
     """Read SVHN with torchvision, which compares the files with their checksums."""
     from torchvision.datasets import SVHN
 
-    if (folder / "SVHN" / "train_32x32.mat").is_file():
-        folder = folder / "SVHN"
     original = SVHN(folder, split, download=download)
     pixels = np.ascontiguousarray(original.data.transpose(0, 2, 3, 1))
     return pixels, original.labels.astype(np.int64)
@@ -100,7 +98,7 @@ SVHN = Source(
     name="imbal-svhnseq",
     stands_for="Imbal-SVHNseq",
     original="SVHN",
-    files=("train_32x32.mat", "SVHN/train_32x32.mat"),
+    files=("train_32x32.mat",),
     read=read_svhn,
     train_counts=(4948, 4690, 1872, 948, 582, 401, 261, 206, 153, 120),
     recipe=replace(ON_CONVNET, model="resnet18", learning_rate=2e-4),

@@ -93,11 +93,11 @@ def photograph(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["PNG", "cut", "rubbish"])
-def test_what_is_no_whole_jpeg_is_refused_by_name(photograph, kind):
+def test_what_is_no_whole_jpeg_gives_no_image(photograph, kind):
+    assert read_image(photograph.parent, "noise.jpg").shape == (256, 256, 3)
     content = {"cut": photograph.read_bytes()[:5000], "rubbish": b"no image"}
     if kind in content:
         photograph.write_bytes(content[kind])
     else:
         Image.new("RGB", (40, 40)).save(photograph, format=kind)
-    with pytest.raises(ValueError, match=f"image in {photograph}, but"):
-        read_image(photograph.parent, "noise.jpg")
+    assert read_image(photograph.parent, "noise.jpg") is None

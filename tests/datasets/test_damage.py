@@ -27,7 +27,7 @@ KINDS = (
     "keras/mnist.npz",
     "idx/MNIST/raw/train-images-idx3-ubyte",
     "idx/MNIST/raw/t10k-labels-idx1-ubyte",
-    "svhn/SVHN/test_32x32.mat",
+    "svhn/test_32x32.mat",
     "MINI",
     "RELEASED",
 )
@@ -43,7 +43,7 @@ def write_single_label(root, patch):
     rng = np.random.default_rng(0)
     digits = np.array([0, 9, 4], dtype=np.uint8)
     raw = root / "idx/MNIST/raw"
-    for folder in (root / "keras", raw, root / "svhn/SVHN"):
+    for folder in (root / "keras", raw, root / "svhn"):
         folder.mkdir(parents=True)
     keras, svhn = {}, {}
     for split, prefix in (("train", "train"), ("test", "t10k")):
@@ -53,7 +53,7 @@ def write_single_label(root, patch):
         (raw / f"{prefix}-labels-idx1-ubyte").write_bytes(idx(digits))
         digest = hashlib.sha256(pixels.tobytes() + digits.tobytes()).hexdigest()
         patch.setitem(single_label.MNIST_SHA256, split, digest)
-        file = root / f"svhn/SVHN/{split}_32x32.mat"
+        file = root / f"svhn/{split}_32x32.mat"
         pixels = rng.integers(0, 256, (32, 32, 3, 3), dtype=np.uint8)
         labels = np.array([[10], [9], [4]])
         scipy.io.savemat(file, {"X": pixels, "y": labels}, do_compression=True)
