@@ -53,7 +53,10 @@ def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
     for name, missing in (
         ("imbal-mnistseq", "MNIST in .*: mnist.npz or MNIST/raw, got none"),
-        ("imbal-svhnseq", r"SVHN in .*: train_32x32.mat, got none; .*prepare imbal-svhnseq --d"),
+        (
+            "imbal-svhnseq",
+            r"SVHN in .*: train_32x32.mat, got none; .*prepare imbal-svhnseq --d",
+        ),
     ):
         with pytest.raises(FileNotFoundError, match=missing):
             load_dataset(name)
