@@ -5,6 +5,7 @@ RNN-Attention (Wang et al. 2017): a recurrent head reads a map region by region.
 """
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 import torch
@@ -32,7 +33,9 @@ class AttentionConsistency(Staged):
     # interpolated
 
     def __init__(self, stages: list, pool: nn.Module, width: int, num_classes: int):
-        super().__init__(*stages, MapHead(pool, nn.Linear(width, num_classes)))
+        linear = nn.Linear(width, num_classes)
+        head = nn.Sequential(OrderedDict(pool=pool, linear=linear))
+        super().__init__(*stages, head)
         self.weighting = ClassWeighting(num_classes)
 
     def features(self, images: Tensor) -> Tensor:
@@ -44,24 +47,6 @@ class AttentionConsistency(Staged):
         lower = Views(self.stages[:frozen_stages])
         upper = self.stages[frozen_stages:]
         return lower, Consistency(upper, self.weighting, lower.shapes)
-
-
-class MapHead(nn.Module):
-    """Pool a map (B, width, h, w) and score it; tell where each score comes from."""
-
-    def __init__(self, pool: nn.Module, linear: nn.Linear):
-        super().__init__()
-        self.pool = pool
-        self.linear = linear
-
-    def forward(self, maps: Tensor) -> Tensor:
-        """Return logits (B, C) of maps (B, width, h, w)."""
-        return self.linear(self.pool(maps))
-
-    def class_maps(self, maps: Tensor) -> Tensor:
-        """Return class maps (B, C, h, w), sum_k w_ck map_k (Zhou et al. 2016)."""
-        # detached: a loss on the class maps teaches the layers below alone
-        return torch.einsum("ck,bkhw->bchw", self.linear.weight.detach(), maps)
 
 
 class Views(nn.Module):
@@ -110,9 +95,7 @@ class ClassWeighting(nn.Module):
 class Consistency(nn.Module):
     """The stages that learn, with the objective of Guo et al. 2019."""
 
-    def __init__(
-        self, stages: nn.Sequential, weighting: ClassWeighting, shapes: list[torch.Size]
-    ):
+    def __init__(self, stages: nn.Sequential, weighting: nn.Module, shapes: list):
         super().__init__()
         self.stages = stages
         self.weighting = weighting
@@ -132,7 +115,10 @@ class Consistency(nn.Module):
         head = self.stages[-1]
         maps = [self.stages[:-1](views) for views in self.views(inputs)]
         logits = torch.cat([head(scale) for scale in maps])  # (4B, C)
-        large, small = (head.class_maps(scale) for scale in maps)  # (2B, C, h, w)
+        # Class maps are sum_k w_ck map_k (Zhou et al. 2016). The weights are detached: a
+        # loss on the class maps teaches the layers below alone.
+        linear = head.linear.weight.detach()
+        large, small = (torch.einsum("ck,bkhw->bchw", linear, scale) for scale in maps)
         weight = self.weighting(targets).repeat(4, 1)
         entropy = F.binary_cross_entropy_with_logits(
             logits, targets.repeat(4, 1), weight, reduction="sum"
