@@ -49,7 +49,7 @@ def plan(notebooks: Sequence[tuple[str, list[RunConfig], str]], store: Store) ->
             if not store.path(config).exists():
                 segments = stream(config, labels_of(config.dataset))
                 steps = sum(len(segment.batches) for segment in segments)
-                seconds = steps * measure_step(alike(config), device)
+                seconds = steps * measure_step(representative(config), device)
                 row |= {"missing": 1, "steps": steps, "hours": seconds / 3600}
             rows.append(row)
     runs = pd.DataFrame(rows).drop_duplicates(["notebook", "hash"])
@@ -62,7 +62,7 @@ def plan(notebooks: Sequence[tuple[str, list[RunConfig], str]], store: Store) ->
     return table.to_string(index=False, float_format="{:,.3g}".format)
 
 
-def alike(config: RunConfig) -> RunConfig:
+def representative(config: RunConfig) -> RunConfig:
     """Return the run that is measured in place of all that take as long a step."""
     fields = {name: getattr(config, name) for name in PACE}
     method = METHODS[config.method]

@@ -31,7 +31,6 @@ from prslib.training.grids import check_all
 from prslib.training.methods import registered, with_registered
 
 POLL = 0.5  # seconds after which Ctrl-C and the locks of other processes are looked at
-KILLED = "its process was killed twice, most likely as the memory did not suffice"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 IN_CLUSTER = 256  # trainings at once; each holds a lock
 START = "start one (`ray start --head --port=6379`), or leave RAY_ADDRESS unset"
@@ -182,13 +181,11 @@ class Sweep:
         try:
             for run in future.result():
                 self.store.save(run)
-        except BrokenProcessPool:
-            if group in self.killed:
-                self.fail(group, ChildProcessError(KILLED))
-            else:
-                self.killed.append(group)
         except Exception as error:
-            self.fail(group, error)
+            if isinstance(error, BrokenProcessPool) and group not in self.killed:
+                self.killed.append(group)
+            else:
+                self.fail(group, error)
         else:
             self.finish(group)
 

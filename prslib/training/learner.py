@@ -17,7 +17,7 @@ from prslib.models.networks import Staged
 from prslib.resamples import image_weights, resampled
 from prslib.training import gradients
 from prslib.training.config import RunConfig
-from prslib.training.device import Inputs, to_device
+from prslib.training.device import Inputs
 from prslib.training.ewc import EWC
 from prslib.training.replay import Replay
 
@@ -124,10 +124,9 @@ class Learner:
             return self.encode(inputs[rows]), labels[rows]
         # ExStream replays what the lower stages gave, in place of inputs
         encoded, targets = self.encode(inputs[new]), labels[new]
-        vectors = torch.from_numpy(replay.sampler.vectors(replayed))
-        vectors = to_device(vectors, self.device).view(-1, *encoded.shape[1:])
-        vector_labels = torch.from_numpy(replay.sampler.labels[replayed])
-        vector_labels = to_device(vector_labels, self.device).to(targets)
+        vectors = torch.from_numpy(replay.sampler.vectors(replayed)).to(encoded)
+        vectors = vectors.view(-1, *encoded.shape[1:])
+        vector_labels = torch.from_numpy(replay.sampler.labels[replayed]).to(targets)
         return torch.cat([encoded, vectors]), torch.cat([targets, vector_labels])
 
     def probabilities(

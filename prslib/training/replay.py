@@ -1,8 +1,7 @@
 """Make a run's stream, and the sampler and memory that replay it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """The stream from one evaluation to the next: a task, or tasks trained together."""
 
     seen: tuple[int, ...]  # the tasks that are scored after it

@@ -66,7 +66,7 @@ def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypat
         return made[group[0].seed]
 
     monkeypatch.setattr(sweep, "train_group", kill)
-    message = r"1 of 4 runs failed(?s:.*)seed 1: .* was killed twice"
+    message = r"1 of 4 runs failed(?s:.*)seed 1: .*memory usage(?s:.*)SIGKILL"
     with pytest.raises(RuntimeError, match=message):
         sweep.run_all(grid, store, workers=2)
     assert notes.read_text() == "xx"  # one retry, by itself
