@@ -1,7 +1,8 @@
-"""Decide the claims that the paper makes in words by the numbers of `claims.toml`.
+"""List the claims that the paper makes in words, and the number that decides each.
 
 A claim is a function of a seed's scores: `s("PRS")` is PRS's overall score. It returns
-a number, or some by name, above 0 where the claim is right.
+a number, or some by name, above 0 where the claim is right. The words of the claims,
+`CLAIM_WORDS`, are in `claims.toml`.
 """
 
 import re
@@ -9,8 +10,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from itertools import pairwise, product
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,19 +18,26 @@ import pandas as pd
 
 from prslib.report.statistics import LEVEL, SMALL, interval
 from prslib.report.tables import MAIN_METRICS
+from prslib.training.methods import METHODS
 
+COCO, NUS = "COCOseq", "NUS-WIDEseq"
+MNIST, SVHN = "Imbal-MNISTseq", "Imbal-SVHNseq"
+# that the text names where it says "all the baselines"
+RIVALS = ("CRS", "GSS", "ExStream")
+ALL = ("Finetune", "EWC", *RIVALS)
 # settings; the architecture tables freeze a stage of these two networks
-PLAIN = {"plain net": "frozen_stages=some"}
-NETS = PLAIN | {
-    "Attention Consistency": "frozen_stages=some;model=Attention Consistency",
-    "RNN-Attention": "model=RNN-Attention",
-}
+PLAIN = "frozen_stages=some"
+CONSISTENCY = f"{PLAIN};model=Attention Consistency"
+NETS = {"Attention Consistency": CONSISTENCY, "RNN-Attention": "model=RNN-Attention"}
+HALF, MORE = "memory_size=0.5", "memory_size=1.5"
+SCRATCH, IMBALANCED = "pretrained_stages=some", "test_set=imbalanced"
 BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
 # differences so small that an interval within them says "no difference"
 MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
 
 Cells = dict[str, np.ndarray]  # by name: (1 + draws,)
 Places = dict[str, dict[str, str | int]]  # by name: keywords of `Scores`
+At = Places | Callable[..., Places]  # of the scores and the methods
 ANYWHERE: Places = {"": {}}
 
 
@@ -94,9 +101,7 @@ class Scores:
         if not names:
             return [], np.empty((0, 1, 1))
         values = np.array(values)
-        if values.ndim > 3:  # of methods in schedules
-            values = by_seed(steadiness, values)
-        return names, values
+        return names, by_seed(claim.across, values) if claim.across else values
 
 
 @dataclass(frozen=True)
@@ -105,9 +110,10 @@ class Claim:
 
     of: Callable[[Scores], Cells]
     over: str = "every"  # cell, of which the weakest counts, or their "mean"
-    on: Sequence[str] = ("COCOseq", "NUS-WIDEseq")  # the paper's data sets
-    metrics: Sequence[str] = MAIN_METRICS
+    on: tuple[str, ...] = (COCO, NUS)  # the paper's data sets
+    metrics: tuple[str, ...] = MAIN_METRICS
     unit: str = "points"
+    across: Callable[[np.ndarray], np.ndarray] | None = None  # a number of all seeds
 
     def decide(self, scores: Scores, level: float = LEVEL) -> dict:
         """Return the effect on one data set, its weakest cell and each metric by itself."""
@@ -135,31 +141,29 @@ class Claim:
         return row
 
 
-def compared(
-    s: Scores,
-    score: dict,
-    less: Places | list[str] | None = None,
-    at: Places | str = ANYWHERE,
-) -> Cells:
-    """Return how far a score is above others in every place, by name, or above 0."""
-    if less is None:
-        return {"": s(**score)}
-    if isinstance(less, list):
-        less = {f"over {method}": {"method": method} for method in less}
-    if isinstance(at, str):
-        others = [other["method"] for other in less.values()]
-        at = PLACES[at](s, score["method"], *others)
-    cells = {}
-    for (place, change), (name, other) in product(at.items(), less.items()):
-        first = score | change
-        cells[f"{name} {place}".strip()] = s(**first) - s(**first | other)
-    return cells
+def leads(first: str, *others: str, at: At = ANYWHERE, **fields: object) -> Claim:
+    """Return the claim that one method is above others in every place that counts."""
+
+    def of(s: Scores) -> Cells:
+        places = at(s, first, *others) if callable(at) else at
+        return {
+            f"over {other} {name}".strip(): s(first, **place) - s(other, **place)
+            for name, place in places.items()
+            for other in others
+        }
+
+    return Claim(of, **fields)
+
+
+def in_settings(settings: dict[str, str]) -> Places:
+    """Return the standard place in several settings."""
+    return {name: {"setting": setting} for name, setting in settings.items()}
 
 
 def schedules(s: Scores, *methods: str) -> Places:
     """Return every schedule that all methods were run with."""
     levels = s.levels("schedule", *methods)
-    return {f"schedule {n or 'of Table 1'}": {"setting": levels[n]} for n in levels}
+    return in_settings({f"schedule {n or 'of Table 1'}": levels[n] for n in levels})
 
 
 def later(s: Scores, first: str, *_others: str) -> Places:
@@ -168,7 +172,31 @@ def later(s: Scores, first: str, *_others: str) -> Places:
     return {f"after {time} tasks": {"after": time} for time in s.times(first)[1:]}
 
 
-PLACES = {"schedules": schedules, "later": later}
+def tail(s: Scores, method: str, measure: str) -> Cells:
+    """Return how much more a method forgets the rare classes."""
+    majority = s(method, group="majority", measure=measure)
+    return {"": s(method, group="minority", measure=measure) - majority}
+
+
+def small(method: str, metric: str, measure: str) -> Claim:
+    """Return the claim that a method forgets small classes more, task by task."""
+    setting = HALF if METHODS[method].sampler else ""
+
+    def of(s: Scores) -> Cells:
+        return {"": -s(method, setting, measure=measure)}
+
+    return Claim(of, "mean", (COCO,), (metric,), "rank correlation")
+
+
+def shares(first: tuple, second: tuple, on: tuple = (COCO,)) -> Claim:
+    """Return the claim that a share of a memory, (method, measure), is above another."""
+    method, measure = first
+    other, other_measure = second
+
+    def of(s: Scores) -> Cells:
+        return {"": s(method, measure=measure) - s(other, measure=other_measure)}
+
+    return Claim(of, "mean", on, **MEMORY)
 
 
 def same_memory(s: Scores) -> Cells:
@@ -191,22 +219,28 @@ def lead_grows(s: Scores) -> Cells:
     return {"": lead[-1] - lead[0]} if len(lead) > 1 else {}
 
 
-def varied(s: Scores, method: str) -> Cells:
-    """Return how much higher PRS's gradient variance is than another's, in percent."""
-    ours = s("PRS", measure="variance")
-    return {"": 100 * (ours / s(method, measure="variance") - 1)}
+def varied(method: str, on: tuple = (COCO, MNIST)) -> Claim:
+    """Return the claim that PRS has a higher gradient variance, in percent."""
+
+    def of(s: Scores) -> Cells:
+        ours = s("PRS", measure="variance")
+        return {"": 100 * (ours / s(method, measure="variance") - 1)}
+
+    return Claim(of, "mean", on, ("gradient variance",), "%")
 
 
-def steadier(s: Scores, method: str) -> Cells:
-    """Return the scores of a method and of PRS in each schedule (Table 2)."""
-    settings = s.levels("schedule", "PRS", method).values()
-    return {"": np.array([[s(method, text), s("PRS", text)] for text in settings])}
+def steadier(method: str) -> Claim:
+    """Return the claim that PRS depends less on the schedule than another (Table 2)."""
 
+    def of(s: Scores) -> Cells:
+        settings = s.levels("schedule", "PRS", method).values()
+        return {"": np.array([[s(method, text), s("PRS", text)] for text in settings])}
 
-def steadiness(scores: np.ndarray) -> np.ndarray:
-    """Return how much less PRS depends on the schedule than another method."""
-    variances = schedule_variance(scores)  # (metrics, methods, 1 + draws)
-    return variances[:, 0] - variances[:, 1]
+    def across(scores: np.ndarray) -> np.ndarray:
+        variances = schedule_variance(scores)  # (metrics, methods, 1 + draws)
+        return variances[:, 0] - variances[:, 1]
+
+    return Claim(of, "mean", unit="square points", across=across)
 
 
 def schedule_variance(scores: np.ndarray) -> np.ndarray:
@@ -254,49 +288,111 @@ def rho_ends(s: Scores) -> Cells:
     return {f"over rho {rho:g}": np.mean(near, axis=0) - scores[rho] for rho in far}
 
 
-def memory_flattens(s: Scores) -> Cells:
-    """Return how much more PRS gains up to the whole memory than from there on."""
-    ends = s("PRS", "memory_size=0.5") + s("PRS", "memory_size=1.5")
-    return {"": 2 * s("PRS") - ends}
+def on_imbalanced(s: Scores, *others: str, group: str = "overall") -> Cells:
+    """Return how far PRS with rho 0.5 is above others on the imbalanced test set."""
+    ours = s("PRS", f"rho=0.5;{IMBALANCED}", group)
+    return {f"over {name}": ours - s(name, IMBALANCED, group) for name in others}
+
+
+def plain_ahead(s: Scores, method: str, plain: str = "") -> Cells:
+    """Return how far the plain network is above both attention nets."""
+    return {f"over {name}": s(method, plain) - s(method, NETS[name]) for name in NETS}
 
 
 def harder(s: Scores, nets: dict[str, str]) -> Cells:
     """Return how much lower Multitask scores on the balanced test set."""
 
     def lost(net: str) -> np.ndarray:
-        imbalanced = s("Multitask", f"{net};test_set=imbalanced")
-        return imbalanced - s("Multitask", net)
+        return s("Multitask", f"{net};{IMBALANCED}") - s("Multitask", net)
 
     return {name: lost(net) for name, net in nets.items()}
 
 
-# of the claims that compare more than scores
-NUMBERS = {
-    "largest_fifth": lambda s: {"": s("CRS", measure="largest fifth of stream") - 50},
-    "rho_one": same_memory,
-    "head_and_tail": head_and_tail,
-    "steadier_crs": partial(steadier, method="CRS"),
-    "steadier_gss": partial(steadier, method="GSS"),
-    "steadier_exstream": partial(steadier, method="ExStream"),
-    "memory_flattens": memory_flattens,
-    "rho_ends": rho_ends,
-    "rho_declines": rho_steps,
-    "variance_crs": partial(varied, method="CRS"),
-    "variance_gss": partial(varied, method="GSS"),
-    "variance_exstream": partial(varied, method="ExStream"),
-    "lead_grows": lead_grows,
-    "balanced_is_harder": partial(harder, nets=PLAIN),
-    "balanced_is_harder_for_all": partial(harder, nets=NETS),
+NEIGHBOURS = {"metrics": ("kNN accuracy",), "on": (COCO, MNIST), "over": "mean"}
+FEATURES = {"": {"group": "minority", "measure": "features"}}
+MEMORY = {"metrics": ("memory",), "unit": "points of memory"}
+LABELS = {"over": "mean", "metrics": ("memory",), "unit": "points of the labels"}
+TAIL = {group: {"group": group} for group in ("moderate", "minority")}
+MAJORITY = {"majority": {"group": "majority"}}
+SIZES = {"half memory": HALF, "whole memory": "", "one and a half memory": MORE}
+NETWORKS = in_settings({"plain net": ""} | NETS)
+FROZEN = {"plain net": PLAIN}
+AC_ALONE = in_settings({"": CONSISTENCY})
+SMALLEST = {"at": {"": {"task": "3"}}, "on": (NUS,)}
+ACCURACY = {"metrics": ("accuracy",), "on": (MNIST, SVHN)}
+WHOLE_TEST_SET = {"": {"task": "all"}}
+AFTER_FOUR = {"": {"task": "all", "after": 4}}
+
+CLAIMS: dict[str, Claim] = {
+    "tail_crs": Claim(lambda s: tail(s, "CRS", "forget"), "mean", metrics=("mAP",)),
+    "tail_crs_lost": Claim(lambda s: tail(s, "CRS", "lost"), "mean", metrics=("mAP",)),
+    "tail_ewc": Claim(lambda s: tail(s, "EWC", "forget"), "mean", metrics=("mAP",)),
+    "tail_ewc_lost": Claim(lambda s: tail(s, "EWC", "lost"), "mean", metrics=("mAP",)),
+    **{
+        f"order_{method}_{metric}{lost}".lower(): small(method, metric, f"order{lost}")
+        for method in ("CRS", "EWC")
+        for metric in ("AP", "F1")
+        for lost in ("", "_lost")
+    },
+    "crs_follows": shares(("CRS", "to equal"), ("CRS", "to stream"), on=(COCO, NUS)),
+    "crs_head": shares(("CRS", "majority"), ("CRS", "minority")),
+    "largest_fifth": Claim(
+        lambda s: {"": s("CRS", measure="largest fifth of stream") - 50}, **LABELS
+    ),
+    "largest_fifth_memory": shares(("CRS", "largest fifth"), ("PRS", "largest fifth")),
+    "rho_one": Claim(same_memory, on=(COCO,), **MEMORY),
+    "prs_balances": shares(("PRS", "to stream"), ("PRS", "to equal")),
+    "exstream_balances": shares(("ExStream", "to stream"), ("ExStream", "to equal")),
+    "gss_moderate": shares(("GSS", "moderate"), ("CRS", "moderate")),
+    "gss_minority": shares(("PRS", "minority"), ("GSS", "minority")),
+    "best": leads("PRS", *ALL),
+    **{f"above_{name}".lower(): leads("PRS", name) for name in RIVALS},
+    "lower_bound": Claim(
+        lambda s: {f"of {m}": s(m) - s("Finetune") for m in (*ALL[1:], "PRS")}
+    ),
+    "ewc_frozen": Claim(
+        lambda s: {"": s("EWC", f"{PLAIN};{SCRATCH}") - s("EWC", SCRATCH)}, on=(COCO,)
+    ),
+    "upper_bound": leads("Multitask", "PRS"),
+    "majority": leads("PRS", "EWC", "GSS", "ExStream", at=MAJORITY),
+    "crs_majority": leads("CRS", "PRS", at=MAJORITY, over="mean"),
+    "crs_sacrifices": leads("PRS", "CRS", at=TAIL),
+    "best_on_tail": leads("PRS", *ALL, at=TAIL),
+    "head_and_tail": Claim(head_and_tail, "mean"),
+    "smallest_task_crs": leads("PRS", "CRS", **SMALLEST),
+    "smallest_task": leads("PRS", *ALL, **SMALLEST),
+    **{f"steadier_{name}".lower(): steadier(name) for name in RIVALS},
+    "schedules_crs": leads("PRS", "CRS", at=schedules),
+    "schedules": leads("PRS", *RIVALS, at=schedules),
+    "memory_crs": leads("PRS", "CRS", at=in_settings(SIZES)),
+    "memory": leads("PRS", *RIVALS, at=in_settings(SIZES)),
+    "memory_jump": Claim(lambda s: {"": s("PRS") - s("PRS", HALF)}, "mean", (NUS,)),
+    "memory_flattens": Claim(
+        lambda s: {"": 2 * s("PRS") - s("PRS", HALF) - s("PRS", MORE)}, "mean", (NUS,)
+    ),
+    "rho_ends": Claim(rho_ends, on=(COCO,)),
+    "rho_declines": Claim(rho_steps, on=(COCO,)),
+    "features": leads("PRS", "CRS", at=FEATURES, **NEIGHBOURS),
+    "variance_crs": varied("CRS"),
+    "variance_gss": varied("GSS"),
+    "variance_exstream": varied("ExStream", on=(COCO,)),
+    "single_crs": leads("PRS", "CRS", at=WHOLE_TEST_SET, **ACCURACY),
+    "single_gss": leads("PRS", "GSS", at=WHOLE_TEST_SET, **ACCURACY),
+    "after_four": leads("PRS", "CRS", at=AFTER_FOUR, **ACCURACY),
+    "any_time_crs": leads("PRS", "CRS", at=later),
+    "any_time": leads("PRS", *ALL, at=later),
+    "lead_grows": Claim(lead_grows, "mean"),
+    "imbalanced_crs": Claim(lambda s: on_imbalanced(s, "CRS"), on=(COCO,)),
+    "imbalanced": Claim(lambda s: on_imbalanced(s, *RIVALS), on=(COCO,)),
+    "imbalanced_majority": Claim(
+        lambda s: on_imbalanced(s, "GSS", "ExStream", group="majority"), on=(COCO,)
+    ),
+    "architectures_crs": leads("PRS", "CRS", at=NETWORKS, on=(COCO,)),
+    "architectures": leads("PRS", "ExStream", at=NETWORKS, on=(COCO,)),
+    "architectures_gss": leads("PRS", "GSS", at=AC_ALONE, on=(COCO,)),
+    "plain_multitask": Claim(lambda s: plain_ahead(s, "Multitask", PLAIN)),
+    "plain_online": Claim(lambda s: plain_ahead(s, "PRS"), on=(COCO,)),
+    "balanced_is_harder": Claim(lambda s: harder(s, FROZEN)),
+    "balanced_is_harder_for_all": Claim(lambda s: harder(s, FROZEN | NETS)),
 }
-
-
-def claim(name: str, entry: dict) -> Claim:
-    """Return a claim as its entry in `claims.toml` describes it."""
-    terms = {key: entry[key] for key in ("score", "less", "at") if key in entry}
-    number = partial(compared, **terms) if terms else NUMBERS[name]
-    fields = entry.keys() & {"over", "on", "metrics", "unit"}
-    return Claim(number, **{field: entry[field] for field in fields})
-
-
 CLAIM_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-CLAIMS = {name: claim(name, entry) for name, entry in CLAIM_WORDS.items()}

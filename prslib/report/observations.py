@@ -148,9 +148,9 @@ def _orders(run: Run) -> Iterator[dict]:
     for (measure, metric), tasks in rows.groupby(["measure", "metric"]):
         tasks = tasks.dropna(subset="correlation")
         row = {"measure": ORDERS[measure], "metric": metric}
-        row["value"] = -tasks["correlation"].mean()  # above 0: small classes first
+        row["value"] = tasks["correlation"].mean()
         if len(tasks) and "draws" in tasks:
-            row["draws"] = -np.mean(list(tasks["draws"]), axis=0)
+            row["draws"] = np.mean(list(tasks["draws"]), axis=0)
         yield row
 
 
