@@ -89,7 +89,7 @@ def _shown(output: NotebookNode, pictures: str) -> str:
         return f"![{words}]({pictures}/{about['file']})"
     if "text/markdown" in data:
         text = relinked(data["text/markdown"])
-        if text.startswith("| parameter |"):
+        if data.get("text/plain", "").startswith("Settings("):
             summary = "<summary>Parameters</summary>"
             return f"<details>{summary}\n\n{text.strip()}\n\n</details>"
         return text

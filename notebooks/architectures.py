@@ -51,9 +51,8 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import architectures
-from prslib.report.notebook import Parameters
 
-settings = Parameters.read("architectures", globals())
+settings = architectures.Settings.read(globals())
 configs = architectures.runs(settings)
 settings
 

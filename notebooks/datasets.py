@@ -39,9 +39,8 @@ seed: int = 0  # which images the sheet shows
 # %%
 from prslib import DATASETS, load_dataset
 from prslib.report import datasets
-from prslib.report.notebook import Parameters
 
-settings = Parameters.read("datasets", globals())
+settings = datasets.Settings.read(globals())
 with_images = settings.samples > 0
 sets = {name: load_dataset(name, images=with_images) for name in settings.dataset}
 settings

@@ -46,9 +46,8 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import deviations
-from prslib.report.notebook import Parameters
 
-settings = Parameters.read("deviations", globals())
+settings = deviations.Settings.read(globals())
 configs = deviations.runs(settings)
 settings
 

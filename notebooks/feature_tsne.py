@@ -45,9 +45,8 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import feature_tsne
-from prslib.report.notebook import Parameters
 
-settings = Parameters.read("feature_tsne", globals())
+settings = feature_tsne.Settings.read(globals())
 configs = feature_tsne.runs(settings)
 settings
 

@@ -46,9 +46,8 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import gradient_variance
-from prslib.report.notebook import Parameters
 
-settings = Parameters.read("gradient_variance", globals())
+settings = gradient_variance.Settings.read(globals())
 configs = gradient_variance.runs(settings)
 settings
 

@@ -44,10 +44,9 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import imbalanced_test
-from prslib.report.notebook import Parameters
 from prslib.training.grids import seeds_told
 
-settings = Parameters.read("imbalanced_test", globals())
+settings = imbalanced_test.Settings.read(globals())
 configs = imbalanced_test.runs(settings)
 seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 settings

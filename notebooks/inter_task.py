@@ -43,10 +43,9 @@ device: str = "cpu"  # cpu or cuda
 # %%
 from prslib import METHODS
 from prslib.report import inter_task
-from prslib.report.notebook import Parameters
 from prslib.training.grids import seeds_told
 
-settings = Parameters.read("inter_task", globals())
+settings = inter_task.Settings.read(globals())
 configs = inter_task.runs(settings)
 seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 settings

@@ -37,10 +37,8 @@ device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
 from prslib.report import ledger, topics
-from prslib.report.notebook import Parameters
 
-settings = Parameters.read("ledger", globals())
-ledger.check(settings)
+settings = ledger.Settings.read(globals())
 configs, errors = topics.runs(settings.profile)
 print("left out, files missing:", errors or "none")
 settings

@@ -52,9 +52,8 @@ device: str = "cpu"  # cpu or cuda
 import prslib
 from prslib import METHODS
 from prslib.report import main_results
-from prslib.report.notebook import Parameters
 
-settings = Parameters.read("main_results", globals())
+settings = main_results.Settings.read(globals())
 configs = main_results.runs(settings)
 grid = {"dataset": settings.thinned, "method": ["CRS", "PRS"], "rho": settings.rho[0]}
 thinned = prslib.configs(**grid, seed=settings.seeds)  # no other notebook needs these

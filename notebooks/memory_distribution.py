@@ -43,10 +43,9 @@ device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
 from prslib.report import memory_distribution
-from prslib.report.notebook import Parameters
 from prslib.training.grids import seeds_told
 
-settings = Parameters.read("memory_distribution", globals())
+settings = memory_distribution.Settings.read(globals())
 memories = memory_distribution.memories(settings)
 seed_text = seeds_told(settings.seeds, settings.costly, settings.seeds[:1])
 settings

@@ -41,10 +41,9 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import precision_recall
-from prslib.report.notebook import Parameters
 from prslib.training.grids import seeds_told
 
-settings = Parameters.read("precision_recall", globals())
+settings = precision_recall.Settings.read(globals())
 configs = precision_recall.runs(settings)
 seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 settings

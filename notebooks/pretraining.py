@@ -49,9 +49,8 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import pretraining
-from prslib.report.notebook import Parameters
 
-settings = Parameters.read("pretraining", globals())
+settings = pretraining.Settings.read(globals())
 configs = pretraining.runs(settings)
 settings
 

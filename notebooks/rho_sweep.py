@@ -41,9 +41,8 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import rho_sweep
-from prslib.report.notebook import Parameters
 
-settings = Parameters.read("rho_sweep", globals())
+settings = rho_sweep.Settings.read(globals())
 configs = rho_sweep.runs(settings)
 settings
 

@@ -48,9 +48,8 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import schedules_and_memory
-from prslib.report.notebook import Parameters
 
-settings = Parameters.read("schedules_and_memory", globals())
+settings = schedules_and_memory.Settings.read(globals())
 configs = schedules_and_memory.runs(settings)
 settings
 

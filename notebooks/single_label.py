@@ -46,9 +46,8 @@ device: str = "cpu"  # cpu or cuda
 # %%
 from prslib.datasets import DATASETS, at_hand, load_dataset
 from prslib.report import single_label
-from prslib.report.notebook import Parameters
 
-settings = Parameters.read("single_label", globals())
+settings = single_label.Settings.read(globals())
 configs = single_label.runs(settings)
 names = at_hand(settings.dataset)
 mlps = [name for name in names if DATASETS[name].recipe.model == "mlp"]

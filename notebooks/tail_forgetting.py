@@ -47,10 +47,9 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import tail_forgetting
-from prslib.report.notebook import Parameters
 from prslib.training.grids import seeds_told
 
-settings = Parameters.read("tail_forgetting", globals())
+settings = tail_forgetting.Settings.read(globals())
 configs = tail_forgetting.runs(settings)
 memory = f"memory of {settings.memory_size} for methods with one"
 setting = f"{memory}, {seeds_told(settings.seeds)}"

@@ -39,9 +39,8 @@ samples: int = 35000  # length of the stream behind the sliders, at least 200
 
 # %%
 from prslib.report import walkthrough
-from prslib.report.notebook import Parameters
 
-settings = Parameters.read("walkthrough", globals())
+settings = walkthrough.Settings.read(globals())
 settings
 
 # %% [markdown]

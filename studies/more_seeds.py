@@ -20,7 +20,6 @@ from saving import save
 
 from prslib import run_all
 from prslib.report import main_results
-from prslib.report.notebook import Parameters
 from prslib.report.statistics import values_and_draws
 from prslib.report.tables import final, scores_of, seed_gaps
 
@@ -28,7 +27,7 @@ DATASET, MORE = "cocoseq-mini", 30
 
 
 def main() -> None:
-    configs = main_results.runs(Parameters("main_results", "seeds"))
+    configs = main_results.runs(main_results.Settings.of("seeds"))
     runs = run_all([one for one in configs if one.dataset == DATASET])
     gaps = seed_gaps(final(scores_of(runs)), "PRS", "CRS").dropna(subset="value")
     rows = []

@@ -7,13 +7,29 @@ import numpy as np
 import pandas as pd
 
 from prslib import MODELS, Run, RunConfig, configs, paired
-from prslib.report.notebook import Parameters
+from prslib.report.notebook import Parameters, several
 from prslib.report.tables import MAIN_METRICS, beside, final, scores_of
 
 OFFLINE = "Multitask"
 
 
-def runs(settings: Parameters) -> list[RunConfig]:
+class Settings(Parameters):
+    """Parameters of the notebook, which explains them."""
+
+    dataset: list[str] = several("digits70seq")
+    model: list[str] = several("convnet", "convnet_rnn_attention")
+    frozen_stages: list[int] = several(1, 0)
+    learning_rates: list[float | None] = several(None, 0.0005)
+    costly_models: list[str] = several("convnet_rnn_attention")
+    weights: str | None = None
+    epochs: list[int] = several(1, 2)
+    method: list[str] = several("CRS", "PRS")
+    rho: float = 0.0
+    seeds: list[int] = several(0)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
     """List runs of methods one epoch long, and of Multitask on both test sets.
 
     Costly models take the fewest epochs alone.

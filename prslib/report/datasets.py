@@ -12,10 +12,20 @@ from matplotlib.ticker import LogLocator
 from prslib.datasets import GROUPS, SequentialDataset
 from prslib.datasets.base import Clustering
 from prslib.datasets.curation import class_merges
+from prslib.report.notebook import Parameters, several
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES, write_above
 
 LAST_TASK = 5  # has the last of the colours, which are the same on every data set
 FRAME = "#E8000B"  # of a task, visible on all of viridis
+
+
+class Settings(Parameters):
+    """Parameters of the notebook, which explains them."""
+
+    one_label = False
+    dataset: list[str] = several("cocoseq-mini", "digits70seq", "digits49seq")
+    samples: int = 8
+    seed: int = 0
 
 
 def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:

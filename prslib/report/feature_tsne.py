@@ -11,7 +11,7 @@ from prslib import Run, RunConfig, configs_of, paired
 from prslib.checks import expected
 from prslib.datasets import GROUPS
 from prslib.datasets.curation import feature_rows
-from prslib.report.notebook import Parameters
+from prslib.report.notebook import Parameters, several
 from prslib.report.style import GROUP_MARKERS
 from prslib.report.tables import labels_of
 
@@ -25,7 +25,21 @@ SIZES = {"majority": 22, "moderate": 24, "minority": 55}
 ENOUGH = 5  # test images of a class that show where it lies
 
 
-def runs(settings: Parameters) -> list[RunConfig]:
+class Settings(Parameters):
+    """Parameters of the notebook, which explains them."""
+
+    dataset: list[str] = several("imbal-digits", "cocoseq-mini")
+    rhos: list[float] = several(0.0, -0.03)
+    method: list[str] = several("CRS", "PRS")
+    seeds: list[int] = several(0, 1, 2, 3, 4)
+    per_class: int = 20
+    neighbours: int = 5
+    shown: int = 3
+    others: int = 5
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
     """List runs that keep the features of their test images."""
     made = []
     for pair in paired(dataset=settings.dataset, rho=settings.rhos):

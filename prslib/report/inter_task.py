@@ -5,13 +5,25 @@ import pandas as pd
 
 from prslib import METHODS, RunConfig
 from prslib.report.main_results import every_method
-from prslib.report.notebook import Parameters, check_labels
+from prslib.report.notebook import Parameters, several
 from prslib.report.tables import MAIN_METRICS, labels_of, run_columns
 
 
-def runs(settings: Parameters) -> list[RunConfig]:
+class Settings(Parameters):
+    """Parameters of the notebook, which explains them."""
+
+    one_label = False
+    dataset: list[str] = several("digits49seq")
+    rho: float = 0.0
+    memory_size: int | None = None
+    seeds: list[int] = several(0)
+    costly: list[str] = several()
+    costly_seeds: list[int] = several(0)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed."""
-    check_labels(settings.dataset, one=False)
     rhos = [settings.rho]
     return every_method(settings, rhos, list(METHODS), settings.costly_seeds)
 

@@ -90,14 +90,22 @@ def rank_correlations(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(correlations, dtype=float).dropna()  # NaN if all tie
 
 
-def check(settings: Parameters) -> None:
-    """Refuse an unknown word and a level that no interval has."""
-    one_of("missing", settings.missing, ["train", "leave"])
-    if not 0 < settings.level < 1:
-        raise ValueError(expected("level between 0 and 1", settings.level))
+class Settings(Parameters):
+    """Parameters of the notebook, which explains them."""
+
+    level: float = LEVEL
+    missing: str = "train"
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown word and a level that no interval has."""
+        super().__post_init__()
+        one_of("missing", self.missing, ["train", "leave"])
+        if not 0 < self.level < 1:
+            raise ValueError(expected("level between 0 and 1", self.level))
 
 
-def runs(settings: Parameters) -> list[RunConfig]:
+def runs(settings: Settings) -> list[RunConfig]:
     """List the runs of all topics of the profile, or none where they are not trained."""
     if settings.missing == "leave":
         return []

@@ -3,11 +3,11 @@
 import hashlib
 import re
 from ast import literal_eval
-from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Self
+from types import NoneType
+from typing import ClassVar, Self, dataclass_transform, get_args, get_origin
 
 import pandas as pd
 import yaml
@@ -20,38 +20,67 @@ from prslib.paths import figures_dir, known_profiles, params_file
 LONGEST = 100  # letters of a folder's name
 
 
-class Parameters(SimpleNamespace):
-    """Parameters of a topic's notebook: those of a profile, but for some changes.
+def several(*values: object) -> list:
+    """Declare a parameter with a list."""
+    return field(default_factory=lambda: list(values))
 
-    The profile quick lists all of them with their defaults, the others what differs.
-    Types are checked here, values by what they are for: `RunConfig`, the samplers and
-    `run_all`.
+
+@dataclass_transform(frozen_default=True, field_specifiers=(several,))
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters of a notebook; each topic's class lists its own with their defaults.
+
+    Such a class is a frozen dataclass, too. Types are checked here, values by what they
+    are for: `RunConfig`, the samplers and `run_all`.
     """
 
-    def __init__(self, topic: str, profile: str = "quick", **changes: object):
-        one_of("profile", profile, known_profiles())
-        defaults = parameters("quick", topic)
-        usual = typed(defaults | parameters(profile, topic), defaults)
-        values = usual | typed(changes, defaults)
-        super().__init__(**values)
-        self.topic = topic
-        self.values = values
-        self.changes = {n: value for n, value in values.items() if value != usual[n]}
+    one_label: ClassVar[bool | None] = None  # an image, None where both kinds fit
+    profile: str = "quick"
+
+    def __init_subclass__(cls) -> None:
+        """Make each topic's class a dataclass."""
+        dataclass(frozen=True)(cls)
+
+    def __post_init__(self) -> None:
+        """Refuse values of another type than annotated, and data that do not fit."""
+        for each in fields(self):
+            value = _typed(each.name, getattr(self, each.name), each.type)
+            object.__setattr__(self, each.name, value)
+        for name in getattr(self, "dataset", ()):
+            loss = DATASETS[one_of("dataset", name, DATASETS)].recipe.loss
+            if self.one_label not in (None, loss == "cross_entropy"):
+                kind = "one label" if self.one_label else "several labels"
+                raise ValueError(expected(f"data with {kind} an image", repr(name)))
 
     @classmethod
-    def read(cls, topic: str, namespace: dict) -> Self:
-        """Read a topic's parameters among a notebook's ``globals()``.
+    def topic(cls) -> str:
+        """Return the name of the notebook and of the topic's module."""
+        return cls.__module__.rpartition(".")[2]
+
+    @classmethod
+    def read(cls, namespace: dict) -> Self:
+        """Read the parameters among a notebook's ``globals()``.
 
         Where a value is the notebook's own, the profile's takes its place.
         """
-        values = {name: namespace[name] for name in cls(topic).values}
-        profile = values.pop("profile")
-        return cls(topic, profile, **cls(topic, **values).changes)
+        usual = asdict(cls())
+        values = asdict(cls(**{name: namespace[name] for name in usual}))
+        return replace(cls.of(values["profile"]), **_changes(values, usual))
+
+    @classmethod
+    def of(cls, profile: str) -> Self:
+        """Return the notebook's parameters under a profile."""
+        one_of("profile", profile, known_profiles())
+        values = parameters(profile, cls.topic())
+        names = [each.name for each in fields(cls)]
+        for name in values:
+            one_of("parameter", name, names)
+        return cls(**values | {"profile": profile})
 
     @property
     def changed(self) -> str:
         """Name the parameters that are not the profile's: "rho=0.1, seeds=[0, 1]"."""
-        other = self.changes
+        other = _changes(asdict(self), asdict(self.of(self.profile)))
         if other and self.profile != "quick":
             other = {"profile": self.profile} | other
         return ", ".join(f"{name}={value}" for name, value in other.items())
@@ -69,12 +98,12 @@ class Parameters(SimpleNamespace):
     def save(self, figure: Figure | None, frame: pd.DataFrame, name: str) -> None:
         """Show and close a figure, if any; write it as PNG and its numbers as CSV."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        file = self.folder / f"{self.topic}_{name}"
+        file = self.folder / f"{self.topic()}_{name}"
         frame = frame.drop(columns="draws", errors="ignore")  # arrays
         frame.to_csv(f"{file}.csv", index=False, float_format="%.6g")
         if self.changed:  # all parameters beside it, as papermill reads them
-            text = yaml.safe_dump(self.values, sort_keys=False)
-            (self.folder / f"{self.topic}.yaml").write_text(text, encoding="utf-8")
+            text = yaml.safe_dump(asdict(self), sort_keys=False)
+            (self.folder / f"{self.topic()}.yaml").write_text(text, encoding="utf-8")
         if figure is None:
             return
         import matplotlib.pyplot as plt  # slow to load; parameters do not need it
@@ -89,7 +118,7 @@ class Parameters(SimpleNamespace):
         display(Image(f"{file}.png", metadata=about))
 
     def _repr_markdown_(self) -> str:
-        rows = [f"| `{name}` | {value} |" for name, value in self.values.items()]
+        rows = [f"| `{name}` | {value} |" for name, value in asdict(self).items()]
         where = self.folder.relative_to(figures_dir("custom").parent)
         head = ["| parameter | value |", "|---|---|"]
         return "\n".join([*head, *rows, "", f"Figures: `{where}/`."])
@@ -101,43 +130,31 @@ def parameters(profile: str, notebook: str) -> dict:
         return yaml.safe_load(file)
 
 
-def typed(values: dict, defaults: dict) -> dict:
-    """Return parameters with the types of their defaults; refuse unknown names."""
-    for name in values:
-        one_of("parameter", name, defaults)
-    return {name: _typed(name, values[name], defaults[name]) for name in values}
+def _changes(values: dict, usual: dict) -> dict:
+    return {name: value for name, value in values.items() if value != usual[name]}
 
 
-def _typed(name: str, value: object, default: object) -> object:
-    """Return a value of a default's type; it may come as text, "1e-3" or "0,1,2"."""
-    if isinstance(default, list):
+def _typed(name: str, value: object, kind: type) -> object:
+    """Return a value of an annotated type; it may come as text, "1e-3" or "0,1,2"."""
+    if get_origin(kind) is list:
         if isinstance(value, str):
             value = yaml.safe_load(f"[{value.strip(' []')}]")
         if value is None:
             return []
         items = value if isinstance(value, list | tuple) else [value]
-        example = default[-1] if default else None
-        return [_typed(name, item, example) for item in items]
-    if isinstance(default, str):
+        items = [item for item in items if item != ""]
+        return [_typed(name, item, get_args(kind)[0]) for item in items]
+    kinds = get_args(kind) or (kind,)  # of float | None both
+    if isinstance(value, str) and str not in kinds:
+        with suppress(ValueError, SyntaxError):  # other text is refused below
+            value = literal_eval(value)
+    if value is None and NoneType in kinds:
+        return None
+    if str in kinds:
         if not isinstance(value, str):
             raise TypeError(f"{name} must be text, got {value!r}")
         return value
-    if isinstance(value, str):
-        with suppress(ValueError, SyntaxError):  # other text is refused below
-            value = literal_eval(value)
-    if value is None or default is None:
-        return value
-    whole_number = isinstance(default, int)
-    return whole(name, value, least=0) if whole_number else finite(name, value)
-
-
-def check_labels(datasets: Sequence[str], one: bool) -> None:
-    """Refuse data sets that have several labels an image, or that have `one`."""
-    for name in datasets:
-        loss = DATASETS[one_of("dataset", name, DATASETS)].recipe.loss
-        if one != (loss == "cross_entropy"):
-            kind = "one label" if one else "several labels"
-            raise ValueError(expected(f"data with {kind} an image", repr(name)))
+    return whole(name, value, least=0) if int in kinds else finite(name, value)
 
 
 def in_words(figure: Figure) -> str:

@@ -10,13 +10,25 @@ from prslib import Run, RunConfig, configs, load_dataset, paired
 from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
 from prslib.models.weights import NONE
 from prslib.report import ledger
-from prslib.report.notebook import Parameters, check_labels
+from prslib.report.notebook import Parameters, several
 from prslib.report.observations import observe
 
 
-def runs(settings: Parameters) -> list[RunConfig]:
+class Settings(Parameters):
+    """Parameters of the notebook, which explains them."""
+
+    one_label = False
+    dataset: list[str] = several("digits70seq")
+    rhos: list[float] = several(0.0)
+    begun_with: list[str] = several("none", "digits", "digits")
+    frozen_stages: list[int] = several(0, 0, 3)
+    method: list[str] = several("CRS", "PRS", "EWC")
+    seeds: list[int] = several(0)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed from each of the initial weights."""
-    check_labels(settings.dataset, one=False)
     starts = paired(weights=settings.begun_with, frozen_stages=settings.frozen_stages)
     pairs = paired(dataset=settings.dataset, rho=settings.rhos)
     made = []

@@ -8,7 +8,7 @@ import pandas as pd
 
 from prslib import DATASETS, RunConfig, configs_of, paired, published
 from prslib.datasets.base import schedule_of
-from prslib.report.notebook import Parameters
+from prslib.report.notebook import Parameters, several
 from prslib.report.tables import beside, final, labels_of
 
 # The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard
@@ -19,7 +19,23 @@ TABLE_2 = "memory_and_schedules"
 STANDARD = 2000  # samples in the paper's memory
 
 
-def runs(settings: Parameters) -> list[RunConfig]:
+class Settings(Parameters):
+    """Parameters of the notebook, which explains them."""
+
+    dataset: list[str] = several("cocoseq-mini")
+    rhos: list[float] = several(-0.03)
+    method: list[str] = several("CRS", "GSS", "ExStream", "PRS")
+    sized: list[str] = several("CRS", "GSS", "ExStream", "PRS")
+    schedules: int = 4
+    shares: list[float] = several(0.5, 1.5)
+    seeds: list[int] = several(*range(10))
+    varied_seeds: list[int] = several(0)
+    costly: list[str] = several()
+    costly_seeds: list[int] = several(0, 1, 2, 3, 4)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
     """List runs of the standard setting, of other schedules and of other memories."""
     made = []
     costly = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}

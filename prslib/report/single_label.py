@@ -13,7 +13,7 @@ from prslib.checks import expected
 from prslib.datasets import at_hand
 from prslib.datasets.base import schedule_of, task_name, tasks_together
 from prslib.paths import project_root
-from prslib.report.notebook import Parameters, check_labels
+from prslib.report.notebook import Parameters, several
 from prslib.report.style import STAR, looks_of
 from prslib.report.tables import beside
 
@@ -21,9 +21,21 @@ STUDY = Path("studies/class_orders.csv")  # made by the script of that name
 DRAWN = "another for each seed"
 
 
-def runs(settings: Parameters) -> list[RunConfig]:
+class Settings(Parameters):
+    """Parameters of the notebook, which explains them."""
+
+    one_label = True
+    dataset: list[str] = several("imbal-digits")
+    method: list[str] = several("Finetune", "CRS", "PRS")
+    orders: list[str] = several("drawn")
+    seeds: list[int] = several(0, 1, 2, 3, 4)
+    spread: int = 10
+    search: list[int] = several()
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every order of the classes, method and seed."""
-    check_labels(settings.dataset, one=True)
     names = at_hand(settings.dataset)
     made = []
     for order in settings.orders:

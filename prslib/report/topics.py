@@ -1,7 +1,7 @@
-"""Ask every topic for its runs, for all commands and the ledger.
+"""Ask every topic for its settings and its runs, for all commands and the ledger.
 
-A topic is a notebook, its parameters in ``params`` and a module, all of one name. Where
-runs are trained, the module has a function ``runs(settings)``.
+A topic is a notebook and the module of the same name, which has a dataclass
+``Settings`` and, where runs are trained, a function ``runs(settings)``.
 """
 
 from importlib import import_module
@@ -15,16 +15,21 @@ LEDGER = "ledger"  # asks for the runs of all others
 STANDARD = ("main_results", "precision_recall", "single_label")
 
 
+def settings_of(profile: str, topic: str) -> Parameters:
+    """Return a topic's settings under a profile."""
+    return import_module(f"prslib.report.{topic}").Settings.of(profile)
+
+
 def runs_of(profile: str, topic: str) -> list[RunConfig]:
     """Return the runs of a topic under a profile."""
     module = import_module(f"prslib.report.{topic}")
     runs = getattr(module, "runs", lambda settings: [])
-    return runs(Parameters(topic, profile))
+    return runs(settings_of(profile, topic))
 
 
 def device_of(profile: str, topic: str) -> str:
     """Return the device of a topic's runs; "cpu" where it has none."""
-    return getattr(Parameters(topic, profile), "device", "cpu")
+    return getattr(settings_of(profile, topic), "device", "cpu")
 
 
 def runs(profile: str) -> tuple[list[RunConfig], dict[str, str]]:

@@ -12,6 +12,7 @@ from matplotlib.style import context as style_context
 from matplotlib.ticker import MaxNLocator
 
 from prslib.checks import expected, whole
+from prslib.report.notebook import Parameters, several
 from prslib.report.style import HUES, LOOKS, STYLE
 from prslib.samplers import make_sampler
 from prslib.samplers.explain import Decision
@@ -41,6 +42,16 @@ FIXED = [STYLE, {"figure.constrained_layout.use": False}]
 PLACE = (0.08, 0.14, 0.91, 0.75)
 RHO_MARKERS = "oDs^vP"
 LETTERS = np.array(list("ABCDE"))  # the classes of the short stream
+
+
+class Settings(Parameters):
+    """Parameters of the notebook, which explains them."""
+
+    rho: float = 0.0
+    memory_size: int = 12
+    seed: int = 73
+    rhos: list[float] = several(-0.5, 0.0, 0.5, 1.0)
+    samples: int = 35_000
 
 
 @dataclass(frozen=True)

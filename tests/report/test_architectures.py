@@ -6,7 +6,6 @@ import pytest
 from fake_runs import fake_run
 
 from prslib.report import architectures
-from prslib.report.notebook import Parameters
 from prslib.training.config import RunConfig
 
 CONSISTENCY, RECURRENT = "convnet_attention_consistency", "convnet_rnn_attention"
@@ -17,8 +16,7 @@ def finished(score, **fields):
 
 
 def test_costly_networks_take_few_epochs_and_the_plain_one_is_frozen_among_networks():
-    settings = Parameters(
-        "architectures",
+    settings = architectures.Settings(
         dataset=["digits70tiny"],
         model=["convnet", CONSISTENCY],
         frozen_stages=[1, 1],

@@ -7,7 +7,6 @@ import pytest
 
 from prslib.report import gradient_variance
 from prslib.report.gradient_variance import variance_contrasts, variances_of
-from prslib.report.notebook import Parameters
 from prslib.training.config import RunConfig
 from prslib.training.run import run
 
@@ -15,7 +14,7 @@ ONE_LABEL = "imbal-digits-tiny"
 
 
 def test_a_method_without_a_memory_is_refused():
-    settings = Parameters("gradient_variance", method=["PRS", "Finetune"])
+    settings = gradient_variance.Settings(method=["PRS", "Finetune"])
     with pytest.raises(ValueError, match="unknown method 'Finetune'; known methods: C"):
         gradient_variance.runs(settings)
 
@@ -23,7 +22,7 @@ def test_a_method_without_a_memory_is_refused():
 def test_some_methods_are_for_single_labels_alone():
     names, alone = [ONE_LABEL, "digits70tiny"], {"single_label_only": ["GSS"]}
     some = {"dataset": names, "method": ["GSS", "PRS"], "seeds": [0]}
-    settings = Parameters("gradient_variance", **some, **alone)
+    settings = gradient_variance.Settings(**some, **alone)
     runs = [(c.dataset, c.method) for c in gradient_variance.runs(settings)]
     assert runs == [(ONE_LABEL, "GSS"), (ONE_LABEL, "PRS"), ("digits70tiny", "PRS")]
 

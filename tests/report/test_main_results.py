@@ -3,8 +3,7 @@
 import numpy as np
 from fake_runs import fake_run
 
-from prslib.report.main_results import by_images, runs
-from prslib.report.notebook import Parameters
+from prslib.report.main_results import Settings, by_images, runs
 from prslib.report.tables import final, scores_of
 from prslib.training.grids import configs
 from prslib.training.methods import METHODS
@@ -29,9 +28,7 @@ def test_the_gap_is_told_by_images():
 def test_costly_data_sets_take_their_own_seeds():
     costly = {"costly": ["digits49tiny"], "costly_seeds": [2]}
     names = ["digits70tiny", "digits49tiny"]
-    made = runs(
-        Parameters("main_results", dataset=names, rho=[0.0], seeds=[0, 1], **costly)
-    )
+    made = runs(Settings(dataset=names, rho=[0.0], seeds=[0, 1], **costly))
     seeds = {(config.dataset, config.seed) for config in made}
     assert seeds == {("digits70tiny", 0), ("digits70tiny", 1), ("digits49tiny", 2)}
     assert len(made) == 3 * len(METHODS)

@@ -6,7 +6,6 @@ import pytest
 from prslib.datasets import load_dataset
 from prslib.experiments.store import Store
 from prslib.report import memory_distribution as topic
-from prslib.report.notebook import Parameters
 from prslib.training.grids import configs
 from prslib.training.run import run
 
@@ -51,12 +50,10 @@ def test_distances_put_each_memory_where_it_belongs():
 
 def test_costly_data_sets_take_the_first_seed_and_training_where_methods_look():
     names, costly = ["digits70tiny", "digits49tiny"], ["digits49tiny"]
-    settings = Parameters(
-        "memory_distribution", dataset=names, costly=costly, seeds=[3, 4]
-    )
+    settings = topic.Settings(dataset=names, costly=costly, seeds=[3, 4])
     made = topic.memories(settings)
     seeds = {(config.dataset, config.seed) for config in made}
     assert seeds == {("digits70tiny", 3), ("digits70tiny", 4), ("digits49tiny", 3)}
     assert {config.method for config in topic.runs(settings)} == LOOKING
     with pytest.raises(ValueError, match="unknown method 'EWC'; known methods: CBRS"):
-        topic.memories(Parameters("memory_distribution", method=["PRS", "EWC"]))
+        topic.memories(topic.Settings(method=["PRS", "EWC"]))

@@ -1,17 +1,17 @@
 """The parameters of a notebook, what they refuse, and what is saved."""
 
 import math
+from dataclasses import asdict, replace
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 import yaml
 
-from prslib.paths import params_file
 from prslib.report import main_results, notebook, rho_sweep, single_label, topics
-from prslib.report.notebook import Parameters
+from prslib.report.rho_sweep import Settings
 
-PARAMETERS = Parameters("rho_sweep").values
+PARAMETERS = asdict(Settings())
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ PARAMETERS = Parameters("rho_sweep").values
     ],
 )
 def test_what_a_command_line_can_write_is_understood(name, text, value):
-    settings = Parameters.read("rho_sweep", PARAMETERS | {name: text, "unrelated": 3})
-    assert settings.values == PARAMETERS | {name: value}
+    settings = Settings.read(PARAMETERS | {name: text, "unrelated": 3})
+    assert asdict(settings) == PARAMETERS | {name: value}
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_what_a_command_line_can_write_is_understood(name, text, value):
 )
 def test_bad_values_stop_the_notebook_before_it_trains(name, value, error, message):
     with pytest.raises(error, match=message):
-        rho_sweep.runs(Parameters.read("rho_sweep", PARAMETERS | {name: value}))
+        rho_sweep.runs(Settings.read(PARAMETERS | {name: value}))
 
 
 @pytest.mark.parametrize(
@@ -59,50 +59,47 @@ def test_bad_values_stop_the_notebook_before_it_trains(name, value, error, messa
     ],
 )
 def test_bad_profiles_are_refused_before_training(tmp_path, monkeypatch, text, message):
-    bad = tmp_path / "main_results.yaml"
-    bad.write_text(text)
-    files = {"quick": params_file("quick", "main_results"), "smoke": bad}
-    monkeypatch.setattr(notebook, "params_file", lambda profile, name: files[profile])
+    file = tmp_path / "main_results.yaml"
+    file.write_text(text)
+    monkeypatch.setattr(notebook, "params_file", lambda profile, name: file)
     with pytest.raises(ValueError, match=message):
         topics.runs_of("smoke", "main_results")
 
 
 def test_lists_that_belong_together_have_one_length():
-    settings = Parameters("main_results", dataset="cocoseq-mini")
+    settings = main_results.Settings(dataset="cocoseq-mini")
     with pytest.raises(ValueError, match="one length, got 1 of dataset, 2 of rho"):
         main_results.runs(settings)
 
 
 def test_a_notebook_about_one_kind_of_data_refuses_the_other():
-    assert single_label.runs(Parameters("single_label", dataset="imbal-digits"))
+    assert single_label.Settings(dataset="imbal-digits").dataset == ["imbal-digits"]
     with pytest.raises(ValueError, match="several labels an image, got 'imbal-digits'"):
-        main_results.runs(Parameters("main_results", dataset="imbal-digits"))
+        main_results.Settings(dataset="imbal-digits")
 
 
 def test_other_parameters_write_into_a_folder_of_their_own(tmp_path, monkeypatch):
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
-    assert Parameters("rho_sweep", "smoke").folder == tmp_path / "smoke"
-    other = Parameters("rho_sweep", rhos=[0.1, 1.0], seeds=[0, 1])
+    assert Settings.of("smoke").folder == tmp_path / "smoke"
+    other = replace(Settings(), rhos=[0.1, 1.0], seeds=[0, 1])
     assert other.folder == tmp_path / "custom" / "rhos=0.1,1.0,seeds=0,1"
     # a profile brings its values where the notebook's own are
-    smoke = Parameters.read(
-        "rho_sweep", PARAMETERS | {"profile": "smoke", "seeds": [7]}
-    )
-    assert smoke == Parameters("rho_sweep", "smoke", seeds=[7])
-    smoke = Parameters("rho_sweep", "smoke", seeds=list(range(1, 99, 2)))
+    smoke = Settings.read(PARAMETERS | {"profile": "smoke", "seeds": [7]})
+    assert smoke == replace(Settings.of("smoke"), seeds=[7])
+    smoke = replace(smoke, seeds=list(range(1, 99, 2)))
     assert smoke.folder.name.startswith("profile=smoke,seeds=1,3,")
     assert len(smoke.folder.name) < 120
     other.save(None, pd.DataFrame({"value": [1 / 3]}), "numbers")
     assert (other.folder / "rho_sweep_numbers.csv").read_text() == "value\n0.333333\n"
     beside = yaml.safe_load((other.folder / "rho_sweep.yaml").read_text())
-    assert Parameters.read("rho_sweep", beside) == other
+    assert Settings.read(beside) == other
 
 
 def test_a_picture_is_its_file_and_says_what_it_shows(tmp_path, monkeypatch):
     shown = []
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
     monkeypatch.setattr("IPython.display.display", shown.append)
-    custom = Parameters("rho_sweep", seeds=[7])
+    custom = Settings(seeds=[7])
     figure, (left, right) = plt.subplots(1, 2, figsize=(2, 1), dpi=100)
     figure.suptitle("cocoseq-mini")
     left.plot([1, 2], label="PRS")

@@ -2,6 +2,8 @@
 
 import os
 import re
+from dataclasses import asdict
+from importlib import import_module
 
 import jupytext
 import matplotlib as mpl
@@ -13,7 +15,6 @@ from papermill.engines import papermill_engines
 
 from prslib.paths import project_root
 from prslib.report import build
-from prslib.report.notebook import Parameters
 
 ROOT = project_root()
 NAMES = sorted(file.stem for file in (ROOT / "notebooks").glob("*.ipynb"))
@@ -26,6 +27,10 @@ def cells_of(name):
 
 def code_of(name):
     return [cell for cell in cells_of(name) if cell.cell_type == "code"]
+
+
+def settings_of(name):
+    return import_module(f"prslib.report.{name}").Settings
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -57,21 +62,19 @@ def test_parameters_are_typed_explained_and_those_of_the_topic(name):
     values = {}
     exec(cell.source, {}, values)
     values = {name: value for name, value in values.items() if name[0] != "_"}
-    usual = Parameters(name)
-    assert list(values) == list(usual.values)
-    assert Parameters(name, **values) == usual
+    settings = settings_of(name)
+    assert list(values) == list(asdict(settings()))
+    assert settings(**values) == settings()
 
 
 @pytest.mark.parametrize(
     "file", PROFILE_FILES, ids=lambda file: f"{file.parent.name}-{file.stem}"
 )
-def test_other_profiles_list_what_differs_from_quick(file):
+def test_profiles_list_what_differs_from_the_notebook(file):
     values = yaml.safe_load(file.read_text())
     assert values.pop("profile") == file.parent.name
-    if file.parent.name == "quick":
-        return
-    defaults = Parameters(file.stem).values
-    profile = Parameters(file.stem, file.parent.name).values
+    settings = settings_of(file.stem)
+    defaults, profile = asdict(settings()), asdict(settings.of(file.parent.name))
     assert all(profile[name] != defaults[name] for name in values)
 
 

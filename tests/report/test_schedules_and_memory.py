@@ -6,7 +6,6 @@ import pytest
 from fake_runs import fake_run
 
 from prslib.report import schedules_and_memory as topic
-from prslib.report.notebook import Parameters
 from prslib.training.config import RunConfig
 
 COCO, NUS = "digits70seq", "digits49seq"  # stand for COCOseq and NUS-WIDEseq
@@ -38,7 +37,7 @@ def test_the_papers_schedules_without_the_standard_one():
 
 
 def test_sizes_are_whole_and_find_the_papers():
-    made = topic.runs(Parameters("schedules_and_memory", dataset=NUS, rhos=0.0))
+    made = topic.runs(topic.Settings(dataset=NUS, rhos=0.0))
     assert {config.memory_size for config in made} == {None, 166, 500}
     sizes = [(NUS, size) for size in (500, 166, 333)]
     sizes += [("digits70tiny", size) for size in (75, 50, 25)]

@@ -8,7 +8,6 @@ from fake_runs import fake_run
 from prslib import configs
 from prslib.datasets.base import schedule_of
 from prslib.report import single_label
-from prslib.report.notebook import Parameters
 from prslib.report.tables import contrasts
 
 TINY = "imbal-digits-tiny"
@@ -22,11 +21,11 @@ def trained():
 
 def test_runs_are_of_every_order_method_and_seed():
     settings = {"dataset": TINY, "method": ["CRS", "PRS"], "seeds": [0, 1, 2]}
-    both = Parameters("single_label", **settings, orders=["drawn", ORDER])
+    both = single_label.Settings(**settings, orders=["drawn", ORDER])
     schedules = [config.schedule for config in single_label.runs(both)]
     assert schedules == [None] * 6 + [(1, 2, 3, 4, 5, 6, 7, 8, 0, 9)] * 6
     with pytest.raises(ValueError, match="expected an order of classes such as"):
-        single_label.runs(Parameters("single_label", **settings, orders=["one+two"]))
+        single_label.runs(single_label.Settings(**settings, orders=["one+two"]))
 
 
 def test_the_first_orders_of_the_study_stand_beside_the_papers_numbers(trained):

@@ -8,7 +8,6 @@ from scipy.stats import spearmanr
 
 from prslib.datasets import load_dataset
 from prslib.report import tail_forgetting as tail
-from prslib.report.notebook import Parameters
 from prslib.training.config import RunConfig
 
 DATA = load_dataset("cocoseq-mini", images=False)
@@ -68,6 +67,6 @@ def test_the_mean_is_over_tasks_first_and_the_deviation_over_seeds():
 
 
 def test_a_method_that_sees_all_at_once_has_nothing_to_forget():
-    settings = Parameters("tail_forgetting", method=["CRS", "Multitask"])
+    settings = tail.Settings(method=["CRS", "Multitask"])
     with pytest.raises(ValueError, match="unknown method 'Multitask'; known methods: "):
         tail.runs(settings)
