@@ -55,18 +55,16 @@ def class_merges(source: Clustering) -> list[Merge]:
         counts = int(together[first, second]), int(apart[first, second])
         merge = Merge(groups[first], groups[second], *counts, score[first, second])
         if merge.score == -np.inf:
-            what = f"{n_groups} groups of {min_classes} or more classes"
-            got = f"{len(groups)} groups of which no two share an image"
-            raise ValueError(expected(what, got, "ask for more groups"))
+            break
         merges.append(merge)
         groups[first] += groups.pop(second)
         touched[:, first] |= touched[:, second]
         touched = np.delete(touched, second, axis=1)
     sizes = [len(group) for group in groups]
-    if min(sizes) < min_classes:
-        what = f"{min_classes} or more classes in each group"
-        advice = "lower min_classes or ask for fewer groups"
-        raise ValueError(expected(what, f"groups of {sizes}", advice))
+    if len(sizes) > n_groups or min(sizes) < min_classes:
+        what = f"{n_groups} groups of {min_classes} or more classes"
+        got = f"groups of {sizes}: too few images are shared"
+        raise ValueError(expected(what, got, "change either number"))
     return merges
 
 
