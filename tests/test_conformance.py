@@ -75,6 +75,15 @@ def test_a_mutant_is_named_by_its_equation(mutant, equation, stream, variant):
     assert not answer.released
 
 
+def test_slots_that_do_not_fill_in_order_are_named():
+    class Backwards(ReferencePRS):
+        def place(self, labels):
+            return super().place(labels)[::-1]
+
+    answer = check_prs(Backwards, 1, only=["single-label"])
+    assert [one.equation for one in answer.departures] == ["fill"]
+
+
 @pytest.mark.parametrize("make", [PRS, given(PRS)])
 def test_prs_is_accepted(make):
     answer = check_prs(make, seeds=1)
