@@ -5,27 +5,17 @@ import pytest
 from prslib import paths
 from prslib.paths import cache_dir, data_dir, figures_dir, project_root
 
-
-def test_relative_folders_are_the_same_from_everywhere(tmp_path, monkeypatch):
-    names = {
-        "PRSLIB_CACHE": "my cache",
-        "PRSLIB_FIGURES": "my figures",
-        "PRSLIB_DATA": "tests",
-    }
-    for name, value in names.items():
-        monkeypatch.setenv(name, value)
-    for folder in (project_root(), project_root() / "notebooks", tmp_path):
-        monkeypatch.chdir(folder)
-        assert cache_dir() == project_root() / "my cache"
-        assert figures_dir("smoke") == project_root() / "my figures" / "smoke"
-        assert data_dir() == project_root() / "tests"
+FOLDERS = ("PRSLIB_CACHE", "PRSLIB_FIGURES", "PRSLIB_DATA")
 
 
-def test_absolute_folders_are_as_named(tmp_path, monkeypatch):
-    for name in ("PRSLIB_CACHE", "PRSLIB_FIGURES", "PRSLIB_DATA"):
-        monkeypatch.setenv(name, str(tmp_path))
-    assert cache_dir() == data_dir() == tmp_path
-    assert figures_dir("quick") == tmp_path / "quick"
+def test_folders_are_the_same_from_everywhere(tmp_path, monkeypatch):
+    for named, folder in (("tests", project_root() / "tests"), (tmp_path, tmp_path)):
+        for name in FOLDERS:
+            monkeypatch.setenv(name, str(named))
+        for place in (project_root(), project_root() / "notebooks", tmp_path):
+            monkeypatch.chdir(place)
+            assert cache_dir() == data_dir() == folder
+            assert figures_dir("smoke") == folder / "smoke"
     monkeypatch.setenv("PRSLIB_DATA", "no such folder")
     with pytest.raises(FileNotFoundError, match=r"PRSLIB_DATA .* got no such folder"):
         data_dir()
