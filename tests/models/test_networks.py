@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from prslib.models import MODELS
-from prslib.models.networks import Staged, make_model, resnet_backbone
+from prslib.models.networks import make_model, resnet_backbone
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.learner import Learner
@@ -36,11 +36,6 @@ build_small = partial(make_model, SMALL, (32, 32, 3), 5, 0)
 
 def images(count=2, size=32):
     return torch.rand(count, 3, size, size, generator=torch.Generator().manual_seed(0))
-
-
-@pytest.fixture(scope="module")
-def resnet():
-    return make_model(SMALL, (32, 32, 3), 5, seed=0, weights="none")
 
 
 @pytest.fixture(scope="module")
@@ -88,10 +83,11 @@ def test_the_paper_freezes_what_it_says(name):
     assert RunConfig(dataset=name, weights="none").resolved["pretrained_stages"] == 0
 
 
-def test_a_resnet_is_torchvisions_with_another_head(resnet):
+def test_a_resnet_is_torchvisions_with_another_head():
     from torchvision.models import ResNet18_Weights, get_model
     from torchvision.transforms.functional import normalize
 
+    resnet = build_small(weights="none").eval()
     theirs = get_model("resnet18", num_classes=5).eval()
     parts = [theirs.conv1, theirs.bn1, theirs.layer1, theirs.layer2, theirs.layer3]
     parts += [theirs.layer4, theirs.fc]
@@ -100,7 +96,7 @@ def test_a_resnet_is_torchvisions_with_another_head(resnet):
         their_part.load_state_dict(part.state_dict())
     photos = ResNet18_Weights.IMAGENET1K_V1.transforms()
     expected = theirs(normalize(images(), photos.mean, photos.std))
-    torch.testing.assert_close(resnet.eval()(images()), expected)
+    torch.testing.assert_close(resnet(images()), expected)
 
 
 @pytest.mark.parametrize(
@@ -128,14 +124,9 @@ def test_frozen_stages_do_not_move_and_the_others_do(name, frozen):
 # weights
 
 
-def test_weights_come_from_a_file_and_the_head_does_not(file):
-    model = make_model(SMALL, (32, 32, 3), 5, seed=0, weights=file)
-    lower = list(model.stages[:-1].parameters())
-    assert all((p == 0.01).all() for p in lower)
-    assert not (model.head.weight == 0.01).any()
-
-
-def test_published_weights_are_fetched_by_name_and_digest(monkeypatch, file, tmp_path):
+def test_weights_but_for_the_head_come_from_a_file_or_are_fetched_by_digest(
+    monkeypatch, file, tmp_path
+):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     state = torch.load(file)
     older = {k: v for k, v in state.items() if not k.endswith("num_batches_tracked")}
@@ -146,30 +137,30 @@ def test_published_weights_are_fetched_by_name_and_digest(monkeypatch, file, tmp
         torch.save(older, target)
 
     monkeypatch.setattr("torch.hub.download_url_to_file", fetch)
-    for _ in range(2):
-        model = build_small()
-        assert (model.stages[1][0].conv1.weight == 0.01).all()
+    for weights in (file, None, None):
+        model = build_small(weights=weights)
+        assert all((p == 0.01).all() for p in model.stages[:-1].parameters())
+        assert not (model.head.weight == 0.01).any()
     assert asked == [("resnet18-f37072fd.pth", "f37072fd")]  # once
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path, file):
-    def refused(content, message):
-        torch.save(content, tmp_path / "other.pth")
-        with pytest.raises(ValueError, match=message):
-            build_small(weights=str(tmp_path / "other.pth"))
-
-    state = torch.load(file)
-    refused(
-        state | {"layer9.weight": torch.zeros(1)}, r"Unexpected key.* \"layer9.weight\""
-    )
-    refused(state | {"layer2.0.bn1.bias": torch.zeros(3)}, "size mismatch for layer2.0")
-    refused({"conv1.weight": state["conv1.weight"]}, r"Missing key.*: \"bn1.weight\", ")
-    refused([1], r"a state dict .* in .*other.pth, but it cannot")
-    (tmp_path / "text.pth").write_text("no weights")
-    with pytest.raises(
-        ValueError, match=r"a state dict .* in .*text.pth, but it cannot"
+    state, other = torch.load(file), tmp_path / "other.pth"
+    for content, message in (
+        (
+            state | {"layer9.weight": state["fc.bias"]},
+            "Unexpected key.* .layer9.weight",
+        ),
+        (state | {"layer2.0.bn1.bias": state["fc.bias"]}, "size mismatch for layer2.0"),
+        ({"conv1.weight": state["conv1.weight"]}, "Missing key.*: .bn1.weight., "),
+        ([1], r"a state dict .* in .*other.pth, but it cannot"),
     ):
-        build_small(weights=str(tmp_path / "text.pth"))
+        torch.save(content, other)
+        with pytest.raises(ValueError, match=message):
+            build_small(weights=str(other))
+    other.write_text("no weights")
+    with pytest.raises(ValueError, match=r"a state dict .*, but it cannot"):
+        build_small(weights=str(other))
 
 
 # the configuration
@@ -186,9 +177,3 @@ def test_weights_count_by_their_content_and_only_where_they_are_read(file, tmp_p
     hashes = {resnet(weights=w).hash for w in (None, "none", file, str(copied))}
     assert len(hashes) == 4
     assert resnet().hash == resnet(weights="IMAGENET1K_V1").hash
-
-
-def test_a_network_that_learns_whole_keeps_its_own_forward():
-    network = Staged(nn.Flatten(), nn.Linear(3, 2))
-    _, upper = network.split(0)
-    assert upper is network

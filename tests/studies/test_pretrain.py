@@ -6,17 +6,12 @@ import torch
 from prslib.models import weights
 from prslib.models.networks import make_model
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 
-
-@pytest.fixture
-def study(program):
-    return program("pretrain")
-
-
+@pytest.mark.usefixtures("one_thread")
 def test_pretraining_gives_the_same_bytes_and_networks_begin_with_them(
-    study, monkeypatch, tmp_path
+    program, monkeypatch, tmp_path
 ):
+    study = program("pretrain")
     first, second = (study.pretrain("digits-0", images=100) for _ in range(2))
     assert all(torch.equal(value, second[name]) for name, value in first.items())
     name = "stages.0.0.weight"
