@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from prslib.datasets import DATASETS, load_dataset
@@ -23,7 +22,7 @@ from prslib.models.weights import NONE
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 from prslib.training.replay import stream
-from prslib.training.run import train
+from prslib.training.run import one_thread, train
 
 BLANK = 1000  # images in place of those that are not here
 FEATURES = np.dtype((np.float32, (1280,)))  # as `prslib prepare features` makes them
@@ -94,7 +93,7 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
             raise _Enough
 
     clock: Any = SimpleNamespace(resume=lambda start: start(), save_if_due=tick)
-    with threadpool_limits(1), suppress(_Enough):
+    with one_thread(), suppress(_Enough):
         train([plain], dataset, device, clock)  # it looks at the clock after each step
     return float(np.median(np.diff(times)[1:]))
 

@@ -1,6 +1,7 @@
 """Train and score a run, from its configuration to its result."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike
 
 import numpy as np
@@ -80,10 +81,23 @@ def run_at_once(
     dataset = load_dataset(configs[0].dataset)
     for config in configs:
         check(config, dataset)
-    with threadpool_limits(1):  # more would work on the cores of other runs
+    with one_thread():
         return train(
             configs, dataset, device, Checkpoint(checkpoint, configs, save_every)
         )
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Set the process to one thread, and set it back."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        # threads of numpy's library wait for work on the cores of other runs
+        with threadpool_limits(1, "blas"):
+            yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def train(

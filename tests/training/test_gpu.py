@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from threadpoolctl import threadpool_limits
 
 from prslib.datasets import load_dataset
 from prslib.training import device as device_module
@@ -11,7 +10,7 @@ from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.methods import METHODS
 from prslib.training.replay import stream
-from prslib.training.run import make_learner, run
+from prslib.training.run import make_learner, one_thread, run
 
 TINY = "digits70tiny"
 pytestmark = [
@@ -34,7 +33,7 @@ def on(dataset, device):
 def trained(dataset, config, device):
     """Train on the first batches of a run's stream and return the learner."""
     learner = make_learner(config, dataset, device)
-    with threadpool_limits(1):
+    with one_thread():
         for rows in stream(config, dataset)[0].batches[:12]:
             learner.step(*learner.join(*on(dataset, device), rows))
     return learner

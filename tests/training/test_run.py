@@ -13,7 +13,7 @@ from prslib.training.config import RunConfig
 from prslib.training.learner import Learner
 from prslib.training.methods import METHODS
 from prslib.training.replay import Replay, stream, without_training
-from prslib.training.run import initial_model, run
+from prslib.training.run import initial_model, one_thread, run
 
 TINY, ONE_LABEL = "digits70tiny", "imbal-digits-tiny"
 
@@ -157,14 +157,9 @@ def test_a_device_that_is_not_there_is_refused(device):
         run(RunConfig(TINY), device)
 
 
-def test_a_run_sets_one_thread_and_sets_it_back(monkeypatch):
+def test_a_run_sets_one_thread_and_sets_it_back():
     threads = torch.get_num_threads()
-
-    def train(*_):
+    with pytest.raises(KeyError), one_thread():
         assert torch.get_num_threads() == 1
         raise KeyError
-
-    monkeypatch.setattr("prslib.training.run.train", train)
-    with pytest.raises(KeyError):
-        run(RunConfig(TINY))
     assert torch.get_num_threads() == threads
