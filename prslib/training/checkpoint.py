@@ -92,12 +92,16 @@ class Checkpoint:
         return saved["progress"]
 
     def save_if_due(self, progress: Progress) -> None:
-        """Write the file if its time has come."""
+        """Write the file if its time has come; only warn if it cannot be written."""
         if self.path is None or time.monotonic() < self.due:
             return
-        state = progress.state_dict()
-        with replacing(self.path) as file:
-            torch.save({"runs": self.runs, "code": self.code, "progress": state}, file)
+        saved = {"runs": self.runs, "code": self.code}
+        try:
+            with replacing(self.path) as file:
+                torch.save(saved | {"progress": progress.state_dict()}, file)
+        except (OSError, RuntimeError) as error:  # such as torch's of a full disk
+            text = f"the checkpoint {self.path} cannot be written ({error})"
+            warnings.warn(f"{text}; the run goes on", stacklevel=2)
         self.due = time.monotonic() + self.save_every
 
 

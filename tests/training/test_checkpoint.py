@@ -81,6 +81,14 @@ def test_a_checkpoint_of_edited_code_does_not_count(tmp_path, half_way, monkeypa
         run(config, checkpoint=path)
 
 
+def test_a_run_goes_on_where_no_checkpoint_can_be_written(tmp_path):
+    config = RunConfig(**SMALL, method="Finetune")
+    (tmp_path / "file").touch()  # no folder, as on a full disk
+    with pytest.warns(UserWarning, match="cannot be written.*; the run goes on"):
+        scores = run(config, checkpoint=tmp_path / "file" / "x", save_every=0).scores
+    assert scores.equals(run(config).scores)
+
+
 def test_files_are_written_when_their_time_has_come(tmp_path, monkeypatch):
     config, times = RunConfig(**SMALL, method="Finetune"), []
     monkeypatch.setattr(
