@@ -19,8 +19,8 @@ from prslib.datasets.prepared import SPLITS, PreparedSet, Selection, not_prepare
 from prslib.paths import data_dir, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
-# share of the images that may be missing without --allow-missing
-MOST_MISSING = 0.01
+# share of the images that may be left out without --allow-missing
+MOST_LOST = 0.01
 # a fixed state of the authors' repository, github.com/cdjkim/PRS
 ID_ADDRESS = (
     "https://raw.githubusercontent.com/cdjkim/PRS/"
@@ -57,11 +57,12 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
         option("--ids", type=Path, help="released id files; else a split is derived")
         if prepared.id_digest:
             option("--download-ids", action="store_true", help="fetch these files")
-        option("--allow-missing", action="store_true", help="also more than 1 %%")
+        more = "leave out more than 1 %% of the images"
+        option("--allow-missing", action="store_true", help=more)
         option("--workers", type=int, help="processes")
     option = add_command(names, "features", prepare_features).add_argument
     option("name", choices=list(SETS))
-    option("--backbone", default=features.DEFAULT, help="network (%(default)s)")
+    option("--backbone", default=features.DEFAULT, help="a network (%(default)s)")
     option("--workers", type=int, help="processes")
     for name, source in single_label.SOURCES.items():
         option = add_command(names, name, prepare_source, source).add_argument
@@ -73,8 +74,8 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
 
     The files labels.npz, images.bin and left_out.csv are written into
     $PRSLIB_DATA/<name>, released ids that are fetched into $PRSLIB_DATA/cocoseq_ids.
-    Images that are missing or broken are left out; more than 1 % of missing ones only
-    with --allow-missing.
+    Images that are missing or broken are left out; more than 1 % of them only with
+    --allow-missing.
 
     Example: prslib prepare cocoseq --images DIR --annotations DIR
     """
@@ -84,6 +85,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     root, ids = options.images, options.ids
     folder = data_dir() / prepared.name
     file, labels = folder / "images.bin", folder / "labels.npz"
+    left_out = folder / "left_out.csv"
     if getattr(options, "download_ids", False):
         ids = download_ids(prepared, data_dir() / f"{prepared.name}_ids")
     corpus = prepared.corpus(options.annotations)
@@ -115,20 +117,30 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
             read = partial(read_image, root)
             fill_rows(file, PIXELS, selection.files, read, options.workers, "decoding")
         lost = read_sums(file) == 0
+        if not left_out.is_file():  # not yet allowed
+            advice = f"mend them and delete {folder / 'images'}.*"
+            refuse_lost(lost, selection.files, options.allow_missing, advice)
         open_rows(file, (~lost).sum(), PIXELS, whole=True)
-    (folder / "left_out.csv").write_text("\n".join(["file", *selection.files[lost]]))
+    left_out.write_text("\n".join(["file", *selection.files[lost]]))
     print(f"{folder}: {(~lost).sum()} images; left_out.csv lists {lost.sum()} others")
 
 
 def missing_files(root: Path, files: np.ndarray, allowed: bool) -> np.ndarray:
-    """Tell which files a folder lacks, bool (N,); ValueError where they are too many."""
+    """Tell which files a folder lacks, bool (N,); refuse too many."""
     missing = np.array([not (root / name).is_file() for name in files])
-    if missing.all() or (missing.mean() > MOST_MISSING and not allowed):
-        what = f"at most {MOST_MISSING:.0%} of {len(files)} images missing"
-        got = f"{missing.sum()}, such as {files[missing][0]}"
-        advice = f"put them into {root}, name another --images"
-        raise ValueError(expected(what, got, f"{advice} or pass --allow-missing"))
+    advice = f"put them into {root}, name another --images"
+    refuse_lost(missing, files, allowed, advice)
     return missing
+
+
+def refuse_lost(
+    lost: np.ndarray, files: np.ndarray, allowed: bool, advice: str
+) -> None:
+    """Raise ValueError where too many images would be left out."""
+    if lost.all() or (lost.mean() > MOST_LOST and not allowed):
+        what = f"at most {MOST_LOST:.0%} of {len(files)} images missing or broken"
+        got = f"{lost.sum()}, such as {files[lost][0]}"
+        raise ValueError(expected(what, got, f"{advice} or pass --allow-missing"))
 
 
 def download_ids(prepared: PreparedSet, folder: Path) -> Path:

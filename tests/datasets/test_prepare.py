@@ -125,7 +125,7 @@ def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys):
     picture(coco, "train2014", 1).unlink()
     assert prepare(coco) == 1
     said = capsys.readouterr().err
-    assert "at most 1% of 11 images missing, got 1, such as" in said
+    assert "at most 1% of 11 images missing or broken, got 1, such as" in said
     assert "COCO_train2014_000000000001.jpg; put them into" in said
     assert not (coco / "data/cocoseq").exists()
     broken = picture(coco, "val2014", 12)
@@ -143,6 +143,14 @@ def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys):
     assert [name[-6:-4] for name in listed[1:]] == ["01", "12"]
     assert prepare(coco, "--allow-missing") == 0
     assert "9 images; left_out.csv lists 2 others" in capsys.readouterr().out
+
+
+def test_too_many_broken_images_are_refused_once_they_are_read(coco, capsys):
+    broken = picture(coco, "val2014", 12)
+    broken.write_bytes(broken.read_bytes()[:300])
+    assert prepare(coco) == 1
+    assert "got 1, such as" in capsys.readouterr().err
+    assert prepare(coco, "--allow-missing") == prepare(coco) == 0
 
 
 def stop(*_):
@@ -219,7 +227,7 @@ def remove(name):
 BAD = {
     "coco/val2014": (
         remove,
-        r"missing, got 5, such as val2014/COCO_val2014_0.*--allow",
+        r"broken, got 5, such as val2014/COCO_val2014_0.*--allow",
     ),
     "ids/train_task1_id_coco.json": (remove, "No such file .*train_task1_id_coco"),
     "coco/annotations/instances_val2014.json": (
