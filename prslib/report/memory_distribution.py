@@ -78,13 +78,12 @@ def _class_shares(
         "method": method,
         "seed": seed,
         "class": dataset.class_names,
+        "class_rank": np.lexsort([-dataset.class_freq, rank]).argsort(),
         "group": dataset.class_group,
         "task": dataset.class_task,
         "share": 100 * counts / counts.sum(),
     }
-    frame = pd.DataFrame(columns).iloc[np.lexsort([-dataset.class_freq, rank])]
-    frame.insert(4, "class_rank", range(len(frame)))
-    return frame
+    return pd.DataFrame(columns).sort_values("class_rank")
 
 
 def distances_to_targets(shares: pd.DataFrame) -> pd.DataFrame:

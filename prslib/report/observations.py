@@ -104,12 +104,7 @@ def _scores(runs: dict[str, Run]) -> pd.DataFrame:
     frames = [tables.scores_of([run]).assign(run=name) for name, run in runs.items()]
     rows = pd.concat(frames, ignore_index=True)
     rows = rows[rows["group"].isin(tables.ALL_GROUPS)]
-    ends = rows.groupby("run")["trained_tasks"].max()
     rows = tables.with_forgetting(rows, {"forget": True, "lost": False})
-    # forgetting is measured at the end
-    rows["task"] = rows["task"].fillna("seen")
-    last = rows["run"].map(ends)
-    rows["trained_tasks"] = rows["trained_tasks"].fillna(last).astype(int)
     return tables.in_percent(rows, ["run", *CELL])
 
 

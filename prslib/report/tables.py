@@ -71,20 +71,22 @@ def final(scores: pd.DataFrame, metrics: Sequence[str] = MAIN_METRICS) -> pd.Dat
     run = run_columns(scores)
     rows = with_forgetting(scores, {"forget": True})
     last = rows.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
-    at_end = (rows["trained_tasks"] == last) & (rows["task"] == "seen")
-    rows = rows[at_end | (rows["measure"] == "forget")]
+    rows = rows[(rows["trained_tasks"] == last) & (rows["task"] == "seen")]
     return in_percent(rows, [*run, "measure", "group", "metric"])
 
 
 def with_forgetting(scores: pd.DataFrame, measures: dict[str, bool]) -> pd.DataFrame:
-    """Add the forgetting of runs to their scores, by measure, True for the normalised."""
+    """Add forgetting at the end of runs to their scores, by measure, True for the normalised."""
     frames = [scores.assign(measure="score")]
     # Multitask has no earlier tasks to forget
     online = scores[scores["schedule"] != ""]
     if len(online):
         for name, normalised in measures.items():
-            frames.append(forgetting(online, normalised).assign(measure=name))
-    return pd.concat(frames, ignore_index=True)
+            lost = forgetting(online, normalised)
+            frames.append(lost.assign(measure=name, task="seen"))
+    rows = pd.concat(frames, ignore_index=True)
+    end = rows["schedule"].str.count(",") + 1
+    return rows.assign(trained_tasks=rows["trained_tasks"].fillna(end).astype(int))
 
 
 def progression(scores: pd.DataFrame) -> pd.DataFrame:
