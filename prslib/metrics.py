@@ -10,7 +10,6 @@ from prslib.checks import expected, one_of
 from prslib.datasets.base import GROUPS
 
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
-CLASS_METRICS = ("P", "R", "F1", "AP")
 THRESHOLD = 0.5
 
 
@@ -214,7 +213,7 @@ def _class_scores(counts: np.ndarray, areas: np.ndarray) -> dict[str, np.ndarray
     precision, recall = ratio(hits, predicted), ratio(hits, positive)
     values = precision, recall, harmonic_mean(precision, recall), areas[0]
     absent_as_nan = np.where(positive > 0, values, np.nan)  # (4, C)
-    return dict(zip(CLASS_METRICS, absent_as_nan, strict=True))
+    return dict(zip(("P", "R", "F1", "AP"), absent_as_nan, strict=True))
 
 
 def group_values(

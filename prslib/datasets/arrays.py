@@ -88,7 +88,6 @@ def fill_rows(
     items: Sequence,
     make: Callable[[Any], np.ndarray | None],
     workers: int | None,
-    title: str,
 ) -> None:
     """Write the row that `make` gives for each item; after a kill the call goes on."""
     # Rows are appended to X.part, then their checksums to X.sums; rows without one are
@@ -111,7 +110,7 @@ def fill_rows(
         sums_stream.truncate(sums.nbytes)
         rows_stream.truncate(np.count_nonzero(sums) * row.itemsize)
         starts = range(len(sums), len(items), CHUNK)
-        for start in tqdm(starts, title, unit=f"{CHUNK} images"):
+        for start in tqdm(starts, file.stem, unit=f"{CHUNK} images"):
             made = pool(map(delayed(make), items[start : start + CHUNK]))
             rows = [b"" if x is None else x.astype(row.base).tobytes() for x in made]
             rows_stream.write(b"".join(rows))

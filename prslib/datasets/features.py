@@ -127,7 +127,7 @@ def extract(folder: Path, name: str, workers: int | None) -> None:
     file = folder / f"features-{name}-{of_weights[:12]}-{SIZE}-{pixels[:12]}.bin"
     make = partial(embed, name=name)
     row = np.dtype((np.float16, make(images[0]).shape))
-    fill_rows(file, row, images, make, workers, "features")
+    fill_rows(file, row, images, make, workers)
     with replacing(folder / RECORD) as stream:
         stream.write(file.name.encode())
     print(file)

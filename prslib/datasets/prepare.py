@@ -112,10 +112,11 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
             if root is None:
                 print(f"labels only, in {folder}; give --images to decode the images")
                 return
-            # features of images that were here before
-            (folder / features.RECORD).unlink(missing_ok=True)
+            # of images that were here before
+            for name in (features.RECORD, left_out.name):
+                (folder / name).unlink(missing_ok=True)
             read = partial(read_image, root)
-            fill_rows(file, PIXELS, selection.files, read, options.workers, "decoding")
+            fill_rows(file, PIXELS, selection.files, read, options.workers)
         lost = read_sums(file) == 0
         if not left_out.is_file():  # not yet allowed
             advice = f"mend them and delete {folder / 'images'}.*"

@@ -29,7 +29,7 @@ def file(tmp_path, monkeypatch):
 
 
 def fill(file, make=make):
-    fill_rows(file, ROW, ITEMS, make, 1, "rows")
+    fill_rows(file, ROW, ITEMS, make, 1)
     return open_rows(file, len(MADE), ROW)[:, 0].tolist()
 
 

@@ -150,6 +150,8 @@ def test_too_many_broken_images_are_refused_once_they_are_read(coco, capsys):
     broken.write_bytes(broken.read_bytes()[:300])
     assert prepare(coco) == 1
     assert "got 1, such as" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="expected 11 rows"):
+        load_dataset("cocoseq")
     assert prepare(coco, "--allow-missing") == prepare(coco) == 0
 
 
