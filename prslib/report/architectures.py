@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 
 from prslib import MODELS, Run, RunConfig, configs, paired
-from prslib.report.notebook import Parameters, several
+from prslib.report.notebook import Trained, several
 from prslib.report.tables import MAIN_METRICS, beside, final, scores_of
 
 OFFLINE = "Multitask"
 
 
-class Settings(Parameters):
+class Settings(Trained):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("digits70seq")
@@ -26,7 +26,6 @@ class Settings(Parameters):
     method: list[str] = several("CRS", "PRS")
     rho: float = 0.0
     seeds: list[int] = several(0)
-    device: str = "cpu"
 
 
 def runs(settings: Settings) -> list[RunConfig]:

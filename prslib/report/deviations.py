@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from prslib import Run, RunConfig, configs
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.report.notebook import Parameters, several
+from prslib.report.notebook import Trained, several
 from prslib.report.statistics import DECIDING
 from prslib.report.style import LOOKS
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, final, scores_of
@@ -18,15 +18,13 @@ from prslib.samplers.reference import ReferencePRS
 from prslib.training.replay import make_replay, stream
 
 
-class Settings(Parameters):
+class Settings(Trained):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     trained: list[str] = several("cocoseq-mini")
     rho: float = -0.03
-    seeds: list[int] = several(0, 1, 2, 3, 4)
     varied_seeds: list[int] = several(0)
-    device: str = "cpu"
 
 
 def runs(settings: Settings) -> list[RunConfig]:

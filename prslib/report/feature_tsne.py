@@ -11,7 +11,7 @@ from prslib import Run, RunConfig, configs_of, paired
 from prslib.checks import expected
 from prslib.datasets import GROUPS
 from prslib.datasets.curation import feature_rows
-from prslib.report.notebook import Parameters, several
+from prslib.report.notebook import Trained, several
 from prslib.report.style import GROUP_MARKERS
 from prslib.report.tables import labels_of
 
@@ -25,18 +25,16 @@ SIZES = {"majority": 22, "moderate": 24, "minority": 55}
 ENOUGH = 5  # test images of a class that show where it lies
 
 
-class Settings(Parameters):
+class Settings(Trained):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("imbal-digits", "cocoseq-mini")
     rhos: list[float] = several(0.0, -0.03)
     method: list[str] = several("CRS", "PRS")
-    seeds: list[int] = several(0, 1, 2, 3, 4)
     per_class: int = 20
     neighbours: int = 5
     shown: int = 3
     others: int = 5
-    device: str = "cpu"
 
 
 def runs(settings: Settings) -> list[RunConfig]:
@@ -142,16 +140,9 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
     for name, colour in zip(shown, CLASS_COLOURS, strict=False):
         dots = frame[frame["class_name"] == name]
         group = dots["group"].iloc[0]
-        ax.scatter(
-            dots["x"],
-            dots["y"],
-            s=SIZES[group],
-            marker=GROUP_MARKERS[group],
-            color=colour,
-            edgecolor="white",
-            linewidth=0.4,
-            label=f"{name} ({group})",
-        )
+        look = {"s": SIZES[group], "marker": GROUP_MARKERS[group], "color": colour}
+        look |= {"edgecolor": "white", "linewidth": 0.4, "label": f"{name} ({group})"}
+        ax.scatter(dots["x"], dots["y"], **look)
     ax.set(xlabel="t-SNE axis 1 (no unit)", ylabel="t-SNE axis 2 (no unit)")
     ax.set(xticks=[], yticks=[])
     ax.set_aspect("equal", adjustable="datalim")

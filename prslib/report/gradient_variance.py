@@ -9,13 +9,13 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from prslib import Run, RunConfig, configs, paired
 from prslib.report.memory_distribution import check_memory
-from prslib.report.notebook import Parameters, several
+from prslib.report.notebook import Trained, several
 from prslib.report.statistics import over_seeds
 from prslib.report.style import draw_curves, looks_of
 from prslib.report.tables import labels_of
 
 
-class Settings(Parameters):
+class Settings(Trained):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("imbal-digits", "cocoseq-mini")
@@ -23,8 +23,6 @@ class Settings(Parameters):
     points: list[int] = several(20, 8)
     method: list[str] = several("CRS", "GSS", "ExStream", "PRS")
     single_label_only: list[str] = several()
-    seeds: list[int] = several(0, 1, 2, 3, 4)
-    device: str = "cpu"
 
 
 def runs(settings: Settings) -> list[RunConfig]:

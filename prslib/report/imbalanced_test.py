@@ -1,21 +1,15 @@
 """Ask for the runs of the paper's unbalanced test set."""
 
 from prslib import RunConfig, configs_of
-from prslib.report.notebook import Parameters, several
+from prslib.report.notebook import Costly, several
 
 
-class Settings(Parameters):
+class Settings(Costly):
     """Parameters of the notebook, which explains them."""
 
-    dataset: list[str] = several("cocoseq-mini")
     rho: float = 0.5
     balanced_rho: float = -0.03
     method: list[str] = several("CRS", "GSS", "ExStream")
-    memory_size: int | None = None
-    seeds: list[int] = several(0, 1, 2, 3, 4)
-    costly: list[str] = several()
-    costly_seeds: list[int] = several(0)
-    device: str = "cpu"
 
 
 def runs(settings: Settings) -> list[RunConfig]:

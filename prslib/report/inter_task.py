@@ -5,21 +5,17 @@ import pandas as pd
 
 from prslib import METHODS, RunConfig
 from prslib.report.main_results import every_method
-from prslib.report.notebook import Parameters, several
+from prslib.report.notebook import Costly, several
 from prslib.report.tables import MAIN_METRICS, labels_of, run_columns
 
 
-class Settings(Parameters):
+class Settings(Costly):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
     dataset: list[str] = several("digits49seq")
     rho: float = 0.0
-    memory_size: int | None = None
     seeds: list[int] = several(0)
-    costly: list[str] = several()
-    costly_seeds: list[int] = several(0)
-    device: str = "cpu"
 
 
 def runs(settings: Settings) -> list[RunConfig]:

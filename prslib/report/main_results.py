@@ -9,7 +9,7 @@ from matplotlib.ticker import NullLocator
 from prslib import METHODS, RunConfig, configs_of, paired
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
-from prslib.report.notebook import Parameters, several
+from prslib.report.notebook import Costly, Parameters, several
 from prslib.report.statistics import LEVEL
 from prslib.report.style import LOOKS
 from prslib.report.tables import MAIN_METRICS, contrasts, labels_of
@@ -17,21 +17,18 @@ from prslib.report.tables import MAIN_METRICS, contrasts, labels_of
 WHOLE = 35_072  # training images of COCOseq
 
 
-class Settings(Parameters):
+class Settings(Costly):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     rho: list[float] = several(-0.03, 0.0)
-    memory_size: int | None = None
     seeds: list[int] = several(*range(10))
     costly: list[str] = several("digits49seq")
-    costly_seeds: list[int] = several(0)
     thinned: list[str] = several(
         "cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini-75"
     )
     metrics: list[str] = several(*MAIN_METRICS)
-    device: str = "cpu"
 
 
 def runs(settings: Settings) -> list[RunConfig]:

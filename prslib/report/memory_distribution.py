@@ -12,22 +12,20 @@ from prslib import METHODS, RunConfig, Store, run_all
 from prslib.checks import one_of
 from prslib.datasets import GROUPS, SequentialDataset
 from prslib.report.main_results import every_method
-from prslib.report.notebook import Parameters, several
+from prslib.report.notebook import Trained, several
 from prslib.report.style import HUES, looks_of, plot_variations
 from prslib.report.tables import labels_of
 from prslib.training.replay import without_training
 
 
-class Settings(Parameters):
+class Settings(Trained):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     method: list[str] = several("CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM")
     rhos: list[float] = several(-0.03, 0.0)
     memory_size: int | None = None
-    seeds: list[int] = several(0, 1, 2, 3, 4)
     costly: list[str] = several("digits49seq")
-    device: str = "cpu"
 
 
 def runs(settings: Settings) -> list[RunConfig]:

@@ -124,6 +124,22 @@ class Parameters:
         return "\n".join([*head, *rows, "", f"Figures: `{where}/`."])
 
 
+class Trained(Parameters):
+    """Parameters of a notebook that trains."""
+
+    dataset: list[str] = several("cocoseq-mini")
+    seeds: list[int] = several(0, 1, 2, 3, 4)
+    device: str = "cpu"
+
+
+class Costly(Trained):
+    """Parameters of a notebook in which some methods or data sets take other seeds."""
+
+    memory_size: int | None = None
+    costly: list[str] = several()
+    costly_seeds: list[int] = several(0)
+
+
 def parameters(profile: str, notebook: str) -> dict:
     """Return what a profile changes of a notebook's parameters, from its YAML file."""
     with open(params_file(profile, notebook), encoding="utf-8") as file:
@@ -142,7 +158,6 @@ def _typed(name: str, value: object, kind: type) -> object:
         if value is None:
             return []
         items = value if isinstance(value, list | tuple) else [value]
-        items = [item for item in items if item != ""]
         return [_typed(name, item, get_args(kind)[0]) for item in items]
     kinds = get_args(kind) or (kind,)  # of float | None both
     if isinstance(value, str) and str not in kinds:

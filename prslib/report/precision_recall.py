@@ -6,23 +6,20 @@ from matplotlib.axes import Axes
 
 from prslib import METHODS, RunConfig
 from prslib.report.main_results import every_method
-from prslib.report.notebook import Parameters, several
+from prslib.report.notebook import Costly, several
 from prslib.report.style import HOLLOW, draw_legend, looks_of
 
 LEVELS = (10, 30, 50, 70)  # F1 in percent
 TICKS = (0, 1, 5, 10, 20, 40, 60, 80, 100)
 
 
-class Settings(Parameters):
+class Settings(Costly):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     rhos: list[float] = several(-0.03, 0.0)
-    memory_size: int | None = None
     seeds: list[int] = several(*range(10))
     costly: list[str] = several("digits49seq")
-    costly_seeds: list[int] = several(0)
-    device: str = "cpu"
 
 
 def runs(settings: Settings) -> list[RunConfig]:

@@ -10,11 +10,11 @@ from prslib import Run, RunConfig, configs, load_dataset, paired
 from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
 from prslib.models.weights import NONE
 from prslib.report import ledger
-from prslib.report.notebook import Parameters, several
+from prslib.report.notebook import Trained, several
 from prslib.report.observations import observe
 
 
-class Settings(Parameters):
+class Settings(Trained):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
@@ -24,7 +24,6 @@ class Settings(Parameters):
     frozen_stages: list[int] = several(0, 0, 3)
     method: list[str] = several("CRS", "PRS", "EWC")
     seeds: list[int] = several(0)
-    device: str = "cpu"
 
 
 def runs(settings: Settings) -> list[RunConfig]:

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib import RunConfig, configs
-from prslib.report.notebook import Parameters, several
+from prslib.report.notebook import Trained, several
 from prslib.report.style import draw_curves, looks_like
 from prslib.report.tables import MAIN_METRICS, labels_of
 from prslib.training.replay import stream, without_training
@@ -15,14 +15,11 @@ from prslib.training.replay import stream, without_training
 LOOKS = looks_like(MAIN_METRICS)
 
 
-class Settings(Parameters):
+class Settings(Trained):
     """Parameters of the notebook, which explains them."""
 
-    dataset: list[str] = several("cocoseq-mini")
     rhos: list[float] = several(-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0)
     memory_size: int | None = None
-    seeds: list[int] = several(0, 1, 2, 3, 4)
-    device: str = "cpu"
 
 
 def runs(settings: Settings) -> list[RunConfig]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from prslib import DATASETS, RunConfig, configs_of, paired, published
 from prslib.datasets.base import schedule_of
-from prslib.report.notebook import Parameters, several
+from prslib.report.notebook import Trained, several
 from prslib.report.tables import beside, final, labels_of
 
 # The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard
@@ -19,10 +19,9 @@ TABLE_2 = "memory_and_schedules"
 STANDARD = 2000  # samples in the paper's memory
 
 
-class Settings(Parameters):
+class Settings(Trained):
     """Parameters of the notebook, which explains them."""
 
-    dataset: list[str] = several("cocoseq-mini")
     rhos: list[float] = several(-0.03)
     method: list[str] = several("CRS", "GSS", "ExStream", "PRS")
     sized: list[str] = several("CRS", "GSS", "ExStream", "PRS")
@@ -32,7 +31,6 @@ class Settings(Parameters):
     varied_seeds: list[int] = several(0)
     costly: list[str] = several()
     costly_seeds: list[int] = several(0, 1, 2, 3, 4)
-    device: str = "cpu"
 
 
 def runs(settings: Settings) -> list[RunConfig]:
@@ -134,12 +132,7 @@ def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
         theirs = scores.groupby("memory")["published"].first()
         for small, large in pairwise(scores["memory"].unique()):
             gains = (values[large] - values[small]).dropna()
-            step = {
-                "memory_from": small,
-                "memory_to": large,
-                "gain": gains.mean(),
-                "published_gain": theirs[large] - theirs[small],
-                "seeds": len(gains),
-            }
-            table.append(row | step)
+            step = {"memory_from": small, "memory_to": large, "gain": gains.mean()}
+            step["published_gain"] = theirs[large] - theirs[small]
+            table.append(row | step | {"seeds": len(gains)})
     return pd.DataFrame(table)

@@ -13,7 +13,7 @@ from prslib.checks import expected
 from prslib.datasets import at_hand
 from prslib.datasets.base import schedule_of, task_name, tasks_together
 from prslib.paths import project_root
-from prslib.report.notebook import Parameters, several
+from prslib.report.notebook import Trained, several
 from prslib.report.style import STAR, looks_of
 from prslib.report.tables import beside
 
@@ -21,17 +21,15 @@ STUDY = Path("studies/class_orders.csv")  # made by the script of that name
 DRAWN = "another for each seed"
 
 
-class Settings(Parameters):
+class Settings(Trained):
     """Parameters of the notebook, which explains them."""
 
     one_label = True
     dataset: list[str] = several("imbal-digits")
     method: list[str] = several("Finetune", "CRS", "PRS")
     orders: list[str] = several("drawn")
-    seeds: list[int] = several(0, 1, 2, 3, 4)
     spread: int = 10
     search: list[int] = several()
-    device: str = "cpu"
 
 
 def runs(settings: Settings) -> list[RunConfig]:

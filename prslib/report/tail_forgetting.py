@@ -8,7 +8,7 @@ from prslib import METHODS, Run, RunConfig, configs_of
 from prslib.checks import one_of
 from prslib.metrics import forgetting
 from prslib.report.datasets import class_statistics
-from prslib.report.notebook import Parameters, several
+from prslib.report.notebook import Trained, several
 from prslib.report.style import looks_of, write_above
 from prslib.report.tables import labels_of
 
@@ -16,16 +16,13 @@ FORGETTING = {"normalised": True, "plain": False}  # Table 1's, and Chaudhry et 
 TASK_GAP = 1.5  # bars' widths between two tasks
 
 
-class Settings(Parameters):
+class Settings(Trained):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
-    dataset: list[str] = several("cocoseq-mini")
     method: list[str] = several("CRS", "EWC", "PRS")
     rho: float = -0.03
     memory_size: int | None = 60
-    seeds: list[int] = several(0, 1, 2, 3, 4)
-    device: str = "cpu"
 
 
 def runs(settings: Settings) -> list[RunConfig]:

@@ -31,12 +31,7 @@ ROLES = {  # of a sample when another takes a slot
 }
 ABOVE = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}  # where legends go
 CORNER = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
-FULL = {
-    "color": "0.4",
-    "linewidth": 1,
-    "linestyle": "--",
-    "label": "memory full",
-}
+FULL = {"color": "0.4", "linewidth": 1, "linestyle": "--", "label": "memory full"}
 # under the sliders the axes have a fixed place: finding one takes as long as drawing them
 FIXED = [STYLE, {"figure.constrained_layout.use": False}]
 PLACE = (0.08, 0.14, 0.91, 0.75)
@@ -119,11 +114,7 @@ def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.Da
         # m samples hold more than m labels: the quota is scaled to the labels, as in
         # Eq. (3)
         quota = sampler.explain(nothing).partition * counts.sum()
-        columns = {
-            "frequency": sampler.class_freq,
-            "quota": quota,
-            "in_memory": counts,
-        }
+        columns = {"frequency": sampler.class_freq, "quota": quota, "in_memory": counts}
         frames.append(pd.DataFrame(columns))
     return pd.concat(frames, keys=rhos, names=["rho", "class"]).reset_index()
 

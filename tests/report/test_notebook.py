@@ -82,7 +82,7 @@ def test_other_parameters_write_into_a_folder_of_their_own(tmp_path, monkeypatch
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
     assert Settings.of("smoke").folder == tmp_path / "smoke"
     other = replace(Settings(), rhos=[0.1, 1.0], seeds=[0, 1])
-    assert other.folder == tmp_path / "custom" / "rhos=0.1,1.0,seeds=0,1"
+    assert other.folder == tmp_path / "custom" / "seeds=0,1,rhos=0.1,1.0"
     # a profile brings its values where the notebook's own are
     smoke = Settings.read(PARAMETERS | {"profile": "smoke", "seeds": [7]})
     assert smoke == replace(Settings.of("smoke"), seeds=[7])

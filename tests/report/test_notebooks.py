@@ -63,7 +63,7 @@ def test_parameters_are_typed_explained_and_those_of_the_topic(name):
     exec(cell.source, {}, values)
     values = {name: value for name, value in values.items() if name[0] != "_"}
     settings = settings_of(name)
-    assert list(values) == list(asdict(settings()))
+    assert values.keys() == asdict(settings()).keys()
     assert settings(**values) == settings()
 
 
