@@ -214,7 +214,7 @@ def findings(runs: Sequence[Run], configs: Sequence[RunConfig], *names: str) -> 
     """Lay out claims as Markdown, each decided by itself on a notebook's own runs."""
     claims = {name: CLAIMS[name] for name in names}
     decided = decide(observe(runs, configs), claims=claims)
-    table = account(decided[decided["alone"] != "not run"])
+    table = account(decided)[decided["alone"] != "not run"]
     table = table.drop(columns=["after Holm", "seeds", "where"])
     return as_markdown(table.rename(columns={"uncorrected": "verdict"}))
 
