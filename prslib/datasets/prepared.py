@@ -82,13 +82,9 @@ class Selection:
     def keep(self, rows: np.ndarray) -> Selection:
         """Return the selection without the images where `rows`, bool (N,), is False."""
         before = np.concatenate([[0], rows.cumsum()])
-        return replace(
-            self,
-            files=self.files[rows],
-            labels=self.labels[rows],
-            task=self.task[rows],
-            bounds=before[self.bounds],
-        )
+        of_images = "files", "labels", "task"
+        columns = {name: getattr(self, name)[rows] for name in of_images}
+        return replace(self, bounds=before[self.bounds], **columns)
 
     def save(self, file: Path, **more: np.ndarray) -> None:
         """Write an npz file, which `load` reads, with more arrays in it."""

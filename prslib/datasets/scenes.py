@@ -10,8 +10,7 @@ import numpy as np
 from prslib.datasets.arrays import EMBEDDED
 
 # of the streams, and of the scenes that networks are pretrained on
-PALETTES = json.loads((EMBEDDED / "colours.json").read_text())
-COLOURS, OTHER_COLOURS = PALETTES.values()
+COLOURS, OTHER_COLOURS = json.loads((EMBEDDED / "colours.json").read_text()).values()
 CLASS_NAMES = tuple(
     f"{colour} {digit}" for digit in range(10) for colour in OTHER_COLOURS
 )

@@ -134,9 +134,7 @@ def load_stand_in(
     """Make a stand-in, `divisor` times smaller, of drawn digits."""
     counts = np.array(source.train_counts), TEST_PER_CLASS
     digits = [np.repeat(np.arange(CLASSES), count // divisor) for count in counts]
-    pictures = [None, None]
-    if images:
-        pictures = scenes.draw_pictures(digits, source is SVHN)
+    pictures = scenes.draw_pictures(digits, source is SVHN) if images else [None] * 2
     halves = list(zip(pictures, digits, strict=True))
     return one_class_a_task(name, source.stands_for, halves)
 
