@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from prslib.models import MODELS
-from prslib.models.networks import make_model, resnet_backbone
+from prslib.models.networks import Staged, make_model, resnet_backbone
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.learner import Learner
@@ -177,3 +177,9 @@ def test_weights_count_by_their_content_and_only_where_they_are_read(file, tmp_p
     hashes = {resnet(weights=w).hash for w in (None, "none", file, str(copied))}
     assert len(hashes) == 4
     assert resnet().hash == resnet(weights="IMAGENET1K_V1").hash
+
+
+def test_a_network_that_learns_whole_keeps_its_own_forward():
+    network = Staged(nn.Flatten(), nn.Linear(3, 2))
+    _, upper = network.split(0)
+    assert upper is network
