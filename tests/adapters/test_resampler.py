@@ -41,10 +41,7 @@ def test_resampling_balances_several_labels(method):
     assert len(MemoryResampler(10**4, method).fit_resample(X, Y)[0]) == len(X)
 
 
-@pytest.mark.parametrize(
-    "of",
-    [np.asarray, np.ndarray.tolist, pd.DataFrame, sparse.csr_matrix, sparse.coo_array],
-)
+@pytest.mark.parametrize("of", [list, pd.DataFrame, sparse.coo_array])
 def test_several_labels_come_in_any_form(of):
     X, Y = data()  # noqa: N806
     rows = MemoryResampler(60).fit(X, Y).sample_indices_
@@ -76,14 +73,17 @@ def test_it_is_a_step_of_a_pipeline():
     assert made.fit(X, Y)[-1].n_samples_fit_ == 20
 
 
-@pytest.mark.parametrize("form", [np.array, list, torch.tensor])
-def test_targets_become_multi_hot_rows(form):
+def test_targets_become_multi_hot_rows():
     numbers = np.array([2, 0, 4])
     rows = np.eye(5, dtype=bool)[numbers]
-    assert (multi_hot(form(numbers), 5) == rows).all()
-    assert (multi_hot([torch.tensor(number) for number in numbers], 5) == rows).all()
-    assert (multi_hot([torch.tensor(row) for row in rows], 5) == rows).all()
-    assert (multi_hot(rows.astype(float), 5) == rows).all()
+    for targets in (
+        numbers,
+        torch.tensor(numbers),
+        [torch.tensor(number) for number in numbers],
+        [torch.tensor(row) for row in rows],
+        rows.astype(float),
+    ):
+        assert (multi_hot(targets, 5) == rows).all()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,6 @@ def test_targets_become_multi_hot_rows(form):
         ([0, 5], "expected class numbers below 5, or rows of 5 zeros and ones, got i"),
         ([0, -1], r"got int64 \(2,\)"),
         ([0.0, 1.0], r"got float64 \(2,\)"),
-        ([0, np.eye(5, dtype=bool)[1]], "same shape"),
         ([[0, 1, 1]], r"got int64 \(1, 3\)"),
         ([[0, 0.3, 0.7, 0, 0]], r"got float64 \(1, 5\)"),
     ],

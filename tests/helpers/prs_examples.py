@@ -46,7 +46,6 @@ def long_tailed(rng, length, num_classes, labels=1.0, late=True):
     for t, row in enumerate(stream):
         open_now = chance * (start <= t)
         number = min(1 + rng.poisson(labels), np.count_nonzero(open_now))
-        row[
-            rng.choice(num_classes, number, replace=False, p=open_now / open_now.sum())
-        ] = True
+        chosen = rng.choice(num_classes, number, False, open_now / open_now.sum())
+        row[chosen] = True
     return stream

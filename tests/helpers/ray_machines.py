@@ -50,9 +50,7 @@ if __name__ == "__main__":
     cluster = Cluster(initialize_head=True, head_node_args=machine())
     second = cluster.add_node(**machine())
     (raylet,) = second.all_processes["raylet"]
-    print(
-        json.dumps({"address": cluster.address, "second": raylet.process.pid}),
-        flush=True,
-    )
+    started = {"address": cluster.address, "second": raylet.process.pid}
+    print(json.dumps(started), flush=True)
     sys.stdin.read()
     cluster.shutdown()

@@ -11,22 +11,16 @@ SIZES = [(31, 17), (256, 256), (60, 40), (5, 100), (320, 240)]  # width, height
 
 def coco_json(ids, files, labels, names):
     """Return the content of an instances file; labels bool (N, C)."""
+    pairs = enumerate(np.argwhere(labels).tolist())
     return {
         "images": [
             {"id": int(i), "file_name": str(f)} for i, f in zip(ids, files, strict=True)
         ],
         "annotations": [
-            {
-                "id": n,
-                "image_id": int(ids[row]),
-                "category_id": int(column) + 1,
-                "iscrowd": 0,
-            }
-            for n, (row, column) in enumerate(np.argwhere(labels).tolist())
+            {"id": n, "image_id": int(ids[row]), "category_id": c + 1, "iscrowd": 0}
+            for n, (row, c) in pairs
         ],
-        "categories": [
-            {"id": c + 1, "name": str(name)} for c, name in enumerate(names)
-        ],
+        "categories": [{"id": c, "name": str(n)} for c, n in enumerate(names, start=1)],
     }
 
 
@@ -47,13 +41,9 @@ def write_coco(folder, halves, names):
         files = [f"COCO_{half}_{number:012d}.jpg" for number in ids]
         for number, file in zip(ids, files, strict=True):
             write_image(folder / half / file, number)
-        labels = np.array(
-            [[name in found for name in names] for _, found in images], dtype=bool
-        )
-        content = coco_json(ids, files, labels, names)
-        (folder / "annotations" / f"instances_{half}.json").write_text(
-            json.dumps(content)
-        )
+        labels = np.array([[name in found for name in names] for _, found in images])
+        content = json.dumps(coco_json(ids, files, labels, names))
+        (folder / "annotations" / f"instances_{half}.json").write_text(content)
 
 
 def write_ids(folder, ids, ending):

@@ -10,9 +10,7 @@ class ReleasedPRS(ReferencePRS):
 
     def __init__(self, size, num_classes, seed, *, rho=0.0):
         super().__init__(size, num_classes, seed, rho=rho)
-        self._stale = np.zeros(
-            self.num_classes, np.float32
-        )  # p_i, also of a class that left
+        self._stale = np.zeros(self.num_classes, np.float32)  # p_i, also of who left
         self._order = []  # classes, first seen first
 
     def follow(self, y, slot):
@@ -39,10 +37,8 @@ class ReleasedPRS(ReferencePRS):
 
     def surplus(self, p):
         """Return delta_i of the classes in memory, float32."""
-        delta = self.class_counts.astype(np.float32) - p * np.float32(
-            self.class_counts.sum()
-        )
-        return np.where(self.class_counts > 0, delta, np.float32(0))
+        counts = self.class_counts.astype(np.float32)
+        return np.where(counts > 0, counts - p * counts.sum(), np.float32(0))
 
     def class_probability(self, delta):
         """Return softmax(delta_i) over all classes in memory."""

@@ -20,8 +20,6 @@ class Player:
         self.asked = []
 
     def place(self, classes, gradients):
-        """Place samples of these classes; None stands for an unlabelled one."""
-        labels = np.array([[c == 0, c == 1] for c in classes])
         gradients = np.array(gradients, float)
 
         def products(subsets):
@@ -29,10 +27,9 @@ class Player:
             rows = np.concatenate([self.memory[subsets].mean(1), gradients])
             return rows @ rows.T
 
-        slots = self.sampler.place(labels, gradient_products=products)
-        for slot, gradient in zip(slots, gradients, strict=True):
-            if slot >= 0:
-                self.memory[slot] = gradient
+        slots = self.sampler.place(CLASS[classes], gradient_products=products)
+        stored = slots >= 0
+        self.memory[slots[stored]] = gradients[stored]  # of equal slots the last
         return slots.tolist()
 
 
@@ -56,9 +53,7 @@ def test_scores_are_the_largest_cosine_plus_one():
 
 
 def test_the_sample_that_resembles_the_others_is_the_likely_victim():
-    # the mean of the memory's gradients is (2, 1) / 3; against it -e0 has cosine -2 /
-    # sqrt(5)
-    new = 1 - 2 / np.sqrt(5)
+    new = 1 - 2 / np.sqrt(5)  # the cosine to the memory's mean gradient, (2, 1) / 3
     old = np.array([0.1, 2, 1])
     chance = old / old.sum() * old / (old + new)
     found = Counter(full(seed).place([1], [(-1.0, 0.0)])[0] for seed in range(3000))
