@@ -1,6 +1,7 @@
 """Find a network's first weights: none, published, embedded, or a file."""
 
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,8 +44,12 @@ def file_of(weights: str) -> Path | None:
 def identity_of(weights: str) -> str:
     """Return what a run's hash holds: a name, or "sha256:..." of a file's bytes."""
     path = file_of(weights)
-    if path is None:
-        return weights
+    return weights if path is None else _digest(path, path.stat().st_mtime_ns)
+
+
+# every look at a configuration's hash asks for it
+@lru_cache(maxsize=32)
+def _digest(path: Path, _changed: int) -> str:
     return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
@@ -60,8 +65,7 @@ def load_weights(
     state |= {key: value for key, value in random.items() if key.startswith(head)}
     try:
         network.load_state_dict(state)
-    # of other names or shapes
-    except RuntimeError as error:
+    except RuntimeError as error:  # of other names or shapes
         what = f"weights of {name} in {weights}"
         raise ValueError(expected(what, error)) from error
 
