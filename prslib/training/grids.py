@@ -39,10 +39,7 @@ def configs(**fields: Any) -> list[RunConfig]:
         RunConfig(**dict(zip(fields, row, strict=True))) for row in product(*values)
     ]
     check_all(made)
-    first = {}
-    for config in made:
-        first.setdefault(config.hash, config)
-    return list(first.values())
+    return list({config.hash: config for config in made}.values())
 
 
 def check_all(configs: Iterable[RunConfig]) -> None:
