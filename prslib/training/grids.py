@@ -39,7 +39,10 @@ def configs(**fields: Any) -> list[RunConfig]:
         RunConfig(**dict(zip(fields, row, strict=True))) for row in product(*values)
     ]
     check_all(made)
-    return list({config.hash: config for config in made}.values())
+    first = {}
+    for config in made:
+        first.setdefault(config.hash, config)
+    return list(first.values())
 
 
 def check_all(configs: Iterable[RunConfig]) -> None:
