@@ -16,9 +16,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from prslib.report.statistics import LEVEL, SMALL, interval
+from prslib.report.statistics import LEVEL, SMALL, interval, values_and_draws
 from prslib.report.tables import MAIN_METRICS
-from prslib.training.methods import METHODS
 
 COCO, NUS = "COCOseq", "NUS-WIDEseq"
 MNIST, SVHN = "Imbal-MNISTseq", "Imbal-SVHNseq"
@@ -45,18 +44,15 @@ class Scores:
     """The scores of one data set; `evaluate` asks for one seed and metric at a time."""
 
     def __init__(self, rows: pd.DataFrame):
-        # printed rows have neither rho nor draws
-        rows = rows.reindex(columns=rows.columns.union(["rho", "draws"]))
         self.cells: dict[tuple, np.ndarray] = {}
         self.seeds = sorted(rows["seed"].unique())
         self.end = rows["trained_tasks"].max()
-        standard = rows.loc[(rows["method"] == "PRS") & (rows["setting"] == ""), "rho"]
-        self.rho = standard.max()
-        draws = max(map(np.size, rows["draws"]), default=1)
-        for row in rows.itertuples():
+        standard = rows[(rows["method"] == "PRS") & (rows["setting"] == "")]
+        self.rho = standard["rho"].max() if "rho" in rows else np.nan  # not printed
+        values = values_and_draws(rows)
+        for row, value in zip(rows.itertuples(), values, strict=True):
             place = row.method, row.setting, row.group, row.measure
             cell = row.metric, row.task, row.trained_tasks
-            value = np.append(row.value, np.broadcast_to(row.draws, draws))
             self.cells.setdefault((row.seed, *place, *cell), value)
 
     def __call__(
@@ -180,7 +176,7 @@ def tail(s: Scores, method: str, measure: str) -> Cells:
 
 def small(method: str, metric: str, measure: str) -> Claim:
     """Return the claim that a method forgets small classes more, task by task."""
-    setting = HALF if METHODS[method].sampler else ""
+    setting = HALF if method == "CRS" else ""
 
     def of(s: Scores) -> Cells:
         return {"": -s(method, setting, measure=measure)}
@@ -190,11 +186,10 @@ def small(method: str, metric: str, measure: str) -> Claim:
 
 def shares(first: tuple, second: tuple, on: tuple = (COCO,)) -> Claim:
     """Return the claim that a share of a memory, (method, measure), is above another."""
-    method, measure = first
-    other, other_measure = second
 
     def of(s: Scores) -> Cells:
-        return {"": s(method, measure=measure) - s(other, measure=other_measure)}
+        share, other = (s(name, measure=measure) for name, measure in (first, second))
+        return {"": share - other}
 
     return Claim(of, "mean", on, **MEMORY)
 

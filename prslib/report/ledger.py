@@ -11,19 +11,14 @@ from prslib.checks import expected, one_of
 from prslib.report import topics
 from prslib.report.claims import CLAIM_WORDS, CLAIMS, Claim, Scores
 from prslib.report.notebook import Parameters
-from prslib.report.observations import (
-    CELL,
-    RELATIONS,
-    in_turn,
-    observe,
-    printed_rows,
-)
+from prslib.report.observations import RELATIONS, in_turn, observe, printed_rows
 from prslib.report.statistics import LEVEL, VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
 from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
 
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
-MATCH = ["stands_for", "method", "setting", *CELL]
+MATCH = ["stands_for", "method", "setting", "trained_tasks", "task", "group"]
+MATCH += ["measure", "metric"]
 # of `cells`: the setting, the place in the table, the numbers, where ours are from
 PLACE = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
 PLACE += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric"]
@@ -228,9 +223,8 @@ def as_markdown(table: pd.DataFrame) -> str:
 def counts(decided: pd.DataFrame) -> pd.DataFrame:
     """Count the rows by verdict, real images first and apart from stand-ins."""
     run = decided[decided["verdict"] != "not run"]
-    stand_in = (run["data"] == RELATIONS[-1]).rename("images")
-    images = stand_in.map({False: "real images", True: "stand-ins"})
-    table = pd.crosstab(images, run["verdict"])
+    images = np.where(run["data"] == RELATIONS[-1], "stand-ins", "real images")
+    table = pd.crosstab(images, run["verdict"], rownames=["images"])
     table = table.reindex(columns=list(VERDICTS[:-1]), fill_value=0)
     return table.assign(rows=table.sum(axis=1))
 

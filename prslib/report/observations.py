@@ -158,13 +158,12 @@ def _weights(run: Run) -> pd.DataFrame | None:
 
 
 def _features(run: Run) -> Iterator[dict]:
-    """Measure how many test images have neighbours of their class, by group."""
+    """Measure how many test images of each group have neighbours of their class."""
     if run.features is None:
         return
     images = neighbour_votes(run, min(5, len(run.features) - 1))
     weights = _weights(run)
-    for group in [*images["group"].unique(), "overall"]:
-        used = images[(images["group"] == group) | (group == "overall")]
+    for group, used in images.groupby("group", sort=False):
         hits = used["kNN accuracy"].to_numpy()
         row = {"group": group, "measure": "features", "metric": "kNN accuracy"}
         row["value"] = hits.mean()

@@ -162,11 +162,11 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def values_and_draws(rows: pd.DataFrame) -> np.ndarray:
-    """Return value and, where all rows have them, draws: (rows, 1 + draws)."""
-    values = rows["value"].to_numpy(float)[:, None]
-    if "draws" not in rows or not len(rows) or rows["draws"].isna().any():
-        return values
-    return np.hstack([values, np.stack(list(rows["draws"]))])
+    """Return value and draws, NaN where there are none: (rows, 1 + draws)."""
+    draws = rows["draws"] if "draws" in rows else [np.nan] * len(rows)
+    width = max(map(np.size, draws), default=1)
+    draws = [np.broadcast_to(values, width) for values in draws]
+    return np.column_stack([rows["value"], np.reshape(draws, (-1, width))])
 
 
 def spread(row: pd.Series | dict, digits: int = 1) -> str:

@@ -129,8 +129,9 @@ def main_tables(
 ) -> list[Styler]:
     """Return `main_table` of each measure, with the best that sees a stream in bold."""
     tables = []
-    for measure, title in CAPTIONS.items():
-        table = main_table(averages, dataset, metrics, by, measure)
+    averages = averages[averages["dataset"] == dataset]
+    for measure, rows in averages.groupby("measure", sort=False):
+        table = main_table(rows, metrics, by)
         if table.empty:
             continue
         numbers = table.map(lambda cell: float(cell.partition(" ")[0] or "nan"))
@@ -139,20 +140,15 @@ def main_tables(
         blocks = numbers.groupby([n for n in table.index.names if n != "method"])
         best = numbers == blocks.transform("min" if measure == "forget" else "max")
         bold = np.where(best, "font-weight: bold", "")
-        shown = table.style.set_caption(f"{title} in percent, best in bold")
+        shown = table.style.set_caption(f"{CAPTIONS[measure]} in percent, best in bold")
         tables.append(shown.apply(lambda _, bold=bold: bold, axis=None))
     return tables
 
 
 def main_table(
-    averages: pd.DataFrame,
-    dataset: str,
-    metrics: Sequence[str] = MAIN_METRICS,
-    by: Sequence[str] = (),
-    measure: str = "score",
+    rows: pd.DataFrame, metrics: Sequence[str] = MAIN_METRICS, by: Sequence[str] = ()
 ) -> pd.DataFrame:
     """Lay out averages as Table 1 does, ours and the paper's; `by` names columns of blocks."""
-    rows = averages[(averages["dataset"] == dataset) & (averages["measure"] == measure)]
     ours = _as_text(rows["mean"], "{:.1f}") + _as_text(rows["sd"], f" ±{NEXT}{{:.1f}}")
     pair = {"ours": ours, "paper": _as_text(rows["published"], "{:.1f}")}
     cells = pd.concat([rows.assign(source=name, cell=pair[name]) for name in pair])
