@@ -149,8 +149,7 @@ settings.save(figure, distances, "distance")
 # class's chance falls with its rank.
 
 # %%
-sliders = walkthrough.MemorySliders(settings.samples, seed=settings.seed)
-size = sliders.default_size
+size = settings.samples * 2 // 35
 long = walkthrough.skewed_stream(settings.samples, 70, skew=1.0, seed=settings.seed)
 kept = walkthrough.quotas(long, size, settings.rhos, settings.seed)
 figure, ax = plt.subplots(figsize=(9, 3.8))
@@ -175,10 +174,10 @@ table = {"labels outside their quota (%)": outside, "rarest class in memory (%)"
 # classes equally frequent. A page without a running kernel has no sliders, only the picture above.
 
 # %%
-sliders.widget(rho=settings.rho)
+walkthrough.memory_sliders(settings.samples, size, settings.rho, settings.seed)
 
 # %% [markdown] tags=["timed"]
 # How long does that take? The next cell measures a redraw.
 
 # %% tags=["timed"]
-# %timeit -r 9 -n 1 sliders.redraw(settings.rho, size, skew=1.0)
+# %timeit -r 9 -n 1 walkthrough.memory_picture(settings.samples, settings.rho, size, skew=1.0)

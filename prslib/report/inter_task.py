@@ -12,7 +12,6 @@ from prslib.report.tables import MAIN_METRICS, labels_of, run_columns
 class Settings(Costly):
     """Parameters of the notebook, which explains them."""
 
-    one_label = False
     dataset: list[str] = several("digits49seq")
     rho: float = 0.0
     seeds: list[int] = several(0)

@@ -20,7 +20,6 @@ WHOLE = 35_072  # training images of COCOseq
 class Settings(Costly):
     """Parameters of the notebook, which explains them."""
 
-    one_label = False
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     rho: list[float] = several(-0.03, 0.0)
     seeds: list[int] = several(*range(10))

@@ -1,6 +1,5 @@
 """Parameters of a notebook, checked before any work starts, and what it saves."""
 
-import hashlib
 import re
 from ast import literal_eval
 from contextlib import suppress
@@ -17,7 +16,7 @@ from prslib.checks import expected, finite, one_of, whole
 from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, known_profiles, params_file
 
-LONGEST = 100  # letters of a folder's name
+LONGEST = 200  # letters of a folder's name
 
 
 def several(*values: object) -> list:
@@ -91,9 +90,7 @@ class Parameters:
         if not self.changed:
             return figures_dir(self.profile)
         name = re.sub(r"[^\w.,=+-]", "", self.changed)
-        if len(name) > LONGEST:
-            name = name[:LONGEST] + hashlib.sha256(name.encode()).hexdigest()[:8]
-        return figures_dir("custom") / name
+        return figures_dir("custom") / name[:LONGEST]
 
     def save(self, figure: Figure | None, frame: pd.DataFrame, name: str) -> None:
         """Show and close a figure, if any; write it as PNG and its numbers as CSV."""
@@ -135,6 +132,7 @@ class Trained(Parameters):
 class Costly(Trained):
     """Parameters of a notebook in which some methods or data sets take other seeds."""
 
+    one_label = False
     memory_size: int | None = None
     costly: list[str] = several()
     costly_seeds: list[int] = several(0)

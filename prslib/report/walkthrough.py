@@ -30,10 +30,10 @@ ROLES = {  # of a sample when another takes a slot
     "not in K": {"color": "#999999", "marker": "D"},
 }
 ABOVE = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}  # where legends go
-CORNER = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
 FULL = {"color": "0.4", "linewidth": 1, "linestyle": "--", "label": "memory full"}
-# under the sliders the axes have a fixed place: finding one takes as long as drawing them
-FIXED = [STYLE, {"figure.constrained_layout.use": False}]
+CLASSES = 70  # of the long stream
+LARGEST = 4000  # samples in memory
+# of the sliders' axes: finding a place takes as long as drawing them
 PLACE = (0.08, 0.14, 0.91, 0.75)
 RHO_MARKERS = "oDs^vP"
 LETTERS = np.array(list("ABCDE"))  # the classes of the short stream
@@ -289,45 +289,43 @@ def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
-class MemorySliders:
-    """Show what PRS keeps of a skewed stream for any rho, size of the memory and skew (Eq. 1)."""
+def memory_picture(
+    samples: int, rho: float, size: int, skew: float, seed: int = 0
+) -> tuple[pd.DataFrame, bytes]:
+    """Send a skewed stream through a sampler; return its numbers and a PNG of them (Eq. 1)."""
+    stream = skewed_stream(samples, CLASSES, skew, seed=seed)
+    frame = quotas(stream, size, [rho], seed)
+    labels = frame["in_memory"].sum()
+    frame["stream"] = frame["frequency"] / frame["frequency"].sum() * labels
+    outside = f"{outside_quota(frame):.1%} of them not in their quota"
+    file = io.BytesIO()
+    with style_context([STYLE, {"figure.constrained_layout.use": False}]):
+        figure = Figure(figsize=(9, 3.6))
+        ax = plot_quotas(frame, figure.add_axes(PLACE), letters=False)
+        ax.plot(frame["class"] + 1, frame["stream"], **LOOKS["Stream"])
+        names = ["quota", "in memory", "as the stream"]
+        ax.legend(ax.lines, names, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
+        ax.set_title(f"{labels:,} labels, {outside}")
+        ax.set_ylim(0.7, 2 * LARGEST)
+        ax.minorticks_off()
+        figure.savefig(file, dpi=100)
+    return frame, file.getvalue()
 
-    def __init__(self, samples: int, num_classes: int = 70, seed: int = 0):
-        self.samples = whole("samples", samples, 200)
-        self.num_classes, self.seed = num_classes, seed
-        self.largest = min(4000, samples // 2)
-        # the paper's share: 2000 for 35,000 samples
-        self.default_size = samples * 2 // 35
-        self.image = ipywidgets.Image(format="png", width=900)
 
-    def redraw(self, rho: float, memory: int, skew: float) -> pd.DataFrame:
-        """Send the stream through a new sampler, show its memory, return its numbers."""
-        labels = skewed_stream(self.samples, self.num_classes, skew, seed=self.seed)
-        frame = quotas(labels, memory, [rho], self.seed)
-        share = frame["frequency"] / frame["frequency"].sum()
-        frame["stream"] = share * frame["in_memory"].sum()
-        outside = f"{outside_quota(frame):.1%} of them not in their quota"
-        file = io.BytesIO()
-        with style_context(FIXED):
-            figure = Figure(figsize=(9, 3.6))
-            ax = plot_quotas(frame, figure.add_axes(PLACE), letters=False)
-            ax.plot(frame["class"] + 1, frame["stream"], **LOOKS["Stream"])
-            names = ["quota", "in memory", "as the stream"]
-            ax.legend(ax.lines, names, ncols=3, **CORNER)
-            ax.set_title(f"{frame['in_memory'].sum():,} labels, {outside}")
-            ax.set_ylim(0.7, 2 * self.largest)
-            ax.minorticks_off()
-            figure.savefig(file, dpi=100)
-        self.image.value = file.getvalue()
-        return frame
+def memory_sliders(
+    samples: int, size: int, rho: float = 0.0, seed: int = 0
+) -> ipywidgets.VBox:
+    """Return sliders above a `memory_picture`, which every move of a slider redraws."""
+    largest = min(LARGEST, whole("samples", samples, 200) // 2)
+    image = ipywidgets.Image(format="png", width=900)
 
-    def widget(self, rho: float = 0.0) -> ipywidgets.VBox:
-        """Return the sliders above the picture; every move of a slider redraws it."""
-        size = {"min": 10, "max": self.largest, "step": self.largest // 80}
-        sliders = ipywidgets.interactive(
-            self.redraw,
-            rho=ipywidgets.FloatSlider(rho, min=-1, max=1.5, step=0.05),
-            memory=ipywidgets.IntSlider(self.default_size, **size),
-            skew=ipywidgets.FloatSlider(1.0, min=0, max=2, step=0.1),
-        )
-        return ipywidgets.VBox([ipywidgets.HBox(sliders.children), self.image])
+    def redraw(rho: float, memory: int, skew: float) -> None:
+        _, image.value = memory_picture(samples, rho, memory, skew, seed)
+
+    sliders = ipywidgets.interactive(
+        redraw,
+        rho=ipywidgets.FloatSlider(rho, min=-1, max=1.5, step=0.05),
+        memory=ipywidgets.IntSlider(size, min=10, max=largest, step=largest // 80),
+        skew=ipywidgets.FloatSlider(1.0, min=0, max=2, step=0.1),
+    )
+    return ipywidgets.VBox([ipywidgets.HBox(sliders.children), image])

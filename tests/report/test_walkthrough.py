@@ -62,28 +62,22 @@ def test_quotas_follow_the_stream(rho):
     assert walkthrough.outside_quota(frame) == pytest.approx(by_hand)
 
 
-@pytest.fixture(scope="module")
-def sliders():
-    return walkthrough.MemorySliders(samples=1400, num_classes=12, seed=3)
-
-
-def test_a_redraw_shows_what_the_sampler_keeps(sliders):
-    frame = sliders.redraw(rho=0.5, memory=90, skew=1.2)
-    stream = walkthrough.skewed_stream(1400, 12, 1.2, seed=3)
+def test_the_picture_shows_what_the_sampler_keeps():
+    frame, _ = walkthrough.memory_picture(1400, rho=0.5, size=90, skew=1.2, seed=3)
+    stream = walkthrough.skewed_stream(1400, 70, 1.2, seed=3)
     expected = walkthrough.quotas(stream, 90, [0.5], 3)
     assert frame[expected.columns].equals(expected)
     as_stream = stream.sum(0) / stream.sum() * expected["in_memory"].sum()
     assert frame["stream"].to_numpy() == pytest.approx(as_stream)
 
 
-def test_every_slider_redraws(sliders):
-    row, image = sliders.widget().children
+def test_every_slider_redraws():
+    row, image = walkthrough.memory_sliders(1400, 80, seed=3).children
     rho, memory, skew, _ = row.children
-    assert memory.value == 1400 * 2 // 35
+    assert memory.value == 80
     for slider, value in ((rho, 0.5), (memory, 200), (skew, 1.8)):
         before = image.value
         slider.value = value
         assert image.value != before
-    picture = image.value
-    sliders.redraw(0.5, 200, skew.value)
+    _, picture = walkthrough.memory_picture(1400, 0.5, 200, skew.value, seed=3)
     assert image.value == picture
