@@ -10,20 +10,17 @@ import sys
 from pathlib import Path
 
 SOAK = """
-import contextlib, os, random, sys
+import os, random, sys
 from pathlib import Path
 import prslib.training.run, torch, soak
 from prslib.experiments import store
 
-torch.set_num_threads(1)  # a fork would lack the others
-folder = Path(sys.argv[1])
-
-@contextlib.contextmanager
 def in_place(path):
     path.write_bytes(b"half of it")
     os._exit(9)
-    yield
 
+torch.set_num_threads(1)  # a fork would lack the others
+folder = Path(sys.argv[1])
 store.replacing, usual = in_place, store.replacing
 soak.attempt("PRS 1", folder, 60)
 store.replacing = usual
