@@ -8,12 +8,13 @@ import logging
 import math
 import os
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from typing import Any
+from typing import Any, TextIO
 
 from filelock import Timeout
 from joblib import cpu_count
@@ -135,7 +136,8 @@ class Sweep:
         groups = {}
         for config in configs:
             groups.setdefault(config.training, []).append(config)
-        bar = tqdm(desc="training", total=len(configs), unit="run", smoothing=0)
+        how = {"desc": "training", "unit": "run", "smoothing": 0, "file": bar_stream()}
+        bar = tqdm(total=len(configs), **how)
         with pool as (self.call, limit), bar as self.bar:
             self.work(list(groups.values()), limit)
             # one by one, so that none takes another one with it
@@ -215,6 +217,16 @@ def train_group(group: list[RunConfig], hashes: list[str], **options: Any) -> li
         advice = "install there the data and the prslib of the machine that asked"
         raise ValueError(expected(what, ", ".join(here), advice))
     return run_at_once(group, **options) if group else []
+
+
+def bar_stream() -> TextIO:
+    """Return stderr; what papermill's kernel writes goes to its terminal, too."""
+    stream: Any = sys.stderr
+    is_kernel = hasattr(stream, "echo")
+    if is_kernel and "JPY_SESSION_NAME" not in os.environ:  # JupyterLab shows the cell
+        terminal = open(stream.fileno(), "w", buffering=1, closefd=False)  # noqa: SIM115
+        stream.echo = terminal
+    return stream
 
 
 # Pools that train runs: this process, this machine's processes, or a Ray cluster. Ray's

@@ -254,3 +254,24 @@ def test_a_gpu_is_shared_by_small_networks_only():
 def test_a_machine_that_makes_other_runs_refuses():
     with pytest.raises(ValueError, match="install there the data"):
         sweep.train_group([RunConfig(**MLP)], hashes=["0" * 12], device="cpu")
+
+
+def test_progress_reaches_the_terminal_under_papermill(monkeypatch):
+    """A kernel's stderr has the file descriptor of its terminal."""
+    reader, writer = os.pipe()
+
+    class OutStream:
+        echo = None
+
+        def fileno(self):
+            return writer
+
+    monkeypatch.setattr("sys.stderr", OutStream())
+    monkeypatch.setenv("JPY_SESSION_NAME", "a notebook in JupyterLab")
+    assert sweep.bar_stream().echo is None
+    monkeypatch.delenv("JPY_SESSION_NAME")
+    with sweep.bar_stream().echo as terminal:
+        terminal.write("\r1/2")
+        assert os.read(reader, 10) == b"\r1/2"
+    os.close(writer)
+    os.close(reader)
