@@ -38,7 +38,8 @@ method: list = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with
 rhos: list = [-0.03, 0.0]  # power of allocation of PRS, one for each data set
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2, 3, 4]  # one memory of every method for each
-costly: list = ["digits49seq"]  # methods that run with the first seed only
+costly: list = ["digits49seq"]  # methods and data sets that take the following seeds instead
+costly_seeds: list = [0]  # one memory of every costly method for each
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
@@ -47,7 +48,7 @@ from prslib.training.grids import seeds_told
 
 settings = memory_distribution.Settings.read(globals())
 memories = memory_distribution.memories(settings)
-seed_text = seeds_told(settings.seeds, settings.costly, settings.seeds[:1])
+seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 settings
 
 # %% [markdown]

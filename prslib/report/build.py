@@ -58,7 +58,8 @@ def train(profile: str, names: Sequence[str]) -> dict[str, str]:
     from prslib.report.topics import device_of, runs_of
 
     store = Store()
-    errors, sweeps = {}, defaultdict(list)
+    errors = {}
+    sweeps = defaultdict(list)
     for name in names:
         with suppress(Exception):  # drawing it tells the error
             sweeps[device_of(profile, name)] += runs_of(profile, name)

@@ -1,10 +1,11 @@
 """Ask for the runs of the paper's unbalanced test set."""
 
 from prslib import RunConfig, configs_of
-from prslib.report.notebook import Costly, several
+from prslib.report.main_results import Comparison
+from prslib.report.notebook import several
 
 
-class Settings(Costly):
+class Settings(Comparison):
     """Parameters of the notebook, which explains them."""
 
     rho: float = 0.5

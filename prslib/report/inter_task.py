@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 
 from prslib import METHODS, RunConfig
-from prslib.report.main_results import every_method
-from prslib.report.notebook import Costly, several
+from prslib.report.main_results import Comparison
+from prslib.report.notebook import several
 from prslib.report.tables import MAIN_METRICS, labels_of, run_columns
 
 
-class Settings(Costly):
+class Settings(Comparison):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("digits49seq")
@@ -19,8 +19,7 @@ class Settings(Costly):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed."""
-    rhos = [settings.rho]
-    return every_method(settings, rhos, list(METHODS), settings.costly_seeds)
+    return settings.configs(list(METHODS), [settings.rho])
 
 
 def task_scores(scores: pd.DataFrame) -> pd.DataFrame:

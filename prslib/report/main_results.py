@@ -1,7 +1,5 @@
 """Compare PRS with CRS by the number of training images."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
@@ -9,7 +7,7 @@ from matplotlib.ticker import NullLocator
 from prslib import METHODS, RunConfig, configs_of, paired
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
-from prslib.report.notebook import Costly, Parameters, several
+from prslib.report.notebook import Trained, several
 from prslib.report.statistics import LEVEL
 from prslib.report.style import LOOKS
 from prslib.report.tables import MAIN_METRICS, contrasts, labels_of
@@ -17,7 +15,26 @@ from prslib.report.tables import MAIN_METRICS, contrasts, labels_of
 WHOLE = 35_072  # training images of COCOseq
 
 
-class Settings(Costly):
+class Comparison(Trained):
+    """Parameters of a notebook that compares methods; the costly take other seeds."""
+
+    one_label = False
+    memory_size: int | None = None
+    costly: list[str] = several()
+    costly_seeds: list[int] = several(0)
+
+    def configs(self, methods: list[str], rhos: list[float]) -> list[RunConfig]:
+        """List a run of every method and seed on each data set; one rho is that of all."""
+        if len(rhos) == 1:
+            rhos = rhos * len(self.dataset)
+        seeds = self.seeds, self.costly, self.costly_seeds
+        made = []
+        for pair in paired(dataset=self.dataset, rho=rhos):
+            made += configs_of(methods, *seeds, memory_size=self.memory_size, **pair)
+        return made
+
+
+class Settings(Comparison):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
@@ -34,23 +51,7 @@ def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed on each data set."""
     for name in settings.metrics:
         one_of("metric", name, GROUP_METRICS)
-    return every_method(settings, settings.rho, list(METHODS), settings.costly_seeds)
-
-
-def every_method(
-    settings: Parameters,
-    rhos: Sequence[float],
-    methods: Sequence[str],
-    costly_seeds: Sequence[int],
-) -> list[RunConfig]:
-    """List a run of every method and seed on each data set; one rho is that of all."""
-    if len(rhos) == 1:
-        rhos = [*rhos] * len(settings.dataset)
-    seeds = settings.seeds, settings.costly, costly_seeds
-    made = []
-    for pair in paired(dataset=settings.dataset, rho=rhos):
-        made += configs_of(methods, *seeds, memory_size=settings.memory_size, **pair)
-    return made
+    return settings.configs(list(METHODS), settings.rho)
 
 
 def by_images(rows: pd.DataFrame) -> pd.DataFrame:

@@ -11,20 +11,20 @@ from matplotlib.axes import Axes
 from prslib import METHODS, RunConfig, Store, run_all
 from prslib.checks import one_of
 from prslib.datasets import GROUPS, SequentialDataset
-from prslib.report.main_results import every_method
-from prslib.report.notebook import Trained, several
+from prslib.report.main_results import Comparison
+from prslib.report.notebook import several
 from prslib.report.style import HUES, looks_of, plot_variations
 from prslib.report.tables import labels_of
 from prslib.training.replay import without_training
 
 
-class Settings(Trained):
+class Settings(Comparison):
     """Parameters of the notebook, which explains them."""
 
+    one_label = None
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     method: list[str] = several("CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM")
     rhos: list[float] = several(-0.03, 0.0)
-    memory_size: int | None = None
     costly: list[str] = several("digits49seq")
 
 
@@ -34,9 +34,9 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 
 def memories(settings: Settings) -> list[RunConfig]:
-    """List a memory of every method and seed; the costly have the first seed alone."""
+    """List a memory of every method and seed."""
     check_memory(settings.method)
-    return every_method(settings, settings.rhos, settings.method, settings.seeds[:1])
+    return settings.configs(settings.method, settings.rhos)
 
 
 def check_memory(methods: Sequence[str]) -> None:

@@ -129,15 +129,6 @@ class Trained(Parameters):
     device: str = "cpu"
 
 
-class Costly(Trained):
-    """Parameters of a notebook in which some methods or data sets take other seeds."""
-
-    one_label = False
-    memory_size: int | None = None
-    costly: list[str] = several()
-    costly_seeds: list[int] = several(0)
-
-
 def parameters(profile: str, notebook: str) -> dict:
     """Return what a profile changes of a notebook's parameters, from its YAML file."""
     with open(params_file(profile, notebook), encoding="utf-8") as file:

@@ -5,15 +5,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib import METHODS, RunConfig
-from prslib.report.main_results import every_method
-from prslib.report.notebook import Costly, several
+from prslib.report.main_results import Comparison
+from prslib.report.notebook import several
 from prslib.report.style import HOLLOW, draw_legend, looks_of
 
 LEVELS = (10, 30, 50, 70)  # F1 in percent
 TICKS = (0, 1, 5, 10, 20, 40, 60, 80, 100)
 
 
-class Settings(Costly):
+class Settings(Comparison):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
@@ -24,7 +24,7 @@ class Settings(Costly):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed on each data set."""
-    return every_method(settings, settings.rhos, list(METHODS), settings.costly_seeds)
+    return settings.configs(list(METHODS), settings.rhos)
 
 
 def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:

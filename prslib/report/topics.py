@@ -34,7 +34,8 @@ def device_of(profile: str, topic: str) -> str:
 
 def runs(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
     """Return the runs of all topics, each once, and the topics whose files miss."""
-    first, errors = {}, {}
+    first = {}
+    errors = {}
     names = [name for name in known_notebooks(profile) if name != LEDGER]
     for name in sorted(names, key=lambda name: name not in STANDARD):
         try:
