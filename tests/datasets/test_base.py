@@ -1,18 +1,10 @@
-"""The shape of every data set, schedules, and the fingerprint of labels and tasks."""
-
-from dataclasses import replace
+"""The shape of every data set, schedules, and what a set is told apart by."""
 
 import numpy as np
 import pytest
 
-from prslib.datasets import (
-    DATASETS,
-    SequentialDataset,
-    Split,
-    fingerprint,
-    load_dataset,
-)
-from prslib.datasets.base import tasks_together, validate_schedule
+from prslib.datasets import DATASETS, Recipe, SequentialDataset, Split, fingerprint
+from prslib.datasets.base import Entry, validate_schedule
 from prslib.training.config import RunConfig
 
 
@@ -28,13 +20,6 @@ def dataset(train=None, **changes):
         "class_group": ("majority", "minority"),
     }
     return SequentialDataset("two", train or split(), **{**parts, **changes})
-
-
-def test_dataset_counts():
-    made = dataset(split([(1, 0), (1, 0), (0, 1)], (0, 0, 1)))
-    assert (made.num_classes, made.num_tasks, len(made.train)) == (2, 2, 3)
-    assert made.class_freq.tolist() == [2, 1]
-    assert made.class_freq.dtype == np.int64
 
 
 def pictures(*shape):
@@ -79,43 +64,19 @@ def test_schedule():
         validate_schedule([0, 1.0], 2)
 
 
-def test_tasks_are_grouped_in_the_order_of_the_schedule():
-    assert tasks_together((3, 1, 0, 2, 4), 2) == [(1, 3), (0, 2), (4,)]
-
-
-def each_split(dataset, change, **more):
-    tests = {name: change(split) for name, split in dataset.tests.items()}
-    return replace(dataset, train=change(dataset.train), tests=tests, **more)
-
-
-def without_an_image(dataset):
-    return each_split(
-        dataset, lambda s: replace(s, labels=s.labels[1:], task=s.task[1:])
-    )
-
-
-def renumbered(dataset):
-    last = dataset.num_tasks - 1
-    task = last - dataset.class_task
-    return each_split(
-        dataset, lambda s: replace(s, task=last - s.task), class_task=task
-    )
-
-
-@pytest.mark.parametrize("change", [without_an_image, renumbered])
-def test_another_making_of_a_set_has_another_fingerprint(monkeypatch, change):
-    name = "digits70tiny"
-    made = change(load_dataset(name, images=False))
-    before = fingerprint(name), RunConfig(dataset=name).hash
-    fingerprint.cache_clear()
-    with monkeypatch.context() as patch:
-        patch.setitem(DATASETS, name, replace(DATASETS[name], load=lambda _: made))
-        after = fingerprint(name), RunConfig(dataset=name).hash
-    fingerprint.cache_clear()
-    assert before[0] != after[0] and before[1] != after[1]
-
-
-def test_unknown_name_lists_the_known():
-    said = "unknown dataset 'x'; known datasets: cocoseq, cocoseq-features, "
-    with pytest.raises(ValueError, match=said):
-        load_dataset("x")
+def test_another_making_of_a_set_has_another_identity(monkeypatch):
+    fewer, turned = split([(1, 0)], (0,)), split(task=(1, 0))
+    both = {"train": turned, "tests": {"balanced": turned}}
+    made = [
+        dataset(),
+        dataset(fewer),
+        dataset(tests={"balanced": fewer}),
+        dataset(**both, class_task=np.array([1, 0])),
+    ]
+    recipe = Recipe(model="convnet", memory_size=1, schedule=(0, 1), batch_size=1)
+    names = [f"made {number}" for number in range(4)]
+    for name, data in zip(names, made, strict=True):
+        entry = Entry(lambda images, data=data: data, recipe)
+        monkeypatch.setitem(DATASETS, name, entry)
+    assert len({fingerprint(name) for name in names}) == 4
+    assert len({RunConfig(dataset=name).hash for name in names}) == 4
