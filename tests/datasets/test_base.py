@@ -1,9 +1,18 @@
 """The shape of every data set, schedules, and what a set is told apart by."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from prslib.datasets import DATASETS, Recipe, SequentialDataset, Split, fingerprint
+from prslib.datasets import (
+    DATASETS,
+    Recipe,
+    SequentialDataset,
+    Split,
+    fingerprint,
+    load_dataset,
+)
 from prslib.datasets.base import Entry, validate_schedule
 from prslib.training.config import RunConfig
 
@@ -42,6 +51,7 @@ REFUSED = {
     r"got \[0, 2\]": lambda: dataset(class_task=np.array([0, 2])),
     "2 classes in 'class_names'": lambda: dataset(class_names=("a",)),
     r"'tail'; known": lambda: dataset(class_group=("tail", "minority")),
+    "unknown dataset 'x'; known datasets: cocoseq, ": lambda: load_dataset("x"),
     "2 classes in 'train', .* got 3": lambda: dataset(split([(1, 0, 0)], (0,))),
 }
 
@@ -65,18 +75,17 @@ def test_schedule():
 
 
 def test_another_making_of_a_set_has_another_identity(monkeypatch):
-    fewer, turned = split([(1, 0)], (0,)), split(task=(1, 0))
-    both = {"train": turned, "tests": {"balanced": turned}}
-    made = [
-        dataset(),
-        dataset(fewer),
-        dataset(tests={"balanced": fewer}),
-        dataset(**both, class_task=np.array([1, 0])),
-    ]
-    recipe = Recipe(model="convnet", memory_size=1, schedule=(0, 1), batch_size=1)
-    names = [f"made {number}" for number in range(4)]
-    for name, data in zip(names, made, strict=True):
-        entry = Entry(lambda images, data=data: data, recipe)
-        monkeypatch.setitem(DATASETS, name, entry)
-    assert len({fingerprint(name) for name in names}) == 4
-    assert len({RunConfig(dataset=name).hash for name in names}) == 4
+    plain, other = split(task=(0, 0)), split([(1, 0), (1, 1)], (0, 0))
+    one_task = partial(dataset, class_task=np.array([0, 0]))
+    made = {
+        "plain": one_task(plain, tests={"balanced": plain}),
+        "train": one_task(other, tests={"balanced": plain}),
+        "test": one_task(plain, tests={"balanced": other}),
+        "two tasks": dataset(),
+    }
+    for name, data in made.items():
+        schedule = tuple(range(data.num_tasks))
+        recipe = Recipe("convnet", memory_size=1, schedule=schedule, batch_size=1)
+        monkeypatch.setitem(DATASETS, name, Entry(lambda _, data=data: data, recipe))
+    assert len({fingerprint(name) for name in made}) == 4
+    assert len({RunConfig(dataset=name).hash for name in made}) == 4
