@@ -15,7 +15,6 @@ from prslib.datasets.curation import (
     class_merges,
     feature_rows,
     number_by_size,
-    tasks_of_images,
 )
 
 
@@ -69,14 +68,6 @@ def test_large_groups_are_merged_less_readily():
     labels = matrix(4, *[{0, 1}] * 4, *[{0}] * 3, *[{1}] * 3, *[{2, 3}] * 2)
     assert cluster_classes(labels, 3, 0.019).tolist() == [0, 0, 1, 2]
     assert cluster_classes(labels, 3, 0.020).tolist() == [0, 1, 2, 2]
-
-
-def test_minimum_of_classes_forces_small_groups_to_merge():
-    labels = matrix(6, *[{0, 1}] * 9, *[{2, 3}] * 8, *[{1, 2}] * 7, {1, 4}, {3, 5})
-    assert cluster_classes(labels, 2, 0.0).tolist() == [0, 0, 0, 0, 0, 1]
-    # After {0, 1} and {2, 3} two merges are left, and two classes alone: those must be
-    # taken in.
-    assert cluster_classes(labels, 2, 0.0, min_classes=2).tolist() == [0, 0, 1, 1, 0, 1]
 
 
 def test_merges_are_listed_with_their_reasons():
@@ -141,25 +132,6 @@ def test_twin_agrees(data):
             cluster_classes(*question)
     else:
         assert cluster_classes(*question).tolist() == expected
-
-
-REFUSED = {
-    r"2 groups of 1 .* \[1, 1, 1\]: too few": (matrix(3, {0}, {1}, {2}), 2, 1.0),
-    r"\[3, 1\]": (matrix(4, *[{0, 1}, {1, 2}] * 2, {2, 3}), 2, 0.0, 2),
-}
-
-
-@pytest.mark.parametrize("message", REFUSED)
-def test_clustering_refuses(message):
-    with pytest.raises(ValueError, match=message):
-        cluster_classes(*REFUSED[message])
-
-
-def test_tasks_of_images():
-    labels = matrix(4, {0}, {0, 2}, {1, 3}, {0, 1}, {3})
-    tasks = tasks_of_images(labels, np.array([0, 1, 0, 1]))
-    assert tasks.tolist() == [0, 0, 1, -1, 1]
-    assert tasks.dtype == np.int64
 
 
 def test_class_groups_take_the_thresholds_in():
