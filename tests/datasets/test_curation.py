@@ -70,6 +70,17 @@ def test_large_groups_are_merged_less_readily():
     assert cluster_classes(labels, 3, 0.020).tolist() == [0, 1, 2, 2]
 
 
+def test_minimum_of_classes_forces_small_groups_to_merge():
+    labels = matrix(6, *[{0, 1}] * 9, *[{2, 3}] * 8, *[{1, 2}] * 7, {1, 4}, {3, 5})
+    assert cluster_classes(labels, 2, 0.0).tolist() == [0, 0, 0, 0, 0, 1]
+    # After {0, 1} and {2, 3} two merges are left, and two classes alone: those must be
+    # taken in.
+    assert cluster_classes(labels, 2, 0.0, min_classes=2).tolist() == [0, 0, 1, 1, 0, 1]
+    alone_at_the_end = matrix(4, *[{0, 1}, {1, 2}] * 2, {2, 3})
+    with pytest.raises(ValueError, match=r"groups of 2 .* got groups of \[3, 1\]"):
+        cluster_classes(alone_at_the_end, 2, 0.0, min_classes=2)
+
+
 def test_merges_are_listed_with_their_reasons():
     labels = matrix(4, *[{0, 1}] * 3, *[{0, 1, 2}] * 2, {0}, {2, 3})
     first, second = class_merges(Clustering(labels, (), 2, 0.01))
