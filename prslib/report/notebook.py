@@ -163,13 +163,12 @@ def _typed(name: str, value: object, kind: type) -> object:
 
 def in_words(figure: Figure) -> str:
     """Say what a figure shows, for readers who cannot see it: panels, axes, legend."""
-    texts, marks = [figure.get_suptitle()], []
+    texts = [figure.get_suptitle()]
+    marks = []
     for ax in figure.axes:
-        if ax.axison:
-            axes = " over ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))
-            title = ax.get_title() or ax.get_title("left")
-            texts.append(": ".join(filter(None, (title, axes))))
-            marks += ax.get_legend_handles_labels()[1]
+        axes = " over ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))
+        texts.append(": ".join(filter(None, (ax.get_title("left"), axes))))
+        marks += ax.get_legend_handles_labels()[1]
     text = "; ".join(dict.fromkeys(filter(None, texts)))
     text += f". Marks: {', '.join(dict.fromkeys(marks))}" if marks else ""
     return " ".join(re.sub(r"[$\\{}]", "", text).split())

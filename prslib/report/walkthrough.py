@@ -1,7 +1,7 @@
 """Follow PRS sample by sample on a short stream; compare memory and quotas on a long one."""
 
 import io
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import ipywidgets
 import numpy as np
@@ -49,8 +49,7 @@ class Settings(Parameters):
     samples: int = 35_000
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One sample's way through Algorithm 1."""
 
     sample: int  # its number in the stream, from 1
@@ -92,7 +91,7 @@ def fates(steps: list[Step]) -> pd.DataFrame:
 
     The distance is the memory's to its target as the sample arrives (cf. Eq. 5).
     """
-    frame = pd.DataFrame(map(vars, steps))
+    frame = pd.DataFrame(steps)
     frame["class"] = frame["label"].map(np.flatnonzero)
     frame["acceptance"] = [step.decision.acceptance for step in steps]
     frame["distance"] = [np.abs(step.decision.surplus).sum() for step in steps]
