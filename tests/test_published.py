@@ -35,9 +35,7 @@ def cell(table, method, group, metric, measure="score", **filters):
 
 
 def test_every_table_has_as_many_rows_as_the_paper_has_numbers():
-    assert list(COUNTS) == list(TABLES)
     assert {table: len(load(table)) for table in TABLES} == COUNTS
-    assert load()["table"].value_counts().to_dict() == COUNTS
 
 
 FORGET = {"measure": "forget"}
@@ -76,21 +74,19 @@ def test_a_cell_printed_twice_agrees_unless_noted():
 
 
 def ours(**columns):
-    cell = {"stands_for": "COCOseq", "measure": "score", "group": "minority"}
+    cell = {"stands_for": "COCOseq", "measure": "score", "group": "overall"}
     return pd.DataFrame(cell | {"metric": "mAP"} | columns)
 
 
 def test_beside_joins_ours_and_theirs_in_each_setting_when_asked_to():
-    rows = ours(method=["CRS", "PRS", "OCDM", "PRS"], mean=[30.0, 40.0, 50.0, 60.0])
+    rows = ours(method=["CRS", "PRS", "OCDM", "PRS"], group="minority", mean=range(4))
     rows.loc[3, ["stands_for", "measure"]] = ["NUS-WIDEseq", "forget"]
-    result = beside(rows, "main")
-    assert list(result.columns) == [*rows.columns, "published"]
-    np.testing.assert_array_equal(result["published"], [26.9, 39.7, np.nan, 15.5])
-    np.testing.assert_array_equal(result["mean"], rows["mean"])
-    rows = ours(method="CRS", memory_size=[3000, 1000], group="overall")
+    expected = rows.assign(published=[26.9, 39.7, np.nan, 15.5])
+    pd.testing.assert_frame_equal(beside(rows, "main"), expected)
+    rows = ours(method="CRS", memory_size=[3000, 1000])
     result = beside(rows, "nus_memory", "coco_memory", also=["memory_size"])
     assert result["published"].tolist() == [51.1, 47.1]
     # a cell that is printed twice, with one value
-    rows = ours(method=["PRS", "PRS"], group="overall", trained_tasks=[4, 1])
+    rows = ours(method="PRS", trained_tasks=[4, 1])
     theirs = beside(rows, "coco_progression", "nus_progression")["published"]
     assert theirs.tolist() == [55.3, 65.4]

@@ -62,20 +62,17 @@ def test_the_sample_that_resembles_the_others_is_the_likely_victim():
     assert found.most_common(1)[0][0] == 1
 
 
-def test_a_batch_that_resembles_the_memory_is_not_considered():
-    for seed in range(20):
-        # -e0 alone would be; its batch's mean gradient is not below 0
-        assert full(seed).place([1, 1], [(-1.0, 0.0), (2.0, 0.0)]) == [-1, -1]
-        # below 0 for the mean of the memory, above it for one of the single gradients
-        assert full(seed, subset_size=1).place([1], [(-1.0, 0.1)]) == [-1]
-
-
-def test_a_considered_batch_is_judged_sample_by_sample():
+def test_a_batch_is_considered_as_a_whole_and_judged_sample_by_sample():
     entered = np.zeros(2)
     for seed in range(300):
         slots = full(seed).place([1, 1], [(-3.0, 0.0), (2.0, 0.0)])
         entered += np.array(slots) >= 0
     assert entered[0] > 1.5 * entered[1] > 0
+    for seed in range(20):
+        # -e0 alone would be; its batch's mean gradient is not below 0
+        assert full(seed).place([1, 1], [(-1.0, 0.0), (2.0, 0.0)]) == [-1, -1]
+        # below 0 for the mean of the memory, above it for one of the single gradients
+        assert full(seed, subset_size=1).place([1], [(-1.0, 0.1)]) == [-1]
 
 
 def test_the_subsets_are_disjoint_and_ten_by_ten():

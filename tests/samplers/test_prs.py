@@ -31,25 +31,17 @@ def test_acceptance_by_hand():
     expected = 2 / 21 * w + 2 / 11 * (1 - w)
     assert decide(sampler, A, B).acceptance == pytest.approx(expected)
     assert decide(sampler, A).acceptance == pytest.approx(2 / 21)
+    sampler = filled([A] * 900 + [B] * 800, size=10)  # e^-n is 0 from n = 746
+    assert decide(sampler, A, B).acceptance == pytest.approx(5 / 801)
 
 
-def test_surplus_and_class_probability_by_hand():
-    decision = decide(filled([A, (A, B), (A, B), (A, B), C]), A)
+def test_surplus_class_and_distance_by_hand():
+    samples = [A, (A, B), (A, B), (A, B), C]
+    decision = decide(filled(samples), A)
     # l = (4, 3, 1), p = 1/3
     assert decision.surplus == pytest.approx([4 / 3, 1 / 3, -5 / 3])
     first = math.e / (1 + math.e)
     assert decision.class_probability == pytest.approx([first, 1 - first, 0])
-
-
-def test_candidates_and_distance_by_hand():
-    decision = decide(filled([A, A, (A, B), (A, C), (A, B)]), A)
-    assert decision.class_probability == pytest.approx([1, 0, 0])
-    assert decision.candidates[A].tolist() == [0, 1]  # (not y).q = 2 2 1 1 1
-    # l = (4, 2, 1) to 7/3 each
-    assert decision.distance[A] == pytest.approx([10 / 3, 10 / 3])
-    assert decision.leaving[A].tolist() == [0, 1]
-    samples = [A, (A, B), (A, B), (A, B), C]
-    decision = decide(filled(samples), A)
     assert decision.candidates[A].tolist() == [0, 1, 2, 3]
     assert decision.distance[A] == pytest.approx([8 / 3, 2, 2, 2])
     assert decision.leaving[A].tolist() == [1, 2, 3]
@@ -57,6 +49,15 @@ def test_candidates_and_distance_by_hand():
     authors = decide(filled(samples, variant="authors"), A)
     assert authors.leaving[A].tolist() == authors.leaving[B].tolist() == [1]
     assert authors.class_probability[C] > 0
+
+
+def test_candidates_by_hand():
+    decision = decide(filled([A, A, (A, B), (A, C), (A, B)]), A)
+    assert decision.class_probability == pytest.approx([1, 0, 0])
+    assert decision.candidates[A].tolist() == [0, 1]  # (not y).q = 2 2 1 1 1
+    # l = (4, 2, 1) to 7/3 each
+    assert decision.distance[A] == pytest.approx([10 / 3, 10 / 3])
+    assert decision.leaving[A].tolist() == [0, 1]
 
 
 def test_authors_take_the_first_candidate_when_all_are_far():
@@ -144,11 +145,6 @@ def test_any_finite_rho_gives_finite_decisions(rho, size, variant):
         assert decision.class_probability.sum() == pytest.approx(1)
         if variant == "paper":
             assert decision.partition.sum() == pytest.approx(1)
-
-
-def test_counts_above_746_do_not_underflow():
-    sampler = filled([A] * 900 + [B] * 800, size=10)
-    assert decide(sampler, A, B).acceptance == pytest.approx(5 / 801)
 
 
 def test_explain_while_the_memory_fills():
