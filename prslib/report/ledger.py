@@ -25,6 +25,9 @@ PLACE += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric"]
 CELLS = [*PLACE, "kind", "theirs", "ours", "sd", "seeds", "difference", "status"]
 CELLS += ["dataset", "data", "profile", "note"]
 TEXTS = ("statement", "source", "test")  # of a claim
+# of `account`
+WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "weakest cell"]
+WORDED += [*MAIN_METRICS, "paper", "seeds", "where"]
 VERDICT_LOOKS = {  # colour and what to look for without colours
     "holds": {"color": "#0072B2", "marker": "o"},
     "does not hold": {"color": "#D55E00", "marker": "v"},
@@ -156,11 +159,12 @@ def corrected(decided: pd.DataFrame, level: float) -> pd.Series:
 
 def account(decided: pd.DataFrame) -> pd.DataFrame:
     """Lay the decided claims out as text, a row for each claim and data set."""
-    return pd.DataFrame([_describe(row) for row in decided.to_dict("records")])
+    texts = [_describe(row) for row in decided.to_dict("records")]
+    return pd.DataFrame(texts, columns=WORDED)
 
 
 def _describe(row: dict) -> dict:
-    """Say a decided claim, column by column."""
+    """Say a decided claim, column by column of `WORDED`."""
     digits = 2 if row["unit"] == "rank correlation" else 1
     # of a narrow interval how large a difference it leaves open
     largest = f"{max(abs(row['low']), abs(row['high'])):.{digits}f}"
@@ -202,14 +206,14 @@ def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
     run = decided[decided["alone"] != "not run"]
     several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
     columns = ["claim", "data", "uncorrected", "effect", "paper", "seeds"]
-    return account(run[several]).reindex(columns=columns)
+    return account(run[several])[columns]
 
 
 def findings(runs: Sequence[Run], configs: Sequence[RunConfig], *names: str) -> str:
     """Lay out claims as Markdown, each decided by itself on a notebook's own runs."""
     claims = {name: CLAIMS[name] for name in names}
     decided = decide(observe(runs, configs), claims=claims)
-    table = account(decided)[decided["alone"] != "not run"]
+    table = account(decided[decided["alone"] != "not run"])
     table = table.drop(columns=["after Holm", "seeds", "where"])
     return as_markdown(table.rename(columns={"uncorrected": "verdict"}))
 

@@ -286,3 +286,8 @@ def test_gather_leaves_what_is_not_stored_or_trains_it(monkeypatch, own_folders)
     assert set(ledger.gather(runs, "leave")["seed"]) == {0}
     monkeypatch.setattr(ledger, "run_all", lambda runs, **_: map(made, runs))
     assert set(ledger.gather(runs, "train")["seed"]) == {0, 1}
+
+
+def test_claims_that_nothing_decides_leave_an_empty_table(decided):
+    table = ledger.account(decided.iloc[:0])
+    assert table.empty and list(table) == list(ledger.account(decided))
