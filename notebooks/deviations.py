@@ -79,7 +79,7 @@ from prslib.report.style import STYLE, join_panels
 from prslib.training.grids import seeds_told
 
 plt.style.use(STYLE)
-mix = memory_mix(settings.dataset, settings.varied_seeds, settings.rho)
+mix = memory_mix(settings)
 
 # %%
 grid = {"figsize": (11, 3.1 * len(settings.dataset)), "squeeze": False, "sharex": True}

@@ -115,6 +115,6 @@ best.round(2)
 # %%
 from prslib.report.rho_sweep import beside_crs
 
-memories = beside_crs(settings.dataset, settings.seeds, settings.memory_size)
+memories = beside_crs(settings)
 settings.save(None, memories, "beside_crs")
 memories.groupby(["dataset", "method"], sort=False).mean().drop(columns="seed").round(2)

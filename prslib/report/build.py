@@ -12,7 +12,8 @@ from pathlib import Path
 
 from prslib.paths import PACKAGE, cache_dir, figures_dir, params_file, project_root
 
-DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are stored
+# notebooks; each keeps about one core busy once its runs are stored
+DRAWN_AT_ONCE = 4
 # what notebooks read of the package
 READ = (".py", ".csv", ".toml", ".mplstyle", ".pth")
 
@@ -68,7 +69,8 @@ def train(profile: str, names: Sequence[str]) -> dict[str, str]:
         missing = [config for config in configs if not store.path(config).exists()]
         try:
             run_all(missing, device=device)
-        except Exception as error:  # notebooks whose runs are stored can still be drawn
+        # notebooks whose runs are stored can still be drawn
+        except Exception as error:
             errors[f"training on {device}"] = f"{type(error).__name__}: {error}"
     return errors
 

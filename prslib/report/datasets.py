@@ -15,7 +15,8 @@ from prslib.datasets.curation import class_merges
 from prslib.report.notebook import Parameters, several
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES, write_above
 
-LAST_TASK = 5  # has the last of the colours, which are the same on every data set
+# has the last of the colours, which are the same on every data set
+LAST_TASK = 5
 FRAME = "#E8000B"  # of a task, visible on all of viridis
 
 

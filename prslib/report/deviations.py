@@ -171,7 +171,8 @@ SOURCES = {
     "CRS": "reservoir sampling",
 }
 MIX_LABELS = {
-    "distance": "distance to target (%)",  # total variation between the mix of classes and p_i
+    # total variation between the mix of classes and p_i
+    "distance": "distance to target (%)",
     "minority": "share of minority (%)",  # of the labels in memory
     "age": "mean age (% of stream)",  # of the held samples; 50 in a reservoir
 }
@@ -194,14 +195,10 @@ class DeviationConfig(RunConfig):
 
 
 def deviation_configs(
-    names: Sequence[str],
-    seeds: Sequence[int],
-    rho: float,
-    deviations: Iterable[str] = tuple(DEVIATIONS),
+    names: list[str], seeds: list[int], rho: float, deviations: Iterable[str]
 ) -> list[RunConfig]:
     """Make the runs of PRS, of CRS and of deviations on data sets."""
-    methods = ["PRS", "CRS"]
-    made = configs(dataset=list(names), method=methods, seed=list(seeds), rho=rho)
+    made = configs(dataset=names, method=["PRS", "CRS"], seed=seeds, rho=rho)
     for name, deviation, seed in product(names, deviations, seeds):
         fields = {"dataset": name, "seed": seed, "rho": rho}
         made.append(DeviationConfig(**fields, method="PRS", deviation=deviation))
@@ -213,12 +210,13 @@ def name_of(config: RunConfig) -> str:
     return getattr(config, "deviation", config.method)
 
 
-def memory_mix(
-    names: Sequence[str], seeds: Sequence[int], rho: float, points: int = 20
-) -> pd.DataFrame:
+def memory_mix(settings: Settings, points: int = 20) -> pd.DataFrame:
     """Follow `MIX_LABELS` of what the memory holds over the stream, without training."""
+    names = settings.dataset
+    seeds = settings.varied_seeds
+    rho = settings.rho
     rows = []
-    for config in deviation_configs(names, seeds, rho):
+    for config in deviation_configs(names, seeds, rho, DEVIATIONS):
         dataset = load_dataset(config.dataset, images=False)
         rare = np.array(dataset.class_group) == "minority"
         batches = np.concatenate([s.batches for s in stream(config, dataset)])

@@ -103,7 +103,8 @@ class Parameters:
             (self.folder / f"{self.topic()}.yaml").write_text(text, encoding="utf-8")
         if figure is None:
             return
-        import matplotlib.pyplot as plt  # slow to load; parameters do not need it
+        # slow to load; parameters do not need it
+        import matplotlib.pyplot as plt
         from IPython.display import Image, display
 
         if self.changed:

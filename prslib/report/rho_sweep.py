@@ -1,7 +1,5 @@
 """Find the best power of allocation in a sweep, and draw the sweep."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -56,13 +54,11 @@ def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
-def beside_crs(
-    names: Sequence[str], seeds: Sequence[int], memory_size: int | None = None
-) -> pd.DataFrame:
+def beside_crs(settings: Settings) -> pd.DataFrame:
     """Measure what PRS with rho 1 and CRS hold in the end: labels, share of early samples."""
     rows = []
-    fixed = {"rho": 1.0, "memory_size": memory_size, "seed": list(seeds)}
-    for config in configs(dataset=list(names), method=["CRS", "PRS"], **fixed):
+    fixed = {"rho": 1.0, "memory_size": settings.memory_size, "seed": settings.seeds}
+    for config in configs(dataset=settings.dataset, method=["CRS", "PRS"], **fixed):
         data = labels_of(config.dataset)
         shown = np.concatenate([s.batches.ravel() for s in stream(config, data)])
         replay = without_training(config, data)

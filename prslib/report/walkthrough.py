@@ -311,9 +311,7 @@ def memory_picture(
     return frame, file.getvalue()
 
 
-def memory_sliders(
-    samples: int, size: int, rho: float = 0.0, seed: int = 0
-) -> ipywidgets.VBox:
+def memory_sliders(samples: int, size: int, rho: float, seed: int) -> ipywidgets.VBox:
     """Return sliders above a `memory_picture`, which every move of a slider redraws."""
     largest = min(LARGEST, whole("samples", samples, 200) // 2)
     image = ipywidgets.Image(format="png", width=900)

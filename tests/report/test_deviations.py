@@ -60,7 +60,7 @@ def test_the_contest_does_what_the_published_codes_do():
 
 
 def test_deviations_are_runs_of_their_own_that_any_process_can_train():
-    made = deviation_configs([TINY], [0], 0.0)
+    made = deviation_configs([TINY], [0], 0.0, DEVIATIONS)
     assert len({config.hash for config in made}) == len(ALL)
     assert made[0] == RunConfig(dataset=TINY, method="PRS")  # as every notebook's
     names = [deviations.name_of(config) for config in made]
@@ -71,7 +71,8 @@ def test_deviations_are_runs_of_their_own_that_any_process_can_train():
 
 
 def test_the_mix_is_that_of_the_samplers():
-    mix = deviations.memory_mix([TINY], [0, 1, 2], 0.0, points=2)
+    fields = {"dataset": [TINY], "varied_seeds": [0, 1, 2], "rho": 0.0}
+    mix = deviations.memory_mix(deviations.Settings(**fields), points=2)
     means = mix.groupby(["measure", "deviation", "images"])["value"].mean()
     assert means["age", "CRS", 100] == pytest.approx(50, abs=5)  # a reservoir
     assert means["distance", "class from p", 100] > means["distance", "PRS", 100]
@@ -101,7 +102,7 @@ def test_verdicts_say_what_matters():
 
         return fake_run(config, score)
 
-    asked = deviation_configs([TINY], range(6), 0.0, deviations.EVERY)
+    asked = deviation_configs([TINY], list(range(6)), 0.0, deviations.EVERY)
     rows = deviations.final_scores(list(map(made, asked)))
     table = deviations.against_prs(rows)
     verdict = table.set_index(["deviation", "group"])["verdict"]

@@ -1,7 +1,7 @@
 import pandas as pd
 
 from prslib.datasets import load_dataset
-from prslib.report.rho_sweep import beside_crs, best_rho
+from prslib.report.rho_sweep import Settings, beside_crs, best_rho
 from prslib.training.config import RunConfig
 from prslib.training.replay import without_training
 
@@ -18,7 +18,7 @@ def test_the_best_rho_is_that_of_the_mean_over_seeds():
 
 
 def test_the_memory_beside_crs_is_that_of_a_run():
-    rows = beside_crs(["digits70tiny"], [0, 1], 40)
+    rows = beside_crs(Settings(dataset=["digits70tiny"], seeds=[0, 1], memory_size=40))
     assert rows["method"].tolist() == ["CRS", "CRS", "PRS", "PRS"]
     for row in rows.itertuples():
         fields = {"method": row.method, "seed": row.seed, "rho": 1.0, "memory_size": 40}
