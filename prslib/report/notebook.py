@@ -71,9 +71,8 @@ class Parameters:
         """Return the notebook's parameters under a profile."""
         one_of("profile", profile, known_profiles())
         values = parameters(profile, cls.topic())
-        names = [each.name for each in fields(cls)]
         for name in values:
-            one_of("parameter", name, names)
+            one_of("parameter", name, asdict(cls()))
         return cls(**values | {"profile": profile})
 
     @property

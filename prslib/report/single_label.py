@@ -99,15 +99,15 @@ def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFram
 
 def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Lay out accuracies as in the paper, mean ± s.d., a column for each task (Appendix)."""
-    cells = rows.groupby(["order", "method", "trained_tasks"])["value"]
+    keys = ["order", "method", "trained_tasks"]
+    cells = rows.groupby(keys)["value"]
     sd = cells.std().map(" ± {:.1f}".format).replace(" ± nan", "")
     ours = cells.mean().map("{:.1f}".format) + sd
-    theirs = rows.assign(order="paper").set_index(["order", "method", "trained_tasks"])
-    theirs = theirs["published"].dropna().map("{:.2f}".format)
-    theirs = theirs[~theirs.index.duplicated()]
+    theirs = rows.assign(order="paper").groupby(keys)["published"].first()
+    theirs = theirs.dropna().map("{:.2f}".format)
     table = pd.concat([theirs, ours]).unstack().fillna("")
-    keys = product(["paper", *rows["order"].unique()], METHODS)
-    table = table.reindex([key for key in keys if key in table.index])
+    order = product(["paper", *rows["order"].unique()], METHODS)
+    table = table.reindex([key for key in order if key in table.index])
     return table.rename(columns="after task {}".format).rename_axis(columns=None)
 
 

@@ -66,12 +66,9 @@ def skewed_stream(
     rng = np.random.default_rng(seed)
     chance = np.cumsum(np.arange(1, classes + 1) ** -float(skew))
     drawn = np.searchsorted(chance, rng.random((2, samples)) * chance[-1], side="right")
-    labels = np.zeros((samples, classes), np.bool_)
-    rows = np.arange(samples)
-    labels[rows, drawn[0]] = True
-    second = rng.random(samples) < second_labels  # 0.22 is COCOseq's share
-    labels[rows[second], drawn[1, second]] = True
-    return labels
+    first, second = np.eye(classes, dtype=np.bool_)[drawn]  # (samples, C)
+    second &= rng.random((samples, 1)) < second_labels  # 0.22 is COCOseq's share
+    return first | second
 
 
 def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list[Step]:
