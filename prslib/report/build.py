@@ -69,8 +69,7 @@ def train(profile: str, names: Sequence[str]) -> dict[str, str]:
         missing = [config for config in configs if not store.path(config).exists()]
         try:
             run_all(missing, device=device)
-        # notebooks whose runs are stored can still be drawn
-        except Exception as error:
+        except Exception as error:  # notebooks whose runs are stored can still be drawn
             errors[f"training on {device}"] = f"{type(error).__name__}: {error}"
     return errors
 

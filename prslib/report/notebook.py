@@ -1,5 +1,6 @@
 """Parameters of a notebook, checked before any work starts, and what it saves."""
 
+import hashlib
 import re
 from ast import literal_eval
 from contextlib import suppress
@@ -16,7 +17,7 @@ from prslib.checks import expected, finite, one_of, whole
 from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, known_profiles, params_file
 
-LONGEST = 200  # letters of a folder's name
+LONGEST = 100  # letters of a folder's name
 
 
 def several(*values: object) -> list:
@@ -89,7 +90,9 @@ class Parameters:
         if not self.changed:
             return figures_dir(self.profile)
         name = re.sub(r"[^\w.,=+-]", "", self.changed)
-        return figures_dir("custom") / name[:LONGEST]
+        if len(name) > LONGEST:
+            name = name[:LONGEST] + hashlib.sha256(name.encode()).hexdigest()[:8]
+        return figures_dir("custom") / name
 
     def save(self, figure: Figure | None, frame: pd.DataFrame, name: str) -> None:
         """Show and close a figure, if any; write it as PNG and its numbers as CSV."""
