@@ -24,12 +24,10 @@ def own_folders(tmp_path_factory):
 @pytest.fixture
 def one_thread():
     """Train as a run does; small nets are no faster on more."""
-    import torch
+    from prslib.training.run import one_thread
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+    with one_thread():
+        yield
 
 
 @pytest.fixture

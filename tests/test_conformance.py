@@ -13,13 +13,10 @@ from prslib.samplers.reference import ReferencePRS
 def given(of):
     """Let a sampler decide by numbers that ``place`` is given."""
 
-    class Given:
-        def __init__(self, size, num_classes, seed, *, rho):
-            self.sampler = of(size, num_classes, seed, rho=rho)
-
+    class Given(of):
         def place(self, labels, uniforms):
             slots = np.empty(len(labels), np.int64)
-            self.sampler._decide(labels, uniforms, slots)
+            self._decide(labels, uniforms, slots)
             return slots
 
     return Given
