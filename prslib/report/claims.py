@@ -168,10 +168,15 @@ def later(s: Scores, first: str, *_others: str) -> Places:
     return {f"after {time} tasks": {"after": time} for time in s.times(first)[1:]}
 
 
-def tail(s: Scores, method: str, measure: str) -> Cells:
-    """Return how much more a method forgets the rare classes."""
-    majority = s(method, group="majority", measure=measure)
-    return {"": s(method, group="minority", measure=measure) - majority}
+def difference(first: dict, second: dict, **fields: object) -> Claim:
+    """Return the claim that a score is above another, as keywords of `Scores`."""
+    return Claim(lambda s: {"": s(**first) - s(**second)}, "mean", **fields)
+
+
+def tail(method: str, measure: str) -> Claim:
+    """Return the claim that a method forgets the rare classes more."""
+    rare = {"method": method, "group": "minority", "measure": measure}
+    return difference(rare, rare | {"group": "majority"}, metrics=("mAP",))
 
 
 def small(method: str, metric: str, measure: str) -> Claim:
@@ -186,12 +191,8 @@ def small(method: str, metric: str, measure: str) -> Claim:
 
 def shares(first: tuple, second: tuple, on: tuple = (COCO,)) -> Claim:
     """Return the claim that a share of a memory, (method, measure), is above another."""
-
-    def of(s: Scores) -> Cells:
-        share, other = (s(name, measure=measure) for name, measure in (first, second))
-        return {"": share - other}
-
-    return Claim(of, "mean", on, **MEMORY)
+    pair = [{"method": name, "measure": measure} for name, measure in (first, second)]
+    return difference(*pair, on=on, **MEMORY)
 
 
 def same_memory(s: Scores) -> Cells:
@@ -283,10 +284,14 @@ def rho_ends(s: Scores) -> Cells:
     return {f"over rho {rho:g}": np.mean(near, axis=0) - scores[rho] for rho in far}
 
 
-def on_imbalanced(s: Scores, *others: str, group: str = "overall") -> Cells:
-    """Return how far PRS with rho 0.5 is above others on the imbalanced test set."""
-    ours = s("PRS", f"rho=0.5;{IMBALANCED}", group)
-    return {f"over {name}": ours - s(name, IMBALANCED, group) for name in others}
+def on_imbalanced(*others: str, group: str = "overall") -> Claim:
+    """Return the claim that PRS with rho 0.5 leads on the imbalanced test set."""
+
+    def of(s: Scores) -> Cells:
+        ours = s("PRS", f"rho=0.5;{IMBALANCED}", group)
+        return {f"over {name}": ours - s(name, IMBALANCED, group) for name in others}
+
+    return Claim(of, on=(COCO,))
 
 
 def plain_ahead(s: Scores, method: str, plain: str = "") -> Cells:
@@ -319,10 +324,10 @@ WHOLE_TEST_SET = {"": {"task": "all"}}
 AFTER_FOUR = {"": {"task": "all", "after": 4}}
 
 CLAIMS: dict[str, Claim] = {
-    "tail_crs": Claim(lambda s: tail(s, "CRS", "forget"), "mean", metrics=("mAP",)),
-    "tail_crs_lost": Claim(lambda s: tail(s, "CRS", "lost"), "mean", metrics=("mAP",)),
-    "tail_ewc": Claim(lambda s: tail(s, "EWC", "forget"), "mean", metrics=("mAP",)),
-    "tail_ewc_lost": Claim(lambda s: tail(s, "EWC", "lost"), "mean", metrics=("mAP",)),
+    "tail_crs": tail("CRS", "forget"),
+    "tail_crs_lost": tail("CRS", "lost"),
+    "tail_ewc": tail("EWC", "forget"),
+    "tail_ewc_lost": tail("EWC", "lost"),
     **{
         f"order_{method}_{metric}{lost}".lower(): small(method, metric, f"order{lost}")
         for method in ("CRS", "EWC")
@@ -377,11 +382,9 @@ CLAIMS: dict[str, Claim] = {
     "any_time_crs": leads("PRS", "CRS", at=later),
     "any_time": leads("PRS", *ALL, at=later),
     "lead_grows": Claim(lead_grows, "mean"),
-    "imbalanced_crs": Claim(lambda s: on_imbalanced(s, "CRS"), on=(COCO,)),
-    "imbalanced": Claim(lambda s: on_imbalanced(s, *RIVALS), on=(COCO,)),
-    "imbalanced_majority": Claim(
-        lambda s: on_imbalanced(s, "GSS", "ExStream", group="majority"), on=(COCO,)
-    ),
+    "imbalanced_crs": on_imbalanced("CRS"),
+    "imbalanced": on_imbalanced(*RIVALS),
+    "imbalanced_majority": on_imbalanced("GSS", "ExStream", group="majority"),
     "architectures_crs": leads("PRS", "CRS", at=NETWORKS, on=(COCO,)),
     "architectures": leads("PRS", "ExStream", at=NETWORKS, on=(COCO,)),
     "architectures_gss": leads("PRS", "GSS", at=AC_ALONE, on=(COCO,)),
