@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from prslib.datasets import load_dataset
-from prslib.memory import Memory
-from prslib.samplers import make_sampler
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
-from prslib.training.replay import Replay, stream, without_training
+from prslib.training.replay import stream, without_training
 
 TINY = "digits70tiny"
 
@@ -52,20 +50,8 @@ def test_methods_of_one_seed_see_the_same_stream(dataset, seed):
     assert not np.array_equal(first[0].batches, again[0].batches)
 
 
-def test_a_memory_without_training_is_that_of_its_labels(dataset):
-    replay = without_training(RunConfig(TINY, "PRS"), dataset)
-    rows = replay.memory.read(replay.memory.filled)["index"]
-    labels = replay.sampler.labels[replay.memory.filled]
-    np.testing.assert_array_equal(dataset.train.labels[rows], labels)
+def test_only_labels_alone_fill_a_memory_without_training(dataset):
     assert without_training(RunConfig(TINY, "Finetune"), dataset) is None
     for method in ("GSS", "ExStream"):
         with pytest.raises(ValueError, match=f"at labels alone, got {method}"):
             without_training(RunConfig(TINY, method), dataset)
-
-
-def test_draws_come_from_what_was_placed_before():
-    replay = Replay(make_sampler("crs", 5, 4, seed=0), Memory(5), 0, batch_size=3)
-    assert len(replay.draw()) == 0
-    replay.place(np.arange(4), np.eye(4, dtype=bool))
-    drawn = replay.draw()
-    assert len(set(drawn.tolist())) == 3 and set(drawn) <= {0, 1, 2, 3}
