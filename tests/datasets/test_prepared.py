@@ -10,6 +10,7 @@ from real_folders import coco_json
 
 from prslib.datasets import GROUPS, coco, features, nuswide
 from prslib.datasets.arrays import read_arrays
+from prslib.datasets.prepare import download_ids
 from prslib.datasets.prepared import Selection, read_table
 
 DATA = Path(os.environ.get("PRSLIB_DATA") or "no folder")
@@ -17,10 +18,6 @@ LABELS, IDS = DATA / "coco2014_labels.npz", DATA / "cocoseq_ids"
 needs_coco = pytest.mark.skipif(
     not (LABELS.is_file() and IDS.is_dir()),
     reason="PRSLIB_DATA has no real COCO labels",
-)
-needs_nus = pytest.mark.skipif(
-    not (DATA / "nuswide_labels.npz").is_file(),
-    reason="PRSLIB_DATA has no nuswide_labels.npz",
 )
 
 
@@ -41,29 +38,12 @@ def groups_of(names):
     return [list(names).count(group) for group in GROUPS]
 
 
-def released_ids(split):
-    files = coco.PREPARED.id_files(IDS, split)
-    return [set(json.loads(file.read_text())) for file in files]
-
-
-@needs_coco
-def test_pools_are_the_published_ones(corpus):
-    derived = coco.PREPARED.select(corpus)
-    assert np.bincount(derived.class_task).tolist() == [24, 18, 14, 14]
-    imbalanced = derived.rows("imbalanced")
-    assert np.bincount(derived.task[imbalanced]).tolist() == [4710, 4287, 5672, 4191]
-    key_of = dict(zip(corpus.files.tolist(), corpus.key.tolist(), strict=True))
-    for number in range(4):
-        files = derived.files[imbalanced][derived.task[imbalanced] == number]
-        assert {key_of[file] for file in files} == released_ids("imbalanced")[number]
-        ours = {key_of[file] for file in derived.files[derived.task == number]}
-        assert released_ids("train")[number] <= ours
-
-
 @needs_coco
 def test_released_split(corpus, program):
-    dataset = coco.PREPARED.select(corpus, IDS).dataset("cocoseq", "COCOseq", None)
+    ids = download_ids(coco.PREPARED, IDS)  # compares them with the pinned checksum
+    dataset = coco.PREPARED.select(corpus, ids).dataset("cocoseq", "COCOseq", None)
     tests = dataset.tests
+    assert np.bincount(dataset.class_task).tolist() == [24, 18, 14, 14]
     assert np.bincount(dataset.train.task).tolist() == [8365, 7814, 11603, 7290]
     assert np.bincount(tests["balanced"].task).tolist() == [1960, 1690, 1400, 1316]
     assert np.bincount(tests["imbalanced"].task).tolist() == [4710, 4287, 5672, 4191]
@@ -82,23 +62,28 @@ def test_released_split(corpus, program):
 
 @needs_coco
 def test_derived_split(corpus):
-    selection = coco.PREPARED.select(corpus)
+    derived = coco.PREPARED.select(corpus)
     released = coco.PREPARED.select(corpus, IDS)
     for column in ("class_names", "class_task", "class_group"):
         expected = getattr(released, column)
-        np.testing.assert_array_equal(getattr(selection, column), expected)
-    assert len(np.unique(selection.files)) == len(selection)
-    balanced = selection.labels[selection.rows("balanced")]
+        np.testing.assert_array_equal(getattr(derived, column), expected)
+    ours, theirs = [set(s.files[s.rows("imbalanced")]) for s in (derived, released)]
+    assert ours == theirs
+    assert set(released.files[released.rows("train")]) <= set(derived.files)
+    assert len(np.unique(derived.files)) == len(derived)
+    balanced = derived.labels[derived.rows("balanced")]
     assert set(balanced.sum(axis=0).tolist()) == {100}
-    assert selection.bounds[0, 1] == pytest.approx(35072, rel=0.03)
+    assert derived.bounds[0, 1] == pytest.approx(35072, rel=0.03)
     again = coco.PREPARED.select(corpus)
-    np.testing.assert_array_equal(again.files, selection.files)
+    np.testing.assert_array_equal(again.files, derived.files)
 
 
-@needs_nus
+@pytest.mark.skipif(
+    not (DATA / "nuswide_labels.npz").is_file(),
+    reason="PRSLIB_DATA has no nuswide_labels.npz",
+)
 def test_derived_nuswideseq():
     selection = nuswide.PREPARED.select(nuswide.PREPARED.corpus())
-    assert groups_of(selection.class_group) == [10, 18, 21]
     assert np.bincount(selection.class_task).min() >= 4
     balanced = selection.labels[selection.rows("balanced")]
     assert set(balanced.sum(axis=0).tolist()) == {50}
