@@ -1,8 +1,6 @@
 """Measure and draw the classes' shares in the memory beside those in the stream (Figure 6)."""
 
 from collections.abc import Sequence
-from itertools import groupby
-from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -55,10 +53,10 @@ def memory_shares(
     runs = run_all(need_model, store, device=device)
     trained = {run.config.hash: run.memory_labels.sum(axis=0) for run in runs}
     frames = []
-    for name, configs_of_data in groupby(configs, attrgetter("dataset")):
+    for name in dict.fromkeys(config.dataset for config in configs):
         dataset = labels_of(name)
         frames.append(_class_shares(dataset, dataset.class_freq, "Stream", 0))
-        for config in configs_of_data:
+        for config in [config for config in configs if config.dataset == name]:
             counts = trained.get(config.hash)
             if counts is None:
                 counts = without_training(config, dataset).sampler.class_counts
