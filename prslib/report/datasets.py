@@ -23,6 +23,7 @@ FRAME = "#E8000B"  # of a task, visible on all of viridis
 class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
+    one_label = False
     dataset: list[str] = several("cocoseq-mini", "digits70seq", "digits49seq")
     samples: int = 8
     seed: int = 0

@@ -16,6 +16,7 @@ TICKS = (0, 1, 5, 10, 20, 40, 60, 80, 100)
 class Settings(Comparison):
     """Parameters of the notebook, which explains them."""
 
+    one_label = None
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     rhos: list[float] = several(-0.03, 0.0)
     seeds: list[int] = several(*range(10))

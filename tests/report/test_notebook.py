@@ -8,7 +8,14 @@ import pandas as pd
 import pytest
 import yaml
 
-from prslib.report import main_results, notebook, rho_sweep, single_label, topics
+from prslib.report import (
+    datasets,
+    main_results,
+    notebook,
+    rho_sweep,
+    single_label,
+    topics,
+)
 from prslib.report.rho_sweep import Settings
 
 PARAMETERS = asdict(Settings())
@@ -74,8 +81,9 @@ def test_lists_that_belong_together_have_one_length():
 
 def test_a_notebook_about_one_kind_of_data_refuses_the_other():
     assert single_label.Settings(dataset="imbal-digits").dataset == ["imbal-digits"]
-    with pytest.raises(ValueError, match="several labels an image, got 'imbal-digits'"):
-        main_results.Settings(dataset="imbal-digits")
+    for topic in (main_results, datasets):
+        with pytest.raises(ValueError, match="several labels an image, got 'imbal-"):
+            topic.Settings(dataset="imbal-digits")
 
 
 def test_other_parameters_write_into_a_folder_of_their_own(tmp_path, monkeypatch):
