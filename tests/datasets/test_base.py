@@ -31,10 +31,6 @@ def dataset(train=None, **changes):
     return SequentialDataset("two", train or split(), **{**parts, **changes})
 
 
-def pictures(*shape):
-    return np.zeros(shape, dtype=np.uint8)
-
-
 REFUSED = {
     "labels .* bool, got float64": lambda: Split(None, np.eye(2), np.arange(2)),
     "got list": lambda: Split(None, [[True]], np.arange(1)),
@@ -42,8 +38,8 @@ REFUSED = {
     "images .* uint8": lambda: split(images=np.zeros((2, 4, 4, 3))),
     "labels with 2 axes": lambda: Split(None, np.ones(2, dtype=bool), np.arange(2)),
     "for each of 2 rows of labels, got 3": lambda: split(task=(0, 1, 1)),
-    "images with 4 axes": lambda: split(images=pictures(2, 4, 4)),
-    "for each of 2 rows of labels, got 1": lambda: split(images=pictures(1, 4, 4, 3)),
+    "images with 4 axes": lambda: split(images=np.zeros((2, 4, 4), "uint8")),
+    "for each of 2 rows of labels, got 1": lambda: split(images=np.zeros((1, 4), "f4")),
     "1 without any, the first at index 1": lambda: split([(1, 0), (0, 0)]),
     "image 1 .* label 'b'": lambda: dataset(split(task=(0, 0))),
     "image 1 of task -1": lambda: dataset(split(task=(0, -1))),

@@ -57,23 +57,26 @@ def test_released_ids_are_rows_of_the_official_lists(nus):
     assert dataset.stands_for == "NUS-WIDEseq"
 
 
-def test_derivation_takes_the_images_at_hand(nus, monkeypatch):
+@pytest.mark.parametrize("halves", [False, True])
+def test_derivation_takes_the_images_at_hand(nus, monkeypatch, halves):
     blank = np.zeros((256, 256, 3), dtype=np.uint8)
     monkeypatch.setattr(command, "read_image", lambda *_: blank)  # hundreds
-    for file, _ in corpus_of("actor")[:2]:
+    gone, listed = corpus_of("actor")[:2], corpus_of("actor")[2:-2]
+    for file, _ in gone:
         (nus / "nus/Flickr" / file).unlink()
-    of_three = replace(nuswide.PREPARED, per_class=3)
-    monkeypatch.setitem(command.SETS, "nuswideseq", of_three)
+    few = replace(nuswide.PREPARED, per_class=4, balanced_halves=halves)
+    monkeypatch.setitem(command.SETS, "nuswideseq", few)
     assert prepare(nus) == 0
     with pytest.warns(UserWarning, match="NUS-WIDEseq is our own derivation") as caught:
         dataset = load_dataset("nuswideseq")
     assert len(caught) == 1
-    assert dataset.num_tasks == 6
     sizes = [len(cluster) for cluster in CLUSTERS]
     # the largest task, which holds the last classes, comes first
     assert dataset.class_task.tolist() == np.repeat([1, 2, 3, 4, 5, 0], sizes).tolist()
-    assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [3] * 49
-    assert len(dataset.train) == EMPTY - 3
+    assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [4] * 49
+    found = [name for _, names in listed for name in names]
+    expected = [found.count(name) - 2 * halves for name in dataset.class_names]
+    assert dataset.class_freq.tolist() == expected
     assert dataset.train.images.shape[1:] == (256, 256, 3)
 
 

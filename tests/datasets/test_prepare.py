@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PIL import Image
+from real_folders import prepare_coco as prepare
 from real_folders import write_coco, write_ids
 
 from prslib.cli import main
@@ -34,26 +35,13 @@ IDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory):
-    root = tmp_path_factory.mktemp("original")
-    write_coco(root / "coco", HALVES, NAMES)
-    write_ids(root / "ids", IDS, "coco")
-    (root / "data").mkdir()
-    return root
-
-
 @pytest.fixture
-def coco(original, tmp_path, monkeypatch):
-    shutil.copytree(original, tmp_path, dirs_exist_ok=True)
+def coco(tmp_path, monkeypatch):
+    write_coco(tmp_path / "coco", HALVES, NAMES)
+    write_ids(tmp_path / "ids", IDS, "coco")
+    (tmp_path / "data").mkdir()
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path / "data"))
     return tmp_path
-
-
-def prepare(root, *more):
-    folders = {"images": "coco", "annotations": "coco/annotations", "ids": "ids"}
-    options = [f"--{name}={root / folder}" for name, folder in folders.items()]
-    return main(["prepare", "cocoseq", *options, "--workers", "1", *more])
 
 
 def picture(root, half, number):
@@ -87,6 +75,9 @@ def test_images_and_labels_are_those_of_the_id_files(coco, capsys, monkeypatch):
     without = load_dataset("cocoseq", images=False)
     assert without.train.images is None
     np.testing.assert_array_equal(without.train.labels, dataset.train.labels)
+    clustering = DATASETS["cocoseq"].clustering()
+    assert clustering.class_names == ("apple", "bear", "cat", "cup", "dog")
+    assert clustering.labels.sum(axis=0).tolist() == [3, 2, 2, 1, 3]
     assert (coco / "data/cocoseq/left_out.csv").read_text() == "file"
     monkeypatch.setattr(command, "read_image", lambda *_: pytest.fail("decoded again"))
     assert prepare(coco) == 0
@@ -161,34 +152,6 @@ def test_interrupted_it_goes_on_where_it_stopped(coco, monkeypatch):
     assert prepare(coco) == 0
     assert len(decoded) == 13 and len(set(decoded)) == 11
     assert (folder / "images.bin").read_bytes() == images
-
-
-PAIRS = [("ant", "bee"), ("cow", "dog"), ("elk", "fox"), ("gnu", "hen")]
-
-
-def test_derived_split_of_a_small_folder(tmp_path, monkeypatch):
-    """Four tasks, two classes each; one image spans two of them."""
-    names = [name for pair in PAIRS for name in pair]
-    images = [*([name] for name in names * 2), *map(list, PAIRS), ["ant", "cow"]]
-    halves = {"train2014": enumerate(images, 100), "val2014": enumerate(images, 200)}
-    halves = {half: list(images) for half, images in halves.items()}
-    write_coco(tmp_path / "coco", halves, names)
-    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    monkeypatch.setitem(command.SETS, "cocoseq", replace(PREPARED, per_class=2))
-    folders = [
-        f"--images={tmp_path}/coco",
-        f"--annotations={tmp_path}/coco/annotations",
-    ]
-    assert main(["prepare", "cocoseq", *folders]) == 0
-    with pytest.warns(UserWarning, match="COCOseq is our own derivation") as caught:
-        dataset = load_dataset("cocoseq")
-    assert len(caught) == 1
-    assert dataset.class_task.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [2] * 8
-    assert len(dataset.tests["imbalanced"]) == 20
-    clustering = DATASETS["cocoseq"].clustering()
-    assert clustering.labels.shape == (21, 8)
-    assert clustering.class_names == tuple(names)
 
 
 def edit(root, file, old, new):

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -55,35 +56,45 @@ def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
 RELEASED = read_arrays(single_label.RELEASED)
 
 
-@pytest.fixture
-def full_mnist(tmp_path, monkeypatch):
+def idx(array):
+    sizes = (0x0800 + array.ndim, *array.shape)
+    return np.array(sizes, dtype=">i4").tobytes() + array.tobytes()
+
+
+@pytest.fixture(params=["mnist.npz", "MNIST/raw"])
+def full_mnist(tmp_path, monkeypatch, request):
     """MNIST's counts with blank pictures; the first two pixels say which it is."""
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    arrays, rng = {}, np.random.default_rng(1)
-    kept = RELEASED["mnist"]
+    arrays, rng, kept = {}, np.random.default_rng(1), RELEASED["mnist"]
     rest = np.setdiff1d(np.arange(60000), kept)
-    for split, freq in (("train", MNIST_FREQ), ("test", MNIST_TEST)):
+    raw = tmp_path / "MNIST/raw"
+    raw.mkdir(parents=True)
+    halves = ("train", "train", MNIST_FREQ), ("test", "t10k", MNIST_TEST)
+    for split, prefix, freq in halves:
         digits = np.repeat(np.arange(10, dtype=np.uint8), freq)
         if split == "train":  # the released images are of their classes
-            digits[rest] = np.repeat(
-                np.arange(10), np.subtract(freq, MNIST.train_counts)
-            )
-            digits[kept] = rng.permutation(np.repeat(np.arange(10), MNIST.train_counts))
+            counts = MNIST.train_counts
+            digits[rest] = np.repeat(np.arange(10), np.subtract(freq, counts))
+            digits[kept] = rng.permutation(np.repeat(np.arange(10), counts))
         pixels = np.zeros((len(digits), 28, 28), np.uint8)
         pixels[:, 0, 0], pixels[:, 0, 1] = np.divmod(np.arange(len(digits)), 256)
         digest = hashlib.sha256(pixels.tobytes() + digits.tobytes()).hexdigest()
         monkeypatch.setitem(single_label.MNIST_SHA256, split, digest)
         arrays |= {f"x_{split}": pixels, f"y_{split}": digits}
-    np.savez(tmp_path / "mnist.npz", **arrays)
+        for part, array in (("images-idx3", pixels), ("labels-idx1", digits)):
+            (raw / f"{prefix}-{part}-ubyte").write_bytes(idx(array))
+    if request.param == "mnist.npz":
+        shutil.rmtree(raw)
+        np.savez(tmp_path / "mnist.npz", **arrays)
 
 
 @pytest.mark.usefixtures("full_mnist")
-def test_imbal_mnistseq_is_thinned_and_its_test_set_whole(capsys):
+def test_imbal_mnistseq_is_thinned_and_its_test_set_whole(capsys, monkeypatch):
     dataset = load_dataset("imbal-mnistseq")
-    groups = ("majority",) + ("moderate",) * 3 + ("minority",) * 6
     assert dataset.class_freq.tolist() == list(MNIST.train_counts)
     assert dataset.tests["full"].labels.sum(axis=0).tolist() == MNIST_TEST
     assert dataset.class_task.tolist() == list(range(10))
+    groups = ("majority",) + ("moderate",) * 3 + ("minority",) * 6
     assert dataset.class_group == groups
     corner = dataset.train.images[:, 0, :2, 0].astype(int) @ [256, 1]
     np.testing.assert_array_equal(corner, RELEASED["mnist"])
@@ -92,6 +103,10 @@ def test_imbal_mnistseq_is_thinned_and_its_test_set_whole(capsys):
     np.testing.assert_array_equal(labels.train.labels, dataset.train.labels)
     assert main(["prepare", "imbal-mnistseq"]) == 0
     assert "11543 training images, 5923 2281 1053 684" in capsys.readouterr().out
+    monkeypatch.setitem(single_label.MNIST_SHA256, "test", "of other bytes")
+    said = "original MNIST in .*its test set has other bytes.*download them again"
+    with pytest.raises(ValueError, match=said):
+        load_dataset("imbal-mnistseq")
 
 
 def test_download_is_torchvisions(tmp_path, monkeypatch, capsys):
@@ -102,14 +117,16 @@ def test_download_is_torchvisions(tmp_path, monkeypatch, capsys):
             asked.append((folder, download, split))
             self.data = np.zeros((73257, 3, 32, 32), np.uint8)
             self.labels = np.zeros(73257, np.int64)
-            kept = RELEASED["svhn"]  # of their classes
-            self.labels[kept] = np.repeat(np.arange(10), SVHN.train_counts)
+            # of their classes
+            self.labels[RELEASED["svhn"]] = np.repeat(np.arange(10), SVHN.train_counts)
 
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
     monkeypatch.setattr(torchvision, "SVHN", Fetched)
     assert main(["prepare", "imbal-svhnseq", "--download"]) == 0
     assert asked == [(tmp_path, True, "train"), (tmp_path, True, "test")]
     assert "14181 training images, 4948 4690 1872" in capsys.readouterr().out
+    (tmp_path / "train_32x32.mat").touch()
+    assert load_dataset("imbal-svhnseq").train.images.shape == (14181, 32, 32, 3)
     monkeypatch.setitem(sys.modules, "torchvision.datasets", None)
     assert main(["prepare", "imbal-svhnseq", "--download"]) == 1
     assert "expected the package torchvision.datasets" in capsys.readouterr().err

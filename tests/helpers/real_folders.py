@@ -6,6 +6,8 @@ import os
 import numpy as np
 from PIL import Image
 
+from prslib.cli import main
+
 SIZES = [(31, 17), (256, 256), (60, 40), (5, 100), (320, 240)]  # width, height
 
 
@@ -54,6 +56,13 @@ def write_ids(folder, ids, ending):
         for task, numbers in enumerate([*lists, *[[]] * (tasks - len(lists))]):
             file = folder / f"{split}_task{task}_id_{ending}.json"
             file.write_text(json.dumps(numbers))
+
+
+def prepare_coco(root, *more):
+    """Make COCOseq of what is in the folders coco and ids of `root`."""
+    folders = {"images": "coco", "annotations": "coco/annotations", "ids": "ids"}
+    options = [f"--{name}={root / folder}" for name, folder in folders.items()]
+    return main(["prepare", "cocoseq", *options, "--workers", "1", *more])
 
 
 def write_nuswide(folder, halves, names):
