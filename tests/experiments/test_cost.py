@@ -22,25 +22,21 @@ def no_data(monkeypatch, tmp_path):
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
 
 
-@pytest.mark.parametrize("method", ["EWC", "ExStream", "Finetune", "GSS"])
-def test_a_step_of_every_kind_is_measured(method, monkeypatch):
-    monkeypatch.setattr(cost, "SECONDS", 0.0)
-    assert 0 < measure_step(RunConfig(**MLP, method=method)) < 30
-
-
 @pytest.mark.parametrize(
-    ("name", "model"), [("cocoseq", "convnet"), ("cocoseq-features", "head")]
+    "config",
+    [
+        *configs(**MLP, method=["EWC", "ExStream", "Finetune", "GSS"]),
+        RunConfig("cocoseq", model="convnet", batch_size=2, replay_batch_size=2),
+        RunConfig("cocoseq-features", batch_size=2, replay_batch_size=2),
+    ],
+    ids=lambda config: f"{config.method}-{config.dataset}",
 )
-def test_labels_suffice_to_measure_a_step(name, model, monkeypatch, tmp_path):
-    pytest.importorskip("torchvision")
-    prepared = tmp_path / "cocoseq"
+def test_a_step_of_every_kind_is_measured(config, monkeypatch, tmp_path):
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
+    (tmp_path / "cocoseq").mkdir()
+    Selection.load(MINI).save(tmp_path / "cocoseq" / "labels.npz")  # they suffice
     monkeypatch.setattr(cost, "SECONDS", 0.0)
     monkeypatch.setattr(cost, "BLANK", 100)
-    prepared.mkdir()
-    Selection.load(MINI).save(prepared / "labels.npz")
-    few = {"batch_size": 2, "replay_batch_size": 2}
-    config = RunConfig(name, "PRS", model=model, **few)
     assert 0 < measure_step(config) < 30
 
 
@@ -49,19 +45,18 @@ def test_a_plan_counts_what_is_missing_once(monkeypatch, capsys):
     plain, *others = configs(**MLP, method=["CRS", "PRS"])
     watched = [RunConfig(**MLP, method="CRS", variance_points=n) for n in (5, 2)]
     wanted = {"main_results": [plain, *others], "gradient_variance": watched}
-    monkeypatch.setattr(
-        "prslib.report.topics.runs_of", lambda _profile, name: wanted[name]
-    )
-    taken = []
-    hook = register_optimizer_step_post_hook(lambda *_: taken.append(1))
+    runs_of = "prslib.report.topics.runs_of"
+    monkeypatch.setattr(runs_of, lambda _profile, name: wanted[name])
+    steps = []
+    hook = register_optimizer_step_post_hook(lambda *_: steps.append(1))
     run_all([plain], workers=1)
     hook.remove()
-    steps = len(taken)
     assert main(["plan", "--profile", "smoke", *wanted]) == 0
     lines = capsys.readouterr().out.splitlines()
     cells = [line.split()[-4:] for line in lines[1:4]]
     assert [cell[:2] for cell in cells] == [["2", "1"], ["2", "2"], ["4", "3"]]
-    expected = [steps, steps, 2 * steps]  # of PRS; of CRS, watched twice; of both
+    # of PRS; of CRS, watched twice; of both
+    expected = [len(steps), len(steps), 2 * len(steps)]
     assert [int(cell[2]) for cell in cells] == expected
     hours = [float(cell[3]) for cell in cells]
     np.testing.assert_allclose(hours, np.array(expected) / 3600, rtol=0.01)

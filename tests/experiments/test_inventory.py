@@ -40,10 +40,8 @@ def test_the_inventory_names_every_kind_of_run(mixed, capsys):
         ("stored", "damaged: will be trained again"),
         ("running", "CRS on imbal-digits-tiny, seed 4"),
     ]
-    names = [
-        mixed.path(c).stem if i in (0, 3) else c.training for i, c in enumerate(WANTED)
-    ]
-    for name, (state, end) in zip(names, expected, strict=True):
+    for config, (state, end) in zip(WANTED, expected, strict=True):
+        name = config.hash if state == "stored" else config.training
         (line,) = [line for line in lines if line.strip().startswith(name)]
         assert state in line and line.endswith(end)
     assert "2 stored" in lines[-1] and lines[-1].endswith(f"0.05 MB in {mixed.folder}")
@@ -59,5 +57,4 @@ def test_failed_runs_single_ones_and_all_but_running_ones_are_removed(mixed, cap
     assert "expected a run, a state" in capsys.readouterr().err
     assert len(list_runs(mixed)) == 3
     assert main(["runs", "--remove", "all"]) == 0
-    left = {foreign, mixed.path(WANTED[4], LOCK)}
-    assert set(mixed.folder.iterdir()) == left
+    assert set(mixed.folder.iterdir()) == {foreign, mixed.path(WANTED[4], LOCK)}

@@ -116,57 +116,32 @@ def test_ctrl_c_in_a_terminal_ends_all_processes_and_keeps_what_is_finished(tmp_
     assert not runs["what"].str.contains("damaged").any()
 
 
-TINY = {"dataset": "digits70tiny", "batch_size": 80, "method": "CRS"}
-LOOKS = [
-    RunConfig(**TINY, **look)
-    for look in (
-        {},
-        {"test_set": "imbalanced"},
-        {"features_per_class": 2},
-        {"variance_points": 3},
-    )
-]
+def test_runs_that_differ_in_what_they_look_at_are_trained_once(tmp_path, monkeypatch):
+    tiny = {"dataset": "digits70tiny", "batch_size": 80, "method": "CRS"}
+    other = {"test_set": "imbalanced"}, {"features_per_class": 2}
+    looks = {}, *other, {"variance_points": 3}, {"variance_points": 2}
+    grid = [RunConfig(**tiny, **look) for look in looks]
+    groups, train = [], sweep.train_group
 
-
-def trainings(monkeypatch):
-    """Note the groups that are trained in this process."""
-    groups = []
-
-    def train(group, train=sweep.train_group, **options):
+    def note(group, **options):
         groups.append(group)
         return train(group, **options)
 
-    monkeypatch.setattr(sweep, "train_group", train)
-    return groups
-
-
-def test_runs_that_differ_in_what_they_look_at_are_trained_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep, "train_group", note)
     together, alone = Store(tmp_path / "together"), Store(tmp_path / "alone")
-    groups = trainings(monkeypatch)
-    balanced, imbalanced, *_ = sweep.run_all(LOOKS, together, workers=1)
+    balanced, imbalanced, *_ = sweep.run_all(grid, together, workers=1)
     assert not balanced.scores["value"].equals(imbalanced.scores["value"])
-    for config in LOOKS:
+    for config in grid:
         sweep.run_all([config], alone, workers=1)
         assert together.path(config).read_bytes() == alone.path(config).read_bytes()
-    assert groups == [LOOKS, *([config] for config in LOOKS)]
-
-
-def test_what_is_stored_needs_no_waiting(tmp_path, monkeypatch):
-    store, (one, other, *_) = Store(tmp_path), LOOKS
-    sweep.run_all([other], store, workers=1)
-    lock = store.lock(one)  # by another process, for a run that trains alike
-    monkeypatch.setattr(sweep, "make_pool", None)
-    assert sweep.run_all([other], store)
-    lock.release()
+    assert groups == [grid, *([config] for config in grid)]
 
 
 def test_a_pool_leaves_joblib_as_it_was():
-    for fails in (False, True):
-        with suppress(ValueError), sweep.processes(2) as (submit, _):
-            assert submit(abs, -1).result() == 1
-            if fails:
-                raise ValueError
-        assert Parallel(n_jobs=2)([delayed(abs)(-1)] * 2) == [1, 1]
+    with suppress(ValueError), sweep.processes(2) as (submit, _):
+        assert submit(abs, -1).result() == 1
+        raise ValueError
+    assert Parallel(n_jobs=2)([delayed(abs)(-1)] * 2) == [1, 1]
 
 
 def test_a_run_that_fails_does_not_lose_the_others(tmp_path, monkeypatch):
@@ -211,42 +186,32 @@ def test_a_run_that_cannot_be_stored_goes_on_at_its_checkpoint(tmp_path, monkeyp
 def test_a_run_that_another_process_gave_up_is_trained(tmp_path, monkeypatch):
     store, config = Store(tmp_path), RunConfig(**MLP, method="Finetune")
     lock = store.lock(config)
-    naps = []
-
-    def sleep(seconds):
-        naps.append(seconds)
-        if len(naps) == 3:
-            lock.release()
-
-    monkeypatch.setattr(sweep.time, "sleep", sleep)
+    monkeypatch.setattr(sweep.time, "sleep", lambda _: lock.release())
     assert sweep.run_all([config], store, workers=1)[0].config == config
-    assert len(naps) == 3
     assert [file.name for file in tmp_path.iterdir()] == [store.path(config).name]
 
 
-def test_ctrl_c_goes_on_at_the_checkpoint_and_frees_the_locks(tmp_path, monkeypatch):
+def test_ctrl_c_frees_the_locks_and_keeps_the_checkpoint(tmp_path, monkeypatch):
     store, config = Store(tmp_path), RunConfig(**MLP, method="CRS")
 
     def interrupt(group, checkpoint, **_options):
         checkpoint.write_bytes(b"half a run")
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(sweep, "train_group", interrupt)
-        with pytest.raises(KeyboardInterrupt) as raised:  # keeps the traceback
-            sweep.run_all([config], store, workers=1)
+    monkeypatch.setattr(sweep, "train_group", interrupt)
+    with pytest.raises(KeyboardInterrupt) as raised:
+        sweep.run_all([config], store, workers=1)
     assert store.path(config, CHECKPOINT).exists()
     store.lock(config).release()
-    assert raised.traceback
+    assert raised.traceback  # which holds on to the lock
 
 
 def test_a_gpu_is_shared_by_small_networks_only():
     small = RunConfig("imbal-digits")
     large = RunConfig("imbal-digits", model="resnet18")
     assert sweep.gpu_share([small, large], "cpu") == 0
-    assert (
-        sweep.gpu_share([small], "cuda") < sweep.gpu_share([small, large], "cuda") == 1
-    )
+    shares = [sweep.gpu_share(runs, "cuda") for runs in ([small], [small, large])]
+    assert shares[0] < shares[1] == 1
     assert sweep.process_count(1.0) == 1
     assert sweep.process_count(0.5) == min(2, sweep.cpu_count())
 
