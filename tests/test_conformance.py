@@ -6,6 +6,7 @@ from released_prs import ReleasedPRS
 
 from prslib.cli import main
 from prslib.conformance import check_prs, read_vectors
+from prslib.report.deviations import DEVIATIONS
 from prslib.samplers import CRS, PRS
 from prslib.samplers.reference import ReferencePRS
 
@@ -39,37 +40,21 @@ class Argmax(ReferencePRS):
         return largest if delta.max() > 0 else super().class_probability(delta)
 
 
-class UniformVictim(ReferencePRS):
-    def choose(self, y, u):
-        full, slot = len(self) == self.size, super().choose(y, u)
-        return int(u[2] * self.size) if full and slot >= 0 else slot
-
-
-class SignedDistances(ReferencePRS):
-    def distances(self, k, p):
-        counts = self.class_counts - self.labels[k]
-        return (counts - p * counts.sum(axis=1, keepdims=True)).sum(axis=1).round(6)
-
-
-class TiesBySlot(ReferencePRS):
-    def leaving(self, k, distances):
-        return super().leaving(k, distances).min(keepdims=True)
-
-
-@pytest.mark.parametrize("variant", [lambda mutant: mutant, given])
+@pytest.mark.parametrize("variant", [lambda sampler: sampler, given])
 @pytest.mark.parametrize(
-    ("mutant", "equation", "stream"),
+    ("sampler", "equation", "stream"),
     [
         (CountsAfter, "acceptance", "counts near the quota"),
         (CutClassByClass, "acceptance", "counts near the quota"),
         (Argmax, "class_probability", "counts near the quota"),
-        (UniformVictim, "class_probability", "a class that comes late"),
-        (SignedDistances, "distance", "multi-label"),
-        (TiesBySlot, "tie", "single-label"),
+        (DEVIATIONS["uniform victim"], "class_probability", "a class that comes late"),
+        (DEVIATIONS["uniform victim"], "candidates", "multi-label"),
+        (DEVIATIONS["signed distances"], "distance", "multi-label"),
+        (DEVIATIONS["ties by slot"], "tie", "single-label"),
     ],
 )
-def test_a_mutant_is_named_by_its_equation(mutant, equation, stream, variant):
-    answer = check_prs(variant(mutant), 3, only=[stream])
+def test_a_deviation_is_named_by_its_equation(sampler, equation, stream, variant):
+    answer = check_prs(variant(sampler), 3, only=[stream])
     assert answer.departures[0].equation == equation
     assert not answer.released
 
