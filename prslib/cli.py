@@ -150,7 +150,9 @@ def show_plan(options: Namespace) -> int:
     from prslib.experiments.store import Store
     from prslib.report.topics import device_of, runs_of
 
-    profile, notebooks, status = options.profile, [], 0
+    profile = options.profile
+    notebooks = []
+    status = 0
     for name in _notebooks(profile, options.notebook):
         try:
             if runs := runs_of(profile, name):

@@ -184,7 +184,8 @@ def check_prs(
     apart = [one for record in records for one in record.from_released()]
     rule = "Algorithm 1"
     if variant == "authors":
-        departures, rule = apart, EQUATIONS["released"]
+        departures = apart
+        rule = EQUATIONS["released"]
     decisions = sum(record.decisions for record in records)
     return Answer(
         departures=sorted(
@@ -234,7 +235,8 @@ class _Record:
             if slots.shape != (len(labels),):
                 raise ValueError(expected(f"{len(labels)} slots", repr(slots)))
             for y, u, slot in zip(labels, uniforms, slots.tolist(), strict=True):
-                sample, filled = len(self.slots), len(self.plain)
+                sample = len(self.slots)
+                filled = len(self.plain)
                 self.slots.append(slot)
                 if filled == stream.size:
                     self.decide(sample, y, u, slot)
@@ -247,7 +249,8 @@ class _Record:
 
     def decide(self, sample: int, y: np.ndarray, u: np.ndarray, slot: int) -> None:
         """Look at one decision of a sampler with a full memory."""
-        plain, by_numbers = self.plain, self.takes_uniforms
+        plain = self.plain
+        by_numbers = self.takes_uniforms
         self.decisions += 1
         p = plain.partition(y)
         s = plain.acceptance(y, p)
@@ -335,7 +338,8 @@ class _Record:
 def _strata(coins: list[tuple[float, bool]]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Cut coins, in the order of their chance, where enough of both are expected."""
     coins = np.array(sorted(c for c in coins if c[0] < 1)).reshape(-1, 2)
-    strata, start = [], 0
+    strata = []
+    start = 0
     for end in range(1, len(coins) + 1):
         s = coins[start:end, 0]
         if min(s.sum(), (1 - s).sum()) >= LEAST:

@@ -305,7 +305,8 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     at_end = rows["trained_tasks"] == rows["last"]
     before = (position <= rows["trained_tasks"]) & ~at_end
     # a task's best value and its last, (tasks, 1 + draws)
-    values, tasks = _with_draws(rows), [rows[name] for name in [*key, "task"]]
+    values = _with_draws(rows)
+    tasks = [rows[name] for name in [*key, "task"]]
     best, final = (
         values.where(chosen & (position < rows["last"]))
         .groupby(tasks, **_KEEP_ALL)

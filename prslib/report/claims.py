@@ -29,7 +29,8 @@ PLAIN = "frozen_stages=some"
 CONSISTENCY = f"{PLAIN};model=Attention Consistency"
 NETS = {"Attention Consistency": CONSISTENCY, "RNN-Attention": "model=RNN-Attention"}
 HALF, MORE = "memory_size=0.5", "memory_size=1.5"
-SCRATCH, IMBALANCED = "pretrained_stages=some", "test_set=imbalanced"
+SCRATCH = "pretrained_stages=some"
+IMBALANCED = "test_set=imbalanced"
 BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
 # differences so small that an interval within them says "no difference"
 MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
@@ -84,7 +85,8 @@ class Scores:
 
     def evaluate(self, claim: "Claim", metrics: Sequence[str]) -> tuple:
         """Return names and values (seeds, cells, 1 + draws), of seeds that have all rows."""
-        names, values = [], []
+        names = []
+        values = []
         for seed in self.seeds:
             cells = {}
             with suppress(LookupError):  # it was not run
@@ -243,7 +245,8 @@ def schedule_variance(scores: np.ndarray) -> np.ndarray:
     """Average the covariances over schedules of all pairs of different seeds."""
     seeds, _, schedules = scores.shape[:3]  # (seeds, metrics, schedules, ...)
     scores = scores - scores.mean(axis=2, keepdims=True)
-    total, pairs = (scores.sum(axis=0) ** 2).sum(axis=1), seeds**2
+    total = (scores.sum(axis=0) ** 2).sum(axis=1)
+    pairs = seeds**2
     if seeds > 1:  # the pairs of a seed and itself alone have the seeds' noise
         total = total - (scores**2).sum(axis=(0, 2))
         pairs = seeds * (seeds - 1)
@@ -252,7 +255,8 @@ def schedule_variance(scores: np.ndarray) -> np.ndarray:
 
 def by_seed(statistic: Callable, scores: np.ndarray) -> np.ndarray:
     """Return a statistic as a number a seed: the jackknife's pseudo-values."""
-    count, whole = len(scores), statistic(scores)
+    count = len(scores)
+    whole = statistic(scores)
     if count == 1:
         return whole[None]
     without = [statistic(np.delete(scores, seed, axis=0)) for seed in range(count)]

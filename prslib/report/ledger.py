@@ -129,7 +129,8 @@ def decide(
     theirs = {name: Scores(rows) for name, rows in printed}
     ours = observations.groupby("dataset", sort=False)
     ours = {name: Scores(rows) for name, rows in ours}
-    none, relations = Scores(observations.iloc[:0]), in_turn(ours)
+    none = Scores(observations.iloc[:0])
+    relations = in_turn(ours)
     rows = []
     for claim_name, claim in claims.items():
         words = CLAIM_WORDS[claim_name]

@@ -40,7 +40,8 @@ CELL = ["trained_tasks", "task", "group", "measure", "metric"]
 
 def settings_in_words(configs: Sequence[RunConfig]) -> pd.DataFrame:
     """Describe configurations in the paper's terms, a row each; standards come first."""
-    standards, rows = {}, []
+    standards = {}
+    rows = []
     for config in configs:
         setting = _setting(config, standards.setdefault(config.dataset, config))
         place = labels_of(config.dataset).stands_for, config.dataset, config.method
@@ -52,11 +53,13 @@ def settings_in_words(configs: Sequence[RunConfig]) -> pd.DataFrame:
 def _setting(config: RunConfig, standard: RunConfig) -> str:
     """Say how a configuration differs from the standard."""
     fields = {"method": config.method, "seed": config.seed, "model": config.model}
-    usual, identity = replace(standard, **fields).identity, config.identity
+    usual = replace(standard, **fields).identity
+    identity = config.identity
     varied = {
         k: v for k, v in identity.items() if k not in EXTRAS and v != usual.get(k)
     }
-    model, usual = config.resolved["model"], standard.resolved
+    model = config.resolved["model"]
+    usual = standard.resolved
     if model != usual["model"]:  # which may have a step size of its own
         varied["model"] = MODELS[model].stands_for or model
         varied.pop("learning_rate", None)

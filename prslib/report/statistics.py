@@ -102,7 +102,8 @@ def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> In
     values = values[~np.isnan(values[..., 0]).any(axis=1)]
     if over == "mean":
         values = values.mean(axis=1, keepdims=True)
-    seeds, count = values[..., 0], len(values)
+    seeds = values[..., 0]
+    count = len(values)
     effect = float(seeds.mean(axis=0).min()) if count else math.nan
     if count < 2:
         return Interval(effect, math.nan, math.nan, math.nan, count, level)
@@ -121,10 +122,12 @@ def ends(
     `seeds` are (S, ..., K) for K cells, `images` (B, ..., K): the means under
     resamples.
     """
-    count, cells = len(seeds), seeds.shape[-1]
+    count = len(seeds)
+    cells = seeds.shape[-1]
     mean = np.round(seeds.mean(axis=0), EXACT)
     of_seeds = np.round(seeds, EXACT).var(axis=0, ddof=1) / count
-    variance, freedom = of_seeds, np.full(mean.shape, count - 1.0)
+    variance = of_seeds
+    freedom = np.full(mean.shape, count - 1.0)
     if images is not None:  # Satterthwaite's degrees of freedom
         of_images = images.var(axis=0, ddof=1)
         variance = of_seeds + of_images
@@ -132,7 +135,8 @@ def ends(
         freedom = np.divide(variance**2, parts, out=freedom, where=parts > 0)
     # "every" needs no correction, as each cell must pass (intersection-union); that one
     # of K cells is below 0 is tested at a share of the level (Bonferroni)
-    error, tail = np.sqrt(variance), (1 - level) / 2
+    error = np.sqrt(variance)
+    tail = (1 - level) / 2
     low = (mean + error * special.stdtrit(freedom, tail)).min(axis=-1)
     high = (mean - error * special.stdtrit(freedom, tail / cells)).min(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):  # certain, or 0

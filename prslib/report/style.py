@@ -71,7 +71,8 @@ def write_above(ax: Axes, x: float, text: str) -> None:
 def join_panels(figure: Figure, title: str) -> None:
     """Give a figure a title and one legend below, and one range to the axes of each unit."""
     figure.suptitle(title)
-    entries, units = {}, defaultdict(list)
+    entries = {}
+    units = defaultdict(list)
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
         if legend := ax.get_legend():

@@ -46,7 +46,8 @@ def _with_draws(run: Run) -> pd.DataFrame:
     Scores that average over classes resample the classes (`class_draws`); O-P, O-R and
     O-F1 on all tasks seen pool the images, and have weights of the images.
     """
-    settings, dataset = run.config.resolved, labels_of(run.config.dataset)
+    settings = run.config.resolved
+    dataset = labels_of(run.config.dataset)
     draws = settings["test_resamples"]
     if not draws:
         return run.scores

@@ -133,7 +133,8 @@ class RunConfig:
         """Refuse fields of a wrong type or value."""
         values = vars(self)  # which may change, though no attribute may
         for row in fields(self):  # 1, 1.0 and numpy's are one configuration
-            name, check = row.name, row.metadata.get("check")
+            name = row.name
+            check = row.metadata.get("check")
             is_open = values[name] is None and row.default is None
             if check and not is_open:
                 values[name] = check(name, values[name])
@@ -145,7 +146,8 @@ class RunConfig:
 
     def _checked_options(self) -> tuple[tuple[str, object], ...] | None:
         """Return the sampler's options as sorted pairs; None for none."""
-        options, method = dict(self.options or ()), METHODS[self.method]
+        options = dict(self.options or ())
+        method = METHODS[self.method]
         if method.sampler is None:
             if options:
                 raise TypeError(expected(f"no options of {self.method}", options))
@@ -166,9 +168,12 @@ class RunConfig:
         return tuple(sorted(options.items())) or None
 
     def _check_model(self) -> None:
-        settings, dataset = self.resolved, DATASETS[self.dataset]
-        name, weights = settings["model"], settings["weights"]
-        model, usual = MODELS[name], dataset.recipe.model
+        settings = self.resolved
+        dataset = DATASETS[self.dataset]
+        name = settings["model"]
+        weights = settings["weights"]
+        model = MODELS[name]
+        usual = dataset.recipe.model
         if model.on_features != MODELS[usual].on_features:  # else of images
             what = f"a model for the inputs of {self.dataset}, such as {usual}"
             raise ValueError(expected(what, name))
@@ -224,12 +229,14 @@ class RunConfig:
         self, dataset: SequentialDataset, seed: np.random.SeedSequence
     ) -> Sampler | None:
         """Make a run's empty sampler; None for a method without a memory."""
-        settings, method = self.resolved, METHODS[self.method]
+        settings = self.resolved
+        method = METHODS[self.method]
         if method.sampler is None:
             return None
         options = {name: settings[name] for name in method.options}
         options |= dict(self.options or ())
-        size, classes = settings["memory_size"], dataset.num_classes
+        size = settings["memory_size"]
+        classes = dataset.num_classes
         return make_sampler(method.sampler, size, classes, seed, **options)
 
 

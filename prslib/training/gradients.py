@@ -82,7 +82,9 @@ def gradient_variance(
     # Exact: the mean squared norm of a sample's gradient less the squared norm of the
     # mean one. A term of the loss that all samples share, such as a penalty on the
     # weights, drops out.
-    count, squares, sums = 0, 0.0, {}
+    count = 0
+    squares = 0.0
+    sums = {}
     for inputs, targets in batches:
         gradients = sample_gradients(model, loss, inputs, targets)
         for name, rows in gradients.items():
@@ -99,7 +101,8 @@ def memory_variance(
     learner: Any, inputs: Inputs, labels: Inputs, replay: Replay
 ) -> float:
     """Return the gradient variance over a memory's images, or ExStream's vectors."""
-    slots, no_rows = replay.memory.filled, np.empty(0, np.int64)
+    slots = replay.memory.filled
+    no_rows = np.empty(0, np.int64)
     batches = (
         learner.join(inputs, labels, no_rows, slots[i : i + SAMPLES_AT_ONCE], replay)
         for i in range(0, len(slots), SAMPLES_AT_ONCE)

@@ -24,8 +24,10 @@ class Segment(NamedTuple):
 
 def stream(config: RunConfig, dataset: SequentialDataset) -> list[Segment]:
     """Shuffle a run's stream into full batches (section "Experiments")."""
-    settings, task = config.resolved, dataset.train.task
-    schedule, at_once = settings["schedule"], settings["tasks_at_once"]
+    settings = config.resolved
+    task = dataset.train.task
+    schedule = settings["schedule"]
+    at_once = settings["tasks_at_once"]
     rng = np.random.default_rng(seeds_of(config)["stream"])
 
     def shuffled_batches(tasks: Sequence[int]) -> np.ndarray:
@@ -84,7 +86,8 @@ def check(config: RunConfig, dataset: SequentialDataset) -> None:
     if config.features_per_class:
         feature_rows(dataset.tests[settings["test_set"]], config.features_per_class)
     stream(config, dataset)
-    replay, images = make_replay(config, dataset), len(dataset.train)
+    replay = make_replay(config, dataset)
+    images = len(dataset.train)
     if replay is not None and replay.memory.size > images:
         what = f"memory_size up to the {images} images of {config.dataset}"
         raise ValueError(expected(what, replay.memory.size))

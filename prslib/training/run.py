@@ -107,7 +107,9 @@ def train(
     checkpoint: Checkpoint,
 ) -> list[Run]:
     """Train a network on a stream, with replay, and score it after each task."""
-    config, settings = configs[0], configs[0].resolved  # they differ in measurements
+    # they differ in measurements
+    config = configs[0]
+    settings = configs[0].resolved
     inputs = Inputs(dataset.train.images, device)
     labels = Inputs(dataset.train.labels.astype(np.float32), device)
     test_inputs = {
@@ -176,7 +178,8 @@ def result_of(
     test_inputs: dict[str, Inputs],
 ) -> Run:
     """Return the result of a run that has ended: what its configuration asks for."""
-    measurements, test_set = {}, config.resolved["test_set"]
+    measurements = {}
+    test_set = config.resolved["test_set"]
     frames = [scores[test_set] for scores in progress.scores]
     scores = pd.concat(frames, ignore_index=True)
     if "draws" in scores:
@@ -201,7 +204,8 @@ def make_learner(
     config: RunConfig, dataset: SequentialDataset, device: str = "cpu"
 ) -> Learner:
     """Make a run's untrained network and its optimiser."""
-    settings, method = config.resolved, METHODS[config.method]
+    settings = config.resolved
+    method = METHODS[config.method]
     names = "optimizer", "learning_rate", "loss", "clip_value", "norm_penalty"
     return Learner(
         initial_model(config, dataset),
@@ -215,6 +219,7 @@ def make_learner(
 def initial_model(config: RunConfig, dataset: SequentialDataset) -> torch.nn.Module:
     """Build a run's network: equal weights for equal seeds, whatever the method."""
     settings = config.resolved
-    shape, seed = dataset.train.images.shape[1:], seeds_of(config)["model"]
+    shape = dataset.train.images.shape[1:]
+    seed = seeds_of(config)["model"]
     weights = of_seed(settings["weights"], config.seed)
     return make_model(settings["model"], shape, dataset.num_classes, seed, weights)
