@@ -5,26 +5,11 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from prslib.report import gradient_variance
 from prslib.report.gradient_variance import variance_contrasts, variances_of
 from prslib.training.config import RunConfig
 from prslib.training.run import run
 
 ONE_LABEL = "imbal-digits-tiny"
-
-
-def test_a_method_without_a_memory_is_refused():
-    settings = gradient_variance.Settings(method=["PRS", "Finetune"])
-    with pytest.raises(ValueError, match="unknown method 'Finetune'; known methods: C"):
-        gradient_variance.runs(settings)
-
-
-def test_some_methods_are_for_single_labels_alone():
-    names, alone = [ONE_LABEL, "digits70tiny"], {"single_label_only": ["GSS"]}
-    some = {"dataset": names, "method": ["GSS", "PRS"], "seeds": [0]}
-    settings = gradient_variance.Settings(**some, **alone)
-    runs = [(c.dataset, c.method) for c in gradient_variance.runs(settings)]
-    assert runs == [(ONE_LABEL, "GSS"), (ONE_LABEL, "PRS"), ("digits70tiny", "PRS")]
 
 
 def test_points_are_shares_of_the_stream_whatever_was_dropped_of_it():

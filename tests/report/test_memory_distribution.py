@@ -56,5 +56,3 @@ def test_costly_data_sets_take_their_own_seeds_and_training_where_methods_look()
     seeds = {(config.dataset, config.seed) for config in made}
     assert seeds == {("digits70tiny", 3), ("digits70tiny", 4), ("digits49tiny", 3)}
     assert {config.method for config in topic.runs(settings)} == LOOKING
-    with pytest.raises(ValueError, match="unknown method 'EWC'; known methods: CBRS"):
-        topic.memories(topic.Settings(method=["PRS", "EWC"]))

@@ -10,11 +10,13 @@ import yaml
 
 from prslib.report import (
     datasets,
+    gradient_variance,
     main_results,
+    memory_distribution,
     notebook,
     rho_sweep,
     single_label,
-    topics,
+    tail_forgetting,
 )
 from prslib.report.rho_sweep import Settings
 
@@ -48,7 +50,6 @@ def test_what_a_command_line_can_write_is_understood(name, text, value):
         ("rhos", [0.1, "high"], TypeError, "rhos must be a number, got 'high'"),
         ("seeds", [0.5], TypeError, "seeds must be a whole number, got 0.5"),
         ("device", 1, TypeError, "device must be text, got 1"),
-        ("memory_size", 0, ValueError, "memory_size must be at least 1"),
         ("profile", "fast", ValueError, "known profiles: laptop, paper, quick, seeds"),
     ],
 )
@@ -57,33 +58,30 @@ def test_bad_values_stop_the_notebook_before_it_trains(name, value, error, messa
         rho_sweep.runs(Settings.read(PARAMETERS | {name: value}))
 
 
+def test_a_profile_with_another_parameter_is_refused(tmp_path, monkeypatch):
+    file = tmp_path / "rho_sweep.yaml"
+    file.write_text("memory-size: 3")
+    monkeypatch.setattr(notebook, "params_file", lambda profile, name: file)
+    with pytest.raises(ValueError, match="unknown parameter 'memory-size'; known para"):
+        Settings.of("smoke")
+
+
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("topic", "fields", "message"),
     [
-        ("memory-size: 3", "unknown parameter 'memory-size'; known parameters: "),
-        ("metrics: [mAB]", "unknown metric 'mAB'; known metrics: "),
-        ("memory_size: 99999", "expected memory_size up to the 2072 images"),
+        (main_results, {"metrics": "mAB"}, "unknown metric 'mAB'; known metrics: "),
+        (main_results, {"dataset": "imbal-digits"}, "several labels an image, got "),
+        (datasets, {"dataset": "imbal-digits"}, "several labels an image, got 'imbal-"),
+        (main_results, {"rho": [0.0, 1.0, 2.0]}, "one length, got 2 of dataset, 3 of"),
+        (memory_distribution, {"method": "EWC"}, "unknown method 'EWC'; known methods"),
+        (gradient_variance, {"method": "Finetune"}, "method 'Finetune'; known methods"),
+        (tail_forgetting, {"method": "Multitask"}, "'Multitask'; known methods: "),
+        (single_label, {"orders": "one+two"}, "expected an order of classes such as"),
     ],
 )
-def test_bad_profiles_are_refused_before_training(tmp_path, monkeypatch, text, message):
-    file = tmp_path / "main_results.yaml"
-    file.write_text(text)
-    monkeypatch.setattr(notebook, "params_file", lambda profile, name: file)
+def test_a_topic_refuses_what_it_cannot_show(topic, fields, message):
     with pytest.raises(ValueError, match=message):
-        topics.runs_of("smoke", "main_results")
-
-
-def test_lists_that_belong_together_have_one_length():
-    settings = main_results.Settings(dataset="cocoseq-mini")
-    with pytest.raises(ValueError, match="one length, got 1 of dataset, 2 of rho"):
-        main_results.runs(settings)
-
-
-def test_a_notebook_about_one_kind_of_data_refuses_the_other():
-    assert single_label.Settings(dataset="imbal-digits").dataset == ["imbal-digits"]
-    for topic in (main_results, datasets):
-        with pytest.raises(ValueError, match="several labels an image, got 'imbal-"):
-            topic.Settings(dataset="imbal-digits")
+        topic.runs(topic.Settings(**fields))
 
 
 def test_other_parameters_write_into_a_folder_of_their_own(tmp_path, monkeypatch):
