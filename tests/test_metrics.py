@@ -12,14 +12,14 @@ def as_dict(rows):
     return {(group, metric): value for group, metric, value in rows}
 
 
-def random_case(seed, images=200, classes=9, levels=None):
+def random_case(seed, levels=None):
     rng = np.random.default_rng(seed)
-    probabilities = rng.random((images, classes))
+    probabilities = rng.random((200, 9))
     if levels:
         probabilities = np.round(probabilities * levels) / levels
-    labels = rng.random((images, classes)) < rng.uniform(0.02, 0.4, classes)
+    labels = rng.random((200, 9)) < rng.uniform(0.02, 0.4, 9)
     labels[0] = True
-    return probabilities, labels, [GROUPS[c % 3] for c in range(classes)]
+    return probabilities, labels, [GROUPS[c % 3] for c in range(9)]
 
 
 @pytest.mark.parametrize("levels", [None, 4, 20])
