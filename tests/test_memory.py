@@ -56,13 +56,14 @@ def test_draw_gives_what_there_is():
     assert memory.draw(0, rng).dtype == np.int64
 
 
+ROW = {"index": numbers(1), "images": np.zeros((1, 2, 2), np.uint8)}
+
+
 def written():
     memory = Memory(3)
-    memory.write(numbers(0), index=numbers(1), images=np.zeros((1, 2, 2), np.uint8))
+    memory.write(numbers(0), **ROW)
+    memory.write(numbers(2), **ROW)  # numpy would read it for -1
     return memory
-
-
-ROW = {"index": numbers(1), "images": np.zeros((1, 2, 2), np.uint8)}
 
 
 @pytest.mark.parametrize(
@@ -84,17 +85,7 @@ def test_columns_must_match_the_first_write(slots, change, error):
     with pytest.raises((ValueError, TypeError)) as caught:
         memory.write(np.array(slots), **ROW | change)
     assert re.match(error, f"{caught.typename}: {caught.value}")
-    assert memory.read(numbers(0))["index"].tolist() == [1] and len(memory) == 1
-
-
-def test_only_filled_slots_are_read():
-    memory = written()
-    memory.write(numbers(2), **ROW)  # numpy would read it for -1
-    for slots in (numbers(1), numbers(-1), numbers(3)):
-        with pytest.raises(ValueError, match="expected filled slots"):
-            memory.read(slots)
-    with pytest.raises(ValueError, match="slots: expected integers of"):
-        memory.read(np.array([True]))
+    assert memory.read(numbers(0))["index"].tolist() == [1] and len(memory) == 2
 
 
 @pytest.mark.parametrize(
@@ -104,6 +95,10 @@ def test_only_filled_slots_are_read():
         (lambda: Memory(1).draw(-1, np.random.default_rng()), "count must be at least"),
         (lambda: Memory(1).draw(1, 0), r"rng: expected a Generator.*, got 0"),
         (lambda: Memory(1).write(numbers(0)), "columns: expected at least one, got"),
+        (lambda: written().read(numbers(1)), "expected filled slots"),
+        (lambda: written().read(numbers(-1)), "expected filled slots"),
+        (lambda: written().read(numbers(3)), "expected filled slots"),
+        (lambda: written().read(np.array([True])), "slots: expected integers of"),
         (lambda: Memory(4).load_state_dict({"size": 3}), "expected size 4, got 3"),
     ],
 )

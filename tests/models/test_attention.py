@@ -135,17 +135,17 @@ def test_localisation_by_hand():
     assert localisation_loss(good, anchors()) == 0
     assert anchors().round(decimals=3).tolist()[:2] == [[0, 0], [0.5, 0.5]]
 
-    def spoiled(step, part, value):
+    spoiled = {  # step, part and value of a region
+        (0, 0, 0.7): 0.2**2,  # too wide
+        (1, 1, 0.05): 0.1 * 0.05,  # too low
+        (2, 1, -0.6): 0.1**2 + 0.1 * 0.7,  # turned around
+        (0, 2, 0.3): 0.01 * 0.3**2 / 2,  # off its anchor
+    }
+    for (step, part, value), loss in spoiled.items():
         regions = good.clone()
         regions[step, 0, part] = value
-        # the mean is over five regions
-        return localisation_loss(regions, anchors()).item() * 5
-
-    wide, low, turned, off = (0, 0, 0.7), (1, 1, 0.05), (2, 1, -0.6), (0, 2, 0.3)
-    assert spoiled(*wide) == pytest.approx(0.2**2, rel=1e-4)
-    assert spoiled(*low) == pytest.approx(0.1 * 0.05, rel=1e-4)
-    assert spoiled(*turned) == pytest.approx(0.1**2 + 0.1 * 0.7, rel=1e-4)
-    assert spoiled(*off) == pytest.approx(0.01 * 0.3**2 / 2, rel=1e-4)
+        mean = localisation_loss(regions, anchors()).item()  # over five regions
+        assert 5 * mean == pytest.approx(loss, rel=1e-4)
 
 
 def test_the_loss_of_the_best_scores_and_a_tenth_of_the_regions():
@@ -154,9 +154,8 @@ def test_the_loss_of_the_best_scores_and_a_tenth_of_the_regions():
     found = loss_of(model)
     seen, regions = model.head.look(model.stages[:-1](images()))
     best = F.multilabel_soft_margin_loss(model.head.scores(seen), targets())
-    torch.testing.assert_close(
-        found, best + 0.1 * localisation_loss(regions, anchors())
-    )
+    penalty = localisation_loss(regions, anchors())
+    torch.testing.assert_close(found, best + 0.1 * penalty)
     best.backward()  # where to look learns from the labels
     assert model.head.where.weight.grad.abs().sum() > 0
     assert all(p.grad.abs().sum() > 0 for p in model.stages[0].parameters())

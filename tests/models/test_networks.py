@@ -146,12 +146,10 @@ def test_weights_but_for_the_head_come_from_a_file_or_are_fetched_by_digest(
 
 def test_files_that_do_not_fit_are_refused(tmp_path, file):
     state, other = torch.load(file), tmp_path / "other.pth"
+    bias = state["fc.bias"]
     for content, message in (
-        (
-            state | {"layer9.weight": state["fc.bias"]},
-            "Unexpected key.* .layer9.weight",
-        ),
-        (state | {"layer2.0.bn1.bias": state["fc.bias"]}, "size mismatch for layer2.0"),
+        (state | {"layer9.weight": bias}, "Unexpected key.* .layer9.weight"),
+        (state | {"layer2.0.bn1.bias": bias}, "size mismatch for layer2.0"),
         ({"conv1.weight": state["conv1.weight"]}, "Missing key.*: .bn1.weight., "),
         ([1], r"a state dict .* in .*other.pth, but it cannot"),
     ):
