@@ -81,7 +81,8 @@ def test_a_profile_with_another_parameter_is_refused(tmp_path, monkeypatch):
 )
 def test_a_topic_refuses_what_it_cannot_show(topic, fields, message):
     with pytest.raises(ValueError, match=message):
-        topic.runs(topic.Settings(**fields))
+        settings = topic.Settings(**fields)
+        topic.runs(settings)
 
 
 def test_other_parameters_write_into_a_folder_of_their_own(tmp_path, monkeypatch):
