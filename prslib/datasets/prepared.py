@@ -59,6 +59,7 @@ class Selection:
     # The test sets share images. Rows are ordered: training, balanced only, both,
     # imbalanced only. So each split is one stretch of rows, and no image is stored
     # twice.
+
     # "released" for the published split, "derived" for our own
     origin: str
     # str (N,), relative to the folder of images

@@ -194,13 +194,13 @@ class RunConfig:
         recipe = dict(vars(DATASETS[self.dataset].recipe))
         if recipe.pop("schedule_drawn"):
             recipe["schedule"] = draw_schedule(len(recipe["schedule"]), self.seed)
-        fields = {k: value for k, value in vars(self).items() if value is not None}
-        model = MODELS[fields.get("model", recipe["model"])]
-        weights = fields.pop("weights", model.begins_with(recipe.pop("weights")))
-        weights = weights if model.published_weights else NONE
+        chosen = {k: value for k, value in vars(self).items() if value is not None}
+        model = MODELS[chosen.get("model", recipe["model"])]
+        usual = model.begins_with(recipe["weights"])
+        weights = chosen.get("weights", usual) if model.published_weights else NONE
         recipe["pretrained_stages"] = model.pretrained_stages(weights)
         recipe["vector_stages"] = model.vector_stages
-        return recipe | fields | {"weights": weights}
+        return recipe | chosen | {"weights": weights}
 
     @property
     def identity(self) -> dict:

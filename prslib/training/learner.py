@@ -226,7 +226,8 @@ def score_tasks(
         subsets["all"] = np.ones(len(test), bool)
         row = {"group": "overall", "metric": "accuracy"}
         for name, subset in subsets.items():
-            value = metrics.accuracy(probabilities[subset], test.labels[subset])
+            scored = probabilities[subset[rows]], test.labels[subset]
+            value = metrics.accuracy(*scored)
             frames.append(pd.DataFrame([row | {"value": value, "task": name}]))
     frame = pd.concat(frames, ignore_index=True).assign(trained_tasks=len(groups))
     columns = ["trained_tasks", "task", "group", "metric", "value"]
