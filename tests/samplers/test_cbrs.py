@@ -2,10 +2,7 @@ from functools import partial
 
 import numpy as np
 import prs_examples
-from cbrs_twin import Twin
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from prs_examples import A, B, C, held_items, long_tailed, rows
+from prs_examples import A, B, C, held_items, rows
 from scipy.stats import chisquare
 
 from prslib.samplers import make_sampler
@@ -41,30 +38,6 @@ def test_a_sample_counts_for_its_rarest_label():
 def test_equally_rare_labels_are_drawn_uniformly():
     classes = [filled([(A, B, C), A], seed=seed).slot_class[0] for seed in range(1500)]
     assert chisquare(np.bincount(classes, minlength=3)).pvalue > 1e-4
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    seed=st.integers(0, 2**32),
-    num_classes=st.integers(1, 12),
-    size=st.integers(1, 40) | st.integers(250, 600),  # several blocks of slots
-    batch=st.sampled_from([1, 7, 1000]),
-    extra_labels=st.sampled_from([0.0, 0.3, 2.0]),
-    late=st.booleans(),
-)
-def test_every_decision_equals_the_twin(
-    seed, num_classes, size, batch, extra_labels, late
-):
-    rng = np.random.default_rng(seed)
-    stream = long_tailed(rng, size + 160, num_classes, extra_labels, late)
-    stream[rng.random(len(stream)) < 0.05] = False
-    sampler = make_sampler("cbrs", size, num_classes, seed)
-    twin = Twin(size, num_classes, seed)
-    for start in range(0, len(stream), batch):
-        part = stream[start : start + batch]
-        assert sampler.place(part).tolist() == twin.place(part).tolist()
-        assert sampler.slot_class.tolist() == twin.held.tolist()
-    assert (sampler.labels == twin.labels).all()
 
 
 def test_the_samples_of_each_class_are_a_uniform_choice():

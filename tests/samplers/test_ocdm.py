@@ -4,10 +4,8 @@ from functools import partial
 import numpy as np
 import prs_examples
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from ocdm_twin import Twin, kl
-from prs_examples import A, B, C, long_tailed, rows
+from ocdm_twin import kl
+from prs_examples import A, B, C, rows
 from scipy.stats import chisquare
 
 from prslib.samplers import make_sampler
@@ -54,27 +52,3 @@ def test_a_batch_is_decided_as_a_whole():
     assert first.place(rows(A, B, B, B)).tolist()[0] == 0
     # n = (1, 3) before the first deletion
     assert first.class_counts.tolist() == [0, 1, 0]
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    seed=st.integers(0, 2**32),
-    num_classes=st.integers(1, 30),
-    size=st.integers(1, 30),
-    batch=st.sampled_from([1, 4, 10, 100]),
-    extra_labels=st.sampled_from([0.0, 0.3, 2.0]),
-    late=st.booleans(),
-    rho=st.one_of(st.sampled_from([-1000.0, -1.0, 0.0, 1.0, 1000.0]), st.floats(-3, 3)),
-)
-def test_every_decision_equals_the_twin(
-    seed, num_classes, size, batch, extra_labels, late, rho
-):
-    rng = np.random.default_rng(seed)
-    stream = long_tailed(rng, 80, num_classes, extra_labels, late)
-    stream[rng.random(80) < 0.05] = False
-    sampler = make_sampler("ocdm", size, num_classes, seed, rho=rho)
-    twin = Twin(size, num_classes, seed, rho=rho)
-    for start in range(0, len(stream), batch):
-        part = stream[start : start + batch]
-        assert sampler.place(part).tolist() == twin.place(part).tolist()
-        assert (sampler.labels == twin.labels).all()

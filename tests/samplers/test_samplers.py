@@ -5,26 +5,26 @@ import pickle
 from types import SimpleNamespace
 from unittest.mock import Mock
 
+import cbrs_twin
 import numpy as np
+import ocdm_twin
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prs_examples import long_tailed
 
 from prslib.samplers import SAMPLERS, check_sampler, make_sampler
 from prslib.samplers.compiling import first_call
 
 SIZE, NUM_CLASSES = 25, 8
 ALL = pytest.mark.parametrize("name", sorted(SAMPLERS))
+TWINS = {"cbrs": cbrs_twin.Twin, "ocdm": ocdm_twin.Twin}
 VALUES = np.random.default_rng(99).normal(size=(1000, 6)).astype(np.float32)
 
 
 def stream(length=400):
-    """Draw a long-tailed stream; the last class first appears half-way."""
-    rng = np.random.default_rng(0)
-    chance = 0.6 ** np.arange(NUM_CLASSES)
-    classes = rng.choice(NUM_CLASSES, length, p=chance / chance.sum())
-    rows = np.eye(NUM_CLASSES, dtype=bool)[classes]
-    rows |= rng.random(rows.shape) < 0.15
-    rows[rng.random(length) < 0.05] = False
-    rows[: length // 2, -1] = False
+    rows = long_tailed(np.random.default_rng(0), length, NUM_CLASSES)
+    rows[::20] = False
     return rows
 
 
@@ -84,6 +84,32 @@ def test_the_cut_into_batches_matters_where_a_sampler_decides_by_batch(name):
         run(s, stream(), n) for s, n in zip(samplers, (1, 1000), strict=True)
     )
     assert (ones == whole) != SAMPLERS[name].decides_by_batch
+
+
+@pytest.mark.parametrize("name", ["cbrs", "ocdm"])
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    num_classes=st.integers(1, 30),
+    size=st.integers(1, 40) | st.integers(250, 600),  # several blocks of slots
+    batch=st.sampled_from([1, 7, 1000]),
+    extra_labels=st.sampled_from([0.0, 0.3, 2.0]),
+    late=st.booleans(),
+    rho=st.one_of(st.sampled_from([-1000.0, -1.0, 0.0, 1.0, 1000.0]), st.floats(-3, 3)),
+)
+def test_every_decision_equals_the_twin(
+    name, seed, num_classes, size, batch, extra_labels, late, rho
+):
+    rng = np.random.default_rng(seed)
+    rows = long_tailed(rng, size + 160, num_classes, extra_labels, late)
+    rows[rng.random(len(rows)) < 0.05] = False
+    options = {"rho": rho} if name == "ocdm" else {}
+    sampler = make_sampler(name, size, num_classes, seed, **options)
+    twin = TWINS[name](size, num_classes, seed, **options)
+    for start in range(0, len(rows), batch):
+        part = rows[start : start + batch]
+        assert sampler.place(part).tolist() == twin.place(part).tolist()
+    assert (sampler.labels == twin.labels).all()
 
 
 @pytest.mark.parametrize("name", ["prs", "ocdm"])
