@@ -7,20 +7,9 @@ import sys
 import matplotlib as mpl
 import pytest
 
-mpl.use("Agg")
-import matplotlib.pyplot as plt
-
 from prslib.paths import project_root
-from prslib.report.style import STYLE
 
-
-@pytest.fixture
-def ax():
-    with plt.style.context(STYLE):
-        figure, ax = plt.subplots()
-        yield ax
-        figure.canvas.draw()  # a warning while drawing fails the test
-        plt.close(figure)
+mpl.use("Agg")
 
 
 @pytest.fixture(scope="session")

@@ -58,10 +58,6 @@ def test_stand_ins_for_photographs_begin_with_learned_weights():
     for model, weights in usual.items():
         assert RunConfig(dataset=TINY, model=model).resolved["weights"] == weights
     assert RunConfig(dataset="imbal-digits").resolved["weights"] == NONE  # the paper's
-    # EWC freezes what has learned before
-    for weights, stages in ((None, 3), (NONE, 0)):
-        ewc = RunConfig(dataset=TINY, method="EWC", weights=weights)
-        assert ewc.resolved["pretrained_stages"] == stages
     own = [RunConfig(dataset=TINY, seed=seed).identity["weights"] for seed in range(6)]
     assert len(set(own)) == 5 and own[0] == own[5]  # the hash of a file
 

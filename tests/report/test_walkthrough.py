@@ -62,15 +62,6 @@ def test_quotas_follow_the_stream(rho):
     assert walkthrough.outside_quota(frame) == pytest.approx(by_hand)
 
 
-def test_the_picture_shows_what_the_sampler_keeps():
-    frame, _ = walkthrough.memory_picture(1400, rho=0.5, size=90, skew=1.2, seed=3)
-    stream = walkthrough.skewed_stream(1400, 70, 1.2, seed=3)
-    expected = walkthrough.quotas(stream, 90, [0.5], 3)
-    assert frame[expected.columns].equals(expected)
-    as_stream = stream.sum(0) / stream.sum() * expected["in_memory"].sum()
-    assert frame["stream"].to_numpy() == pytest.approx(as_stream)
-
-
 def test_every_slider_redraws():
     row, image = walkthrough.memory_sliders(1400, 80, rho=0.0, seed=3).children
     rho, memory, skew, _ = row.children
