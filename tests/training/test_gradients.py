@@ -132,13 +132,8 @@ def test_the_memory_is_measured_whole(method):
         replay.place(rows, dataset.train.labels[rows], **context)
     slots = replay.memory.filled
     assert len(slots) > 20  # more than are measured at once
-    if method == "CRS":
-        rows = replay.memory.read(slots)["index"]
-        encoded, targets = learner.encode(inputs[rows]), labels[rows]
-    else:
-        encoded = torch.from_numpy(replay.sampler.vectors(slots))
-        encoded = encoded.view(-1, *learner.encode(inputs[slots]).shape[1:])
-        targets = torch.from_numpy(replay.sampler.labels[slots]).float()
+    no_rows = np.empty(0, np.int64)
+    encoded, targets = learner.join(inputs, labels, no_rows, slots, replay)
     expected = one_by_one(learner.upper, encoded, targets)
     variance = memory_variance(learner, inputs, labels, replay)
     assert variance == pytest.approx(trace(expected), rel=1e-4)
