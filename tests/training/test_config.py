@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from prslib.datasets import load_dataset
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs, configs_of
 
@@ -34,7 +33,6 @@ OWN = "convnet_attention_consistency"
         ({"batch_size": 175}, ValueError, "174 images of task 3 in digits70tiny"),
         ({"batch_size": 839, "method": "Multitask"}, ValueError, "the 838 images"),
         ({"dataset": ONE_LABEL, "batch_size": 600}, ValueError, r"task \d\+\d in"),
-        ({"options": {"subsets": 0}, "method": "GSS"}, ValueError, "at least 1"),
         ({"test_set": "full"}, ValueError, "known test_sets: balanced, imbalanced"),
         ({"frozen_stages": 4}, ValueError, "up to 3 for model convnet"),
         ({"weights": "letters"}, FileNotFoundError, "none, digits, .* got 'letters'"),
@@ -81,9 +79,7 @@ def test_configs_is_the_grid_without_repeats():
     assert made[2:] == [("PRS", rho, seed) for rho in (0.0, 0.5) for seed in (0, 1)]
 
 
-def test_costly_methods_take_their_own_seeds_and_come_first():
-    made = configs_of(["CRS", "GSS"], [0, 1], ["GSS", "EWC"], [4], dataset=TINY)
-    assert [(c.method, c.seed) for c in made] == [("GSS", 4), ("CRS", 0), ("CRS", 1)]
+def test_costly_data_sets_take_their_own_seeds_and_costly_methods_need_some():
     both = ["digits49tiny", TINY]
     plain = configs_of(["CRS", "PRS"], [0], dataset=both)
     assert plain == configs(dataset=both, method=["CRS", "PRS"], seed=0)
@@ -101,5 +97,3 @@ def test_options_of_the_sampler_are_part_of_the_identity_where_given():
     assert RunConfig(TINY, "GSS", options={}).hash == plain.hash
     assert fewer.identity == plain.identity | {"options": dict(fewer.options)}
     assert fewer.hash != plain.hash and fewer.training != plain.training
-    sampler = fewer.sampler_for(load_dataset(TINY, images=False), 0)
-    assert (sampler.subsets, sampler.subset_size) == (4, 5)

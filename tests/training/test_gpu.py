@@ -39,22 +39,9 @@ def trained(dataset, config, device):
     return learner
 
 
-def distance(left, right, first):
-    """Return the largest relative distance of two learners' weight matrices.
-
-    Biases in front of a batch norm are left out: their gradient is rounding alone,
-    which Adam brings to the size of a step. So are matrices that are zero in ``first``,
-    an untrained learner: they are the steps alone.
-    """
-    pairs = zip(left.parameters, right.parameters, first.parameters, strict=True)
-    pairs = [(p.detach().cpu(), q.detach().cpu()) for p, q, r in pairs if r.any()]
-    gaps = [(p - q).norm() / q.norm() for p, q in pairs if p.dim() > 1]
-    return max(gap.item() for gap in gaps)
-
-
 # what a relative change of the first weights by 1e-6 grows to in these steps, and some
-# room; the steps themselves move the weights by a tenth and more
-GROWN = {"fp32": 2e-2, "bf16": 8e-2}
+# room, in mean probability; the steps themselves move it by 0.03 and more
+GROWN = {"fp32": 3e-3, "bf16": 1.2e-2}
 
 
 @pytest.mark.parametrize("precision", GROWN)
@@ -70,9 +57,12 @@ GROWN = {"fp32": 2e-2, "bf16": 8e-2}
 def test_a_learner_on_the_gpu_is_the_one_on_the_cpu(precision, fields):
     config = RunConfig(precision=precision, weights="none", **fields)
     dataset = load_dataset(config.dataset)
-    learners = [trained(dataset, config, device) for device in ("cuda", "cpu")]
-    first = make_learner(config, dataset)
-    assert distance(*learners, first) < GROWN[precision]
+    probabilities = []
+    for device in ("cuda", "cpu"):
+        images = Inputs(dataset.train.images[:200], device)
+        probabilities.append(trained(dataset, config, device).probabilities(images))
+    gpu, cpu = probabilities
+    assert np.abs(gpu - cpu).mean() < GROWN[precision]
 
 
 @pytest.mark.parametrize("method", METHODS)

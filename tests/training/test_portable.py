@@ -9,10 +9,6 @@ from llvmlite.binding import get_host_cpu_features
 
 from prslib.training import CHOICES, round_alike
 
-needs_avx2 = pytest.mark.skipif(
-    not get_host_cpu_features().get("avx2", False), reason="the processor has no AVX2"
-)
-
 
 def fresh_process(code):
     """Run code where nothing is chosen yet; return what it prints."""
@@ -31,7 +27,9 @@ def test_one_order_of_sums_is_chosen_for_all_processors_with_avx2(monkeypatch, a
     assert os.environ == chosen | {"MKL_CBWR": "AUTO"}  # what is set already stays
 
 
-@needs_avx2
+@pytest.mark.skipif(
+    not get_host_cpu_features().get("avx2", False), reason="the processor has no AVX2"
+)
 def test_who_trains_rounds_alike():
     code = (
         "from prslib import run_all; import prslib.training.run, os, torch;"

@@ -37,17 +37,17 @@ def test_multitask_shows_every_image_in_each_epoch(dataset):
     assert not (epochs[0] == epochs[1]).all()
 
 
-@pytest.mark.parametrize("seed", [0, 7])
-def test_methods_of_one_seed_see_the_same_stream(dataset, seed):
+def test_methods_of_one_seed_see_the_same_stream(dataset):
     """Else differences between methods would not be paired."""
+
+    def rows(method, seed):
+        segments = stream(RunConfig(TINY, method, seed), dataset)
+        return np.concatenate([segment.batches for segment in segments])
+
     online = [name for name, method in METHODS.items() if not method.offline]
-    first, *others = [stream(RunConfig(TINY, name, seed), dataset) for name in online]
-    assert {"Finetune", "EWC", "CRS", "GSS", "PRS"} <= set(online)
-    for other in others:
-        for one, two in zip(first, other, strict=True):
-            np.testing.assert_array_equal(one.batches, two.batches)
-    again = stream(RunConfig(TINY, "PRS", seed + 1), dataset)
-    assert not np.array_equal(first[0].batches, again[0].batches)
+    for method in online:
+        np.testing.assert_array_equal(rows(method, 7), rows("PRS", 7))
+    assert not np.array_equal(rows("PRS", 7), rows("PRS", 8))
 
 
 def test_only_labels_alone_fill_a_memory_without_training(dataset):
