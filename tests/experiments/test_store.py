@@ -48,13 +48,6 @@ def test_runs_come_back_bit_for_bit(tmp_path, finished, with_extras):
     assert store.load(CONFIG).features is None
 
 
-def test_a_run_without_what_was_asked_for_counts_as_absent(tmp_path, with_extras):
-    store = Store(tmp_path)
-    store.save(replace(with_extras, features=None))
-    with pytest.warns(UserWarning, match=r"features\.npy.* it will be trained again"):
-        assert store.load(with_extras.config) is None
-
-
 def test_damage_anywhere_is_noticed_or_changes_nothing(tmp_path, finished):
     store = Store(tmp_path)
     path = store.save(finished)

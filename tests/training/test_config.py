@@ -28,6 +28,7 @@ OWN = "convnet_attention_consistency"
         ({"options": {"rho": 1.0}}, TypeError, "rho and variant as fields"),
         ({"method": "EWC", "options": {"alpha": 1}}, TypeError, "no options of EWC"),
         ({"method": "GSS", "options": {"subsets": [1]}}, TypeError, r"got \[1\]"),
+        ({"method": "GSS", "options": {"subsets": math.inf}}, ValueError, "finite"),
         ({"dataset": "cocoseq-tiny", "model": "convnet"}, ValueError, "such as head"),
         ({"memory_size": 5000}, ValueError, "memory_size up to the 838 images"),
         ({"batch_size": 175}, ValueError, "174 images of task 3 in digits70tiny"),

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch.nn.utils import parameters_to_vector
 
 from prslib.datasets import load_dataset
 from prslib.training.config import RunConfig
@@ -69,8 +70,8 @@ def test_methods_of_one_seed_begin_with_the_same_weights():
     dataset = load_dataset(TINY)
 
     def weights_of(method, seed):
-        model = initial_model(RunConfig(TINY, method, seed, weights="none"), dataset)
-        return torch.cat([p.flatten() for p in model.parameters()])
+        config = RunConfig(TINY, method, seed, weights="none")
+        return parameters_to_vector(initial_model(config, dataset).parameters())
 
     for method in METHODS:
         assert torch.equal(weights_of(method, 1), weights_of("PRS", 1))
