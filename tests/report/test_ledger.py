@@ -163,6 +163,14 @@ def test_tables_of_the_committed_cells_are_the_committed_tables():
     pd.testing.assert_frame_equal(ledger.by_table(cells), tables, check_dtype=False)
 
 
+def test_ranks_are_of_three_methods_that_do_not_all_tie(cells):
+    column = "table == 'main' and stands_for == 'COCOseq' and group == 'overall'"
+    rows = cells.query(f"{column} and metric == 'mAP' and measure == 'score'")
+    assert len(ledger.rank_correlations(rows)) == 1
+    assert ledger.rank_correlations(rows.assign(ours=1.0)).empty
+    assert ledger.rank_correlations(rows[:2]).empty
+
+
 def test_every_claim_can_be_decided(decided):
     """On runs of everything there is a number on every data set, where the fakes have it."""
     for name, claim in CLAIMS.items():
@@ -217,6 +225,14 @@ def test_a_gradient_variance_counts_by_its_logarithm(runs):
     rows = observe([with_variance(made(config), [1.0, 0.0, 100.0])], runs)
     (value,) = rows.loc[rows["measure"] == "variance", "value"]
     assert value == pytest.approx(10)
+
+
+def test_holm_takes_verdicts_back():
+    rows = pd.DataFrame(
+        {"alone": ["holds", "holds", "no difference"], "p": [0.04, 0.001, 0.5]}
+    )
+    verdicts = ["undecided", "holds", "no difference"]
+    assert ledger.corrected(rows, 0.95).tolist() == verdicts
 
 
 def test_the_committed_claims_come_out_as_committed():
