@@ -168,7 +168,7 @@ def test_ranks_are_of_three_methods_that_do_not_all_tie(cells):
     rows = cells.query(f"{column} and metric == 'mAP' and measure == 'score'")
     assert len(ledger.rank_correlations(rows)) == 1
     assert ledger.rank_correlations(rows.assign(ours=1.0)).empty
-    assert ledger.rank_correlations(rows[:2]).empty
+    assert ledger.rank_correlations(rows[-2:]).empty
 
 
 def test_every_claim_can_be_decided(decided):
