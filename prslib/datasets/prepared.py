@@ -120,10 +120,15 @@ class Selection:
 def open_selection(folder: Path) -> Selection:
     """Load the rows of a prepared set, without images that could not be decoded."""
     selection = Selection.load(folder / "labels.npz")
-    if not (folder / "left_out.csv").is_file():  # not yet allowed
+    if not (folder / "left_out.csv").is_file():  # the others are not yet accepted
         return selection
     decoded = arrays.read_sums(folder / "images.sums") > 0
-    return selection.keep(decoded) if len(decoded) == len(selection) else selection
+    if len(decoded) == len(selection):
+        return selection.keep(decoded)
+    if decoded.sum() != len(selection):  # as in folders of earlier versions
+        what = f"a sum for each of {len(selection)} rows in {folder / 'images.sums'}"
+        raise ValueError(expected(what, len(decoded), "prepare the set again"))
+    return selection
 
 
 def open_images(folder: Path, selection: Selection) -> np.ndarray:

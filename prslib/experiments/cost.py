@@ -62,10 +62,12 @@ def plan(notebooks: Sequence[tuple[str, list[RunConfig], str]], store: Store) ->
 
 
 def representative(config: RunConfig) -> RunConfig:
-    """Return the run that is measured in place of all that take as long a step."""
+    """Return the configuration whose step is measured for all of the same pace."""
     fields = {name: getattr(config, name) for name in PACE}
     method = METHODS[config.method]
-    if method.sampler and not method.looks_at_model:
+    if method.looks_at_model or method.ewc:
+        fields["options"] = config.options
+    elif method.sampler:
         # to choose slots by labels takes a few hundredths of a step
         fields["method"] = "CRS"
     return RunConfig(**fields, weights=NONE)

@@ -47,7 +47,7 @@ def _state(path: Path) -> tuple[str, str]:
     except Timeout:
         return "running", what
     if failure.exists():
-        return "failed", f"{what}: {failure.read_text().splitlines()[-1]}"
+        return "failed", f"{what}: {failure.read_text().strip().splitlines()[-1]}"
     return "interrupted", what
 
 

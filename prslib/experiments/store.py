@@ -6,6 +6,7 @@ import os
 import traceback
 import warnings
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -109,10 +110,12 @@ class Store:
         with replacing(self.path(config, FAILURE)) as file:
             file.write(f"{describe(config.identity)}\n{text}".encode())
 
-    def finish(self, config: RunConfig) -> None:
+    def finish(self, configs: Sequence[RunConfig]) -> None:
         """Remove all but the results of runs that train alike, under the lock."""
-        for path in self.folder.glob(f"{config.training}.*"):
-            path.unlink()
+        unfinished = [f"{config.hash}{RESULT}.*.part" for config in configs]
+        for pattern in (f"{configs[0].training}.*", *unfinished):
+            for path in self.folder.glob(pattern):
+                path.unlink()
 
 
 def _read_run(config: RunConfig, file: zipfile.ZipFile) -> Run:

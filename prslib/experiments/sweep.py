@@ -193,7 +193,7 @@ class Sweep:
 
     def finish(self, group: list[RunConfig]) -> None:
         """Remove all files but the results."""
-        self.store.finish(group[0])
+        self.store.finish(group)
         self.bar.set_postfix_str(describe(group[-1].identity), refresh=False)
         self.bar.update(len(group))
 

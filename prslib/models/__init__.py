@@ -11,8 +11,8 @@ from prslib.models.weights import EMBEDDED, IN_TURN, NONE, check_weights
 class Architecture:
     """A network of `MODELS` (Appendix, "Base Architectures")."""
 
-    # a function of image shape and classes, or "module:name" of one in `prslib.models`;
-    # where there is a backbone, of what that returns and classes
+    # a function of image shape, classes and, if any are published, weights; with a
+    # backbone: of its result and classes; or "module:name" of one in `prslib.models`
     made_by: str | Callable
     stages: int  # the head included
     # ExStream takes its vectors after these stages and freezes them

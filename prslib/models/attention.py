@@ -23,10 +23,7 @@ FLIP_WEIGHT, SCALE_WEIGHT = 0.6, 0.8
 STEPS = 5
 # alpha and beta: sizes of a region, as parts of the map's
 LARGEST, SMALLEST = 0.5, 0.1
-# weights of the losses
-LOCALISATION = 0.1
-ANCHOR = 0.01
-POSITIVE = 0.1
+LOCALISATION, ANCHOR, POSITIVE = 0.1, 0.01, 0.1  # weights of the losses
 
 
 class AttentionConsistency(Staged):

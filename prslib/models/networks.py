@@ -189,7 +189,7 @@ def make_model(
     if not isinstance(seed, int):
         seed = int(seed.generate_state(1, dtype="uint64")[0] >> 1)
     row = MODELS[name]
-    shape = [image_shape]
+    shape, options = [image_shape], {}
     if row.published_weights:
         weights = row.default_weights if weights is None else of_seed(weights, seed)
         check_weights(name, weights, row.published_weights)
@@ -197,7 +197,9 @@ def make_model(
         torch.manual_seed(seed)
         if row.backbone:
             shape = _resolved(row.backbone)(image_shape, weights)
-        network = _resolved(row.made_by)(*shape, num_classes)
+        elif row.published_weights:
+            options["weights"] = weights
+        network = _resolved(row.made_by)(*shape, num_classes, **options)
     if not isinstance(network, Staged):
         what = f"a prslib.models.networks.Staged for model {name!r}"
         raise TypeError(expected(what, type(network).__name__))

@@ -29,8 +29,7 @@ PLAIN = "frozen_stages=some"
 CONSISTENCY = f"{PLAIN};model=Attention Consistency"
 NETS = {"Attention Consistency": CONSISTENCY, "RNN-Attention": "model=RNN-Attention"}
 HALF, MORE = "memory_size=0.5", "memory_size=1.5"
-SCRATCH = "pretrained_stages=some"
-IMBALANCED = "test_set=imbalanced"
+SCRATCH, IMBALANCED = "pretrained_stages=some", "test_set=imbalanced"
 BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
 # differences so small that an interval within them says "no difference"
 MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}

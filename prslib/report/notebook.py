@@ -146,7 +146,8 @@ def _typed(name: str, value: object, kind: type) -> object:
     """Return a value of an annotated type; it may come as text, "1e-3" or "0,1,2"."""
     if get_origin(kind) is list:
         if isinstance(value, str):
-            value = yaml.safe_load(f"[{value.strip(' []')}]")
+            items = [text.strip(" []'\"") for text in value.split(",")]
+            value = [item for item in items if item]
         if value is None:
             return []
         items = value if isinstance(value, list | tuple) else [value]

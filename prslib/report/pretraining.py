@@ -85,8 +85,7 @@ def example_scenes(
         if name in TURNS:
             scenes = draw_scenes(name, count, rng)
             drawn[name.replace("_", " ")] = (CLASS_NAMES, *scenes)
-    frame = []
-    images = []
+    frame, images = [], []
     for source, (names, pictures, labels) in drawn.items():
         for picture, row in zip(pictures, labels.astype(bool), strict=True):
             images.append(picture)
