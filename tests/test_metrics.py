@@ -45,8 +45,8 @@ def test_scores_equal_scikit_learn(seed, levels):
             )
             if letter == "C":  # the harmonic mean of the means, not the mean of F1
                 f1 = 2 * precision * recall / (precision + recall)
-            found = [got[group, f"{letter}-{metric}"] for metric in ("P", "R", "F1")]
-            assert found == pytest.approx([precision, recall, f1])
+            ours = [got[group, f"{letter}-{metric}"] for metric in ("P", "R", "F1")]
+            assert ours == pytest.approx([precision, recall, f1])
         area = average_precision_score(truth, probabilities[:, mask], average="macro")
         assert got[group, "mAP"] == pytest.approx(area)
 
@@ -63,8 +63,8 @@ def test_scores_equal_scikit_learn(seed, levels):
     ],
 )
 def test_what_the_paper_leaves_open(probabilities, labels, expected):
-    found = as_dict(score(probabilities, labels, ["majority"] * len(labels[0])))
-    assert {name: found["overall", name] for name in expected} == expected
+    ours = as_dict(score(probabilities, labels, ["majority"] * len(labels[0])))
+    assert {name: ours["overall", name] for name in expected} == expected
 
 
 def test_a_group_with_no_class_present_is_nan():
@@ -163,8 +163,8 @@ def test_forgetting_of_a_worked_example():
     ],
 )
 def test_forgetting_at_the_edges(cells, expected, unlearned):
-    found = forgetting(frame(cells))[["value", "unlearned"]].to_numpy()
-    np.testing.assert_allclose(found, [[expected, unlearned]])
+    values = forgetting(frame(cells))[["value", "unlearned"]].to_numpy()
+    np.testing.assert_allclose(values, [[expected, unlearned]])
 
 
 def test_runs_groups_and_metrics_are_kept_apart_and_nan_rho_keeps_its_rows():

@@ -59,5 +59,5 @@ def test_class_draws_are_the_scores_of_classes_that_are_repeated(monkeypatch):
         classes = np.repeat(np.arange(9), times)
         of_groups = [groups[c] for c in classes]
         expected = score(probabilities[:, classes], labels[:, classes], of_groups)
-        found = [values[number] for values in draws["draws"]]
-        np.testing.assert_allclose(found, [value for *_, value in expected])
+        ours = [values[number] for values in draws["draws"]]
+        np.testing.assert_allclose(ours, [value for *_, value in expected])

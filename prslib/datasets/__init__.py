@@ -69,11 +69,11 @@ def fingerprint(name: str) -> str:
 
 def at_hand(names: Sequence[str]) -> list[str]:
     """Leave out data sets whose files are not in ``PRSLIB_DATA``; fail if all are."""
-    there = []
+    present = []
     for name in names:
         with suppress(FileNotFoundError):
             fingerprint(name)
-            there.append(name)
-    if names and not there:
+            present.append(name)
+    if names and not present:
         fingerprint(names[0])  # raises the error
-    return there
+    return present

@@ -64,9 +64,9 @@ def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
 
 def drawn_once(load: Callable) -> Callable:
     """Let a loader keep two data sets, as many runs on one set follow each other."""
-    kept = lru_cache(maxsize=2)(load)
+    cached = lru_cache(maxsize=2)(load)
     # what a caller changes is the caller's
-    return lambda *settings: deepcopy(kept(*settings))
+    return lambda *settings: deepcopy(cached(*settings))
 
 
 def generator(use: int) -> np.random.Generator:

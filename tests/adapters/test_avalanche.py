@@ -39,7 +39,7 @@ def test_the_buffer_holds_what_the_sampler_holds(several, monkeypatch):
         policy.update_from_dataset(dataset(targets[start : start + 8], start))
     slots = make_sampler("prs", 15, 5, seed=0).place(multi_hot)
     items = {slot: item for item, slot in enumerate(slots.tolist()) if slot >= 0}
-    held = [int(policy.buffer[k][0]) for k in range(len(policy.buffer))]
-    assert held == [items[slot] for slot in range(15)]
-    kept = [np.asarray(target) for target in policy.buffer.targets]
-    assert (np.array(kept) == targets[held]).all()
+    inputs = [int(policy.buffer[k][0]) for k in range(len(policy.buffer))]
+    assert inputs == [items[slot] for slot in range(15)]
+    labels = [np.asarray(target) for target in policy.buffer.targets]
+    assert (np.array(labels) == targets[inputs]).all()

@@ -74,8 +74,8 @@ def test_derivation_takes_the_images_at_hand(nus, monkeypatch, halves):
     # the largest task, which holds the last classes, comes first
     assert dataset.class_task.tolist() == np.repeat([1, 2, 3, 4, 5, 0], sizes).tolist()
     assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [4] * 49
-    found = [name for _, names in listed for name in names]
-    expected = [found.count(name) - 2 * halves for name in dataset.class_names]
+    names = [name for _, names in listed for name in names]
+    expected = [names.count(name) - 2 * halves for name in dataset.class_names]
     assert dataset.class_freq.tolist() == expected
     assert dataset.train.images.shape[1:] == (256, 256, 3)
 

@@ -44,14 +44,14 @@ def test_a_plan_counts_what_is_missing_once(monkeypatch, capsys):
     monkeypatch.setattr(cost, "measure_step", lambda *_: 1.0)
     plain, *others = configs(**MLP, method=["CRS", "PRS"])
     watched = [RunConfig(**MLP, method="CRS", variance_points=n) for n in (5, 2)]
-    wanted = {"main_results": [plain, *others], "gradient_variance": [plain, *watched]}
+    runs = {"main_results": [plain, *others], "gradient_variance": [plain, *watched]}
     runs_of = "prslib.report.topics.runs_of"
-    monkeypatch.setattr(runs_of, lambda _profile, name: wanted[name])
+    monkeypatch.setattr(runs_of, lambda _profile, name: runs[name])
     steps = []
     hook = register_optimizer_step_post_hook(lambda *_: steps.append(1))
     run_all([plain], workers=1)
     hook.remove()
-    assert main(["plan", "--profile", "smoke", *wanted]) == 0
+    assert main(["plan", "--profile", "smoke", *runs]) == 0
     lines = capsys.readouterr().out.splitlines()
     cells = [line.split()[-4:] for line in lines[1:4]]
     assert [cell[:2] for cell in cells] == [["2", "1"], ["3", "2"], ["4", "3"]]

@@ -41,8 +41,8 @@ def loss_of(model):
 def test_a_step_lowers_the_networks_own_objective(name):
     learner = Learner(made(name), "adam", 0.01, "multilabel_soft_margin", 5.0)
     own = loss_of(learner.model)
-    found = learner.objective(learner.lower(images()), targets())
-    torch.testing.assert_close(found, own)
+    loss = learner.objective(learner.lower(images()), targets())
+    torch.testing.assert_close(loss, own)
     plain = F.multilabel_soft_margin_loss(learner.model(images()), targets())
     # which RNN-Attention adds nothing to while its regions are where they begin
     assert torch.isclose(own, plain) == (name == RECURRENT)
@@ -74,7 +74,7 @@ def test_weights_of_labels_by_hand():
 
 def test_the_objective_by_hand():
     model = made(CONSISTENCY)
-    found = loss_of(model)
+    loss = loss_of(model)
     x, y = images(), targets()
     rates = y.mean(0)
     weight = torch.where(y > 0, (1 - rates).exp(), rates.exp())
@@ -91,10 +91,10 @@ def test_the_objective_by_hand():
         total = total + 0.6 * (scale[:4] - scale[4:].flip(3)).square().mean()
     resampled = F.interpolate(maps[1], maps[0].shape[2:], mode="bilinear")
     total = total + 0.8 * (maps[0] - resampled).square().mean()
-    torch.testing.assert_close(found, total, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(loss, total, rtol=1e-4, atol=1e-5)
     # maps teach the features and not the head
     head = model.head.linear.weight
-    learned, by_hand = [torch.autograd.grad(x, head)[0] for x in (found, entropy)]
+    learned, by_hand = [torch.autograd.grad(x, head)[0] for x in (loss, entropy)]
     torch.testing.assert_close(learned, by_hand, rtol=1e-4, atol=1e-5)
 
 
@@ -151,11 +151,11 @@ def test_localisation_by_hand():
 def test_the_loss_of_the_best_scores_and_a_tenth_of_the_regions():
     model = made(RECURRENT)
     nn.init.constant_(model.head.where.bias, 0.9)
-    found = loss_of(model)
+    loss = loss_of(model)
     seen, regions = model.head.look(model.stages[:-1](images()))
     best = F.multilabel_soft_margin_loss(model.head.scores(seen), targets())
     penalty = localisation_loss(regions, anchors())
-    torch.testing.assert_close(found, best + 0.1 * penalty)
+    torch.testing.assert_close(loss, best + 0.1 * penalty)
     best.backward()  # where to look learns from the labels
     assert model.head.where.weight.grad.abs().sum() > 0
     assert all(p.grad.abs().sum() > 0 for p in model.stages[0].parameters())

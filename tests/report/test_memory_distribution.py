@@ -27,8 +27,8 @@ def test_memory_shares_take_trained_memories_from_the_store(tmp_path):
     shares = shares.set_index(["method", "class"])["share"].unstack()
     for finished in runs:  # classes are digits, in their order
         counts = finished.memory_labels.sum(0)
-        found = shares.loc[finished.config.method]
-        np.testing.assert_allclose(found, 100 * counts / counts.sum())
+        ours = shares.loc[finished.config.method]
+        np.testing.assert_allclose(ours, 100 * counts / counts.sum())
 
 
 def test_distances_put_each_memory_where_it_belongs():

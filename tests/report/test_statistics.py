@@ -14,22 +14,22 @@ def column(values):
 
 def test_the_interval_of_a_mean_is_students():
     values = np.array([0.0, 3.0, 9.0, 4.0, 2.0])
-    found = interval(column(values), level=0.8)
+    result = interval(column(values), level=0.8)
     theirs = stats.ttest_1samp(values, 0)
     limits = theirs.confidence_interval(0.8)
-    assert (found.effect, found.seeds) == (values.mean(), 5)
-    assert (found.low, found.high) == pytest.approx((limits.low, limits.high))
-    assert found.p == pytest.approx(theirs.pvalue)
+    assert (result.effect, result.seeds) == (values.mean(), 5)
+    assert (result.low, result.high) == pytest.approx((limits.low, limits.high))
+    assert result.p == pytest.approx(theirs.pvalue)
 
 
 def test_two_methods_are_compared_seed_by_seed():
     """The seeds differ by hundreds of points, the methods by 1: no doubt is left."""
     seeds = 100.0 * np.arange(5)
-    found = compare(seeds + 1, seeds)
-    assert (found.low, found.high, found.p) == pytest.approx((1, 1, 0))
-    assert found.verdict == "holds"
+    result = compare(seeds + 1, seeds)
+    assert (result.low, result.high, result.p) == pytest.approx((1, 1, 0))
+    assert result.verdict == "holds"
     assert compare(seeds, seeds + 1).verdict == "does not hold"
-    assert str(found) == "1.0 (95 % interval 1.0 to 1.0, 5 seeds)"
+    assert str(result) == "1.0 (95 % interval 1.0 to 1.0, 5 seeds)"
     with pytest.raises(ValueError, match=r"both methods, got shapes \(5,\) and \(4,\)"):
         compare(seeds, seeds[1:])
 
@@ -38,11 +38,11 @@ def test_the_least_of_several_is_tested_cell_by_cell():
     """Its low end is the cells' lowest, its high end that of one at a corrected level."""
     values = np.random.default_rng(1).normal(0.5, 1, (6, 3))
     cells = [column(values[:, k]) for k in range(3)]
-    found = interval(values[..., None], "every")
-    assert found.low == pytest.approx(min(interval(cell).low for cell in cells))
+    result = interval(values[..., None], "every")
+    assert result.low == pytest.approx(min(interval(cell).low for cell in cells))
     wide = [interval(cell, level=1 - 0.05 / 3).high for cell in cells]
-    assert found.high == pytest.approx(min(wide))
-    assert found.effect == pytest.approx(values.mean(axis=0).min())
+    assert result.high == pytest.approx(min(wide))
+    assert result.effect == pytest.approx(values.mean(axis=0).min())
     assert interval(values[..., None]).effect == pytest.approx(values.mean())
 
 
@@ -74,11 +74,11 @@ def test_the_chance_of_the_test_images_is_added():
     ],
 )
 def test_verdicts(gaps, verdict, seeds):
-    found = interval(column(gaps))
-    assert (found.verdict, found.seeds) == (verdict, seeds)
-    assert math.isnan(found.low) == math.isnan(found.high) == (seeds < 2)
-    assert math.isnan(found.p) == (seeds < 5)
-    assert math.isnan(found.effect) == (seeds == 0)
+    result = interval(column(gaps))
+    assert (result.verdict, result.seeds) == (verdict, seeds)
+    assert math.isnan(result.low) == math.isnan(result.high) == (seeds < 2)
+    assert math.isnan(result.p) == (seeds < 5)
+    assert math.isnan(result.effect) == (seeds == 0)
 
 
 def test_holm_by_hand():
@@ -135,6 +135,6 @@ def test_words_say_what_the_interval_says(values, said):
 
 def test_every_difference_has_a_row_in_order_of_appearance():
     gaps = pd.DataFrame({"dataset": [*"bbaa"], "rho": [None, None, 0.5, 0.5]})
-    found = over_seeds(gaps.assign(value=[1.0, 3.0, 2.0, 4.0]), ["dataset", "rho"])
-    assert found["dataset"].tolist() == ["b", "a"]
-    assert found["difference"].tolist() == [2, 3]
+    result = over_seeds(gaps.assign(value=[1.0, 3.0, 2.0, 4.0]), ["dataset", "rho"])
+    assert result["dataset"].tolist() == ["b", "a"]
+    assert result["difference"].tolist() == [2, 3]

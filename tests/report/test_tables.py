@@ -106,8 +106,8 @@ def test_contrasts_are_taken_seed_by_seed(scores):
 
 def test_settings_that_scores_do_not_tell_are_taken_from_the_configuration():
     frame, run = run_scores("CRS", 0), {"dataset": "digits70tiny", "method": "CRS"}
-    wanted = [RunConfig(**run, test_set="imbalanced"), RunConfig(**run)]
-    runs = [Run(config, frame, np.zeros((50, 70), bool)) for config in wanted]
+    asked = [RunConfig(**run, test_set="imbalanced"), RunConfig(**run)]
+    runs = [Run(config, frame, np.zeros((50, 70), bool)) for config in asked]
     rows = tables.final(tables.scores_of(runs, "test_set"))
     cells = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     assert cells["test_set"].tolist() == ["imbalanced"] * 3 + ["balanced"] * 3

@@ -41,8 +41,8 @@ def test_weighted_correlations_are_spearmans_with_equal_weights():
     rows = tail.run_forgetting(run_of(lambda size: 0.4 / size**0.5))
     weights = pd.DataFrame(np.ones((2, len(SIZES))), columns=list(SIZES))
     for row in tail.size_correlations(rows, weights).itertuples():
-        part = rows[(rows["task"] == row.task) & (rows["measure"] == row.measure)]
-        theirs = spearmanr(part["images"], part["value"]).statistic
+        cells = rows[(rows["task"] == row.task) & (rows["measure"] == row.measure)]
+        theirs = spearmanr(cells["images"], cells["value"]).statistic
         assert [row.correlation, *row.draws] == pytest.approx([theirs] * 3)
 
 

@@ -54,8 +54,8 @@ def context(sampler, rows, start=0):
 def run(sampler, rows, batch=10):
     slots = []
     for start in range(0, len(rows), batch):
-        part = rows[start : start + batch]
-        slots.extend(sampler.place(part, **context(sampler, part, start)))
+        labels = rows[start : start + batch]
+        slots.extend(sampler.place(labels, **context(sampler, labels, start)))
     return slots
 
 
@@ -107,8 +107,8 @@ def test_every_decision_equals_the_twin(
     sampler = make_sampler(name, size, num_classes, seed, **options)
     twin = TWINS[name](size, num_classes, seed, **options)
     for start in range(0, len(rows), batch):
-        part = rows[start : start + batch]
-        assert sampler.place(part).tolist() == twin.place(part).tolist()
+        labels = rows[start : start + batch]
+        assert sampler.place(labels).tolist() == twin.place(labels).tolist()
     assert (sampler.labels == twin.labels).all()
 
 

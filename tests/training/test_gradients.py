@@ -106,8 +106,10 @@ def test_a_model_stays_in_its_mode():
     model = net("convnet", (8, 8, 3)).train()
     model.stages[0].eval()
     before = [layer.training for layer in model.modules()]
+    statistics = [buffer.clone() for buffer in model.buffers()]
     squared_gradients(model, LOSS, *samples(4, (3, 8, 8)))
     assert [layer.training for layer in model.modules()] == before
+    torch.testing.assert_close(list(model.buffers()), statistics)
 
 
 def test_linear_regression_by_hand():
