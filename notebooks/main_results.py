@@ -49,14 +49,12 @@ metrics: list = ["C-F1", "O-F1", "mAP"]  # columns of Table 1, of C-P, C-R, O-P 
 device: str = "cpu"  # cpu or cuda
 
 # %%
-import prslib
 from prslib import METHODS
 from prslib.report import main_results
 
 settings = main_results.Settings.read(globals())
 configs = main_results.runs(settings)
-grid = {"dataset": settings.thinned, "method": ["CRS", "PRS"], "rho": settings.rho[0]}
-thinned = prslib.configs(**grid, seed=settings.seeds)  # no other notebook needs these
+thinned = main_results.extra_runs(settings)  # no other notebook needs these
 settings
 
 # %% [markdown]

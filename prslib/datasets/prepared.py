@@ -120,7 +120,8 @@ class Selection:
 def open_selection(folder: Path) -> Selection:
     """Load the rows of a prepared set, without images that could not be decoded."""
     selection = Selection.load(folder / "labels.npz")
-    if not (folder / "left_out.csv").is_file():  # the others are not yet accepted
+    decoding = folder / "images.sums", folder / "left_out.csv"
+    if not all(file.is_file() for file in decoding):  # not begun, or not yet accepted
         return selection
     decoded = arrays.read_sums(folder / "images.sums") > 0
     if len(decoded) == len(selection):

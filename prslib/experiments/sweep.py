@@ -155,12 +155,13 @@ class Sweep:
                 for group in waiting.copy():
                     if len(in_pool) == limit:
                         break
-                    # where another process trains it, look again
-                    with contextlib.suppress(Timeout):
+                    try:
                         lock = self.store.lock(group[0])
-                        locks.callback(lock.release)
-                        waiting.remove(group)
-                        in_pool[self.submit(group)] = group, lock
+                    except Timeout:  # another process trains it: look again later
+                        continue
+                    locks.callback(lock.release)
+                    waiting.remove(group)
+                    in_pool[self.submit(group)] = group, lock
                 if waiting and not in_pool:
                     time.sleep(POLL)
                 done, _ = wait(in_pool, POLL, FIRST_COMPLETED)

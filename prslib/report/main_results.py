@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from prslib import METHODS, RunConfig, configs_of, paired
+from prslib import METHODS, RunConfig, configs, configs_of, paired
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
 from prslib.report.notebook import Trained, several
@@ -52,6 +52,12 @@ def runs(settings: Settings) -> list[RunConfig]:
     for name in settings.metrics:
         one_of("metric", name, GROUP_METRICS)
     return settings.configs(list(METHODS), settings.rho)
+
+
+def extra_runs(settings: Settings) -> list[RunConfig]:
+    """List runs of PRS and CRS on data sets with fewer images."""
+    grid = {"dataset": settings.thinned, "method": ["CRS", "PRS"]}
+    return configs(**grid, rho=settings.rho[0], seed=settings.seeds)
 
 
 def by_images(rows: pd.DataFrame) -> pd.DataFrame:

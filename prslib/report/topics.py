@@ -1,7 +1,8 @@
 """Ask every topic for its settings and its runs, for all commands and the ledger.
 
 A topic is a notebook and the module of the same name, which has a dataclass
-``Settings`` and, where runs are trained, a function ``runs(settings)``.
+``Settings`` and, where runs are trained, a function ``runs(settings)``. Its function
+``extra_runs(settings)`` lists runs that the ledger does not read.
 """
 
 from importlib import import_module
@@ -25,6 +26,13 @@ def runs_of(profile: str, topic: str) -> list[RunConfig]:
     module = import_module(f"prslib.report.{topic}")
     runs = getattr(module, "runs", lambda settings: [])
     return runs(settings_of(profile, topic))
+
+
+def trained_by(profile: str, topic: str) -> list[RunConfig]:
+    """Return the runs of a topic and the extra ones, which no claim is about."""
+    module = import_module(f"prslib.report.{topic}")
+    extra_runs = getattr(module, "extra_runs", lambda settings: [])
+    return runs_of(profile, topic) + extra_runs(settings_of(profile, topic))
 
 
 def device_of(profile: str, topic: str) -> str:

@@ -48,6 +48,11 @@ class Settings(Parameters):
     rhos: list[float] = several(-0.5, 0.0, 0.5, 1.0)
     samples: int = 35_000
 
+    def __post_init__(self) -> None:
+        """Refuse a stream that is too short for the sliders, too."""
+        super().__post_init__()
+        whole("samples", self.samples, least=200)
+
 
 class Step(NamedTuple):
     """One sample's way through Algorithm 1."""
@@ -310,7 +315,7 @@ def memory_picture(
 
 def memory_sliders(samples: int, size: int, rho: float, seed: int) -> ipywidgets.VBox:
     """Return sliders above a `memory_picture`, which every move of a slider redraws."""
-    largest = min(LARGEST, whole("samples", samples, 200) // 2)
+    largest = min(LARGEST, samples // 2)
     image = ipywidgets.Image(format="png", width=900)
 
     def redraw(rho: float, memory: int, skew: float) -> None:

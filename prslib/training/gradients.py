@@ -1,9 +1,11 @@
-"""Compute the gradient of every sample, or of groups of them, by `torch.func`.
+"""Compute the gradient of every sample by `torch.func`, and what is read from them.
 
 EWC, GSS and the gradient variance need more than a batch's own gradient.
 """
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,58 +14,116 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from prslib.checks import expected
+from prslib.models.networks import Staged
 from prslib.training.device import Inputs
 from prslib.training.replay import Replay
 
 SAMPLES_AT_ONCE = 20  # as in a training step: measuring needs no more memory
 
 
-def group_gradients(
-    model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor
-) -> dict[str, Tensor]:
-    """Return the gradient of each group's loss by parameter, (G, ...) each.
-
-    Inputs are (G, n, ...) and targets (G, n, C): G groups of n samples. Frozen
-    parameters have none. Dropout is off, and batch norm uses its running statistics: a
-    batch's own would make a sample's gradient depend on the others.
-    """
-    names = list(model.named_parameters(remove_duplicate=False))
-    if len(names) > len(list(model.parameters())):  # functional_call mixes them up
-        raise TypeError(expected("a network whose layers share no weights", model))
-    weights = {name: w for name, w in model.named_parameters() if w.requires_grad}
-
-    def loss_of_group(weights: dict, inputs: Tensor, targets: Tensor) -> Tensor:
-        return loss(functional_call(model, weights, (inputs,)), targets)
-
-    training = [layer for layer in model.modules() if layer.training]
-    model.eval()
-    gradients = vmap(grad(loss_of_group), (None, 0, 0))(weights, inputs, targets)
-    for layer in training:
-        layer.training = True
-    return {name: rows.detach() for name, rows in gradients.items()}
-
-
 def sample_gradients(
     model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor
 ) -> dict[str, Tensor]:
-    """Return the gradient of each sample's own loss by parameter, (N, ...) each."""
-    return group_gradients(model, loss, inputs[:, None], targets[:, None])
+    """Return the gradient of each sample's own loss by parameter, (N, ...) each.
 
-
-def gradient_products(subsets: dict[str, Tensor], samples: dict[str, Tensor]) -> Tensor:
-    """Return the products GSS reads, float64 (K + B, K + B), of K means and B samples.
-
-    Two subsets are never compared: their product stays 0.
+    Frozen parameters have none.
     """
-    count, new = (len(next(iter(rows.values()))) for rows in (subsets, samples))
-    device = next(iter(samples.values())).device
-    table = torch.zeros(count + new, count + new, dtype=torch.float64, device=device)
-    for name in samples:
-        means, single = subsets[name].flatten(1), samples[name].flatten(1)
-        table[:count, count:] += means @ single.T
-        table[count:, count:] += single @ single.T
-        table.diagonal()[:count] += torch.linalg.vector_norm(means, dim=1) ** 2
-    table[count:, :count] = table[:count, count:].T
+    refuse_shared_weights(model)
+    weights = {name: w for name, w in model.named_parameters() if w.requires_grad}
+
+    def loss_of_sample(weights: dict, x: Tensor, y: Tensor) -> Tensor:
+        return loss(functional_call(model, weights, (x[None],)), y[None])
+
+    with in_evaluation_mode(model):
+        rows = vmap(grad(loss_of_sample), (None, 0, 0))(weights, inputs, targets)
+    return {name: gradients.detach() for name, gradients in rows.items()}
+
+
+@contextmanager
+def in_evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Turn dropout off, and let batch norm use its running statistics.
+
+    A batch's own statistics would make a sample's gradient depend on the others.
+    """
+    training = [layer for layer in model.modules() if layer.training]
+    model.eval()
+    yield
+    for layer in training:
+        layer.training = True
+
+
+def refuse_shared_weights(model: nn.Module) -> None:
+    """Refuse a network whose layers share weights: `functional_call` mixes them up."""
+    names = list(model.named_parameters(remove_duplicate=False))
+    if len(names) > len(list(model.parameters())):
+        raise TypeError(expected("a network whose layers share no weights", model))
+
+
+def gradient_products(
+    model: nn.Module,
+    loss: Callable,
+    inputs: Tensor,
+    targets: Tensor,
+    subsets: tuple[int, int],
+) -> Tensor:
+    """Return the products that GSS reads, float64 (K + B, K + B).
+
+    The first K * n samples are K subsets of n, each with its mean gradient. The other B
+    stand alone.
+    """
+    cut = math.prod(subsets)
+    if is_plain(model):
+        pairs = pair_products(model, loss, inputs, targets)
+        means = torch.eye(subsets[0]).repeat_interleave(subsets[1], 1) / subsets[1]
+        weights = torch.block_diag(means, torch.eye(len(inputs) - cut)).to(pairs)
+        return weights @ pairs @ weights.T
+    single = sample_gradients(model, loss, inputs[cut:], targets[cut:])
+    weights = [w for w in model.parameters() if w.requires_grad]
+    groups = [rows[:cut].split(subsets[1]) for rows in (inputs, targets)]
+    with in_evaluation_mode(model):
+        means = [
+            torch.autograd.grad(loss(model(x), y), weights)
+            for x, y in zip(*groups, strict=True)
+        ]
+    table = 0
+    for *of_subsets, of_samples in zip(*means, single.values(), strict=True):
+        rows = torch.cat([torch.stack(of_subsets), of_samples]).flatten(1)
+        table += (rows @ rows.T).double()
+    return table
+
+
+def is_plain(model: nn.Module) -> bool:
+    """Tell whether a network is linear layers and ReLU, one after another, all trained."""
+    plain = nn.Linear, nn.ReLU, nn.Flatten, nn.Sequential, Staged
+    trained = all(w.requires_grad for w in model.parameters())
+    return trained and all(type(layer) in plain for layer in model.modules())
+
+
+def pair_products(
+    model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor
+) -> Tensor:
+    """Return the products of all pairs of samples' gradients, float64 (N, N).
+
+    The network is plain (`is_plain`). The gradient of a linear layer's weight is the
+    outer product of dy, the gradient of its output, and its input x. So two samples
+    have the product (dy . dy') (x . x'), and dy . dy' for the bias: far less to compute
+    than the gradients themselves.
+    """
+    refuse_shared_weights(model)
+    linear = []
+    x = inputs
+    for layer in model.modules():
+        if isinstance(layer, nn.Linear):
+            y = layer(x)
+            linear.append((x.detach(), y, layer.bias is not None))
+            x = y.clone()  # ReLU may change it in place
+        elif not isinstance(layer, nn.Sequential | Staged):
+            x = layer(x)
+    total = loss(x, targets) * len(inputs)  # the loss is a mean over samples
+    slopes = torch.autograd.grad(total, [y for _, y, _ in linear])
+    table = 0
+    for (x, _, has_bias), dy in zip(linear, slopes, strict=True):
+        table += ((x @ x.T + has_bias) * (dy @ dy.T)).double()
     return table
 
 
@@ -82,6 +142,11 @@ def gradient_variance(
     # Exact: the mean squared norm of a sample's gradient less the squared norm of the
     # mean one. A term of the loss that all samples share, such as a penalty on the
     # weights, drops out.
+    columns = list(zip(*batches, strict=True)) if is_plain(model) else []
+    if columns:
+        inputs, targets = map(torch.cat, columns)
+        pairs = pair_products(model, loss, inputs, targets)
+        return max(float(pairs.diagonal().mean() - pairs.mean()), 0.0)
     count = 0
     squares = 0.0
     sums = {}

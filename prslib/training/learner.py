@@ -178,17 +178,15 @@ def context_of(
     if "features" in replay.sampler.needs:  # the frozen stages' output (B, D): ExStream
         context["features"] = learner.encode(inputs[rows]).flatten(1).cpu().numpy()
     if "gradient_products" in replay.sampler.needs:
-        network = learner.upper, learner.loss
-        new = learner.encode(inputs[rows]), labels[rows]
-        samples = gradients.sample_gradients(*network, *new)
 
         def products(subsets: np.ndarray) -> np.ndarray:
             """Compare memory subsets, slots (K, n), and the new samples (`GSS`)."""
             replayed = replay.memory.read(subsets.ravel())["index"]
-            encoded = learner.encode(inputs[replayed]).unflatten(0, subsets.shape)
-            targets = labels[replayed].unflatten(0, subsets.shape)
-            means = gradients.group_gradients(*network, encoded, targets)
-            return gradients.gradient_products(means, samples).cpu().numpy()
+            both = np.concatenate([replayed, rows])
+            batch = learner.encode(inputs[both]), labels[both]
+            network = learner.upper, learner.loss
+            table = gradients.gradient_products(*network, *batch, subsets.shape)
+            return table.cpu().numpy()
 
         context["gradient_products"] = products
     return context
