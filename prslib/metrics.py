@@ -305,7 +305,7 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     at_end = rows["trained_tasks"] == rows["last"]
     before = (position <= rows["trained_tasks"]) & ~at_end
     # a task's best value and its last, (tasks, 1 + draws)
-    values = _with_draws(rows)
+    values = values_and_draws(rows)
     tasks = [rows[name] for name in [*key, "task"]]
     best, final = (
         values.where(chosen & (position < rows["last"]))
@@ -325,8 +325,8 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     return result
 
 
-def _with_draws(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return value and draws in columns, (rows, 1 + draws)."""
+def values_and_draws(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return value and draws in columns, (rows, 1 + draws), NaN where there are none."""
     values = rows[["value"]].astype(float)
     if "draws" not in rows or not rows["draws"].notna().any():
         return values

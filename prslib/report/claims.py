@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from prslib.report.statistics import LEVEL, SMALL, interval, values_and_draws
+from prslib.metrics import values_and_draws
+from prslib.report.statistics import LEVEL, SMALL, interval
 from prslib.report.tables import MAIN_METRICS
 
 COCO, NUS = "COCOseq", "NUS-WIDEseq"
@@ -49,7 +50,7 @@ class Scores:
         self.end = rows["trained_tasks"].max()
         standard = rows[(rows["method"] == "PRS") & (rows["setting"] == "")]
         self.rho = standard["rho"].max() if "rho" in rows else np.nan  # not printed
-        values = values_and_draws(rows)
+        values = values_and_draws(rows).to_numpy()
         for row, value in zip(rows.itertuples(), values, strict=True):
             place = row.method, row.setting, row.group, row.measure
             cell = row.metric, row.task, row.trained_tasks

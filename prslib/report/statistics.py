@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from prslib.checks import expected
+from prslib.metrics import values_and_draws
 
 LEVEL = 0.95  # of all intervals; pages and notebooks name it in their prose
 DECIDING = 5  # seeds; with fewer nothing is decided
@@ -157,20 +158,12 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Average the column `value`, a row a seed, over the seeds of each `keys`."""
     rows = []
     for key, seeds in gaps.groupby(list(keys), sort=False, dropna=False):
-        gap = interval(values_and_draws(seeds)[:, None])
+        gap = interval(values_and_draws(seeds).to_numpy()[:, None])
         numbers = gap.effect, seeds["value"].std(), gap.low, gap.high, gap.seeds
         rows.append((*key, *numbers, WORDS.get(gap.verdict, "")))
     # sd of the sample; clearly "above" or "below" where the whole interval is, else ""
     columns = ["difference", "sd", "low", "high", "seeds", "clearly"]
     return pd.DataFrame(rows, columns=[*keys, *columns])
-
-
-def values_and_draws(rows: pd.DataFrame) -> np.ndarray:
-    """Return value and draws, NaN where there are none: (rows, 1 + draws)."""
-    draws = rows["draws"] if "draws" in rows else [np.nan] * len(rows)
-    width = max(map(np.size, draws), default=1)
-    draws = [np.broadcast_to(values, width) for values in draws]
-    return np.column_stack([rows["value"], np.reshape(draws, (-1, width))])
 
 
 def spread(row: pd.Series | dict, digits: int = 1) -> str:

@@ -1,7 +1,7 @@
 """The books that all samplers keep: counts, labels and slots, in Python and compiled.
 
 Numba keeps compiled functions beside their source and does not see a change in another
-file: after one here, in loops.py, compiling.py or reference.py (`TOLERANCE`), delete
+file: after one here, in compiling.py or reference.py (`TOLERANCE`), delete
 ``prslib/samplers/__pycache__``.
 """
 

@@ -6,7 +6,6 @@ from prslib.checks import Seed
 from prslib.samplers import books
 from prslib.samplers.base import Sampler
 from prslib.samplers.compiling import compiled, entry
-from prslib.samplers.loops import find_nth
 
 
 class CBRS(Sampler):
@@ -109,13 +108,15 @@ def place(arrays, begin, labels, uniforms, slots, mine):
 def choose(y, u, slot_class, class_seen, class_slots, is_full):
     """Return the slot for a sample of class y in a full memory, -1 for none."""
     if not is_full[y]:
-        gives_way, number = mark_largest(class_slots, is_full)
+        chosen, number = mark_largest(class_slots, is_full)
         if not is_full[y]:
-            return nth_of_largest(slot_class, gives_way, int(u[2] * number))
+            return nth_slot(slot_class, chosen, int(u[2] * number))
     number = class_slots[y]
     if u[1] * class_seen[y] >= number:
         return -1
-    return find_nth(slot_class, y, int(u[2] * number))
+    chosen = np.zeros_like(class_slots)
+    chosen[y] = 1
+    return nth_slot(slot_class, chosen, int(u[2] * number))
 
 
 @compiled
@@ -124,20 +125,20 @@ def mark_largest(class_slots, is_full):
     largest = class_slots[0]
     for c in range(len(class_slots)):
         largest = max(largest, class_slots[c])
-    gives_way = np.empty(len(class_slots), np.int64)  # quicker to add than bool
+    chosen = np.empty_like(class_slots)  # int64: quicker to add than bool
     number = 0
     for c in range(len(class_slots)):
-        gives_way[c] = class_slots[c] == largest
+        chosen[c] = class_slots[c] == largest
         is_full[c] |= class_slots[c] == largest
-        number += gives_way[c]
-    return gives_way, number * largest
+        number += chosen[c]
+    return chosen, number * largest
 
 
 @compiled
-def nth_of_largest(slot_class, gives_way, n):
-    """Return slot n, counted from 0, of the classes that give way."""
+def nth_slot(slot_class, chosen, n):
+    """Return slot n, counted from 0, of the classes that are chosen."""
     slot = -1
     while n >= 0:
         slot += 1
-        n -= gives_way[np.uint64(slot_class[slot])]  # not below 0: no check for it
+        n -= chosen[np.uint64(slot_class[slot])]  # not below 0: no check for it
     return slot

@@ -15,7 +15,6 @@ from prslib.checks import Seed, power
 from prslib.samplers.base import Sampler
 from prslib.samplers.books import lists_of
 from prslib.samplers.compiling import compiled, entry
-from prslib.samplers.loops import at_most, least, total
 
 # distances, times L, that differ by less are equal: rounding, not data
 TOLERANCE = 1e-9
@@ -117,7 +116,7 @@ def loss_of(count, n, rho):
 @entry
 def delete(joined, stays, counts, freq, size, rho, uniforms):
     """Delete samples one at a time, the closest first, until only ``size`` stay."""
-    labels = total(counts)  # L
+    labels = counts.sum()  # L
     loss = np.zeros(len(freq))
     terms = 0.0
     for c in range(len(freq)):
@@ -155,5 +154,5 @@ def draw_closest(joined, stays, loss, terms, labels, u):
                 lost += loss[joined[k, b]]
                 b += 1
             rise[k] = (b * mean - lost) * scale[b] + offset[b]
-    closest = at_most(np.arange(len(joined)), rise, least(rise) + TOLERANCE)
+    closest = np.flatnonzero(rise <= rise.min() + TOLERANCE)
     return closest[int(u * len(closest))]

@@ -3,8 +3,8 @@
 Each function that has the name of a method of `ReferencePRS` computes the same in plain
 loops: one equation a function, in the order of Algorithm 1. ``authors`` is True where
 the released code is to be followed, ``variant="authors"`` of `PRS`; its p is float32.
-What has nothing to do with PRS, such as sums and the softmax, is in loops.py. The class
-at the end hands a whole batch to `place`, in place of a method ``choose`` a sample.
+The class at the end hands a whole batch to `place`, in place of a method ``choose`` a
+sample. Loops over classes compile in less time than numpy's functions.
 """
 
 import math
@@ -16,11 +16,24 @@ from prslib.checks import VARIANTS, Seed, bool_labels, one_of, power
 from prslib.samplers import books
 from prslib.samplers.base import Sampler
 from prslib.samplers.compiling import compiled, entry, in_any_order
-from prslib.samplers.loops import at_most, least, softmax, total
 from prslib.samplers.reference import TOLERANCE
 
 if TYPE_CHECKING:
     from prslib.samplers.explain import Decision
+
+
+@compiled
+def softmax(x):
+    """Turn x_i into e^(x_i) / sum_j e^(x_j), which is 0 for -inf."""
+    top = -np.inf
+    for value in x:
+        top = max(top, value)
+    norm = 0.0
+    for i in range(len(x)):
+        x[i] = math.exp(x[i] - top)  # neither overflows nor is 0 throughout
+        norm += x[i]
+    for i in range(len(x)):
+        x[i] /= norm
 
 
 @compiled
@@ -66,7 +79,7 @@ def acceptance(classes, n, p, size, authors):
 def surplus(counts, p, authors):
     """Return delta_i = l_i - p_i sum_j l_j, Eq. (3); the authors: if in memory."""
     dtype = p.dtype.type  # float64, and float32 for the authors
-    labels = dtype(total(counts))
+    labels = dtype(counts.sum())
     delta = np.zeros(len(p))
     for i in range(len(p)):
         gap = dtype(counts[i]) - p[i] * labels
@@ -123,14 +136,14 @@ def candidates(state, c, q):
     for j, slot in enumerate(members):
         for column in range(books.label_count(state, slot)):
             number[j] += q[state.classes[slot, column]]
-    return at_most(members, number, least(number))
+    return members[number <= number.min()]
 
 
 @compiled
 def distances(state, k, p, appearance, authors):
     """Return sum_i abs(C_ki - p_i sum_l C_kl) for each k of K, Eq. (5)."""
     counts = state.class_counts
-    labels = total(counts)
+    labels = counts.sum()
     result = np.empty(len(k))
     # sum_i abs(l_i - p_i (L - b)) of all classes, L labels in memory and b of k, once for
     # each b; in the terms of the classes of k, l_i then becomes l_i - 1
@@ -180,13 +193,13 @@ def leaving(k, gaps, size, authors):
     The authors take the lowest. A distance of m or more never wins, and where all are
     that far the lowest slot of K goes.
     """
-    bound = least(gaps) + TOLERANCE
+    bound = gaps.min() + TOLERANCE
     if not authors:
-        return at_most(k, gaps, bound)
-    nearest = at_most(k, gaps, bound if bound < size else np.inf)
-    for slot in nearest:
-        nearest[0] = min(nearest[0], slot)
-    return nearest[:1]
+        return k[gaps <= bound]
+    if bound >= size:
+        bound = np.inf
+    nearest = k[gaps <= bound]
+    return nearest[nearest == nearest.min()]
 
 
 @compiled

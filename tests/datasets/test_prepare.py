@@ -130,6 +130,9 @@ def test_missing_and_broken_images_are_left_out_where_that_is_allowed(coco, caps
     np.testing.assert_array_equal(dataset.train.images[2], scaled(coco, "train2014", 3))
     last = dataset.tests["imbalanced"].images[3]
     np.testing.assert_array_equal(last, scaled(coco, "val2014", 15))
+    for file in coco.glob("data/cocoseq/images.*"):
+        file.unlink()
+    assert len(load_dataset("cocoseq", images=False).train) == 4
 
 
 def test_interrupted_it_goes_on_where_it_stopped(coco, monkeypatch):

@@ -206,16 +206,6 @@ def test_ctrl_c_frees_the_locks_and_keeps_the_checkpoint(tmp_path, monkeypatch):
     assert raised.traceback  # which holds on to the lock
 
 
-def test_a_gpu_is_shared_by_small_networks_only():
-    small = RunConfig("imbal-digits")
-    large = RunConfig("imbal-digits", model="resnet18")
-    assert sweep.gpu_share([small, large], "cpu") == 0
-    shares = [sweep.gpu_share(runs, "cuda") for runs in ([small], [small, large])]
-    assert shares[0] < shares[1] == 1
-    assert sweep.process_count(1.0) == 1
-    assert sweep.process_count(0.5) == min(2, sweep.cpu_count())
-
-
 def test_a_machine_that_makes_other_runs_refuses():
     with pytest.raises(ValueError, match="install there the data"):
         sweep.train_group([RunConfig(**MLP)], hashes=["0" * 12], device="cpu")

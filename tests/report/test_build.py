@@ -6,7 +6,7 @@ import pytest
 
 from prslib.cli import main
 from prslib.paths import project_root
-from prslib.report import build, notebook
+from prslib.report import build, main_results, notebook
 from prslib.report.build import executed_file
 
 
@@ -40,6 +40,14 @@ def test_a_sweep_that_stops_is_no_notebook(monkeypatch, capsys):
     said = capsys.readouterr().err
     assert "training on cpu stopped: ConnectionError: no cpu" in said
     assert said.endswith("rho_sweep stopped: RuntimeError: Kernel died\n")
+
+
+def test_runs_that_one_notebook_reads_are_trained_with_all_others(monkeypatch):
+    asked = []
+    train = "prslib.experiments.sweep.run_all"
+    monkeypatch.setattr(train, lambda configs, device: asked.extend(configs))
+    build.train("quick", ["main_results"])
+    assert set(main_results.Settings().thinned) < {one.dataset for one in asked}
 
 
 @pytest.mark.parametrize("command", ["figures", "plan"])

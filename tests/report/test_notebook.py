@@ -17,6 +17,7 @@ from prslib.report import (
     rho_sweep,
     single_label,
     tail_forgetting,
+    walkthrough,
 )
 from prslib.report.rho_sweep import Settings
 
@@ -77,6 +78,7 @@ def test_a_profile_with_another_parameter_is_refused(tmp_path, monkeypatch):
         (gradient_variance, {"method": "Finetune"}, "method 'Finetune'; known methods"),
         (tail_forgetting, {"method": "Multitask"}, "'Multitask'; known methods: "),
         (single_label, {"orders": "one+two"}, "expected an order of classes such as"),
+        (walkthrough, {"samples": 199}, "samples must be at least 200, got 199"),
     ],
 )
 def test_a_topic_refuses_what_it_cannot_show(topic, fields, message):

@@ -1,4 +1,4 @@
-"""A sampler that a user writes: one method, and features where it needs them."""
+"""A sampler that a user writes: one method, an option, features, a batch."""
 
 import numpy as np
 import pytest
@@ -12,19 +12,31 @@ class Smallest(Sampler):
 
     needs = frozenset({"features"})
 
-    def __init__(self, size, num_classes, seed):
+    def __init__(self, size, num_classes, seed, *, column=0):
         super().__init__(size, num_classes, seed)
+        self.column = column
         self.values = np.zeros(self.size)
 
     def choose(self, y, u, *, features):
         slot = len(self) if len(self) < self.size else int(self.values.argmax())
-        if len(self) == self.size and features[0] >= self.values[slot]:
+        if len(self) == self.size and features[self.column] >= self.values[slot]:
             return -1
-        self.values[slot] = features[0]
+        self.values[slot] = features[self.column]
         return slot
 
 
-@pytest.mark.parametrize("sampler", [ReferencePRS, Smallest])
+class First(Sampler):
+    """Keep the first samples, and decide a batch at once."""
+
+    decides_by_batch = True
+
+    def choose_batch(self, labels, uniforms):
+        labelled = labels.any(axis=1)
+        slots = len(self) + labelled.cumsum() - 1
+        return np.where(labelled & (slots < self.size), slots, -1)
+
+
+@pytest.mark.parametrize("sampler", [ReferencePRS, Smallest, First])
 def test_it_keeps_every_promise(sampler):
     check_sampler(sampler)
 

@@ -8,6 +8,7 @@ import pytest
 
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs, configs_of
+from prslib.training.methods import METHODS
 
 TINY, ONE_LABEL = "digits70tiny", "imbal-digits-tiny"
 OWN = "convnet_attention_consistency"
@@ -69,6 +70,16 @@ def test_hash_covers_what_changes_the_result_and_nothing_else():
     assert len(hashes | {base.hash}) == len(other) + 1
     assert RunConfig(dataset=TINY, precision="fp32").hash == base.hash
     assert RunConfig(dataset="cocoseq").resolved["precision"] == "bf16"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_fields_that_a_method_does_not_read_leave_its_hash(method):
+    base = RunConfig(dataset=TINY, method=method)
+    changes = {"rho": 0.5, "variant": "authors", "memory_size": 20, "epochs": 2}
+    changes |= {"schedule": (3, 2, 1, 0), "replay_batch_size": 3, "ewc_lambda": 1.0}
+    for name, value in changes.items():
+        same = dataclasses.replace(base, **{name: value}).hash == base.hash
+        assert same == (name not in METHODS[method].reads), name
 
 
 def test_configs_is_the_grid_without_repeats():

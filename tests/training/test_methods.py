@@ -1,16 +1,13 @@
 """Registered samplers, methods, data sets and networks, here and in workers."""
 
 import os
-import runpy
 import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
-from fake_runs import fake_run
 from torch import nn
 
 from prslib import DATASETS, METHODS, SAMPLERS, RunConfig, load_dataset, register, run
@@ -48,16 +45,6 @@ def test_names_that_are_taken_and_other_things_are_refused():
         register("PRS", Method())
     with pytest.raises(TypeError, match=r"class, .* or Method as own, got 3"):
         register("own", 3)
-
-
-def test_the_example_draws_its_runs(tmp_path, monkeypatch):
-    picture = tmp_path / "newest.png"
-    monkeypatch.setattr(sys, "argv", ["own_sampler.py", str(picture)])
-    fake = partial(fake_run, value=0.5)
-    monkeypatch.setattr("prslib.run_all", partial(map, fake))
-    with plt.rc_context():
-        runpy.run_path(str(EXAMPLES / "own_sampler.py"), run_name="__main__")
-    assert picture.stat().st_size > 10_000
 
 
 class Newest(CRS):
