@@ -331,7 +331,7 @@ def values_and_draws(rows: pd.DataFrame) -> pd.DataFrame:
     if "draws" not in rows or not rows["draws"].notna().any():
         return values
     drawn = rows["draws"].dropna()
-    table = pd.DataFrame(drawn.tolist(), drawn.index, dtype=float)
+    table = pd.DataFrame(np.stack(drawn), drawn.index, dtype=float)
     return pd.concat([values, table], axis=1)
 
 

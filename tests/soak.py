@@ -75,9 +75,9 @@ def work(command, folder, output):
     if command[-1] == "rival":
         os.fork()
     if command[0] in METHODS:
-        wanted = {"dataset": "imbal-digits-tiny", "seed": [0, 1], "batch_size": 40}
-        wanted |= {"variance_points": [0, 3]} if command[0] == "CRS" else {}
-        runs = configs(method=command[0], **wanted)
+        fields = {"dataset": "imbal-digits-tiny", "seed": [0, 1], "batch_size": 40}
+        fields |= {"variance_points": [0, 3]} if command[0] == "CRS" else {}
+        runs = configs(method=command[0], **fields)
         run_all(runs, workers=int(command[1]), save_every=0.05)
     elif cli.main(command):
         sys.exit(1)
@@ -111,7 +111,7 @@ def contents(folder):
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and not any(part in str(path) for part in OTHER)
+        if path.is_file() and not any(name in str(path) for name in OTHER)
     }
 
 

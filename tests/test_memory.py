@@ -115,13 +115,13 @@ def test_a_state_is_restored_or_refused_where_it_was_changed(kind):
         values = torch.ones(2, 4, dtype=torch.bfloat16)  # which numpy does not have
     memory.write(numbers(2, 0), index=numbers(5, 6), values=values)
     state = memory.state_dict()
-    index, kept = state["columns"]["index"], state["columns"]["values"]
+    index, rows = state["columns"]["index"], state["columns"]["values"]
     for changed in (
         {"filled": numbers(2, 1)},
         {"filled": None},
         {"columns": {}},
-        {"columns": {"index": index, "values": 2 * kept}},
-        {"columns": {"index": index, "values": kept[:2]}},
+        {"columns": {"index": index, "values": 2 * rows}},
+        {"columns": {"index": index, "values": rows[:2]}},
         {"checksum": "0"},
         {"more": 1},
     ):

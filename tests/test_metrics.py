@@ -117,10 +117,10 @@ NAN = float("nan")
 def frame(cells, **run):
     """Build a scores frame from {(trained_tasks, task): value}."""
     rows = [(*cell, value) for cell, value in cells.items()]
-    own = {"method": "PRS", "rho": 0.0, "schedule": "2,0,1", "seed": 0}
-    own |= {"group": "overall", "metric": "mAP"} | run
+    columns = {"method": "PRS", "rho": 0.0, "schedule": "2,0,1", "seed": 0}
+    columns |= {"group": "overall", "metric": "mAP"} | run
     scores = pd.DataFrame(rows, columns=["trained_tasks", "task", "value"])
-    return scores.assign(**own)
+    return scores.assign(**columns)
 
 
 def three_tasks(first, second, last=0.5):

@@ -22,13 +22,13 @@ def split(labels=((1, 0), (0, 1)), task=(0, 1), images=None):
 
 
 def dataset(train=None, **changes):
-    parts = {
+    columns = {
         "tests": {"balanced": split()},
         "class_names": ("a", "b"),
         "class_task": np.array([0, 1]),
         "class_group": ("majority", "minority"),
     }
-    return SequentialDataset("two", train or split(), **{**parts, **changes})
+    return SequentialDataset("two", train or split(), **{**columns, **changes})
 
 
 REFUSED = {

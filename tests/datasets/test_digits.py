@@ -23,8 +23,8 @@ from prslib.datasets import DATASETS, load_dataset
 for name in [name for name in DATASETS if "digits" in name]:
     data, alone = load_dataset(name), load_dataset(name, False)
     digest = hashlib.sha256()
-    for part in ("train", *data.tests):
-        images, labels = ({"train": d.train, **d.tests}[part] for d in (data, alone))
+    for split in ("train", *data.tests):
+        images, labels = ({"train": d.train, **d.tests}[split] for d in (data, alone))
         for array in (images.images, labels.labels, labels.task):
             digest.update(array.tobytes())
     print(name, digest.hexdigest()[:12])

@@ -22,7 +22,7 @@ NAMES = ("apple", "bear", "cat", "cup", "dog", "person")
 TRAIN = "apple,apple bear person,cat,cat dog cup,apple dog,,bear,dog,person"
 VAL = "apple,bear,cat person,dog,dog"
 HALVES = {
-    half: [(number, found.split()) for number, found in enumerate(images, first)]
+    half: [(number, letters.split()) for number, letters in enumerate(images, first)]
     for half, images, first in (
         ("train2014", TRAIN.split(","), 1),
         ("val2014", VAL.split(","), 11),
@@ -64,8 +64,8 @@ def test_images_and_labels_are_those_of_the_id_files(coco, capsys, monkeypatch):
         "balanced": ([7, 8, 11, 13], ["0100", "0001", "1000", "0010"]),
         "imbalanced": ([11, 13, 12, 14, 15], ["1000", "0010", "0100", "0001", "0001"]),
     }
-    for part, split in {"train": dataset.train, **dataset.tests}.items():
-        numbers, labels = expected[part]
+    for name, split in {"train": dataset.train, **dataset.tests}.items():
+        numbers, labels = expected[name]
         assert ["".join(map(str, row)) for row in split.labels.astype(int)] == labels
         assert split.images.shape == (len(numbers), 256, 256, 3)
         for image, number in zip(split.images, numbers, strict=True):

@@ -64,8 +64,8 @@ def idx(array):
 def full_mnist(tmp_path, monkeypatch, request):
     """MNIST's counts with blank pictures; the first two pixels say which it is."""
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    arrays, rng, kept = {}, np.random.default_rng(1), RELEASED["mnist"]
-    rest = np.setdiff1d(np.arange(60000), kept)
+    arrays, rng, released = {}, np.random.default_rng(1), RELEASED["mnist"]
+    rest = np.setdiff1d(np.arange(60000), released)
     raw = tmp_path / "MNIST/raw"
     raw.mkdir(parents=True)
     halves = ("train", "train", MNIST_FREQ), ("test", "t10k", MNIST_TEST)
@@ -74,14 +74,14 @@ def full_mnist(tmp_path, monkeypatch, request):
         if split == "train":  # the released images are of their classes
             counts = MNIST.train_counts
             digits[rest] = np.repeat(np.arange(10), np.subtract(freq, counts))
-            digits[kept] = rng.permutation(np.repeat(np.arange(10), counts))
+            digits[released] = rng.permutation(np.repeat(np.arange(10), counts))
         pixels = np.zeros((len(digits), 28, 28), np.uint8)
         pixels[:, 0, 0], pixels[:, 0, 1] = np.divmod(np.arange(len(digits)), 256)
         digest = hashlib.sha256(pixels.tobytes() + digits.tobytes()).hexdigest()
         monkeypatch.setitem(single_label.MNIST_SHA256, split, digest)
         arrays |= {f"x_{split}": pixels, f"y_{split}": digits}
-        for part, array in (("images-idx3", pixels), ("labels-idx1", digits)):
-            (raw / f"{prefix}-{part}-ubyte").write_bytes(idx(array))
+        for kind, array in (("images-idx3", pixels), ("labels-idx1", digits)):
+            (raw / f"{prefix}-{kind}-ubyte").write_bytes(idx(array))
     if request.param == "mnist.npz":
         shutil.rmtree(raw)
         np.savez(tmp_path / "mnist.npz", **arrays)

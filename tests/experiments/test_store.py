@@ -52,7 +52,7 @@ def test_damage_anywhere_is_noticed_or_changes_nothing(tmp_path, finished):
     store = Store(tmp_path)
     path = store.save(finished)
     content, hurt = path.read_bytes(), 0
-    spoilt = [content[: int(kept * len(content))] for kept in (0, 0.2, 0.5, 0.99)]
+    spoilt = [content[: int(share * len(content))] for share in (0, 0.2, 0.5, 0.99)]
     for position in range(0, len(content), 15):
         for bits in (0x01, 0xFF):
             spoilt.append(bytearray(content))

@@ -58,9 +58,9 @@ def fake_run(config: RunConfig, value) -> Run:
         memory_size=identity.get("memory_size", 0),
     )
     size = identity.get("memory_size", 0)
-    held = np.zeros((size, dataset.num_classes), bool)
-    held[np.arange(size), np.arange(size) % dataset.num_classes] = True
-    return Run(config, scores, held)
+    memory = np.zeros((size, dataset.num_classes), bool)
+    memory[np.arange(size), np.arange(size) % dataset.num_classes] = True
+    return Run(config, scores, memory)
 
 
 def with_variance(run: Run, values) -> Run:

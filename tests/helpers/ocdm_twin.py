@@ -18,18 +18,18 @@ class Twin(Sampler):
         new = np.flatnonzero(labels.any(1))
         joined = np.vstack([self.labels[: len(self)], labels[new]])
         freq = self.class_freq + labels.sum(0)
-        kept = list(range(len(joined)))
+        rows = list(range(len(joined)))
         for u in uniforms[: max(0, len(joined) - self.size), 0]:
-            rest = joined[kept]
+            rest = joined[rows]
             distance = kl(rest.sum(0) - rest, freq, self.rho)  # without each sample
             ties = np.flatnonzero(distance <= distance.min() + 1e-9 / rest.sum())
-            del kept[ties[int(u * len(ties))]]
-        free = iter(sorted(set(range(self.size)) - set(kept)))
+            del rows[ties[int(u * len(ties))]]
+        free = iter(sorted(set(range(self.size)) - set(rows)))
         slots = np.full(len(labels), -1)
         for row, k in zip(new, range(len(self), len(joined)), strict=True):
             if k < self.size:
                 slots[row] = k
-            elif k in kept:
+            elif k in rows:
                 slots[row] = next(free)
         return slots
 

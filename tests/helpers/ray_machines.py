@@ -39,9 +39,9 @@ def machine():
 
 def start_with_port(*arguments, start=services.start_raylet, **options):
     """Name the port that Ray does not pass on before its agent does, however busy the machine."""
-    given = inspect.signature(start).bind(*arguments, **options).arguments
-    file = Path(given["session_dir"]) / f"{LISTENS}_{given['node_id']}"
-    file.write_text(str(given[LISTENS]))
+    values = inspect.signature(start).bind(*arguments, **options).arguments
+    file = Path(values["session_dir"]) / f"{LISTENS}_{values['node_id']}"
+    file.write_text(str(values[LISTENS]))
     return start(*arguments, **options)
 
 

@@ -43,7 +43,7 @@ def write_coco(folder, halves, names):
         files = [f"COCO_{half}_{number:012d}.jpg" for number in ids]
         for number, file in zip(ids, files, strict=True):
             write_image(folder / half / file, number)
-        labels = np.array([[name in found for name in names] for _, found in images])
+        labels = np.array([[name in shown for name in names] for _, shown in images])
         content = json.dumps(coco_json(ids, files, labels, names))
         (folder / "annotations" / f"instances_{half}.json").write_text(content)
 
@@ -78,7 +78,7 @@ def write_nuswide(folder, halves, names):
         listed = "".join(file.replace("/", "\\") + "\r\n" for file, _ in images)
         (folder / "ImageList" / f"{half}Imagelist.txt").write_text(listed, newline="")
         for name in names:
-            column = "".join(f"{int(name in found)}\n" for _, found in images)
+            column = "".join(f"{int(name in shown)}\n" for _, shown in images)
             (labels_folder / f"Labels_{name}_{half}.txt").write_text(column)
         for file, _ in images:
             (folder / "Flickr" / file).parent.mkdir(parents=True, exist_ok=True)

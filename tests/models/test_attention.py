@@ -40,12 +40,12 @@ def loss_of(model):
 @pytest.mark.parametrize("name", [CONSISTENCY, RECURRENT])
 def test_a_step_lowers_the_networks_own_objective(name):
     learner = Learner(made(name), "adam", 0.01, "multilabel_soft_margin", 5.0)
-    own = loss_of(learner.model)
+    ours = loss_of(learner.model)
     loss = learner.objective(learner.lower(images()), targets())
-    torch.testing.assert_close(loss, own)
+    torch.testing.assert_close(loss, ours)
     plain = F.multilabel_soft_margin_loss(learner.model(images()), targets())
     # which RNN-Attention adds nothing to while its regions are where they begin
-    assert torch.isclose(own, plain) == (name == RECURRENT)
+    assert torch.isclose(ours, plain) == (name == RECURRENT)
 
 
 @pytest.mark.parametrize("frozen", [0, 1, 2])
@@ -135,15 +135,15 @@ def test_localisation_by_hand():
     assert localisation_loss(good, anchors()) == 0
     assert anchors().round(decimals=3).tolist()[:2] == [[0, 0], [0.5, 0.5]]
 
-    spoiled = {  # step, part and value of a region
+    spoiled = {  # step, number and value of a region
         (0, 0, 0.7): 0.2**2,  # too wide
         (1, 1, 0.05): 0.1 * 0.05,  # too low
         (2, 1, -0.6): 0.1**2 + 0.1 * 0.7,  # turned around
         (0, 2, 0.3): 0.01 * 0.3**2 / 2,  # off its anchor
     }
-    for (step, part, value), loss in spoiled.items():
+    for (step, number, value), loss in spoiled.items():
         regions = good.clone()
-        regions[step, 0, part] = value
+        regions[step, 0, number] = value
         mean = localisation_loss(regions, anchors()).item()  # over five regions
         assert 5 * mean == pytest.approx(loss, rel=1e-4)
 

@@ -89,11 +89,11 @@ def test_a_resnet_is_torchvisions_with_another_head():
 
     resnet = build_small(weights="none").eval()
     theirs = get_model("resnet18", num_classes=5).eval()
-    parts = [theirs.conv1, theirs.bn1, theirs.layer1, theirs.layer2, theirs.layer3]
-    parts += [theirs.layer4, theirs.fc]
+    layers = [theirs.conv1, theirs.bn1, theirs.layer1, theirs.layer2, theirs.layer3]
+    layers += [theirs.layer4, theirs.fc]
     ours = [*resnet.stages[0][1:3], *resnet.stages[1:5], resnet.head]
-    for their_part, part in zip(parts, ours, strict=True):
-        their_part.load_state_dict(part.state_dict())
+    for their_layer, layer in zip(layers, ours, strict=True):
+        their_layer.load_state_dict(layer.state_dict())
     photos = ResNet18_Weights.IMAGENET1K_V1.transforms()
     expected = theirs(normalize(images(), photos.mean, photos.std))
     torch.testing.assert_close(resnet(images()), expected)

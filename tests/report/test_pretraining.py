@@ -58,8 +58,8 @@ def test_stand_ins_for_photographs_begin_with_learned_weights():
     for model, weights in usual.items():
         assert RunConfig(dataset=TINY, model=model).resolved["weights"] == weights
     assert RunConfig(dataset="imbal-digits").resolved["weights"] == NONE  # the paper's
-    own = [RunConfig(dataset=TINY, seed=seed).identity["weights"] for seed in range(6)]
-    assert len(set(own)) == 5 and own[0] == own[5]  # the hash of a file
+    each = [RunConfig(dataset=TINY, seed=n).identity["weights"] for n in range(6)]
+    assert len(set(each)) == 5 and each[0] == each[5]  # the hash of a file
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_marks_are_means_with_a_stroke_over_the_seeds_and_the_paper_beside():
     assert names == ["majority", "minority"]
     heights = [line.get_ydata().tolist() for line in ax.lines[:4]]
     assert heights == [[71, 22], [67.9, 19], [69, 42], [67.5, 39.7]]
-    seeds = [part[:, 1].tolist() for c in ax.collections for part in c.get_segments()]
+    seeds = [line[:, 1].tolist() for c in ax.collections for line in c.get_segments()]
     assert seeds == [[70, 72], [20, 24], [68, 70], [40, 44]]
     plt.close(figure)
 

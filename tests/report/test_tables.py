@@ -39,8 +39,8 @@ def test_final_holds_the_last_scores_and_the_forgetting(scores):
     rows = tables.final(scores)
     assert set(rows["metric"]) == set(tables.MAIN_METRICS)
     one = rows.query("method == 'PRS' and group == 'minority' and metric == 'mAP'")
-    found = one[one["seed"] == 1].set_index("measure")["value"].to_dict()
-    assert found == pytest.approx({"score": 100 * (0.2 + 0.12), "forget": 25})
+    values = one[one["seed"] == 1].set_index("measure")["value"].to_dict()
+    assert values == pytest.approx({"score": 100 * (0.2 + 0.12), "forget": 25})
     assert set(rows.loc[rows["method"] == "Multitask", "measure"]) == {"score"}
 
 
@@ -96,8 +96,8 @@ def test_contrasts_are_taken_seed_by_seed(scores):
     (gap,) = tables.contrasts(rows, "PRS", "CRS", [("minority", "mAP")]).to_dict(
         "records"
     )
-    found = [gap[name] for name in ("difference", "sd", "published")]
-    assert found == pytest.approx([11, 1, 39.7 - 26.9])
+    row = [gap[name] for name in ("difference", "sd", "published")]
+    assert row == pytest.approx([11, 1, 39.7 - 26.9])
     assert gap["sentence"] == (
         "digits70tiny, minority mAP: PRS is 11.0 points ahead of CRS (95 % interval "
         "8.5 to 13.5, 3 seeds); in the paper, on COCOseq, by +12.8."
@@ -111,8 +111,8 @@ def test_settings_that_scores_do_not_tell_are_taken_from_the_configuration():
     rows = tables.final(tables.scores_of(runs, "test_set"))
     cells = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     assert cells["test_set"].tolist() == ["imbalanced"] * 3 + ["balanced"] * 3
-    found = tables.beside(cells, "main", "imbalanced_test", also=["test_set"])
-    shown = found[found["metric"] == "mAP"].set_index("test_set")["published"]
+    table = tables.beside(cells, "main", "imbalanced_test", also=["test_set"])
+    shown = table[table["metric"] == "mAP"].set_index("test_set")["published"]
     assert shown.to_dict() == {"imbalanced": 55.3, "balanced": 50.2}
 
 

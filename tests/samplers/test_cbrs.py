@@ -42,10 +42,10 @@ def test_equally_rare_labels_are_drawn_uniformly():
 
 def test_the_samples_of_each_class_are_a_uniform_choice():
     stream = rows(*[A] * 20, *[B] * 60, *[A] * 20)
-    size, runs, kept = 10, 3000, np.zeros(100)
+    size, runs, times = 10, 3000, np.zeros(100)
     for seed in range(runs):
-        kept[held_items(make_sampler("cbrs", size, 3, seed).place(stream))] += 1
-    of_a, of_b = np.delete(kept, slice(20, 80)), kept[20:80]
+        times[held_items(make_sampler("cbrs", size, 3, seed).place(stream))] += 1
+    of_a, of_b = np.delete(times, slice(20, 80)), times[20:80]
     assert of_a.sum() == of_b.sum() == runs * size / 2
     for counts in (of_a, of_b):
         share = size / 2 / len(counts)  # without replacement the spread is smaller

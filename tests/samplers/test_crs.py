@@ -9,20 +9,20 @@ from prslib.samplers import make_sampler
 def test_every_labelled_item_is_kept_with_probability_m_over_n(batch):
     length, size, runs = 60, 12, 3000
     stream = np.tile([[True], [False]], (length, 1))  # what has no label ages nothing
-    kept = np.zeros(length)
+    times = np.zeros(length)
     for seed in range(runs):
         sampler = make_sampler("crs", size, 1, seed)
-        parts = [
+        slots_of = [
             sampler.place(rows) for rows in np.split(stream, range(batch, 120, batch))
         ]
-        slots = np.concatenate(parts)[::2]
+        slots = np.concatenate(slots_of)[::2]
         assert slots[:size].tolist() == list(range(size))
-        kept[held_items(slots)] += 1
-    assert kept.sum() == runs * size
+        times[held_items(slots)] += 1
+    assert times.sum() == runs * size
     # without replacement the variance of a count is smaller by 1 - m / n
-    statistic = ((kept - runs * size / length) ** 2).sum() / (runs * size / length)
+    statistic = ((times - runs * size / length) ** 2).sum() / (runs * size / length)
     statistic /= (1 - size / length) * length / (length - 1)
     assert 30 < statistic < 110  # chi-square, 59 degrees: 1e-4 below 26, above 108
-    for part in (kept[:size], kept[-size:]):
+    for end in (times[:size], times[-size:]):
         expected = runs * size * size / length
-        assert abs(part.sum() - expected) < 5 * np.sqrt(expected)
+        assert abs(end.sum() - expected) < 5 * np.sqrt(expected)

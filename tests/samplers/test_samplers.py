@@ -68,13 +68,13 @@ def test_a_seed_is_any_of_numpys_and_shares_no_numbers_with_the_stream():
     seeds = np.random.SeedSequence(7), np.random.default_rng(7)
     first, second = (make_sampler("crs", SIZE, NUM_CLASSES, seed) for seed in seeds)
     assert run(first, stream()) == run(second, stream())
-    kept = []
+    counts = []
     for seed in range(30):
         first = np.random.default_rng(seed).random(2000) < 0.5
         sampler = make_sampler("crs", 100, 2, seed)
         sampler.place(np.column_stack([first, ~first]))
-        kept.append(sampler.class_counts[0])
-    assert abs(np.mean(kept) - 50) < 4  # s.d. of the mean 0.9
+        counts.append(sampler.class_counts[0])
+    assert abs(np.mean(counts) - 50) < 4  # s.d. of the mean 0.9
 
 
 @ALL

@@ -85,8 +85,8 @@ def test_all_measures_agree_with_one_backward_pass_a_sample(name, size):
     gradients = one_by_one(model, images, labels)
     for count, size in ((2, 4), (3, 1), (1, 10)):
         cut = count * size
-        parts = flat(gradients).split([size] * count + [1] * (11 - cut))
-        rows = torch.stack([part.mean(0) for part in parts])
+        groups = flat(gradients).split([size] * count + [1] * (11 - cut))
+        rows = torch.stack([group.mean(0) for group in groups])
         table = rows @ rows.T
         products = gradient_products(model, LOSS, images, labels, (count, size))
         near = 1e-5 * table.diagonal().max().item()
