@@ -16,7 +16,7 @@ import torch
 from joblib import Parallel, cpu_count, delayed
 from shared import parser, write
 
-from prslib.experiments.sweep import gpu_share, process_count
+from prslib.experiments.sweep import gpu_share
 from prslib.training.grids import configs
 from prslib.training.run import run
 
@@ -75,7 +75,8 @@ def main() -> None:
     options = arguments.parse_args()
     device = options.device
     torch.set_num_threads(1)
-    jobs = process_count(gpu_share(configs_of(1), device))  # as many as a sweep begins
+    share = gpu_share(configs_of(1), device)
+    jobs = int(1 / share) if share else cpu_count()  # as many as a sweep begins
     with Parallel(n_jobs=jobs) as pool:
         rows = measure(device, options.rounds, pool)
     table = rows.groupby("way", sort=False)["runs_an_hour"].median().to_frame()

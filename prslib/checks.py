@@ -139,15 +139,10 @@ def checksum(state: dict[str, Any]) -> str:
         if isinstance(value, dict):
             value = checksum(value)
         elif hasattr(value, "dtype"):  # an array, or a tensor wherever it lies
-            digest.update(_bytes(value))
-            value = value.dtype, tuple(value.shape)
+            array, value = value, (value.dtype, tuple(value.shape))
+            if hasattr(array, "cpu"):
+                uint8 = array.new_zeros(0).byte().dtype  # numpy has no bfloat16
+                array = array.cpu().contiguous().view(uint8).numpy()
+            digest.update(array.tobytes())
         digest.update(f"{name}={value!r};".encode())
     return digest.hexdigest()
-
-
-def _bytes(values: Any) -> bytes:
-    """Return what an array or a tensor holds."""
-    if hasattr(values, "cpu"):
-        uint8 = values.new_zeros(0).byte().dtype  # numpy has no bfloat16
-        values = values.cpu().contiguous().view(uint8).numpy()
-    return values.tobytes()

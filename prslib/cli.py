@@ -148,14 +148,14 @@ def show_plan(options: Namespace) -> int:
     """
     from prslib.experiments.cost import plan
     from prslib.experiments.store import Store
-    from prslib.report.topics import device_of, trained_by
+    from prslib.report.topics import all_runs_of, device_of
 
     profile = options.profile
     notebooks = []
     status = 0
     for name in _notebooks(profile, options.notebook):
         try:
-            if runs := trained_by(profile, name):
+            if runs := all_runs_of(profile, name):
                 notebooks.append((name, runs, device_of(profile, name)))
         except FileNotFoundError as error:
             print(f"left out: {name}: {error}", file=sys.stderr)

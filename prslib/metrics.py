@@ -326,7 +326,11 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
 
 
 def values_and_draws(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return value and draws in columns, (rows, 1 + draws), NaN where there are none."""
+    """Return each row's value and draws, (rows, 1 + draws); the value alone without draws.
+
+    A row that has none among others has NaN.
+    """
+    rows = rows.reset_index(drop=True)
     values = rows[["value"]].astype(float)
     if "draws" not in rows or not rows["draws"].notna().any():
         return values

@@ -19,8 +19,8 @@ sys.path.insert(0, str(ROOT))
 from saving import save
 
 from prslib import run_all
+from prslib.metrics import values_and_draws
 from prslib.report import main_results
-from prslib.report.statistics import values_and_draws
 from prslib.report.tables import final, scores_of, seed_gaps
 
 DATASET, MORE = "cocoseq-mini", 30
@@ -32,7 +32,7 @@ def main() -> None:
     gaps = seed_gaps(final(scores_of(runs)), "PRS", "CRS").dropna(subset="value")
     rows = []
     for (group, metric), cell in gaps.groupby(["group", "metric"], sort=False):
-        values, count = values_and_draws(cell), len(cell)
+        values, count = values_and_draws(cell).to_numpy(), len(cell)
         of_seeds = values[:, 0].var(ddof=1)
         of_images = values[:, 1:].mean(axis=0).var(ddof=1)
         variance, with_more = of_seeds / count + of_images, of_seeds / MORE + of_images

@@ -21,5 +21,6 @@ def test_one_run_is_trained_once_and_its_scores_printed(tmp_path, monkeypatch, c
     assert f"{100 * overall.item():.1f}" in "\n".join(lines)
     assert main(FIELDS) == 0
     assert "training" not in capsys.readouterr().err
-    for option in ("memory_size", "batch_size=ten"):
-        assert main([*FIELDS, "--option", option]) == 1
+    for option, said in (("memory_size", "NAME=VALUE"), ("batch_size=ten", "ten")):
+        assert main([*FIELDS[:3], "--option", option]) == 1
+        assert said in capsys.readouterr().err

@@ -190,13 +190,9 @@ class Sweep:
             else:
                 self.fail(group, error)
         else:
-            self.finish(group)
-
-    def finish(self, group: list[RunConfig]) -> None:
-        """Remove all files but the results."""
-        self.store.finish(group)
-        self.bar.set_postfix_str(describe(group[-1].identity), refresh=False)
-        self.bar.update(len(group))
+            self.store.finish(group)
+            self.bar.set_postfix_str(describe(group[-1].identity), refresh=False)
+            self.bar.update(len(group))
 
     def fail(self, group: list[RunConfig], error: Exception) -> None:
         """Record the error that ended runs."""
@@ -234,11 +230,6 @@ def bar_stream() -> TextIO:
 # ports take code from anyone who reaches them: use it in a trusted network only.
 
 
-def process_count(share: float) -> int:
-    """Return how many runs are side by side if each takes this share of the GPU."""
-    return min(cpu_count(), int(1 / share)) if share else cpu_count()
-
-
 def gpu_share(configs: Sequence[RunConfig], device: str) -> float:
     """Return the largest share of a GPU that one of the runs takes, 0.0 on a CPU."""
     if device == "cpu":
@@ -259,7 +250,8 @@ def make_pool(
     for name in {config.dataset for config in configs}:
         load_dataset(name)  # its errors come before work
     trainings = {config.training for config in configs}
-    count = min(workers or process_count(share), len(trainings))
+    most = min(cpu_count(), int(1 / share)) if share else cpu_count()
+    count = min(workers or most, len(trainings))
     return processes(count) if count > 1 else contextlib.nullcontext((at_once, 1))
 
 

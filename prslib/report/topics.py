@@ -1,8 +1,8 @@
 """Ask every topic for its settings and its runs, for all commands and the ledger.
 
 A topic is a notebook and the module of the same name, which has a dataclass
-``Settings`` and, where runs are trained, a function ``runs(settings)``. Its function
-``extra_runs(settings)`` lists runs that the ledger does not read.
+``Settings`` and, where runs are trained, a function ``runs(settings)``. A function
+``extra_runs(settings)``, where there is one, lists runs that the ledger does not read.
 """
 
 from importlib import import_module
@@ -28,7 +28,7 @@ def runs_of(profile: str, topic: str) -> list[RunConfig]:
     return runs(settings_of(profile, topic))
 
 
-def trained_by(profile: str, topic: str) -> list[RunConfig]:
+def all_runs_of(profile: str, topic: str) -> list[RunConfig]:
     """Return the runs of a topic and the extra ones, which no claim is about."""
     module = import_module(f"prslib.report.{topic}")
     extra_runs = getattr(module, "extra_runs", lambda settings: [])

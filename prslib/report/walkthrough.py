@@ -49,7 +49,7 @@ class Settings(Parameters):
     samples: int = 35_000
 
     def __post_init__(self) -> None:
-        """Refuse a stream that is too short for the sliders, too."""
+        """Also refuse a stream that is too short for the sliders."""
         super().__post_init__()
         whole("samples", self.samples, least=200)
 

@@ -1,11 +1,8 @@
-"""Compute the gradient of every sample by `torch.func`, and what is read from them.
+"""Compute gradients of single samples, and what EWC, GSS and the variance take of them."""
 
-EWC, GSS and the gradient variance need more than a batch's own gradient.
-"""
-
-import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +15,7 @@ from prslib.models.networks import Staged
 from prslib.training.device import Inputs
 from prslib.training.replay import Replay
 
-SAMPLES_AT_ONCE = 20  # as in a training step: measuring needs no more memory
+SAMPLES_AT_ONCE = 20  # as in a training step
 
 
 def sample_gradients(
@@ -47,13 +44,15 @@ def in_evaluation_mode(model: nn.Module) -> Iterator[None]:
     """
     training = [layer for layer in model.modules() if layer.training]
     model.eval()
-    yield
-    for layer in training:
-        layer.training = True
+    try:
+        yield
+    finally:
+        for layer in training:
+            layer.training = True
 
 
 def refuse_shared_weights(model: nn.Module) -> None:
-    """Refuse a network whose layers share weights: `functional_call` mixes them up."""
+    """Refuse a network whose layers share weights: their gradients would mix."""
     names = list(model.named_parameters(remove_duplicate=False))
     if len(names) > len(list(model.parameters())):
         raise TypeError(expected("a network whose layers share no weights", model))
@@ -64,26 +63,27 @@ def gradient_products(
     loss: Callable,
     inputs: Tensor,
     targets: Tensor,
-    subsets: tuple[int, int],
+    subset_shape: tuple[int, int],
 ) -> Tensor:
     """Return the products that GSS reads, float64 (K + B, K + B).
 
-    The first K * n samples are K subsets of n, each with its mean gradient. The other B
-    stand alone.
+    The first K * n samples are K subsets of n, each with its mean gradient. Each of the
+    other B has its own.
     """
-    cut = math.prod(subsets)
+    count, size = subset_shape
+    cut = count * size
     if is_plain(model):
         pairs = pair_products(model, loss, inputs, targets)
-        means = torch.eye(subsets[0]).repeat_interleave(subsets[1], 1) / subsets[1]
-        weights = torch.block_diag(means, torch.eye(len(inputs) - cut)).to(pairs)
-        return weights @ pairs @ weights.T
+        means = torch.eye(count).repeat_interleave(size, 1) / size
+        averaging = torch.block_diag(means, torch.eye(len(inputs) - cut)).to(pairs)
+        return averaging @ pairs @ averaging.T
     single = sample_gradients(model, loss, inputs[cut:], targets[cut:])
     weights = [w for w in model.parameters() if w.requires_grad]
-    groups = [rows[:cut].split(subsets[1]) for rows in (inputs, targets)]
+    gradient = partial(torch.autograd.grad, allow_unused=True, materialize_grads=True)
+    subsets = [rows[:cut].split(size) for rows in (inputs, targets)]
     with in_evaluation_mode(model):
         means = [
-            torch.autograd.grad(loss(model(x), y), weights)
-            for x, y in zip(*groups, strict=True)
+            gradient(loss(model(x), y), weights) for x, y in zip(*subsets, strict=True)
         ]
     table = 0
     for *of_subsets, of_samples in zip(*means, single.values(), strict=True):
@@ -93,10 +93,19 @@ def gradient_products(
 
 
 def is_plain(model: nn.Module) -> bool:
-    """Tell whether a network is linear layers and ReLU, one after another, all trained."""
-    plain = nn.Linear, nn.ReLU, nn.Flatten, nn.Sequential, Staged
-    trained = all(w.requires_grad for w in model.parameters())
-    return trained and all(type(layer) in plain for layer in model.modules())
+    """Tell whether a network is linear layers and ReLU, one after another, all trained.
+
+    It may flatten its inputs first.
+    """
+    kinds = {nn.Linear, nn.ReLU, nn.Flatten, nn.Sequential, Staged}
+    _, *layers = [layer for layer in model.modules() if not list(layer.children())]
+    names = {name.rpartition(".")[2] for name, _ in model.named_parameters()}
+    return (
+        kinds.issuperset(map(type, model.modules()))
+        and nn.Flatten not in map(type, layers)
+        and all(weight.requires_grad for weight in model.parameters())
+        and names <= {"weight", "bias"}  # spectral normalisation has others
+    )
 
 
 def pair_products(
@@ -112,7 +121,7 @@ def pair_products(
     refuse_shared_weights(model)
     linear = []
     x = inputs
-    for layer in model.modules():
+    for _, layer in model.named_modules(remove_duplicate=False):
         if isinstance(layer, nn.Linear):
             y = layer(x)
             linear.append((x.detach(), y, layer.bias is not None))
@@ -156,6 +165,8 @@ def gradient_variance(
             squares += rows.square().sum().double()
             sums[name] = sums.get(name, 0) + rows.sum(0).double()
         count += len(inputs)
+    if count == 0:
+        raise ValueError(expected("at least one sample", "none"))
     mean = sum(total.square().sum() for total in sums.values()) / count**2
     return max(float(squares / count - mean), 0.0)
 

@@ -44,11 +44,11 @@ def test_it_keeps_every_promise(sampler):
 def test_each_sample_gets_its_row_of_features():
     labels = np.ones((50, 5), bool)
     features = np.random.default_rng(0).random((50, 3))
-    sampler = Smallest(10, 5, 0)
+    sampler = Smallest(10, 5, 0, column=1)
     for start in range(0, 50, 7):
         rows = slice(start, start + 7)
         sampler.place(labels[rows], features=features[rows])
-    assert np.allclose(np.sort(sampler.values), np.sort(features[:, 0])[:10])
+    assert np.allclose(np.sort(sampler.values), np.sort(features[:, 1])[:10])
     with pytest.raises(TypeError, match=r"place: expected the keywords \['features'\]"):
         sampler.place(labels)
     with pytest.raises(TypeError, match="keywords none, got"):

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from prslib.datasets import load_dataset
-from prslib.models.networks import make_model, resnet18
+from prslib.models.networks import Staged, make_model, resnet18
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.gradients import (
@@ -27,6 +27,10 @@ TINY = "digits70tiny"
 
 def net(name, shape):
     torch.manual_seed(0)
+    if name == "plain":  # one ReLU twice, a layer without bias
+        first, relu = nn.Linear(3 * shape[0] ** 2, 6, bias=False), nn.ReLU(inplace=True)
+        layers = nn.Flatten(), first, relu, nn.Linear(6, 6), relu
+        return Staged(nn.Sequential(*layers), nn.Linear(6, 5))
     if name == "resnet18":
         return resnet18(shape, 5, width=4)
     model = make_model(name.split(", ")[0], shape, 5, seed=0, weights="none")
@@ -35,8 +39,6 @@ def net(name, shape):
             layer.running_mean.uniform_(-1, 1)
             layer.running_var.uniform_(0.5, 2)
             nn.init.uniform_(layer.weight, 0.5, 1.5)
-    if "in place" in name:
-        model.apply(lambda layer: setattr(layer, "inplace", True))
     if "frozen" in name:
         model.split(1)[0].requires_grad_(False)
     return model
@@ -74,7 +76,7 @@ def trace(gradients):
     ("name", "size"),
     [
         ("mlp", 4),
-        ("mlp, in place", 4),
+        ("plain", 4),
         ("convnet", 8),
         ("convnet, frozen", 8),
         ("resnet18", 8),
@@ -83,6 +85,7 @@ def trace(gradients):
 def test_all_measures_agree_with_one_backward_pass_a_sample(name, size):
     model, (images, labels) = net(name, (size, size, 3)), samples(11, (3, size, size))
     gradients = one_by_one(model, images, labels)
+    model.train()
     for count, size in ((2, 4), (3, 1), (1, 10)):
         cut = count * size
         groups = flat(gradients).split([size] * count + [1] * (11 - cut))
@@ -94,14 +97,18 @@ def test_all_measures_agree_with_one_backward_pass_a_sample(name, size):
     squares = squared_gradients(model, LOSS, images, labels)
     expected = {name: rows.square().mean(0) for name, rows in gradients.items()}
     torch.testing.assert_close(squares, expected, rtol=1e-3, atol=1e-9)
-    variance = gradient_variance(model, LOSS, [(images, labels)])
+    batches = [(images[:4], labels[:4]), (images[4:], labels[4:])]
+    variance = gradient_variance(model, LOSS, batches)
     assert variance == pytest.approx(trace(gradients), rel=1e-3)
 
 
 def test_shared_weights_are_refused():
     layer = nn.Linear(5, 5)
+    model, batch = nn.Sequential(layer, layer), [torch.ones(2, 5)] * 2
     with pytest.raises(TypeError, match="layers share no weights"):
-        squared_gradients(nn.Sequential(layer, layer), LOSS, *[torch.ones(2, 5)] * 2)
+        squared_gradients(model, LOSS, *batch)
+    with pytest.raises(TypeError, match="layers share no weights"):
+        gradient_products(model, LOSS, *batch, (1, 1))
 
 
 def test_a_model_stays_in_its_mode():
@@ -110,18 +117,9 @@ def test_a_model_stays_in_its_mode():
     before = [layer.training for layer in model.modules()]
     statistics = [buffer.clone() for buffer in model.buffers()]
     squared_gradients(model, LOSS, *samples(4, (3, 8, 8)))
+    gradient_products(model, LOSS, *samples(4, (3, 8, 8)), (1, 2))
     assert [layer.training for layer in model.modules()] == before
     torch.testing.assert_close(list(model.buffers()), statistics)
-
-
-def test_linear_regression_by_hand():
-    """Loss (w x - y)^2 at w = 1: gradients 2 e x with e = x - y."""
-    layer = nn.Linear(1, 1, bias=False)
-    nn.init.ones_(layer.weight)
-    x, y = torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([[0.0], [3.0], [3.0]])
-    # e = 1, -1, 0: gradients 2, -4, 0; their mean is -2/3
-    expected = (4 + 16 + 0) / 3 - 4 / 9
-    assert gradient_variance(layer, F.mse_loss, [(x, y)]) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("method", ["CRS", "ExStream"])
