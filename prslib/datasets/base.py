@@ -1,7 +1,9 @@
 """Define what a data set is: inputs, multi-hot labels and the task of each class."""
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -296,6 +298,13 @@ def schedule_of(text: str) -> tuple[int, ...]:
     except ValueError:
         what = "an order of classes such as '1+2,0+3'"
         raise ValueError(expected(what, repr(text))) from None
+
+
+def loaded_once(load: Callable) -> Callable:
+    """Let a loader keep two data sets, as many runs on one set follow each other."""
+    cached = lru_cache(maxsize=2)(load)
+    # what a caller changes is the caller's
+    return lambda *settings: deepcopy(cached(*settings))
 
 
 def _check_array(what: str, array: np.ndarray, dtype: type, axes: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.datasets import coco, nuswide, scenes
+from prslib.datasets import base, coco, nuswide, scenes
 from prslib.datasets.arrays import EMBEDDED, read_arrays
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset
 from prslib.datasets.prepared import SPLITS, PreparedSet, Selection
@@ -20,7 +20,7 @@ def file_of(name: str) -> Path:
     return EMBEDDED / f"{name}.npz"
 
 
-@scenes.drawn_once
+@base.loaded_once
 def load_digits_dataset(name: str, stands_for: str, images: bool) -> SequentialDataset:
     """Make a digits data set."""
     selection = Selection.load(file_of(name))

@@ -1,9 +1,7 @@
 """Draw handwritten digits, coloured scenes and single ones, in integers alone."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -60,13 +58,6 @@ def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
         "train": (pictures[train], data.target[train]),
         "test": (pictures[~train], data.target[~train]),
     }
-
-
-def drawn_once(load: Callable) -> Callable:
-    """Let a loader keep two data sets, as many runs on one set follow each other."""
-    cached = lru_cache(maxsize=2)(load)
-    # what a caller changes is the caller's
-    return lambda *settings: deepcopy(cached(*settings))
 
 
 def generator(use: int) -> np.random.Generator:
