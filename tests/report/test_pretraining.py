@@ -10,8 +10,7 @@ from fake_runs import fake_run
 from sklearn.metrics import average_precision_score
 
 from prslib.datasets import load_dataset
-from prslib.datasets import scenes as glyphs
-from prslib.datasets.scenes import CLASS_NAMES, OTHER_COLOURS, TURNS, draw_scenes
+from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
 from prslib.models.networks import make_model
 from prslib.models.weights import EMBEDDED, NONE, read_state
 from prslib.report import pretraining
@@ -24,15 +23,6 @@ from prslib.training.run import initial_model
 TINY = "digits70tiny"
 SHAPE = (32, 32, 3)
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-def test_no_class_is_a_streams():
-    assert not set(OTHER_COLOURS) & set(glyphs.COLOURS)
-    palettes = glyphs.COLOURS, OTHER_COLOURS
-    ours, others = (set(map(tuple, palette.values())) for palette in palettes)
-    assert not ours & others
-    for name in ("digits70seq", "digits49seq"):
-        assert not set(CLASS_NAMES) & set(load_dataset(name, images=False).class_names)
 
 
 @pytest.mark.parametrize("name", ["digits-0", "turned_digits"])

@@ -13,6 +13,7 @@ from prslib.training.device import Inputs
 from prslib.training.gradients import (
     gradient_products,
     gradient_variance,
+    is_plain,
     memory_variance,
     squared_gradients,
 )
@@ -109,6 +110,14 @@ def test_shared_weights_are_refused():
         squared_gradients(model, LOSS, *batch)
     with pytest.raises(TypeError, match="layers share no weights"):
         gradient_products(model, LOSS, *batch, (1, 1))
+
+
+def test_the_short_way_is_for_plain_networks_alone():
+    frozen = nn.Linear(2, 2).requires_grad_(False)
+    normalised = nn.utils.spectral_norm(nn.Linear(2, 2))
+    for layers in ([frozen], [normalised], [nn.Linear(2, 2), nn.Flatten()]):
+        assert not is_plain(nn.Sequential(nn.Flatten(), *layers))
+    assert is_plain(nn.Sequential(nn.Flatten(), nn.Linear(2, 2), nn.ReLU()))
 
 
 def test_a_model_stays_in_its_mode():
