@@ -32,7 +32,7 @@ class Clock:
         config = RunConfig(method=method)
         self.learner = make_learner(config, dataset)
         self.replay = make_replay(config, dataset)
-        self.inputs = Inputs(dataset.train.images)
+        self.inputs = Inputs(dataset.train.inputs)
         self.labels = Inputs(dataset.train.labels.astype(np.float32))
         self.multi_hot = dataset.train.labels
         batches = np.concatenate([s.batches for s in stream(config, dataset)])

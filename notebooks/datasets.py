@@ -151,12 +151,12 @@ for name, steps in followed.items():
 
 # %%
 for name, data in sets.items():
-    if settings.samples and data.train.images.ndim == 4:  # not features
+    if settings.samples and data.train.inputs.ndim == 4:  # not features
         frame = datasets.sample_images(data, settings.samples, settings.seed)
         shape = (data.num_tasks, settings.samples)
         figure, axes = plt.subplots(*shape, figsize=(11, 1.6 * shape[0]), squeeze=False)
         for ax, shown in zip(axes.flat, frame.itertuples(), strict=True):
-            datasets.plot_sample(data.train.images[shown.row], shown.labels, ax)
+            datasets.plot_sample(data.train.inputs[shown.row], shown.labels, ax)
         for ax, task in zip(axes[:, 0], range(data.num_tasks), strict=True):
             ax.set_ylabel(f"task {task}")
         settings.save(figure, frame, f"samples_{name}")

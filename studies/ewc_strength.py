@@ -53,7 +53,7 @@ def held_out(name: str, images: bool) -> SequentialDataset:
 
 
 def rows_of(split: Split, rows: np.ndarray) -> Split:
-    pixels = None if split.images is None else split.images[rows]
+    pixels = None if split.inputs is None else split.inputs[rows]
     return replace(
         split, images=pixels, labels=split.labels[rows], task=split.task[rows]
     )

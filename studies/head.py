@@ -91,7 +91,7 @@ def bare_steps(config: RunConfig, dataset: SequentialDataset) -> None:
     optimizer = torch.optim.Adam(
         model.parameters(), lr=config.resolved["learning_rate"]
     )
-    images = torch.from_numpy(dataset.train.images)
+    images = torch.from_numpy(dataset.train.inputs)
     labels = torch.from_numpy(dataset.train.labels).float()
     replay = make_replay(config, dataset)
     for segment in stream(config, dataset):

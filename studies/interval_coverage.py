@@ -37,7 +37,7 @@ CELLS = [(group, metric) for group in GROUPS for metric in METRICS]
 
 def images_and_labels(tests: dict) -> tuple[np.ndarray, np.ndarray]:
     """Return each image of the test sets once: float32 (N, D), bool (N, C)."""
-    inputs = np.concatenate([split.images for split in tests.values()])
+    inputs = np.concatenate([split.inputs for split in tests.values()])
     labels = np.concatenate([split.labels for split in tests.values()])
     _, first = np.unique(inputs, axis=0, return_index=True)
     return inputs[first], labels[first]

@@ -24,7 +24,7 @@ class Split:
 
     Parameters
     ----------
-    images : numpy.ndarray of uint8, (N, H, W, channels), or of float32, (N, D), or None
+    inputs : numpy.ndarray of uint8, (N, H, W, channels), or of float32, (N, D), or None
         Pixels, 0 to 255, or features; None where only labels are used.
     labels : numpy.ndarray of bool, shape (N, C)
         Multi-hot labels; every image has at least one.
@@ -44,7 +44,7 @@ class Split:
     3
     """
 
-    images: np.ndarray | None
+    inputs: np.ndarray | None
     labels: np.ndarray
     task: np.ndarray
 
@@ -56,14 +56,14 @@ class Split:
             got = f"{len(empty)} without any, the first at index {empty[0]}"
             raise ValueError(expected(what, got, "leave them out: labels.any(axis=1)"))
         _check_array("task", self.task, np.int64, 1)
-        for array in (self.task, self.images):
+        for array in (self.task, self.inputs):
             if array is not None and len(array) != len(self.labels):
                 what = f"a task and an image for each of {len(self)} rows of labels"
                 raise ValueError(expected(what, len(array)))
-        if self.images is not None and self.images.dtype == np.float32:
-            _check_array("features", self.images, np.float32, 2)
-        elif self.images is not None:
-            _check_array("images", self.images, np.uint8, 4)
+        if self.inputs is not None and self.inputs.dtype == np.float32:
+            _check_array("features", self.inputs, np.float32, 2)
+        elif self.inputs is not None:
+            _check_array("images", self.inputs, np.uint8, 4)
 
     def __len__(self) -> int:
         """Return the number of images."""

@@ -79,7 +79,7 @@ def example_scenes(
     data = load_dataset(dataset)
     rng = np.random.default_rng(0)
     rows = np.sort(rng.choice(len(data.train), count, replace=False))
-    stream = data.train.images[rows], data.train.labels[rows]
+    stream = data.train.inputs[rows], data.train.labels[rows]
     drawn = {dataset: (data.class_names, *stream)}
     for name in dict.fromkeys(weights):
         if name in TURNS:

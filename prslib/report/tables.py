@@ -30,7 +30,7 @@ def scores_of(runs: Sequence[Run], *fields: str) -> pd.DataFrame:
     frames = []
     for run in runs:
         settings = {name: run.config.resolved[name] for name in fields}
-        frames.append(_with_draws(run).assign(**settings))
+        frames.append(_with_resamples(run).assign(**settings))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -40,7 +40,7 @@ def labels_of(name: str) -> SequentialDataset:
     return load_dataset(name, images=False)
 
 
-def _with_draws(run: Run) -> pd.DataFrame:
+def _with_resamples(run: Run) -> pd.DataFrame:
     """Return a run's scores and, where test images are few, those under resamples: `draws`.
 
     Scores that average over classes resample the classes (`class_draws`); O-P, O-R and

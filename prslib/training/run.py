@@ -110,10 +110,10 @@ def train(
     # they differ in measurements
     config = configs[0]
     settings = configs[0].resolved
-    inputs = Inputs(dataset.train.images, device)
+    inputs = Inputs(dataset.train.inputs, device)
     labels = Inputs(dataset.train.labels.astype(np.float32), device)
     test_inputs = {
-        name: Inputs(dataset.tests[name].images, device)
+        name: Inputs(dataset.tests[name].inputs, device)
         for name in dict.fromkeys(config.resolved["test_set"] for config in configs)
     }
     segments = stream(config, dataset)
@@ -219,7 +219,7 @@ def make_learner(
 def initial_model(config: RunConfig, dataset: SequentialDataset) -> torch.nn.Module:
     """Build a run's network: equal weights for equal seeds, whatever the method."""
     settings = config.resolved
-    shape = dataset.train.images.shape[1:]
+    shape = dataset.train.inputs.shape[1:]
     seed = seeds_of(config)["model"]
     weights = of_seed(settings["weights"], config.seed)
     return make_model(settings["model"], shape, dataset.num_classes, seed, weights)

@@ -55,7 +55,7 @@ def read(kind):
     else:
         dataset = load_dataset(KINDS[kind])
     splits = (dataset.train, *dataset.tests.values())
-    return [array for split in splits for array in (split.images, split.labels)]
+    return [array for split in splits for array in (split.inputs, split.labels)]
 
 
 def damaged(content, rng):

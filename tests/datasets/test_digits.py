@@ -25,7 +25,7 @@ for name in [name for name in DATASETS if "digits" in name]:
     digest = hashlib.sha256()
     for split in ("train", *data.tests):
         images, labels = ({"train": d.train, **d.tests}[split] for d in (data, alone))
-        for array in (images.images, labels.labels, labels.task):
+        for array in (images.inputs, labels.labels, labels.task):
             digest.update(array.tobytes())
     print(name, digest.hexdigest()[:12])
 """
@@ -59,7 +59,7 @@ def test_the_memory_holds_the_papers_share_of_the_stream(labelled):
 
 
 def test_who_changes_a_picture_changes_it_for_nobody_else():
-    images = load_dataset("digits70tiny").train.images
+    images = load_dataset("digits70tiny").train.inputs
     before = images.copy()
     images[:] = 0
-    assert np.array_equal(load_dataset("digits70tiny").train.images, before)
+    assert np.array_equal(load_dataset("digits70tiny").train.inputs, before)

@@ -62,7 +62,7 @@ def test_parts_hold_their_share_of_each_task_and_smaller_parts():
     for name, share in PARTS.items():
         train = load_dataset(name, images=False).train
         assert np.bincount(train.task).tolist() == [int(n * share) for n in WHOLE]
-        smaller = {row.tobytes() for row in raw(name).train.images}
+        smaller = {row.tobytes() for row in raw(name).train.inputs}
         assert larger is None or smaller < larger
         larger = smaller
 
@@ -70,11 +70,11 @@ def test_parts_hold_their_share_of_each_task_and_smaller_parts():
 @pytest.mark.parametrize("name", PARTS)
 def test_inputs_are_standardised_by_two_scalars_of_the_training_set(name):
     made, before = load_dataset(name), raw(name)
-    values = before.train.images.astype(np.float64)
+    values = before.train.inputs.astype(np.float64)
     for split, split_before in zip(splits(made), splits(before), strict=True):
-        by_hand = (split_before.images - values.mean()) / values.std()
-        assert split.images.dtype == np.float32
-        np.testing.assert_allclose(split.images, by_hand, rtol=1e-5, atol=1e-5)
+        by_hand = (split_before.inputs - values.mean()) / values.std()
+        assert split.inputs.dtype == np.float32
+        np.testing.assert_allclose(split.inputs, by_hand, rtol=1e-5, atol=1e-5)
 
 
 def test_from_jpegs_to_a_data_set(root, monkeypatch, capsys):
@@ -85,14 +85,14 @@ def test_from_jpegs_to_a_data_set(root, monkeypatch, capsys):
     assert extract() == 0
     file = Path(capsys.readouterr().out.split()[-1])
     assert file.name.startswith("features-efficientnet_lite0-579344248a93-224-")
-    images, first = (load_dataset(name).train.images for name in ("cocoseq", FEATURES))
+    images, first = (load_dataset(name).train.inputs for name in ("cocoseq", FEATURES))
     by_hand = np.array([features.embed(image) for image in images])
     by_hand = (by_hand - by_hand.mean()) / by_hand.std()
     np.testing.assert_allclose(first, by_hand, rtol=1e-3, atol=3e-3)
     fingerprint.cache_clear()
     assert fingerprint(FEATURES) != before
     (root / "data/cocoseq/images.bin").unlink()  # features suffice
-    np.testing.assert_array_equal(load_dataset(FEATURES).train.images, first)
+    np.testing.assert_array_equal(load_dataset(FEATURES).train.inputs, first)
     changed = root / "coco/train2014/COCO_train2014_000000000002.jpg"
     Image.new("RGB", (40, 40)).save(changed)
     (root / "data/cocoseq/images.sums").unlink()
@@ -112,7 +112,7 @@ def test_other_networks(root, capsys, monkeypatch):
     assert extract("--backbone", "resnet19") == 1
     assert "unknown backbone 'resnet19'; known" in capsys.readouterr().err
     assert extract("--backbone", "resnet18") == 0
-    assert load_dataset(FEATURES).train.images.shape == (9, 512)
+    assert load_dataset(FEATURES).train.inputs.shape == (9, 512)
     features.frozen_network.cache_clear()
     monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
     assert extract() == 1

@@ -77,7 +77,7 @@ def test_derivation_takes_the_images_at_hand(nus, monkeypatch, halves):
     names = [name for _, names in listed for name in names]
     expected = [names.count(name) - 2 * halves for name in dataset.class_names]
     assert dataset.class_freq.tolist() == expected
-    assert dataset.train.images.shape[1:] == (256, 256, 3)
+    assert dataset.train.inputs.shape[1:] == (256, 256, 3)
 
 
 @pytest.mark.parametrize("content", ["0\n" * (EMPTY + 2), "7\n" * (EMPTY + 1)])

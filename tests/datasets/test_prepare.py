@@ -67,13 +67,13 @@ def test_images_and_labels_are_those_of_the_id_files(coco, capsys, monkeypatch):
     for name, split in {"train": dataset.train, **dataset.tests}.items():
         numbers, labels = expected[name]
         assert ["".join(map(str, row)) for row in split.labels.astype(int)] == labels
-        assert split.images.shape == (len(numbers), 256, 256, 3)
-        for image, number in zip(split.images, numbers, strict=True):
+        assert split.inputs.shape == (len(numbers), 256, 256, 3)
+        for image, number in zip(split.inputs, numbers, strict=True):
             half = "train2014" if number < 10 else "val2014"
             np.testing.assert_array_equal(image, scaled(coco, half, number))
     assert "the released split, 11 images" in capsys.readouterr().out
     without = load_dataset("cocoseq", images=False)
-    assert without.train.images is None
+    assert without.train.inputs is None
     np.testing.assert_array_equal(without.train.labels, dataset.train.labels)
     clustering = DATASETS["cocoseq"].clustering()
     assert clustering.class_names == ("apple", "bear", "cat", "cup", "dog")
@@ -106,7 +106,7 @@ def test_labels_alone_need_no_images_and_images_may_follow(coco):
     with pytest.raises(FileNotFoundError, match=r"images.bin, got none; .* prepare"):
         load_dataset("cocoseq")
     assert prepare(coco) == 0
-    assert len(load_dataset("cocoseq").train.images) == 4
+    assert len(load_dataset("cocoseq").train.inputs) == 4
 
 
 def test_missing_and_broken_images_are_left_out_where_that_is_allowed(coco, capsys):
@@ -127,8 +127,8 @@ def test_missing_and_broken_images_are_left_out_where_that_is_allowed(coco, caps
         sizes = [len(split) for split in (dataset.train, *dataset.tests.values())]
         assert sizes == [3, 4, 4]
     dataset = load_dataset("cocoseq")
-    np.testing.assert_array_equal(dataset.train.images[2], scaled(coco, "train2014", 3))
-    last = dataset.tests["imbalanced"].images[3]
+    np.testing.assert_array_equal(dataset.train.inputs[2], scaled(coco, "train2014", 3))
+    last = dataset.tests["imbalanced"].inputs[3]
     np.testing.assert_array_equal(last, scaled(coco, "val2014", 15))
     for file in coco.glob("data/cocoseq/images.*"):
         file.unlink()

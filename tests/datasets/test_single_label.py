@@ -95,10 +95,10 @@ def test_imbal_mnistseq_is_thinned_and_its_test_set_whole(capsys, monkeypatch):
     assert dataset.class_task.tolist() == list(range(10))
     groups = ("majority",) + ("moderate",) * 3 + ("minority",) * 6
     assert dataset.class_group == groups
-    corner = dataset.train.images[:, 0, :2, 0].astype(int) @ [256, 1]
+    corner = dataset.train.inputs[:, 0, :2, 0].astype(int) @ [256, 1]
     np.testing.assert_array_equal(corner, RELEASED["mnist"])
     labels = load_dataset("imbal-mnistseq", images=False)
-    assert labels.train.images is None
+    assert labels.train.inputs is None
     np.testing.assert_array_equal(labels.train.labels, dataset.train.labels)
     assert main(["prepare", "imbal-mnistseq"]) == 0
     assert "11543 training images, 5923 2281 1053 684" in capsys.readouterr().out
@@ -125,7 +125,7 @@ def test_download_is_torchvisions(tmp_path, monkeypatch, capsys):
     assert asked == [(tmp_path, True, "train"), (tmp_path, True, "test")]
     assert "14181 training images, 4948 4690 1872" in capsys.readouterr().out
     (tmp_path / "train_32x32.mat").touch()
-    assert load_dataset("imbal-svhnseq").train.images.shape == (14181, 32, 32, 3)
+    assert load_dataset("imbal-svhnseq").train.inputs.shape == (14181, 32, 32, 3)
 
 
 @pytest.mark.parametrize("name", STAND_INS)

@@ -35,7 +35,7 @@ def test_features_and_head_give_the_scores():
     dataset = load_dataset(TINY)
     model = initial_model(RunConfig(dataset=TINY), dataset)
     learner = Learner(model, "adam", 0.002, "multilabel_soft_margin", 5.0)
-    images = Inputs(dataset.train.images[:7])
+    images = Inputs(dataset.train.inputs[:7])
     logits = model.head(torch.from_numpy(learner.features(images)))
     scores = torch.sigmoid(logits).detach().numpy()
     np.testing.assert_allclose(scores, learner.probabilities(images), atol=1e-6)

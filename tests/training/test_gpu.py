@@ -27,7 +27,7 @@ def dataset():
 def on(dataset, device):
     """Return a data set's inputs and labels on a device."""
     train = dataset.train
-    return Inputs(train.images, device), Inputs(train.labels.astype("f4"), device)
+    return Inputs(train.inputs, device), Inputs(train.labels.astype("f4"), device)
 
 
 def trained(dataset, config, device):
@@ -59,7 +59,7 @@ def test_a_learner_on_the_gpu_is_the_one_on_the_cpu(precision, fields):
     dataset = load_dataset(config.dataset)
     probabilities = []
     for device in ("cuda", "cpu"):
-        images = Inputs(dataset.train.images[:200], device)
+        images = Inputs(dataset.train.inputs[:200], device)
         probabilities.append(trained(dataset, config, device).probabilities(images))
     gpu, cpu = probabilities
     assert np.abs(gpu - cpu).mean() < GROWN[precision]

@@ -136,7 +136,7 @@ def test_the_memory_is_measured_whole(method):
     dataset = load_dataset(TINY)
     config = RunConfig(dataset=TINY, method=method)
     learner, replay = make_learner(config, dataset), make_replay(config, dataset)
-    inputs = Inputs(dataset.train.images)
+    inputs = Inputs(dataset.train.inputs)
     labels = Inputs(dataset.train.labels.astype(np.float32))
     for rows in np.arange(60).reshape(2, 30):
         context = context_of(replay, learner, inputs, labels, rows)

@@ -35,7 +35,7 @@ def learner(**options):
 
 def inputs_and_labels(dataset):
     train = dataset.train
-    return Inputs(train.images), Inputs(train.labels.astype(np.float32))
+    return Inputs(train.inputs), Inputs(train.labels.astype(np.float32))
 
 
 def fit(learner, dataset, batches):
@@ -53,7 +53,7 @@ def test_a_step_clips_every_component_of_the_gradient():
 
 def test_scoring_in_batches_is_scoring_one_by_one(dataset, monkeypatch):
     net, _ = trained(dataset, "fp32", steps=1)
-    images = Inputs(dataset.train.images[:40])
+    images = Inputs(dataset.train.inputs[:40])
     whole = net.probabilities(images)
     monkeypatch.setattr(learner_module, "EVALUATION_BATCH", 15)
     np.testing.assert_allclose(net.probabilities(images), whole, atol=1e-6)
@@ -127,7 +127,7 @@ def trained(dataset, precision, steps=5, **fields):
     config = RunConfig(TINY, precision=precision, **fields)
     learner = make_learner(config, dataset)
     fit(learner, dataset, np.arange(20 * steps).reshape(steps, 20))
-    return learner, Inputs(dataset.train.images)
+    return learner, Inputs(dataset.train.inputs)
 
 
 @pytest.mark.parametrize("method", ["PRS", "EWC"])
