@@ -125,9 +125,7 @@ def _read_run(config: RunConfig, file: zipfile.ZipFile) -> Run:
     if identity["features_per_class"]:
         extras["features"] = _read_array(file, "features.npy")
     if identity["test_resamples"]:
-        extras["resampled"] = _table_of_draws(
-            scores, _read_array(file, "resampled.npy")
-        )
+        extras["resampled"] = _resampled(scores, _read_array(file, "resampled.npy"))
     if identity.get("variance_points"):
         extras["gradient_variance"] = _read_rows(file, "gradient_variance.csv")
     return Run(config, scores, _read_array(file, "memory_labels.npy"), **extras)
@@ -139,7 +137,7 @@ def _read_rows(file: zipfile.ZipFile, name: str) -> pd.DataFrame:
     return pd.read_csv(content, dtype=TEXT, keep_default_na=False, converters=NUMBERS)
 
 
-def _table_of_draws(scores: pd.DataFrame, draws: np.ndarray) -> pd.DataFrame:
+def _resampled(scores: pd.DataFrame, draws: np.ndarray) -> pd.DataFrame:
     """Return `Run.resampled`, of the scores of class groups on the joined test sets."""
     groups = scores["group"].isin(["overall", *GROUPS])
     rows = scores[(scores["task"] == "seen") & groups]

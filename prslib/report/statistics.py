@@ -132,8 +132,8 @@ def ends(
     if images is not None:  # Satterthwaite's degrees of freedom
         of_images = images.var(axis=0, ddof=1)
         variance = of_seeds + of_images
-        parts = of_seeds**2 / (count - 1) + of_images**2 / (len(images) - 1)
-        freedom = np.divide(variance**2, parts, out=freedom, where=parts > 0)
+        terms = of_seeds**2 / (count - 1) + of_images**2 / (len(images) - 1)
+        freedom = np.divide(variance**2, terms, out=freedom, where=terms > 0)
     # "every" needs no correction, as each cell must pass (intersection-union); that one
     # of K cells is below 0 is tested at a share of the level (Bonferroni)
     error = np.sqrt(variance)
