@@ -76,7 +76,8 @@ def main() -> None:
     device = options.device
     torch.set_num_threads(1)
     share = gpu_share(configs_of(1), device)
-    jobs = int(1 / share) if share else cpu_count()  # as many as a sweep begins
+    # as many as a sweep begins
+    jobs = min(cpu_count(), int(1 / share)) if share else cpu_count()
     with Parallel(n_jobs=jobs) as pool:
         rows = measure(device, options.rounds, pool)
     table = rows.groupby("way", sort=False)["runs_an_hour"].median().to_frame()

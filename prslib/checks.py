@@ -84,8 +84,7 @@ def power(name: str, value: object) -> float:
     """Return a power of allocation as a float, or raise as `finite` does."""
     value = finite(name, value)
     if abs(value) > LARGEST_POWER:
-        most = f"{LARGEST_POWER:g}"
-        raise ValueError(f"{name} must be between -{most} and {most}, got {value:g}")
+        raise ValueError(f"{name} must be within ±{LARGEST_POWER:g}, got {value:g}")
     return value
 
 

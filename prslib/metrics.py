@@ -326,9 +326,10 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
 
 
 def values_and_draws(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return each row's value and draws, (rows, 1 + draws); the value alone without draws.
+    """Return each row's value and draws in columns, (rows, 1 + draws), numbered from 0.
 
-    A row that has none among others has NaN.
+    Where only some rows have draws, the others have NaN; where none has, the value is
+    the only column.
     """
     rows = rows.reset_index(drop=True)
     values = rows[["value"]].astype(float)

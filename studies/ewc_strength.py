@@ -53,9 +53,9 @@ def held_out(name: str, images: bool) -> SequentialDataset:
 
 
 def rows_of(split: Split, rows: np.ndarray) -> Split:
-    pixels = None if split.inputs is None else split.inputs[rows]
+    inputs = None if split.inputs is None else split.inputs[rows]
     return replace(
-        split, images=pixels, labels=split.labels[rows], task=split.task[rows]
+        split, inputs=inputs, labels=split.labels[rows], task=split.task[rows]
     )
 
 

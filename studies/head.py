@@ -91,7 +91,7 @@ def bare_steps(config: RunConfig, dataset: SequentialDataset) -> None:
     optimizer = torch.optim.Adam(
         model.parameters(), lr=config.resolved["learning_rate"]
     )
-    images = torch.from_numpy(dataset.train.inputs)
+    inputs = torch.from_numpy(dataset.train.inputs)
     labels = torch.from_numpy(dataset.train.labels).float()
     replay = make_replay(config, dataset)
     for segment in stream(config, dataset):
@@ -101,7 +101,7 @@ def bare_steps(config: RunConfig, dataset: SequentialDataset) -> None:
             replay.place(batch, dataset.train.labels[batch])
             rows = torch.from_numpy(np.concatenate([batch, replayed]))
             loss = torch.nn.functional.multilabel_soft_margin_loss(
-                model(images[rows]), labels[rows]
+                model(inputs[rows]), labels[rows]
             )
             optimizer.zero_grad()
             loss.backward()

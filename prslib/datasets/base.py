@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Literal
 
 import numpy as np
@@ -58,7 +58,7 @@ class Split:
         _check_array("task", self.task, np.int64, 1)
         for array in (self.task, self.inputs):
             if array is not None and len(array) != len(self.labels):
-                what = f"a task and an image for each of {len(self)} rows of labels"
+                what = f"a task and an input for each of {len(self)} rows of labels"
                 raise ValueError(expected(what, len(array)))
         if self.inputs is not None and self.inputs.dtype == np.float32:
             _check_array("features", self.inputs, np.float32, 2)
@@ -300,11 +300,13 @@ def schedule_of(text: str) -> tuple[int, ...]:
         raise ValueError(expected(what, repr(text))) from None
 
 
-def loaded_once(load: Callable) -> Callable:
-    """Let a loader keep two data sets, as many runs on one set follow each other."""
+def keep_loaded(load: Callable) -> Callable:
+    """Let a loader keep the last two data sets and return copies.
+
+    Runs on one set follow each other; what a caller changes is the caller's.
+    """
     cached = lru_cache(maxsize=2)(load)
-    # what a caller changes is the caller's
-    return lambda *settings: deepcopy(cached(*settings))
+    return wraps(load)(lambda *args, **named: deepcopy(cached(*args, **named)))
 
 
 def _check_array(what: str, array: np.ndarray, dtype: type, axes: int) -> None:

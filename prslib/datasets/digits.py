@@ -20,7 +20,7 @@ def file_of(name: str) -> Path:
     return EMBEDDED / f"{name}.npz"
 
 
-@base.loaded_once
+@base.keep_loaded
 def load_digits_dataset(name: str, stands_for: str, images: bool) -> SequentialDataset:
     """Make a digits data set."""
     selection = Selection.load(file_of(name))

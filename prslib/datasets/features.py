@@ -18,7 +18,7 @@ import numpy as np
 from prslib.checks import expected, naming_extra, one_of, readable
 from prslib.datasets import coco, nuswide
 from prslib.datasets.arrays import EMBEDDED, fill_rows, open_rows, read_arrays
-from prslib.datasets.base import Entry, SequentialDataset, loaded_once
+from prslib.datasets.base import Entry, SequentialDataset, keep_loaded
 from prslib.datasets.prepared import PreparedSet, Selection, open_images, open_selection
 from prslib.models.weights import identity_of, load_weights, published_file
 from prslib.paths import data_dir, replacing
@@ -94,6 +94,7 @@ def standardised(features: np.ndarray, selection: Selection) -> np.ndarray:
     return (features - mean) / sd
 
 
+@keep_loaded
 def load_mini(
     images: bool, name: str, share: Fraction, scaled: Callable = standardised
 ) -> SequentialDataset:
@@ -164,7 +165,7 @@ def _mini(name: str, share: Fraction, memory_size: int) -> Entry:
     recipe = replace(
         coco.PREPARED.recipe, **HEAD, memory_size=memory_size, test_resamples=100
     )
-    load = loaded_once(partial(load_mini, name=name, share=share))
+    load = partial(load_mini, name=name, share=share)
     return Entry(load, recipe, None, mini_identity, relation="part")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from prslib.checks import expected, naming_extra, readable
 from prslib.datasets import curation, scenes
 from prslib.datasets.arrays import EMBEDDED, read_arrays
-from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split, loaded_once
+from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split, keep_loaded
 from prslib.paths import data_dir
 
 # pictures uint8 (N, H, W, channels), or None, and digits int64 (N,)
@@ -127,7 +127,7 @@ def load_source(
     return one_class_a_task(source.name, source.stands_for, halves)
 
 
-@loaded_once
+@keep_loaded
 def load_stand_in(
     name: str, source: Source, divisor: int, images: bool
 ) -> SequentialDataset:

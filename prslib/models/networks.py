@@ -29,13 +29,13 @@ class Staged(nn.Module):
         """The last stage; a linear layer in the plain networks."""
         return self.stages[-1]
 
-    def features(self, images: Tensor) -> Tensor:
-        """Return what the head sees, (B, D), of float images (B, channels, H, W)."""
-        return self.stages[:-1](images)
+    def features(self, inputs: Tensor) -> Tensor:
+        """Return what the head sees, (B, D), of the inputs of `forward`."""
+        return self.stages[:-1](inputs)
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Return the logits (B, num_classes) of images (B, channels, H, W)."""
-        return self.stages(images)
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return logits (B, C) of float images (B, channels, H, W) or features (B, D)."""
+        return self.stages(inputs)
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
         """Return the lower stages and the upper, whose ``objective`` a step lowers."""

@@ -48,7 +48,7 @@ class Scores:
         self.cells: dict[tuple, np.ndarray] = {}
         self.seeds = sorted(rows["seed"].unique())
         columns = rows[["method", "setting", "trained_tasks"]]
-        self.scores = set(columns.itertuples(index=False, name=None))
+        self.rows = set(columns.itertuples(index=False, name=None))
         self.end = rows["trained_tasks"].max()
         standard = rows[(rows["method"] == "PRS") & (rows["setting"] == "")]
         self.rho = standard["rho"].max() if "rho" in rows else np.nan  # not printed
@@ -74,7 +74,7 @@ class Scores:
 
     def levels(self, name: str, *methods: str) -> dict[str, str]:
         """Return a field's values that all methods were run with, and their settings."""
-        of_methods = [{s for m, s, _ in self.scores if m == one} for one in methods]
+        of_methods = [{s for m, s, _ in self.rows if m == one} for one in methods]
         common = sorted(set.intersection(*of_methods))
         settings = [s for s in common if re.fullmatch(f"({name}=[^;]*)?", s)]
         if len(settings) < 2:
@@ -83,7 +83,7 @@ class Scores:
 
     def times(self, method: str) -> list[int]:
         """Return after how many tasks a method was scored, in order."""
-        return sorted(time for m, s, time in self.scores if (m, s) == (method, ""))
+        return sorted(time for m, s, time in self.rows if (m, s) == (method, ""))
 
     def evaluate(self, claim: "Claim", metrics: Sequence[str]) -> tuple:
         """Return names and values (seeds, cells, 1 + draws), of seeds that have all rows."""

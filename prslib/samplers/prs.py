@@ -1,10 +1,10 @@
 """Partitioning Reservoir Sampling, compiled. Read reference.py first.
 
-Each function that has the name of a method of `ReferencePRS` computes the same, mostly
-in loops, which compile faster than numpy's functions: one equation a function, in the
-order of Algorithm 1. ``authors`` is True where the released code is to be followed,
-``variant="authors"`` of `PRS`; its p is float32. The class
-at the end hands a whole batch to `place`, in place of a method ``choose`` a sample.
+Each function that has the name of a method of `ReferencePRS` computes the same, one
+equation a function, in the order of Algorithm 1. Most are loops, which compile faster
+than numpy's functions. ``authors`` is True where the released code is to be followed,
+``variant="authors"`` of `PRS`; its p is float32. The class at the end hands a whole
+batch to `place`, in place of a method ``choose`` a sample.
 """
 
 import math
@@ -199,7 +199,7 @@ def leaving(k, gaps, size, authors):
     if bound >= size:
         bound = np.inf
     nearest = k[gaps <= bound]
-    return nearest[nearest == nearest.min()]  # one slot
+    return nearest[nearest == nearest.min()]  # an array of one
 
 
 @compiled

@@ -1,4 +1,7 @@
-"""Compute gradients of single samples, and what EWC, GSS and the variance take of them."""
+"""Compute gradients of single samples, or only their products.
+
+EWC, GSS and the gradient variance need them.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -67,8 +70,8 @@ def gradient_products(
 ) -> Tensor:
     """Return the products that GSS reads, float64 (K + B, K + B).
 
-    The first K * n samples are K subsets of n, each with its mean gradient. Each of the
-    other B has its own.
+    The first K * n samples are K subsets of n, each with its mean gradient. The other B
+    samples stand for themselves, each with its own gradient.
     """
     count, size = subset_shape
     cut = count * size
@@ -98,13 +101,14 @@ def is_plain(model: nn.Module) -> bool:
     It may flatten its inputs first.
     """
     kinds = {nn.Linear, nn.ReLU, nn.Flatten, nn.Sequential, Staged}
+    # the first may flatten the inputs
     _, *layers = [layer for layer in model.modules() if not list(layer.children())]
     names = {name.rpartition(".")[2] for name, _ in model.named_parameters()}
     return (
         kinds.issuperset(map(type, model.modules()))
         and nn.Flatten not in map(type, layers)
         and all(weight.requires_grad for weight in model.parameters())
-        and names <= {"weight", "bias"}  # spectral normalisation has others
+        and {"weight"} <= names <= {"weight", "bias"}  # not of spectral_norm
     )
 
 

@@ -17,8 +17,8 @@ from prslib.datasets.base import Entry, validate_schedule
 from prslib.training.config import RunConfig
 
 
-def split(labels=((1, 0), (0, 1)), task=(0, 1), images=None):
-    return Split(images, np.array(labels, dtype=bool), np.array(task, dtype=np.int64))
+def split(labels=((1, 0), (0, 1)), task=(0, 1), inputs=None):
+    return Split(inputs, np.array(labels, dtype=bool), np.array(task, dtype=np.int64))
 
 
 def dataset(train=None, **changes):
@@ -35,11 +35,11 @@ REFUSED = {
     "labels .* bool, got float64": lambda: Split(None, np.eye(2), np.arange(2)),
     "got list": lambda: Split(None, [[True]], np.arange(1)),
     "task .* int64": lambda: Split(None, np.eye(2, dtype=bool), np.zeros(2)),
-    "images .* uint8": lambda: split(images=np.zeros((2, 4, 4, 3))),
+    "images .* uint8": lambda: split(inputs=np.zeros((2, 4, 4, 3))),
     "labels with 2 axes": lambda: Split(None, np.ones(2, dtype=bool), np.arange(2)),
     "for each of 2 rows of labels, got 3": lambda: split(task=(0, 1, 1)),
-    "images with 4 axes": lambda: split(images=np.zeros((2, 4, 4), "uint8")),
-    "for each of 2 rows of labels, got 1": lambda: split(images=np.zeros((1, 4), "f4")),
+    "images with 4 axes": lambda: split(inputs=np.zeros((2, 4, 4), "uint8")),
+    "for each of 2 rows of labels, got 1": lambda: split(inputs=np.zeros((1, 4), "f4")),
     "1 without any, the first at index 1": lambda: split([(1, 0), (0, 0)]),
     "image 1 .* label 'b'": lambda: dataset(split(task=(0, 0))),
     "image 1 of task -1": lambda: dataset(split(task=(0, -1))),

@@ -24,8 +24,8 @@ for name in [name for name in DATASETS if "digits" in name]:
     data, alone = load_dataset(name), load_dataset(name, False)
     digest = hashlib.sha256()
     for split in ("train", *data.tests):
-        images, labels = ({"train": d.train, **d.tests}[split] for d in (data, alone))
-        for array in (images.inputs, labels.labels, labels.task):
+        drawn, labels = ({"train": d.train, **d.tests}[split] for d in (data, alone))
+        for array in (drawn.inputs, labels.labels, labels.task):
             digest.update(array.tobytes())
     print(name, digest.hexdigest()[:12])
 """

@@ -148,7 +148,7 @@ def test_labels_are_checked(name, labels, error, match):
         ("crs", {"size": 5.0}, TypeError, "size must be a whole number, got 5.0"),
         ("gss", {"subset_size": 0}, ValueError, "subset_size must be at least 1"),
         ("ocdm", {"seed": None}, TypeError, "seed: expected an int, .*, got None"),
-        ("prs", {"rho": -1e7}, ValueError, r"rho must be between .* got -1e\+07"),
+        ("prs", {"rho": -1e7}, ValueError, r"rho must be within ±1e.* got -1e\+07"),
         ("ocdm", {"rho": "0"}, TypeError, "rho must be a number, got '0'"),
         ("prs", {"variant": "a"}, ValueError, "'a'; known variants: authors, paper"),
         ("crs", {"rho": 0.0}, TypeError, "unexpected keyword argument 'rho'"),

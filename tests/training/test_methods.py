@@ -1,6 +1,7 @@
 """Registered samplers, methods, data sets and networks, here and in workers."""
 
 import os
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.usefixtures("registers")
 
 
 def test_what_is_registered_trains_as_what_comes_with_prslib():
+    assert pickle.dumps(DATASETS)  # workers are told what is registered
     load = partial(load_dataset, TINY)
     register("own", CRS)
     register("own", CRS)  # a cell that runs again
