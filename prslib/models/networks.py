@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 import torch
 from torch import Tensor, nn
 
-from prslib.checks import expected, naming_extra, one_of
+from prslib.checks import Seed, expected, naming_extra, one_of
 from prslib.models import MODELS
 from prslib.models.weights import check_weights, load_weights, of_seed
 
@@ -48,7 +48,7 @@ class Staged(nn.Module):
 Layers = tuple[list[nn.Module], nn.Module, int]
 
 
-def mlp(image_shape: tuple[int, ...], num_classes: int, widths=(64, 64)) -> Staged:
+def mlp(image_shape: tuple, num_classes: int, widths: tuple = (64, 64)) -> Staged:
     """Return hidden layers with ReLU and a linear head ("Single-labeled ...")."""
     # The paper says "a 2 layer fully connected network"; the widths are the released
     # code's.
@@ -143,7 +143,7 @@ def make_model(
     name: str,
     image_shape: tuple[int, int, int],
     num_classes: int,
-    seed,
+    seed: Seed,
     weights: str | None = None,
 ) -> Staged:
     """Build a network before its first step (Appendix, "Base Architectures").

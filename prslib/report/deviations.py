@@ -14,7 +14,7 @@ from prslib.report.notebook import Trained, several
 from prslib.report.statistics import DECIDING
 from prslib.report.style import LOOKS
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, final, scores_of
-from prslib.samplers.reference import ReferencePRS
+from prslib.samplers.reference import ReferencePRS, Seed
 from prslib.training.replay import make_replay, stream
 
 
@@ -38,7 +38,7 @@ def runs(settings: Settings) -> list[RunConfig]:
 class _UniformVictim(ReferencePRS):
     """Overwrite a random slot."""
 
-    def choose(self, y, u):
+    def choose(self, y: np.ndarray, u: np.ndarray) -> int:
         full = len(self) == self.size
         slot = super().choose(y, u)
         return int(u[2] * self.size) if full and slot >= 0 else slot
@@ -47,7 +47,7 @@ class _UniformVictim(ReferencePRS):
 class _SoftenedExp(ReferencePRS):
     """Divide n_i by the mean over classes in e^(-n_i)."""
 
-    def weights(self, y):
+    def weights(self, y: np.ndarray) -> np.ndarray:
         n = self.counted(y)
         weight = y * np.exp(-n / n[n > 0].mean())
         return weight / weight.sum()
@@ -56,7 +56,7 @@ class _SoftenedExp(ReferencePRS):
 class _UnderflowingExp(ReferencePRS):
     """Compute e^(-n_i) as it is written."""
 
-    def weights(self, y):
+    def weights(self, y: np.ndarray) -> np.ndarray:
         weight = y * np.exp(-self.counted(y).astype(float))
         return weight / (weight.sum() or 1.0)  # 0 for every label where all underflow
 
@@ -64,11 +64,11 @@ class _UnderflowingExp(ReferencePRS):
 class _ClassFromP(ReferencePRS):
     """Draw the class to shrink from p_i."""
 
-    def surplus(self, p):
+    def surplus(self, p: np.ndarray) -> np.ndarray:
         self._p = p
         return super().surplus(p)
 
-    def class_probability(self, delta):
+    def class_probability(self, delta: np.ndarray) -> np.ndarray:
         weight = self._p * (self.class_counts > 0)
         return weight / weight.sum()
 
@@ -76,7 +76,7 @@ class _ClassFromP(ReferencePRS):
 class _SignedDistances(ReferencePRS):
     """Add up the differences of Eq. (5) with their signs: 0 for every candidate."""
 
-    def distances(self, k, p):
+    def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
         counts = self.class_counts - self.labels_of(k)  # (K, C)
         gaps = counts - p * counts.sum(axis=1, keepdims=True)
         return gaps.sum(axis=1)  # rounding alone
@@ -85,7 +85,7 @@ class _SignedDistances(ReferencePRS):
 class _TiesBySlot(ReferencePRS):
     """Overwrite the lowest of equally good slots."""
 
-    def leaving(self, k, distances):
+    def leaving(self, k: np.ndarray, distances: np.ndarray) -> np.ndarray:
         return super().leaving(k, distances).min(keepdims=True)
 
 
@@ -95,7 +95,7 @@ class _CountsAhead(ReferencePRS):
     task: np.ndarray  # of each class
     total: np.ndarray  # of each class in the whole stream
 
-    def counted(self, y):
+    def counted(self, y: np.ndarray) -> np.ndarray:
         seen_tasks = np.bincount(self.task, self.class_freq + y) > 0
         return np.where(seen_tasks[self.task], self.total, 0)
 
@@ -103,10 +103,10 @@ class _CountsAhead(ReferencePRS):
 class _BatchAtOnce(ReferencePRS):
     """Count a whole batch, then decide all of it on the memory before the batch."""
 
-    def counted(self, y):
+    def counted(self, y: np.ndarray) -> np.ndarray:
         return self.class_freq + getattr(self, "_batch", y)
 
-    def _decide(self, labels, uniforms, slots):
+    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray):
         if len(self) < self.size:
             return super()._decide(labels, uniforms, slots)
         self._batch = labels.sum(axis=0)
@@ -138,24 +138,24 @@ ALL = ("PRS", *DEVIATIONS, "CRS")
 class _Cuter(_UniformVictim):
     """Accept with chance exp(-0.01 n), n of the rarest label; overwrite a random slot."""
 
-    def acceptance(self, y, p):
+    def acceptance(self, y: np.ndarray, p: np.ndarray) -> float:
         return float(np.exp(-0.01 * self.counted(y)[y].min()))
 
 
 class _MacroAucCl(ReferencePRS):
     """Never change a full memory: what is in it are the first m samples of the stream."""
 
-    def acceptance(self, y, p):
+    def acceptance(self, y: np.ndarray, p: np.ndarray) -> float:
         return 0.0
 
 
 class _EmoGrowth(_CountsAhead, _UnderflowingExp, _TiesBySlot):
     """Count tasks ahead, let e^(-n) underflow, shrink the largest surplus; ties by slot."""
 
-    def __init__(self, size, num_classes, seed, *, rho):
+    def __init__(self, size: int, num_classes: int, seed: Seed, *, rho: float):
         super().__init__(size, num_classes, seed)
 
-    def class_probability(self, delta):
+    def class_probability(self, delta: np.ndarray) -> np.ndarray:
         return np.eye(len(delta))[delta.argmax()]
 
 

@@ -299,7 +299,7 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
-def _initials(row) -> str:
+def _initials(row: pd.Series) -> str:
     """Shorten a data set's name: "cm" for cocoseq-mini, "d70" for digits70seq."""
     words = (row.dataset or row.stands_for.lower()).split("-")
     return "".join(word[0] + "".join(filter(str.isdigit, word)) for word in words)

@@ -124,7 +124,7 @@ class ExStream(Sampler):
 
 
 @in_any_order
-def closest(vectors):
+def closest(vectors: np.ndarray) -> tuple[int, int]:
     """Return the two closest of some vectors; of equal pairs the older."""
     least, pair = np.inf, (0, 0)
     for i in range(1, len(vectors)):
