@@ -76,7 +76,7 @@ def contest(dataset: str) -> pd.DataFrame:
         replay = Replay(sampler, Memory(SIZE), 0, BATCH)
         for batch in np.arange(SIZE).reshape(-1, BATCH):
             context = context_of(replay, learner, inputs, labels, batch)
-            replay.place(batch, multi_hot[batch], **context)
+            replay.offer(batch, multi_hot[batch], **context)
         batches = iter(np.arange(SIZE, count).reshape(-1, BATCH))
         learner.probabilities(inputs)  # as in a run after its first task
         plain = "backward" in contestant
@@ -92,7 +92,7 @@ def contest(dataset: str) -> pd.DataFrame:
                 learner.step(*learner.join(inputs, labels, batch, slots, replay))
                 context = way(replay, learner, inputs, labels, batch)
                 context = {need: context[need] for need in replay.sampler.needs}
-                replay.place(batch, multi_hot[batch], **context)
+                replay.offer(batch, multi_hot[batch], **context)
             ms = 1000 * (time.process_time() - start) / STEPS[name]
             if repetition >= 0:
                 rows.append((name, contestant, repetition, ms))

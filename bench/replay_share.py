@@ -53,7 +53,7 @@ class Clock:
         self.learner.step(*joined)
         clock.append(time.process_time())
         context = context_of(self.replay, self.learner, *data, new)
-        self.replay.place(new, self.multi_hot[new], **context)
+        self.replay.offer(new, self.multi_hot[new], **context)
         clock.append(time.process_time())
         draw, join, alone, train, place = np.diff(clock)
         return np.array([draw + place, join - alone, draw + join + train + place])

@@ -95,12 +95,12 @@ def time_sampler(seconds: float) -> float:
     multi_hot[:, 0] |= ~multi_hot.any(axis=1)
     sampler = make_sampler("prs", MEMORY, CLASSES, 0)
     replay = Replay(sampler, Memory(MEMORY), 0, REPLAYED)
-    replay.place(np.arange(MEMORY), multi_hot[:MEMORY])
+    replay.offer(np.arange(MEMORY), multi_hot[:MEMORY])
 
     def take_step() -> None:
         rows = rng.integers(len(multi_hot), size=NEW)
         replay.draw()
-        replay.place(rows, multi_hot[rows])
+        replay.offer(rows, multi_hot[rows])
 
     return milliseconds(take_step, seconds)
 

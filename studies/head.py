@@ -98,7 +98,7 @@ def bare_steps(config: RunConfig, dataset: SequentialDataset) -> None:
         for batch in segment.batches:
             slots = replay.draw()
             replayed = replay.memory.read(slots)["index"] if len(slots) else slots
-            replay.place(batch, dataset.train.labels[batch])
+            replay.offer(batch, dataset.train.labels[batch])
             rows = torch.from_numpy(np.concatenate([batch, replayed]))
             loss = torch.nn.functional.multilabel_soft_margin_loss(
                 model(inputs[rows]), labels[rows]

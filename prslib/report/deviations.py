@@ -226,7 +226,7 @@ def memory_mix(settings: Settings, points: int = 20) -> pd.DataFrame:
         sampler = replay.sampler
         for step, (batch, time) in enumerate(zip(batches, times, strict=True), 1):
             # the memory keeps when an image came in place of its row
-            replay.place(time, dataset.train.labels[batch])
+            replay.offer(time, dataset.train.labels[batch])
             if step not in marks or len(sampler) < sampler.size:
                 continue
             n = sampler.class_freq

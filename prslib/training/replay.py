@@ -62,7 +62,7 @@ class Replay:
         """Draw the slots of a step's replay batch, int64 (R,)."""
         return self.memory.draw(self.batch_size, self.rng)
 
-    def place(self, rows: np.ndarray, labels: np.ndarray, **context: Any) -> None:
+    def offer(self, rows: np.ndarray, labels: np.ndarray, **context: Any) -> None:
         """Let the sampler place new samples, rows (B,) of the training set."""
         self.memory.write(self.sampler.place(labels, **context), index=rows)
 
@@ -102,7 +102,7 @@ def without_training(config: RunConfig, dataset: SequentialDataset) -> Replay | 
     if replay is not None:
         for segment in stream(config, dataset):
             for batch in segment.batches:
-                replay.place(batch, dataset.train.labels[batch])
+                replay.offer(batch, dataset.train.labels[batch])
     return replay
 
 

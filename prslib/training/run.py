@@ -137,7 +137,7 @@ def train(
             learner.step(*learner.join(inputs, labels, batch, slots, replay))
             if replay:
                 context = context_of(replay, learner, inputs, labels, batch)
-                replay.place(batch, dataset.train.labels[batch], **context)
+                replay.offer(batch, dataset.train.labels[batch], **context)
 
             if replay and step in measured_steps:
                 progress.variances[step] = {

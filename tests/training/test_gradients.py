@@ -140,7 +140,7 @@ def test_the_memory_is_measured_whole(method):
     labels = Inputs(dataset.train.labels.astype(np.float32))
     for rows in np.arange(60).reshape(2, 30):
         context = context_of(replay, learner, inputs, labels, rows)
-        replay.place(rows, dataset.train.labels[rows], **context)
+        replay.offer(rows, dataset.train.labels[rows], **context)
     slots = replay.memory.filled
     assert len(slots) > 20  # more than are measured at once
     no_rows = np.empty(0, np.int64)

@@ -101,7 +101,7 @@ def test_replayed_vectors_train_as_the_images_they_came_from(dataset):
     exstream = Replay(make_sampler("exstream", 70, 70, 0), Memory(70), 0, batch_size=6)
     features = context_of(exstream, net, inputs, labels, old)
     assert features["features"].shape == (6, 16 * 8 * 8)
-    exstream.place(old, one_label, **features)
+    exstream.offer(old, one_label, **features)
     slots = exstream.memory.filled
     encoded, targets = net.join(inputs, labels, new, slots, exstream)
     rows = exstream.memory.read(slots)["index"]
