@@ -14,6 +14,7 @@ from prslib.report.notebook import Trained, several
 from prslib.report.statistics import DECIDING
 from prslib.report.style import LOOKS
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, final, scores_of
+from prslib.samplers.books import Batch
 from prslib.samplers.reference import ReferencePRS, Seed
 from prslib.training.replay import make_replay, stream
 
@@ -106,9 +107,10 @@ class _BatchAtOnce(ReferencePRS):
     def counted(self, y: np.ndarray) -> np.ndarray:
         return self.class_freq + getattr(self, "_batch", y)
 
-    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray):
+    def _decide(self, batch: Batch) -> None:
         if len(self) < self.size:
-            return super()._decide(labels, uniforms, slots)
+            return super()._decide(batch)
+        labels, uniforms, slots = batch
         self._batch = labels.sum(axis=0)
         slots[:] = [self.choose(y, u) for y, u in zip(labels, uniforms, strict=True)]
         for y, slot in zip(labels, slots, strict=True):

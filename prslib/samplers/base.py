@@ -149,7 +149,7 @@ class Sampler:
             raise TypeError(f"{type(self).__name__}.place: {text}")
         uniforms = self.rng.random((len(labels), self.draws))
         slots = np.empty(len(labels), np.int64)
-        self._decide(labels, uniforms, slots, **context)
+        self._decide((labels, uniforms, slots), **context)
         return slots
 
     def follow(self, y: np.ndarray, slot: int) -> None:
@@ -265,14 +265,9 @@ class Sampler:
         """
         states.restore(self, state)
 
-    def _decide(
-        self,
-        labels: np.ndarray,
-        uniforms: np.ndarray,
-        slots: np.ndarray,
-        **context: Any,
-    ) -> None:
+    def _decide(self, batch: books.Batch, **context: Any) -> None:
         """Write the slot of each sample, and follow."""
+        labels, uniforms, slots = batch
         slots[:] = -1
         if self.decides_by_batch:
             chosen = self.choose_batch(labels, uniforms, **context)
@@ -285,10 +280,11 @@ class Sampler:
             self.follow(labels[b], slot)
             slots[b] = slot
 
-    def _run(self, place: Any, labels: np.ndarray, *arguments: Any) -> None:
+    def _run(self, place: Any, batch: books.Batch, *arguments: Any) -> None:
         """Call a compiled loop over the stream, which stops where there is no room."""
+        labels = batch[0]
         call = place if place.overloads else partial(first_call, self, place)
-        done = call(self._arrays, 0, labels, *arguments)
+        done = call(self._arrays, 0, batch, *arguments)
         while done >= 0:
             self._arrays = books.enlarged(self._arrays, int(labels[done].sum()))
-            done = place(self._arrays, done, labels, *arguments)
+            done = place(self._arrays, done, batch, *arguments)

@@ -1,33 +1,39 @@
 """The books that all samplers keep: counts, labels and slots, in Python and compiled.
 
+`place` is the loop over a stream, which the compiled samplers share.
+
 Numba keeps compiled functions beside their source and does not see a change in another
-file: after one here, in compiling.py or reference.py (`TOLERANCE`), delete
-``prslib/samplers/__pycache__``.
+file. After one here, in compiling.py, in reference.py (`TOLERANCE`), or in prs.py for
+released.py, delete ``prslib/samplers/__pycache__``.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from prslib.samplers.compiling import compiled, entry
 
-Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]  # numbers, classes, members
+Array = np.ndarray
+Arrays = tuple[Array, Array, Array]  # numbers, classes, members
+# labels bool (B, C), uniforms float64 (B, draws), and the slots to write, int64 (B,)
+Batch = tuple[Array, Array, Array]
 
 
 class State(NamedTuple):
     """A sampler's counts of stream and memory: C classes, m slots."""
 
-    seen: np.ndarray  # int64 (1,) samples of the stream that have a label
-    filled: np.ndarray  # int64 (1,) slots in use; they fill in order
-    class_freq: np.ndarray  # int64 (C,) n_i, samples of each class in the stream
-    class_counts: np.ndarray  # int64 (C,) l_i, samples of each class in memory
-    classes: np.ndarray  # int32 (m, L) classes of the sample in each slot, then -1
-    members: np.ndarray  # int32, the slots of class 0, then room, those of class 1, ...
-    start: np.ndarray  # int64 (C + 1,) where in members each class begins
+    seen: Array  # int64 (1,) samples of the stream that have a label
+    filled: Array  # int64 (1,) slots in use; they fill in order
+    class_freq: Array  # int64 (C,) n_i, samples of each class in the stream
+    class_counts: Array  # int64 (C,) l_i, samples of each class in memory
+    classes: Array  # int32 (m, L) classes of the sample in each slot, then -1
+    members: Array  # int32, the slots of class 0, then room, those of class 1, ...
+    start: Array  # int64 (C + 1,) where in members each class begins
 
 
 @compiled
-def state_of(arrays):
+def state_of(arrays: Arrays) -> State:
     """Return a sampler's counts and lists by their names: views.
 
     All counts are in one array, since Python takes time to hand each over.
@@ -48,13 +54,13 @@ def state_of(arrays):
 
 
 @compiled
-def members_of(state, c):
+def members_of(state: State, c: int) -> Array:
     """Return the slots of class c, a view."""
     return state.members[state.start[c] : state.start[c] + state.class_counts[c]]
 
 
 @compiled
-def label_count(state, slot):
+def label_count(state: State, slot: int) -> int:
     """Return how many classes the sample in a slot has."""
     number = 0
     while number < state.classes.shape[1] and state.classes[slot, number] >= 0:
@@ -63,7 +69,7 @@ def label_count(state, slot):
 
 
 @compiled
-def list_classes(y, classes):
+def list_classes(y: Array, classes: Array) -> Array:
     """Write the classes of a sample into the scratch array; return them, a view."""
     count = 0
     for c in range(len(y)):  # without a branch, which would be hard to predict
@@ -73,7 +79,7 @@ def list_classes(y, classes):
 
 
 @compiled
-def has_room(state, classes):
+def has_room(state: State, classes: Array) -> bool:
     """Tell whether a sample's classes have room, each for one more slot."""
     if len(classes) > state.classes.shape[1]:
         return False
@@ -84,7 +90,7 @@ def has_room(state, classes):
 
 
 @compiled
-def count(state, classes):
+def count(state: State, classes: Array) -> None:
     """Count a sample in n_i (Algorithm 1, line 5)."""
     state.seen[0] += 1
     for c in classes:
@@ -92,7 +98,7 @@ def count(state, classes):
 
 
 @compiled
-def store(state, classes, slot):
+def store(state: State, classes: Array, slot: int) -> None:
     """Put a sample in a slot, in place of the one that is there (lines 9 and 18)."""
     for column in range(label_count(state, slot)):
         c = state.classes[slot, column]
@@ -110,8 +116,34 @@ def store(state, classes, slot):
     state.filled[0] = max(state.filled[0], slot + 1)
 
 
+@compiled
+def place(
+    arrays: Arrays, begin: int, batch: Batch, choose: Callable, options: tuple
+) -> int:
+    """Let choose place the samples from ``begin`` on (Algorithm 1, lines 4, 5, 9, 18).
+
+    Return where there is no room for a sample's labels, else -1. A compiled function
+    ``choose(state, classes, u, *options)`` returns a slot, -1 for none; the sample is
+    counted by then.
+    """
+    labels, uniforms, slots = batch
+    state = state_of(arrays)
+    scratch = np.empty(labels.shape[1] + 1, np.int64)
+    for b in range(begin, len(labels)):
+        slots[b] = -1
+        classes = list_classes(labels[b], scratch)
+        if len(classes) > 0:
+            if not has_room(state, classes):
+                return b
+            count(state, classes)
+            slots[b] = choose(state, classes, uniforms[b], *options)
+            if slots[b] >= 0:
+                store(state, classes, slots[b])
+    return -1
+
+
 @entry
-def follow(arrays, classes, slot):
+def follow(arrays: Arrays, classes: Array, slot: int) -> bool:
     """Count and store a sample; return False, and change nothing, if it has no room."""
     state = state_of(arrays)
     if not has_room(state, classes):
@@ -123,7 +155,7 @@ def follow(arrays, classes, slot):
 
 
 @compiled
-def rarest(classes, counts, u):
+def rarest(classes: Array, counts: Array, u: float) -> int:
     """Return which of the classes has the least count, a random one of several."""
     least, ties = counts[classes[0]], 0
     for c in classes:
@@ -160,7 +192,7 @@ def enlarged(arrays: Arrays, width: int) -> Arrays:
     return arrays[0], np.pad(state.classes, more, constant_values=-1), members
 
 
-def labels_of(state: State, slots: np.ndarray) -> np.ndarray:
+def labels_of(state: State, slots: Array) -> Array:
     """Return the labels of the samples in some slots, bool (K, C)."""
     labels = np.zeros((len(slots), len(state.class_freq)), np.bool_)
     classes = state.classes[slots]
@@ -169,7 +201,7 @@ def labels_of(state: State, slots: np.ndarray) -> np.ndarray:
     return labels
 
 
-def lists_of(labels: np.ndarray) -> np.ndarray:
+def lists_of(labels: Array) -> Array:
     """Return the classes of each sample, int32 (n, L), then -1."""
     counts = labels.sum(axis=1)
     lists = np.full((len(labels), counts.max(initial=1)), -1, np.int32)

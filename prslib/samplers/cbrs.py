@@ -5,7 +5,11 @@ import numpy as np
 from prslib.checks import Seed
 from prslib.samplers import books
 from prslib.samplers.base import Sampler
+from prslib.samplers.books import Array, Arrays, Batch, State
 from prslib.samplers.compiling import compiled, entry
+
+# slot_class, class_seen, class_slots and is_full of `CBRS`
+Reservoirs = tuple[Array, Array, Array, Array]
 
 
 class CBRS(Sampler):
@@ -68,45 +72,38 @@ class CBRS(Sampler):
         self.is_full = np.zeros(self.num_classes, np.bool_)
         self.class_slots = np.zeros(self.num_classes, np.int64)
 
-    def _decide(
-        self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray
-    ) -> None:
-        mine = self.slot_class, self.class_seen, self.class_slots, self.is_full
-        self._run(place, labels, uniforms, slots, mine)
+    def _decide(self, batch: Batch) -> None:
+        reservoirs = self.slot_class, self.class_seen, self.class_slots, self.is_full
+        self._run(place, batch, reservoirs)
 
 
 @entry
-def place(arrays, begin, labels, uniforms, slots, mine):
-    """Write the slots from ``begin`` on; return where a class has no room, else -1."""
-    state = books.state_of(arrays)
-    slot_class, class_seen, class_slots, is_full = mine
-    scratch = np.empty(labels.shape[1] + 1, np.int64)
-    for b in range(begin, len(labels)):
-        slots[b] = -1
-        classes = books.list_classes(labels[b], scratch)
-        if len(classes) > 0:
-            if not books.has_room(state, classes):
-                return b
-            u = uniforms[b]
-            books.count(state, classes)
-            y = books.rarest(classes, state.class_freq, u[0])
-            class_seen[y] += 1
-            slot = state.filled[0]
-            if slot == len(slot_class):
-                slot = choose(y, u, slot_class, class_seen, class_slots, is_full)
-            if slot >= 0:
-                if slot_class[slot] >= 0:
-                    class_slots[slot_class[slot]] -= 1
-                slot_class[slot] = y
-                class_slots[y] += 1
-                books.store(state, classes, slot)
-            slots[b] = slot
-    return -1
+def place(arrays: Arrays, begin: int, batch: Batch, reservoirs: Reservoirs) -> int:
+    """Place a batch as `books.place` does."""
+    return books.place(arrays, begin, batch, choose, (reservoirs,))
 
 
 @compiled
-def choose(y, u, slot_class, class_seen, class_slots, is_full):
+def choose(state: State, classes: Array, u: Array, reservoirs: Reservoirs) -> int:
+    """Return the slot of a sample, -1 for none; count it for its rarest class."""
+    slot_class, class_seen, class_slots, _ = reservoirs
+    y = books.rarest(classes, state.class_freq, u[0])
+    class_seen[y] += 1
+    slot = state.filled[0]
+    if slot == len(slot_class):
+        slot = choose_in_full(y, u, reservoirs)
+    if slot >= 0:
+        if slot_class[slot] >= 0:
+            class_slots[slot_class[slot]] -= 1
+        slot_class[slot] = y
+        class_slots[y] += 1
+    return slot
+
+
+@compiled
+def choose_in_full(y: int, u: Array, reservoirs: Reservoirs) -> int:
     """Return the slot for a sample of class y in a full memory, -1 for none."""
+    slot_class, class_seen, class_slots, is_full = reservoirs
     if not is_full[y]:
         chosen, number = mark_largest(class_slots, is_full)
         if not is_full[y]:
@@ -120,7 +117,7 @@ def choose(y, u, slot_class, class_seen, class_slots, is_full):
 
 
 @compiled
-def mark_largest(class_slots, is_full):
+def mark_largest(class_slots: Array, is_full: Array) -> tuple[Array, int]:
     """Mark the largest classes, which are full; return them and how many slots they have."""
     largest = class_slots[0]
     for c in range(len(class_slots)):
@@ -135,7 +132,7 @@ def mark_largest(class_slots, is_full):
 
 
 @compiled
-def nth_slot(slot_class, chosen, n):
+def nth_slot(slot_class: Array, chosen: Array, n: int) -> int:
     """Return slot n, counted from 0, of the classes that are chosen."""
     slot = -1
     while n >= 0:

@@ -1,9 +1,8 @@
 """Conventional reservoir sampling: every sample survives with the same chance."""
 
-import numpy as np
-
 from prslib.samplers import books
 from prslib.samplers.base import Sampler
+from prslib.samplers.books import Array, Arrays, Batch, State
 from prslib.samplers.compiling import compiled, entry
 
 
@@ -24,6 +23,7 @@ class CRS(Sampler):
 
     Examples
     --------
+    >>> import numpy as np
     >>> stream = np.repeat(np.eye(3, dtype=bool), [900, 90, 10], axis=0)
     >>> sampler = CRS(size=100, num_classes=3, seed=0)
     >>> _ = sampler.place(np.random.default_rng(0).permutation(stream))
@@ -31,32 +31,18 @@ class CRS(Sampler):
     [900  90  10] [88 11  1]
     """
 
-    def _decide(
-        self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray
-    ) -> None:
-        self._run(place, labels, uniforms, slots)
+    def _decide(self, batch: Batch) -> None:
+        self._run(place, batch)
 
 
 @entry
-def place(arrays, begin, labels, uniforms, slots):
-    """Write the slots from ``begin`` on; return where a class has no room, else -1."""
-    state = books.state_of(arrays)
-    scratch = np.empty(labels.shape[1] + 1, np.int64)
-    for b in range(begin, len(labels)):
-        slots[b] = -1
-        classes = books.list_classes(labels[b], scratch)
-        if len(classes) > 0:
-            if not books.has_room(state, classes):
-                return b
-            books.count(state, classes)
-            slots[b] = choose(state, uniforms[b])
-            if slots[b] >= 0:
-                books.store(state, classes, slots[b])
-    return -1
+def place(arrays: Arrays, begin: int, batch: Batch) -> int:
+    """Place a batch as `books.place` does."""
+    return books.place(arrays, begin, batch, choose, ())
 
 
 @compiled
-def choose(state, u):
+def choose(state: State, classes: Array, u: Array) -> int:
     """Return the slot of item t, which is counted already; -1 for none."""
     t = state.seen[0]
     j = t - 1 if t <= len(state.classes) else int(u[0] * t)

@@ -1,11 +1,11 @@
 """The quantities by which PRS decides, from the functions that it runs."""
 
-import copy
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from prslib.samplers import prs
+from prslib.samplers import prs, released
 
 
 @dataclass(frozen=True)
@@ -53,23 +53,30 @@ class Decision:
 
 def explain(sampler: prs.PRS, y: np.ndarray) -> Decision:
     """Return what would be decided if a sample with the labels y came next."""
-    state = copy.deepcopy(sampler.state)
-    target = copy.deepcopy((sampler.partition, sampler.log_power, sampler.appearance))
-    p, log_power, appearance = target
-    size, authors = sampler.size, sampler.variant == "authors"
-    n, counts = state.class_freq, state.class_counts
+    state, size = sampler.state, sampler.size
+    counts = state.class_counts
+    n = state.class_freq + y
+    if sampler.variant == "authors":
+        rules = released
+        n = state.class_freq.copy()
+        observed = counts
+        p = sampler.partition.copy()
+        if counts.any():
+            released.partition(n, sampler.rho, counts, p)
+        distances = partial(released.distances, appearance=sampler.appearance)
+        leaving = partial(released.leaving, size=size)
+    else:
+        rules = prs
+        observed = n
+        p = prs.partition(n, sampler.rho) if n.any() else np.zeros(len(n))
+        distances, leaving = prs.distances, prs.leaving
     full = len(sampler) == size
     classes = np.flatnonzero(y)
-    if not authors:
-        prs.observe(state, target, classes, sampler.rho)
-    observed = counts if authors else n
-    if observed.any():
-        prs.partition(p, log_power, observed)
     weight, s = np.zeros(len(n)), 0.0
     if len(classes) > 0:
         weight[classes] = prs.weights(classes, n)
-        s = prs.acceptance(classes, n, p, size, authors) if full else 1.0
-    delta = prs.surplus(counts, p, authors)
+        s = rules.acceptance(classes, n, p, size) if full else 1.0
+    delta = rules.surplus(counts, p)
     decision = Decision(
         class_freq=n,
         partition=p.astype(np.float64),
@@ -84,10 +91,10 @@ def explain(sampler: prs.PRS, y: np.ndarray) -> Decision:
         leaving={},
     )
     if full:
-        decision.class_probability[:] = prs.class_probability(delta, counts, authors)
+        decision.class_probability[:] = rules.class_probability(delta, counts)
     for c in np.flatnonzero(decision.class_probability).tolist():
         k = np.sort(prs.candidates(state, c, decision.scarce))
-        gaps = prs.distances(state, k, p, appearance, authors)
+        gaps = distances(state, k, p)
         decision.candidates[c], decision.distance[c] = k, gaps
-        decision.leaving[c] = prs.leaving(k, gaps, size, authors)
+        decision.leaving[c] = leaving(k, gaps)
     return decision

@@ -79,13 +79,8 @@ class ExStream(Sampler):
         """Return the vectors in filled slots, int64 (K,); float32 (K, D), a copy."""
         return self.prototypes[slots]
 
-    def _decide(
-        self,
-        labels: np.ndarray,
-        uniforms: np.ndarray,
-        slots: np.ndarray,
-        features: np.ndarray,
-    ) -> None:
+    def _decide(self, batch: books.Batch, features: np.ndarray) -> None:
+        labels, uniforms, slots = batch
         if np.ndim(features) != 2:
             text = expected(f"shape ({len(labels)}, D)", np.shape(features))
             raise ValueError(f"features: {text}")

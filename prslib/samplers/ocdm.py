@@ -13,7 +13,7 @@ import numpy as np
 
 from prslib.checks import Seed, power
 from prslib.samplers.base import Sampler
-from prslib.samplers.books import lists_of
+from prslib.samplers.books import Array, lists_of
 from prslib.samplers.compiling import compiled, entry
 
 # distances, times L, that differ by less are equal: rounding, not data
@@ -102,19 +102,27 @@ class OCDM(Sampler):
 
 
 @compiled
-def term(count, n, rho):
+def term(count: int, n: int, rho: float) -> float:
     """Return l_i (log l_i - rho log n_i)."""
     return count * (math.log(count) - rho * math.log(n)) if count > 0 else 0.0
 
 
 @compiled
-def loss_of(count, n, rho):
+def loss_of(count: int, n: int, rho: float) -> float:
     """Return what the sum over i loses with a sample of the class."""
     return term(count, n, rho) - term(count - 1, n, rho)
 
 
 @entry
-def delete(joined, stays, counts, freq, size, rho, uniforms):
+def delete(
+    joined: Array,
+    stays: Array,
+    counts: Array,
+    freq: Array,
+    size: int,
+    rho: float,
+    uniforms: Array,
+) -> None:
     """Delete samples one at a time, the closest first, until only ``size`` stay."""
     labels = counts.sum()  # L
     loss = np.zeros(len(freq))
@@ -134,7 +142,9 @@ def delete(joined, stays, counts, freq, size, rho, uniforms):
 
 
 @compiled
-def draw_closest(joined, stays, loss, terms, labels, u):
+def draw_closest(
+    joined: Array, stays: Array, loss: Array, terms: float, labels: int, u: float
+) -> int:
     """Return a random one of the samples whose removal leaves the mix closest to p.
 
     With b labels less and the mean sum / L, L times the distance rises by

@@ -1,10 +1,8 @@
 """Partitioning Reservoir Sampling, compiled. Read reference.py first.
 
-Each function that has the name of a method of `ReferencePRS` computes the same, one
+Each function computes what the method of the same name of `ReferencePRS` does, one
 equation a function, in the order of Algorithm 1. Most are loops, which compile faster
-than numpy's functions. ``authors`` is True where the released code is to be followed,
-``variant="authors"`` of `PRS`; its p is float32. The class at the end hands a whole
-batch to `place`, in place of a method ``choose`` a sample.
+than numpy's functions. What the released code does otherwise is in released.py.
 """
 
 import math
@@ -15,6 +13,7 @@ import numpy as np
 from prslib.checks import VARIANTS, Seed, bool_labels, one_of, power
 from prslib.samplers import books
 from prslib.samplers.base import Sampler
+from prslib.samplers.books import Array, Arrays, Batch, State
 from prslib.samplers.compiling import compiled, entry, in_any_order
 from prslib.samplers.reference import TOLERANCE
 
@@ -23,95 +22,83 @@ if TYPE_CHECKING:
 
 
 @compiled
-def softmax(x):
-    """Turn x_i into e^(x_i) / sum_j e^(x_j), which is 0 for -inf."""
+def softmax(x: Array) -> Array:
+    """Return e^(x_i) / sum_j e^(x_j), which is 0 for -inf."""
     top = -np.inf
     for value in x:
         top = max(top, value)
+    result = np.empty(len(x))
     norm = 0.0
     for i in range(len(x)):
-        x[i] = math.exp(x[i] - top)  # neither overflows nor is 0 throughout
-        norm += x[i]
+        result[i] = math.exp(x[i] - top)  # neither overflows nor is 0 throughout
+        norm += result[i]
     for i in range(len(x)):
-        x[i] /= norm
+        result[i] /= norm
+    return result
 
 
 @compiled
-def partition(p, log_power, observed):
-    """Write p_i = n_i^rho / sum_j n_j^rho, Eq. (1), of the observed classes.
-
-    For the authors these are the classes in memory; one that left keeps its p_i.
-    """
-    share = np.empty(len(p))
-    for i in range(len(p)):
-        share[i] = log_power[i] if observed[i] else -np.inf
-    softmax(share)
-    for i in range(len(p)):
-        if observed[i]:
-            p[i] = share[i]
+def partition(n: Array, rho: float) -> Array:
+    """Return p_i = n_i^rho / sum_j n_j^rho, Eq. (1); 0 if not observed."""
+    log = np.full(len(n), -np.inf)
+    for i in range(len(n)):
+        if n[i] > 0:
+            log[i] = rho * math.log(n[i])
+    return softmax(log)
 
 
 @compiled
-def weights(classes, n):
+def weights(classes: Array, n: Array) -> Array:
     """Return w_i = e^(-n_i) / sum_j e^(-n_j), Eq. (2), of the classes with y_i = 1."""
-    w = np.empty(len(classes))
+    exponent = np.empty(len(classes))
     for j, i in enumerate(classes):
-        w[j] = -n[i]
-    softmax(w)
-    return w
+        exponent[j] = -n[i]
+    return softmax(exponent)
 
 
 @compiled
-def acceptance(classes, n, p, size, authors):
-    """Return s = sum_i w_i m_i / n_i, Eq. (2), cut at 1; the quota m_i is m p_i.
-
-    The authors cut each m_i / n_i at 1, which it is for a class met for the first time.
-    """
+def acceptance(classes: Array, n: Array, p: Array, size: int) -> float:
+    """Return s = sum_i w_i m_i / n_i, Eq. (2), cut at 1; the quota m_i is m p_i."""
     w = weights(classes, n)
     s = 0.0
     for j, i in enumerate(classes):
-        quota = size * np.float64(p[i])
-        s += w[j] * (1.0 if authors and n[i] <= quota else quota / n[i])
+        s += w[j] * (size * p[i] / n[i])
     return min(1.0, s)
 
 
 @compiled
-def surplus(counts, p, authors):
-    """Return delta_i = l_i - p_i sum_j l_j, Eq. (3); the authors: if in memory."""
-    dtype = p.dtype.type  # float64, and float32 for the authors
-    labels = dtype(counts.sum())
+def surplus(counts: Array, p: Array) -> Array:
+    """Return delta_i = l_i - p_i sum_j l_j, Eq. (3)."""
+    labels = counts.sum()
     delta = np.zeros(len(p))
     for i in range(len(p)):
-        gap = dtype(counts[i]) - p[i] * labels
-        if abs(gap) > TOLERANCE and (counts[i] > 0 or not authors):
+        gap = counts[i] - p[i] * labels
+        if abs(gap) > TOLERANCE:
             delta[i] = gap
     return delta
 
 
 @compiled
-def class_probability(delta, counts, authors):
-    """Return softmax(delta_i) over delta_i > 0; if none is, of the largest in memory.
-
-    The authors take the softmax over all classes in memory.
-    """
+def class_probability(delta: Array, counts: Array) -> Array:
+    """Return softmax(delta_i) over delta_i > 0; if none is, of the largest in memory."""
     largest = -np.inf
     for i in range(len(delta)):
         if counts[i] > 0:
             largest = max(largest, delta[i])
     # what is not 0 is above the tolerance
     bound = TOLERANCE if largest > 0.0 else largest - TOLERANCE
-    chance = np.empty(len(delta))
+    allowed = np.full(len(delta), -np.inf)
     for i in range(len(delta)):
-        allowed = counts[i] > 0 and (authors or delta[i] >= bound)
-        chance[i] = delta[i] if allowed else -np.inf
-    softmax(chance)
-    return chance
+        if counts[i] > 0 and delta[i] >= bound:
+            allowed[i] = delta[i]
+    return softmax(allowed)
 
 
 @compiled
-def draw_class(chance, u):
+def draw_class(chance: Array, u: float) -> int:
     """Return the class at u in the cumulated chances."""
-    drawn, reached = -1, 0.0
+    drawn = -1
+    reached = 0.0
     for c in range(len(chance)):
         if chance[c] > 0.0 and reached <= u:
             reached += chance[c]
@@ -120,7 +107,7 @@ def draw_class(chance, u):
 
 
 @compiled
-def scarce(observed, delta):
+def scarce(observed: Array, delta: Array) -> Array:
     """Return q_i, the observed classes that are not above their target (Sec. 3.4)."""
     q = np.empty(len(delta), np.bool_)
     for i in range(len(delta)):
@@ -129,7 +116,7 @@ def scarce(observed, delta):
 
 
 @compiled
-def candidates(state, c, q):
+def candidates(state: State, c: int, q: Array) -> Array:
     """Return K, the slots of Y, members of c, with the largest (not y).q, Eq. (4)."""
     members = books.members_of(state, c)
     number = np.zeros(len(members))  # y.q, least where (not y).q is largest
@@ -140,7 +127,7 @@ def candidates(state, c, q):
 
 
 @compiled
-def distances(state, k, p, appearance, authors):
+def distances(state: State, k: Array, p: Array) -> Array:
     """Return sum_i abs(C_ki - p_i sum_l C_kl) for each k of K, Eq. (5)."""
     counts = state.class_counts
     labels = counts.sum()
@@ -151,9 +138,6 @@ def distances(state, k, p, appearance, authors):
     for j, slot in enumerate(k):
         b = books.label_count(state, slot)
         rest = labels - b
-        if authors:
-            result[j] = authors_distance(state, slot, b, p, rest, appearance)
-            continue
         if sums[b] < 0.0:
             sums[b] = distance(counts, p, rest)
         result[j] = sums[b]
@@ -165,7 +149,7 @@ def distances(state, k, p, appearance, authors):
 
 
 @in_any_order
-def distance(counts, p, rest):
+def distance(counts: Array, p: Array, rest: int) -> float:
     """Return sum_i abs(l_i - p_i rest), several terms added at once."""
     result = 0.0
     for i in range(len(p)):
@@ -174,87 +158,33 @@ def distance(counts, p, rest):
 
 
 @compiled
-def authors_distance(state, slot, b, p, rest, appearance):
-    """Return the distance in float32, oldest class first, without emptied classes."""
-    result = np.float32(0.0)
-    for i in appearance:
-        count = state.class_counts[i]
-        for column in range(b):
-            count -= state.classes[slot, column] == i
-        if i >= 0 and count > 0:
-            result += abs(np.float32(count) - p[i] * np.float32(rest))
-    return result
+def leaving(k: Array, gaps: Array) -> Array:
+    """Return the slots of K nearest to the target, equally good to overwrite."""
+    return k[gaps <= gaps.min() + TOLERANCE]
 
 
 @compiled
-def leaving(k, gaps, size, authors):
-    """Return the slots of K that are nearest to the target, equally good to overwrite.
-
-    The authors take the lowest. A distance of m or more never wins, and where all are
-    that far the lowest slot of K goes.
-    """
-    bound = gaps.min() + TOLERANCE
-    if not authors:
-        return k[gaps <= bound]
-    if bound >= size:
-        bound = np.inf
-    nearest = k[gaps <= bound]
-    return nearest[nearest == nearest.min()]  # an array of one
-
-
-@compiled
-def choose(state, target, classes, u, authors):
+def choose(state: State, classes: Array, u: Array, rho: float) -> int:
     """Return the slot of a sample, -1 for none (Algorithm 1, lines 6 to 18)."""
-    p, log_power, appearance = target
-    size, counts = len(state.classes), state.class_counts
+    size = len(state.classes)
+    n = state.class_freq  # with the sample at hand
+    counts = state.class_counts
     if state.filled[0] < size:  # line 6: the memory fills
         return state.filled[0]
-    n = state.class_freq
-    observed = counts if authors else n
-    partition(p, log_power, observed)  # line 12
-    if u[0] >= acceptance(classes, n, p, size, authors):  # lines 14 and 15: sample-in
+    p = partition(n, rho)  # line 12
+    if u[0] >= acceptance(classes, n, p, size):  # lines 14 and 15: sample-in
         return -1
-    delta = surplus(counts, p, authors)  # line 16: sample-out
-    c = draw_class(class_probability(delta, counts, authors), u[1])
-    k = candidates(state, c, scarce(observed, delta))
-    gaps = distances(state, k, p, appearance, authors)
-    nearest = leaving(k, gaps, size, authors)
+    delta = surplus(counts, p)  # line 16: sample-out
+    chance = class_probability(delta, counts)
+    k = candidates(state, draw_class(chance, u[1]), scarce(n, delta))
+    nearest = leaving(k, distances(state, k, p))
     return nearest[int(u[2] * len(nearest))]
 
 
-@compiled
-def observe(state, target, classes, rho):
-    """Count a sample in n_i (line 5), and renew what follows from n_i."""
-    _, log_power, appearance = target
-    books.count(state, classes)
-    for i in classes:
-        log_power[i] = rho * math.log(state.class_freq[i])
-        if state.class_freq[i] == 1:
-            last = 0  # the first place that is free
-            while appearance[last] >= 0:
-                last += 1
-            appearance[last] = i
-
-
 @entry
-def place(arrays, begin, labels, uniforms, slots, target, rho, authors):
-    """Write the slots from ``begin`` on; return where there is no room, else -1."""
-    state = books.state_of(arrays)
-    scratch = np.empty(labels.shape[1] + 1, np.int64)
-    for b in range(begin, len(labels)):  # line 4
-        slots[b] = -1
-        classes = books.list_classes(labels[b], scratch)
-        if len(classes) > 0:
-            if not books.has_room(state, classes):
-                return b
-            if not authors:
-                observe(state, target, classes, rho)  # line 5
-            slots[b] = choose(state, target, classes, uniforms[b], authors)
-            if slots[b] >= 0:
-                books.store(state, classes, slots[b])  # lines 9 and 18
-            if authors:
-                observe(state, target, classes, rho)
-    return -1
+def place(arrays: Arrays, begin: int, batch: Batch, rho: float) -> int:
+    """Place a batch as `books.place` does."""
+    return books.place(arrays, begin, batch, choose, (rho,))
 
 
 class PRS(Sampler):
@@ -323,10 +253,13 @@ class PRS(Sampler):
         super().__init__(size, num_classes, seed)
         self.rho = power("rho", rho)
         self.variant = one_of("variant", variant, VARIANTS)
-        dtype = np.float32 if variant == "authors" else np.float64
-        self.partition = np.zeros(self.num_classes, dtype)  # p_i of the last sample
-        self.log_power = np.zeros(self.num_classes)  # log n_i^rho
-        self.appearance = np.full(self.num_classes, -1)  # classes as they came, then -1
+        if variant == "authors":
+            self.partition = np.zeros(
+                self.num_classes, np.float32
+            )  # of the last sample
+            self.appearance = np.full(
+                self.num_classes, -1
+            )  # oldest class first, then -1
 
     def explain(self, label: np.ndarray) -> "Decision":
         """Show what would be decided if this sample came next (Eqs. (1)-(5)).
@@ -359,9 +292,11 @@ class PRS(Sampler):
         (y,) = bool_labels(np.asarray(label)[None], self.num_classes)
         return explain(self, y)
 
-    def _decide(
-        self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray
-    ) -> None:
-        target = self.partition, self.log_power, self.appearance
-        authors = self.variant == "authors"
-        self._run(place, labels, uniforms, slots, target, self.rho, authors)
+    def _decide(self, batch: Batch) -> None:
+        if self.variant == "authors":
+            from prslib.samplers import released
+
+            target = self.partition, self.appearance
+            self._run(released.place, batch, self.rho, *target)
+        else:
+            self._run(place, batch, self.rho)
