@@ -254,12 +254,9 @@ class PRS(Sampler):
         self.rho = power("rho", rho)
         self.variant = one_of("variant", variant, VARIANTS)
         if variant == "authors":
-            self.partition = np.zeros(
-                self.num_classes, np.float32
-            )  # of the last sample
-            self.appearance = np.full(
-                self.num_classes, -1
-            )  # oldest class first, then -1
+            # p_i of the last sample, and the classes as they came, then -1
+            self.partition = np.zeros(self.num_classes, np.float32)
+            self.appearance = np.full(self.num_classes, -1)
 
     def explain(self, label: np.ndarray) -> "Decision":
         """Show what would be decided if this sample came next (Eqs. (1)-(5)).
