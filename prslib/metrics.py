@@ -240,7 +240,8 @@ def group_scores(
         per_class = [ratio(hits, total).sum(-1) / classes for total in totals]
         pooled = [ratio(hits.sum(-1), total.sum(-1)) for total in totals]
         values = group_values(per_class, pooled, areas[..., used].sum(-1) / classes)
-        values[:, :] = values if used.any() else np.nan
+        if not used.any():
+            values = np.full_like(values, np.nan)
         rows += [(group, *pair) for pair in zip(GROUP_METRICS, values, strict=True)]
     return rows
 
@@ -307,12 +308,9 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     # a task's best value and its last, (tasks, 1 + draws)
     values = values_and_draws(rows)
     tasks = [rows[name] for name in [*key, "task"]]
-    best, final = (
-        values.where(chosen & (position < rows["last"]))
-        .groupby(tasks, **_KEEP_ALL)
-        .max()
-        for chosen in (before, at_end)
-    )
+    earlier = position < rows["last"]
+    best = values.where(before & earlier).groupby(tasks, **_KEEP_ALL).max()
+    final = values.where(at_end & earlier).groupby(tasks, **_KEEP_ALL).max()
     lost = best - final
     if normalised:
         lost = lost / best.abs().where(best != 0)

@@ -44,6 +44,6 @@ def registers():
     from prslib.training import methods
 
     with ExitStack() as stack:
-        for table in (*methods.TABLES.values(), methods._added):
+        for table in (*methods.TABLES.values(), methods.ADDED):
             stack.enter_context(patch.dict(table))
         yield

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,16 +20,24 @@ from prslib.models.weights import NONE
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 from prslib.training.replay import stream
-from prslib.training.run import one_thread, train
+from prslib.training.run import begin, one_thread, train
 
 BLANK = 1000  # images in place of those that are not here
 FEATURES = np.dtype((np.float32, (1280,)))  # as `prslib prepare features` makes them
 # what a step's time depends on
 PACE = (
-    *("dataset", "method", "model", "frozen_stages", "pretrained_stages"),
-    *("precision", "batch_size", "replay_batch_size"),
+    "dataset",
+    "method",
+    "model",
+    "frozen_stages",
+    "pretrained_stages",
+    "precision",
+    "batch_size",
+    "replay_batch_size",
 )
-STEPS, SECONDS = 3, 1.0  # of a measured run; so many suffice
+# a measured run ends after so many steps that took so many seconds
+STEPS = 3
+SECONDS = 1.0
 
 
 def plan(notebooks: Sequence[tuple[str, list[RunConfig], str]], store: Store) -> str:
@@ -73,10 +79,6 @@ def representative(config: RunConfig) -> RunConfig:
     return RunConfig(**fields, weights=NONE)
 
 
-class _Enough(Exception):  # noqa: N818
-    """Ends a run that has been measured."""
-
-
 @cache
 def measure_step(config: RunConfig, device: str = "cpu") -> float:
     """Return the seconds of a step: begin the run and look at the clock."""
@@ -86,17 +88,14 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
     plain = replace(config, weights=NONE, precision=precision)
     dataset = with_inputs(config.dataset)
     times = []
-
-    def tick(*_: object) -> None:
-        if device != "cpu":
-            torch.cuda.synchronize()
-        times.append(time.perf_counter())
-        if len(times) >= STEPS and times[-1] - times[0] > SECONDS:
-            raise _Enough
-
-    clock: Any = SimpleNamespace(resume=lambda start: start(), save_if_due=tick)
-    with one_thread(), suppress(_Enough):
-        train([plain], dataset, device, clock)  # it looks at the clock after each step
+    with one_thread():
+        progress = begin(plain, dataset, device)
+        for _ in train([plain], dataset, device, progress):
+            if device != "cpu":
+                torch.cuda.synchronize()
+            times.append(time.perf_counter())
+            if len(times) >= STEPS and times[-1] - times[0] > SECONDS:
+                break
     return float(np.median(np.diff(times)[1:]))
 
 

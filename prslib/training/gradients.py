@@ -3,8 +3,7 @@
 EWC, GSS and the gradient variance need them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -34,24 +33,11 @@ def sample_gradients(
     def loss_of_sample(weights: dict, x: Tensor, y: Tensor) -> Tensor:
         return loss(functional_call(model, weights, (x[None],)), y[None])
 
-    with in_evaluation_mode(model):
-        rows = vmap(grad(loss_of_sample), (None, 0, 0))(weights, inputs, targets)
+    was_training = model.training
+    model.eval()  # else a sample's gradient would depend on the others of its batch
+    rows = vmap(grad(loss_of_sample), (None, 0, 0))(weights, inputs, targets)
+    model.train(was_training)
     return {name: gradients.detach() for name, gradients in rows.items()}
-
-
-@contextmanager
-def in_evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Turn dropout off, and let batch norm use its running statistics.
-
-    A batch's own statistics would make a sample's gradient depend on the others.
-    """
-    training = [layer for layer in model.modules() if layer.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for layer in training:
-            layer.training = True
 
 
 def refuse_shared_weights(model: nn.Module) -> None:
@@ -84,13 +70,16 @@ def gradient_products(
     weights = [w for w in model.parameters() if w.requires_grad]
     gradient = partial(torch.autograd.grad, allow_unused=True, materialize_grads=True)
     subsets = [rows[:cut].split(size) for rows in (inputs, targets)]
-    with in_evaluation_mode(model):
-        means = [
-            gradient(loss(model(x), y), weights) for x, y in zip(*subsets, strict=True)
-        ]
+    was_training = model.training
+    model.eval()
+    means = [
+        gradient(loss(model(x), y), weights) for x, y in zip(*subsets, strict=True)
+    ]
+    model.train(was_training)
     table = 0
-    for *of_subsets, of_samples in zip(*means, single.values(), strict=True):
-        rows = torch.cat([torch.stack(of_subsets), of_samples]).flatten(1)
+    for number, of_samples in enumerate(single.values()):
+        of_subsets = torch.stack([gradients[number] for gradients in means])
+        rows = torch.cat([of_subsets, of_samples]).flatten(1)
         table += (rows @ rows.T).double()
     return table
 

@@ -1,6 +1,5 @@
 """The methods of the main table: how each trains, which sampler keeps its memory."""
 
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
@@ -19,10 +18,15 @@ class Method:
     """A row of the main table (Table 1)."""
 
     sampler: str | None = None  # a key of `SAMPLERS`; None without a memory
-    options: tuple[str, ...] = ()  # those of `SAMPLER_FIELDS` that the sampler takes
     offline: bool = False  # all tasks at once, shuffled, for ``epochs`` epochs
     frozen: str | None = None  # the model's "pretrained_stages" or "vector_stages"
     ewc: bool = False  # `prslib.training.ewc.EWC` pulls the weights back
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Those of `SAMPLER_FIELDS` that the sampler takes."""
+        taken = signature(SAMPLERS[self.sampler]).parameters if self.sampler else ()
+        return tuple(name for name in SAMPLER_FIELDS if name in taken)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -58,13 +62,13 @@ METHODS = {
     "CRS": Method(sampler="crs"),
     "GSS": Method(sampler="gss"),
     "ExStream": Method(sampler="exstream", frozen="vector_stages"),
-    "PRS": Method(sampler="prs", options=("rho", "variant")),
+    "PRS": Method(sampler="prs"),
     "CBRS": Method(sampler="cbrs"),
-    "OCDM": Method(sampler="ocdm", options=("rho",)),
+    "OCDM": Method(sampler="ocdm"),
 }
 # of what can be registered; a class is a sampler
 TABLES: dict = {type: SAMPLERS, Method: METHODS, Entry: DATASETS, Architecture: MODELS}
-_added: dict[tuple[type, str], object] = {}  # by kind and name
+ADDED: dict[tuple[type, str], object] = {}  # by kind and name
 
 
 def register(name: str, thing: object) -> None:
@@ -103,28 +107,20 @@ def register(name: str, thing: object) -> None:
     """
     rows = {type(thing): thing}
     if isinstance(thing, type) and hasattr(thing, "place"):
-        fields = signature(thing).parameters.keys() & set(SAMPLER_FIELDS)
-        rows = {Method: Method(name, tuple(sorted(fields))), type: thing}
+        rows = {Method: Method(name), type: thing}
     elif isinstance(thing, type) or type(thing) not in TABLES:
         what = f"a sampler's class, Entry, Architecture or Method as {name}"
         raise TypeError(expected(what, thing))
     for kind, row in rows.items():
-        if name in TABLES[kind] and (kind, name) not in _added:
+        if name in TABLES[kind] and (kind, name) not in ADDED:
             raise ValueError(expected("another name than prslib's own", name))
-        TABLES[kind][name] = _added[kind, name] = row
+        TABLES[kind][name] = ADDED[kind, name] = row
     fingerprint.cache_clear()
 
 
-def registered() -> bytes:
-    """Pickle what `register` has added, by value where a script or notebook did."""
-    import cloudpickle
-
-    return cloudpickle.dumps(_added)
-
-
-def with_registered(added: bytes, task: Callable, *arguments: Any) -> Any:
-    """Call a task in another process, with what was `registered` in this one."""
-    for (kind, name), row in pickle.loads(added).items():
-        if (kind, name) not in _added:  # else this is the process that registered it
+def with_registered(added: dict, task: Callable, *arguments: Any) -> Any:
+    """Call a task in another process, with what `register` added in this one."""
+    for (kind, name), row in added.items():
+        if (kind, name) not in ADDED:  # else this is the process that registered it
             TABLES[kind][name] = row
     return task(*arguments)

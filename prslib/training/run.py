@@ -81,10 +81,12 @@ def run_at_once(
     dataset = load_dataset(configs[0].dataset)
     for config in configs:
         check(config, dataset)
+    saved = Checkpoint(checkpoint, configs, save_every)
     with one_thread():
-        return train(
-            configs, dataset, device, Checkpoint(checkpoint, configs, save_every)
-        )
+        progress = saved.resume(lambda: begin(configs[0], dataset, device))
+        for _ in train(configs, dataset, device, progress):
+            saved.save_if_due(progress)
+        return [result_of(config, dataset, device, progress) for config in configs]
 
 
 @contextmanager
@@ -100,31 +102,31 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
+def begin(config: RunConfig, dataset: SequentialDataset, device: str) -> Progress:
+    """Return the progress of a run before its first step."""
+    learner = make_learner(config, dataset, device)
+    return Progress(learner, make_replay(config, dataset))
+
+
 def train(
     configs: Sequence[RunConfig],
     dataset: SequentialDataset,
     device: str,
-    checkpoint: Checkpoint,
-) -> list[Run]:
-    """Train a network on a stream, with replay, and score it after each task."""
-    # they differ in measurements
-    config = configs[0]
-    settings = configs[0].resolved
+    progress: Progress,
+) -> Iterator[None]:
+    """Train on a stream, with replay; score after each task. Yield after each step."""
+    config = configs[0]  # they differ in measurements
+    settings = config.resolved
     inputs = Inputs(dataset.train.inputs, device)
     labels = Inputs(dataset.train.labels.astype(np.float32), device)
     test_inputs = {
         name: Inputs(dataset.tests[name].inputs, device)
-        for name in dict.fromkeys(config.resolved["test_set"] for config in configs)
+        for name in dict.fromkeys(one.resolved["test_set"] for one in configs)
     }
     segments = stream(config, dataset)
     steps = sum(len(segment.batches) for segment in segments)
-    measured_steps = set().union(*(variance_steps(config, steps) for config in configs))
+    measured_steps = set().union(*(variance_steps(one, steps) for one in configs))
 
-    def start() -> Progress:
-        learner = make_learner(config, dataset, device)
-        return Progress(learner, make_replay(config, dataset))
-
-    progress = checkpoint.resume(start)
     learner, replay = progress.learner, progress.replay
     step = 0
     for number, segment in enumerate(segments):
@@ -147,7 +149,7 @@ def train(
                 }
 
             progress.step = step
-            checkpoint.save_if_due(progress)
+            yield
 
         already_scored = number < len(progress.scores)  # before an interruption
         if already_scored:
@@ -161,8 +163,7 @@ def train(
             for name, test in test_inputs.items()
         }
         progress.scores.append(scores)
-        checkpoint.save_if_due(progress)
-    return [result_of(config, dataset, progress, test_inputs) for config in configs]
+        yield
 
 
 def variance_steps(config: RunConfig, steps: int) -> set[int]:
@@ -174,8 +175,8 @@ def variance_steps(config: RunConfig, steps: int) -> set[int]:
 def result_of(
     config: RunConfig,
     dataset: SequentialDataset,
+    device: str,
     progress: Progress,
-    test_inputs: dict[str, Inputs],
 ) -> Run:
     """Return the result of a run that has ended: what its configuration asks for."""
     measurements = {}
@@ -183,13 +184,14 @@ def result_of(
     frames = [scores[test_set] for scores in progress.scores]
     scores = pd.concat(frames, ignore_index=True)
     if "draws" in scores:
-        rows = scores.drop(columns="value").dropna()
+        rows = scores[scores["draws"].notna()].drop(columns="value")
         measurements["resampled"] = rows.reset_index(drop=True)
         scores = scores.drop(columns="draws")
     if config.features_per_class:
-        rows = feature_rows(dataset.tests[test_set], config.features_per_class)
-        features = progress.learner.features(test_inputs[test_set], rows)
-        measurements["features"] = features
+        test = dataset.tests[test_set]
+        rows = feature_rows(test, config.features_per_class)
+        inputs = Inputs(test.inputs, device)
+        measurements["features"] = progress.learner.features(inputs, rows)
     steps = variance_steps(config, progress.step) & progress.variances.keys()
     if steps:
         rows = pd.DataFrame([progress.variances[step] for step in sorted(steps)])
@@ -206,10 +208,17 @@ def make_learner(
     """Make a run's untrained network and its optimiser."""
     settings = config.resolved
     method = METHODS[config.method]
-    names = "optimizer", "learning_rate", "loss", "clip_value", "norm_penalty"
+    names = (
+        "optimizer",
+        "learning_rate",
+        "loss",
+        "clip_value",
+        "norm_penalty",
+        "precision",
+    )
     return Learner(
         initial_model(config, dataset),
-        **{name: settings[name] for name in (*names, "precision")},
+        **{name: settings[name] for name in names},
         frozen_stages=max(settings["frozen_stages"], settings.get(method.frozen, 0)),
         ewc_lambda=settings["ewc_lambda"] if method.ewc else None,
         device=device,

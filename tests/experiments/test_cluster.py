@@ -21,7 +21,7 @@ from prslib.experiments.store import FAILURE, Store
 from prslib.paths import project_root
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs
-from prslib.training.methods import METHODS, Method, _added
+from prslib.training.methods import ADDED, METHODS, Method
 
 MLP = {"dataset": "imbal-digits-tiny", "batch_size": 30}
 RAY = {
@@ -126,7 +126,7 @@ def test_a_run_that_raises_and_a_machine_that_is_lost_end_no_other_run(
     broken = RunConfig(**MLP, model="convnet", weights=str(weights))
     own = Method("crs")  # as `register` adds it: the machines are told
     monkeypatch.setitem(METHODS, "own", own)
-    monkeypatch.setitem(_added, (Method, "own"), own)
+    monkeypatch.setitem(ADDED, (Method, "own"), own)
     grid = configs(**MLP, method="own", seed=[0, 1])
     store, local = Store(tmp_path / "there"), Store(tmp_path / "here")
     second = (machines["second"],)

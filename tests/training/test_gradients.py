@@ -120,14 +120,13 @@ def test_the_short_way_is_for_plain_networks_alone():
     assert is_plain(nn.Sequential(nn.Flatten(), nn.Linear(2, 2), nn.ReLU()))
 
 
-def test_a_model_stays_in_its_mode():
-    model = net("convnet", (8, 8, 3)).train()
-    model.stages[0].eval()
-    before = [layer.training for layer in model.modules()]
+@pytest.mark.parametrize("training", [True, False])
+def test_a_model_stays_in_its_mode(training):
+    model = net("convnet", (8, 8, 3)).train(training)
     statistics = [buffer.clone() for buffer in model.buffers()]
     squared_gradients(model, LOSS, *samples(4, (3, 8, 8)))
     gradient_products(model, LOSS, *samples(4, (3, 8, 8)), (1, 2))
-    assert [layer.training for layer in model.modules()] == before
+    assert {layer.training for layer in model.modules()} == {training}
     torch.testing.assert_close(list(model.buffers()), statistics)
 
 
