@@ -60,7 +60,7 @@ class Selection:
     # imbalanced only. So each split is one stretch of rows, and no image is stored
     # twice.
 
-    # "released" for the published split, "derived" for our own
+    # "released" for the published split, "derived" or "drawn" for our own
     origin: str
     # str (N,), relative to the folder of images
     files: np.ndarray
@@ -120,16 +120,13 @@ class Selection:
 def open_selection(folder: Path) -> Selection:
     """Load the rows of a prepared set, without images that could not be decoded."""
     selection = Selection.load(folder / "labels.npz")
-    decoding = folder / "images.sums", folder / "left_out.csv"
-    if not all(file.is_file() for file in decoding):  # not begun, or not yet accepted
+    sums = folder / "images.sums"
+    accepted = folder / "left_out.csv"
+    if not sums.is_file() or not accepted.is_file():
         return selection
-    decoded = arrays.read_sums(folder / "images.sums") > 0
-    if len(decoded) == len(selection):
-        return selection.keep(decoded)
-    if decoded.sum() != len(selection):  # as in folders of earlier versions
-        what = f"a sum for each of {len(selection)} rows in {folder / 'images.sums'}"
-        raise ValueError(expected(what, len(decoded), "prepare the set again"))
-    return selection
+    what = f"a sum for each of {len(selection)} rows in {sums}"
+    with readable(what, "prepare the set again"):
+        return selection.keep(arrays.read_sums(sums) > 0)
 
 
 def open_images(folder: Path, selection: Selection) -> np.ndarray:
@@ -255,7 +252,11 @@ class PreparedSet:
         others = imbalanced[~np.isin(imbalanced, balanced)]
         order = np.concatenate([train, balanced[~shared], balanced[shared], others])
         end = len(train) + len(balanced)
-        bounds = [[0, len(train)], [len(train), end], [end - shared.sum(), len(order)]]
+        bounds = [
+            [0, len(train)],
+            [len(train), end],
+            [end - shared.sum(), len(order)],
+        ]
         names = np.array(corpus.names)[stays]
         groups = curation.class_groups(labels[train].sum(axis=0))
         if self.group_of:

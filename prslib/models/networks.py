@@ -38,7 +38,7 @@ class Staged(nn.Module):
         return self.stages(inputs)
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-        """Return the lower stages and the upper, whose ``objective`` a step lowers."""
+        """Return the frozen stages and those that learn."""
         if frozen_stages == 0:
             return nn.Identity(), self
         return self.stages[:frozen_stages], self.stages[frozen_stages:]
@@ -141,7 +141,7 @@ def resnet(stages: list, pool: nn.Module, width: int, num_classes: int) -> Stage
 
 def make_model(
     name: str,
-    image_shape: tuple[int, int, int],
+    image_shape: tuple[int, ...],
     num_classes: int,
     seed: Seed,
     weights: str | None = None,
@@ -153,7 +153,7 @@ def make_model(
     name : str
         A key of `MODELS`.
     image_shape : tuple of int
-        Height, width and channels of an image, in pixels.
+        Shape of an input: height, width and channels of an image, or (D,) for features.
     num_classes : int
         Outputs of the one head that all tasks share.
     seed : int or numpy.random.SeedSequence

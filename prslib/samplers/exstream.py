@@ -104,7 +104,8 @@ class ExStream(Sampler):
         if len(slots) < self.quota[c]:
             slot = len(self)
             books.store(self.state, np.array([c]), slot)
-            self.prototypes[slot], self.samples[slot] = x, 1
+            self.prototypes[slot] = x
+            self.samples[slot] = 1
             return slot
         vectors = np.vstack([self.prototypes[slots], x])
         samples = np.append(self.samples[slots], 1)
@@ -113,8 +114,10 @@ class ExStream(Sampler):
         samples[first] += samples[second]
         share = np.float32(samples[second] / samples[first])
         vectors[first] += share * (vectors[second] - vectors[first])
-        vectors[second], samples[second] = x, 1
-        self.prototypes[slots], self.samples[slots] = vectors[:-1], samples[:-1]
+        vectors[second] = x
+        samples[second] = 1
+        self.prototypes[slots] = vectors[:-1]
+        self.samples[slots] = samples[:-1]
         return int(slots[second] if second < len(slots) else slots[first])
 
 

@@ -50,8 +50,10 @@ class GSS(Sampler):
     >>> stream = np.repeat(np.eye(3, dtype=bool), [900, 90, 10], axis=0)
     >>> stream = np.random.default_rng(0).permutation(stream)
     >>> sampler = GSS(size=30, num_classes=3, seed=0)
-    >>> for y in np.split(stream, 100):  # every gradient is opposed to the memory's
-    ...     opposed = lambda subsets: np.outer(*[[1] * len(subsets) + [-1] * 10] * 2)
+    >>> def opposed(subsets):  # every gradient is opposed to the memory's
+    ...     sign = [1] * len(subsets) + [-1] * 10
+    ...     return np.outer(sign, sign)
+    >>> for y in np.split(stream, 100):
     ...     _ = sampler.place(y, gradient_products=opposed)
     >>> print(sampler.class_freq, sampler.class_counts)
     [900  90  10] [26  4  0]

@@ -26,11 +26,10 @@ def arguments(sampler: Sampler) -> dict[str, Any]:
 def extras(sampler: Sampler) -> dict[str, Any]:
     """Return the arrays and numbers that a sampler adds to the base's state."""
     kinds = np.ndarray | np.generic | bool | int | float | str
-    mine = arguments(sampler)
     return {
         name: value
         for name, value in vars(sampler).items()
-        if isinstance(value, kinds) and name[0] != "_" and name not in mine
+        if isinstance(value, kinds) and name[0] != "_"
     }
 
 
