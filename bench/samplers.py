@@ -195,7 +195,7 @@ def contestants() -> list[Contestant]:
     listed = [
         *ours,
         *map(in_one_piece, ours[:3]),
-        Contestant("PRS, authors' variant", "PRS", "ours", authors),
+        Contestant("PRS, authors' variant", "PRS", "ours", authors, SLOW),
         Contestant("GSS, gradient products given", "GSS", "ours", on_gradients, SLOW),
         Contestant("ExStream, features given", "ExStream", "ours", on_features, SLOW),
         *plain,

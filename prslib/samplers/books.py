@@ -3,8 +3,8 @@
 `place` is the loop over a stream, which the compiled samplers share.
 
 Numba keeps compiled functions beside their source and does not see a change in another
-file. After one here, in compiling.py, in reference.py (`TOLERANCE`), or in prs.py for
-released.py, delete ``prslib/samplers/__pycache__``.
+file: after one here, in compiling.py or reference.py (`TOLERANCE`), delete
+``prslib/samplers/__pycache__``.
 """
 
 from collections.abc import Callable
