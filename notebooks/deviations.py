@@ -99,9 +99,11 @@ settings.save(figure, mix, "memory")
 
 # %%
 from prslib import run_all
-from prslib.report.deviations import against_prs, final_scores, plot_costs
+from prslib.report.deviations import against_prs, plot_costs
+from prslib.report.tables import final, scores_of
 
-rows = final_scores(run_all(configs, device=settings.device))
+runs = run_all(configs, device=settings.device)
+rows = final(scores_of(runs, method=deviations.name_of))
 costs = against_prs(rows)
 
 # %%

@@ -150,7 +150,8 @@ for name in settings.dataset:
 # %%
 from prslib.report.memory_distribution import memory_shares
 
-by_class = memory_shares([config for config in configs if METHODS[config.method].sampler])
+with_memory = [config for config in configs if METHODS[config.method].sampler]
+by_class = memory_shares(with_memory, runs)
 shares = by_class.groupby(["dataset", "method", "seed", "task"], sort=False)["share"].sum()
 shares = shares.reset_index()
 shares = shares[shares["task"] == shares["dataset"].map(tasks["task"].astype(int))]

@@ -64,11 +64,13 @@ settings
 # %%
 import matplotlib.pyplot as plt
 
+from prslib import run_all
 from prslib.report.memory_distribution import memory_shares
 from prslib.report.style import STYLE, join_panels
 
 plt.style.use(STYLE)
-by_class = memory_shares(memories, device=settings.device)
+runs = run_all(memory_distribution.runs(settings), device=settings.device)
+by_class = memory_shares(memories, runs)
 rows = -(-len(settings.method) // 2)
 shape = {"figsize": (11, 2.4 * rows), "sharex": True, "sharey": True, "squeeze": False}
 

@@ -100,7 +100,7 @@ for name in settings.dataset:
     figure, axes = plt.subplots(1, 3, figsize=(11, 4.5), sharey=True)
     for ax, group in zip(axes, ["majority", "moderate", "minority"], strict=True):
         shown = cells[(cells["dataset"] == name) & (cells["group"] == group)]
-        plot_precision_recall(shown, ax, "C").set_title(group)
+        plot_precision_recall(shown, ax).set_title(group)
     join_panels(figure, f"{name}: means over classes, {seed_text}")
     settings.save(figure, cells[cells["dataset"] == name], name)
 

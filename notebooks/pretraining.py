@@ -70,9 +70,7 @@ import pandas as pd
 
 from prslib.report.tables import beside, final, scores_of
 
-run_weights = [(run, pretraining.beginning(run.config)) for run in runs]
-frames = [scores_of([run]).assign(weights=weights) for run, weights in run_weights]
-rows = beside(final(pd.concat(frames, ignore_index=True)), "main")
+rows = beside(final(scores_of(runs, weights=pretraining.beginning)), "main")
 rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 
 # %% [markdown]

@@ -51,7 +51,7 @@ class Scores:
         self.rows = set(columns.itertuples(index=False, name=None))
         self.end = rows["trained_tasks"].max()
         standard = rows[(rows["method"] == "PRS") & (rows["setting"] == "")]
-        self.rho = standard["rho"].max() if "rho" in rows else np.nan  # not printed
+        self.rho = standard["rho"].max()
         values = values_and_draws(rows).to_numpy()
         for row, value in zip(rows.itertuples(), values, strict=True):
             place = row.method, row.setting, row.group, row.measure

@@ -38,8 +38,8 @@ def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:
         "group": dataset.class_group,
         "images": dataset.class_freq,
     }
-    by = {"by": ["task", "images"], "ascending": [True, False]}
-    return pd.DataFrame(columns).sort_values(**by, kind="stable", ignore_index=True)
+    frame = pd.DataFrame(columns).sort_values("images", ascending=False, kind="stable")
+    return frame.sort_values("task", kind="stable", ignore_index=True)
 
 
 def labels_per_image(dataset: SequentialDataset) -> pd.DataFrame:
@@ -127,8 +127,8 @@ def plot_labels_per_image(frame: pd.DataFrame, ax: Axes) -> Axes:
     import seaborn as sns  # which takes half a second to load
 
     named = frame.assign(task="task " + frame["task"].astype(str))
-    colours = colormaps["viridis"](frame["task"] / LAST_TASK)
-    tasks = dict(zip(named["task"], colours, strict=True))
+    viridis = colormaps["viridis"]
+    tasks = {f"task {task}": viridis(task / LAST_TASK) for task in set(frame["task"])}
     sns.barplot(named, x="labels", y="share", hue="task", palette=tasks, ax=ax)
     ax.set(xlabel="labels of an image", ylabel="share of the task's images (%)")
     return ax

@@ -1,6 +1,6 @@
 """Depart from PRS in one step at a time, as other implementations do, and measure what it costs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib import Run, RunConfig, configs
-from prslib.datasets import SequentialDataset, load_dataset
+from prslib import RunConfig, configs
+from prslib.datasets import SequentialDataset
 from prslib.report.notebook import Trained, several
 from prslib.report.statistics import DECIDING
 from prslib.report.style import LOOKS
-from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, final, scores_of
+from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, labels_of
 from prslib.samplers.books import Batch
 from prslib.samplers.reference import ReferencePRS, Seed
 from prslib.training.replay import make_replay, stream
@@ -219,7 +219,7 @@ def memory_mix(settings: Settings, points: int = 20) -> pd.DataFrame:
     rho = settings.rho
     rows = []
     for config in deviation_configs(names, seeds, rho, DEVIATIONS):
-        dataset = load_dataset(config.dataset, images=False)
+        dataset = labels_of(config.dataset)
         rare = np.array(dataset.class_group) == "minority"
         batches = np.concatenate([s.batches for s in stream(config, dataset)])
         times = np.arange(batches.size).reshape(batches.shape)
@@ -235,7 +235,7 @@ def memory_mix(settings: Settings, points: int = 20) -> pd.DataFrame:
             p = np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)
             mix = sampler.class_counts / sampler.class_counts.sum()
             distance = np.abs(mix - p / p.sum()).sum() / 2
-            came = replay.memory.read(np.arange(sampler.size))["index"]
+            came = replay.memory.read(replay.memory.filled)["index"]
             age = 1 - came.mean() / (step * len(batch))
             percent = 100 * np.array([distance, mix[rare].sum(), age])
             place = config.dataset, name_of(config), config.seed
@@ -244,12 +244,6 @@ def memory_mix(settings: Settings, points: int = 20) -> pd.DataFrame:
                 rows.append((*place, images, measure, value))
     columns = ["dataset", "deviation", "seed", "images", "measure", "value"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def final_scores(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return the final scores of runs, with deviations in the column method."""
-    scores = [scores_of([run]).assign(method=name_of(run.config)) for run in runs]
-    return final(pd.concat(scores, ignore_index=True))
 
 
 def against_prs(rows: pd.DataFrame) -> pd.DataFrame:

@@ -78,11 +78,11 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
     """Measure how far apart the classes lie, in percent, by group (section "Feature Analysis")."""
     from sklearn.metrics import silhouette_samples
 
+    keys = ["dataset", "stands_for", "method", "seed", "group"]
     frames = []  # distances are Euclidean and between features, as in t-SNE
     for run in runs:
         images = neighbour_votes(run, neighbours)
         images["stands_for"] = labels_of(run.config.dataset).stands_for
-        keys = ["dataset", "stands_for", "method", "seed", "group"]
         # 1 for classes far apart, 0 where they overlap
         silhouettes = silhouette_samples(run.features, images["class"].to_numpy())
         images["silhouette"] = 100 * silhouettes

@@ -54,10 +54,11 @@ def variance_contrasts(rows: pd.DataFrame) -> pd.DataFrame:
     """Compare PRS's gradient variance with all others', seed by seed and point by point."""
     rows = rows[rows["value"] > 0]  # a memory of one sample has 0
     # logarithms: a plain mean over the stream would be that of the highest points
-    logs = np.log10(rows.set_index(["dataset", "seed", "seen", "method"])["value"])
-    logs = logs.unstack("method", sort=False)
-    gaps = logs.rsub(logs.pop("PRS"), axis=0).stack().dropna().rename("value")
-    gaps = gaps.reset_index().rename(columns={"method": "than"})
+    rows = rows.assign(value=np.log10(rows["value"]))
+    prs = rows[rows["method"] == "PRS"]
+    others = rows[rows["method"] != "PRS"].rename(columns={"method": "than"})
+    gaps = others.merge(prs, on=["dataset", "seed", "seen"], suffixes=("", "_prs"))
+    gaps["value"] = gaps["value_prs"] - gaps["value"]
     keys = ["dataset", "than"]
     by_seed = gaps.groupby([*keys, "seed"], sort=False)["value"].mean().reset_index()
     above = (gaps["value"] > 0).groupby([gaps[key] for key in keys], sort=False)

@@ -11,14 +11,14 @@ from prslib.checks import expected, one_of
 from prslib.report import topics
 from prslib.report.claims import CLAIM_WORDS, CLAIMS, Claim, Scores
 from prslib.report.notebook import Parameters
-from prslib.report.observations import RELATIONS, in_turn, observe, printed_rows
+from prslib.report.observations import CELL, RELATIONS, in_turn, observe, printed_rows
 from prslib.report.statistics import LEVEL, VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
 from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
 
-KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
-MATCH = ["stands_for", "method", "setting", "trained_tasks", "task", "group"]
-MATCH += ["measure", "metric"]
+BOTH = "precision and recall"
+KINDS = (*MAIN_METRICS, BOTH, "accuracy", "forgetting")
+MATCH = ["stands_for", "method", "setting", *CELL]
 # of `cells`: the setting, the place in the table, the numbers, where ours are from
 PLACE = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
 PLACE += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric"]
@@ -51,7 +51,7 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     means = ours[ours["dataset"].isin(first.values())].groupby([*MATCH, "dataset"])
     means = means["value"].agg(ours="mean", sd="std", seeds="count").reset_index()
     both = theirs.merge(means, how="left", on=MATCH)
-    kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, KINDS[3]))
+    kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, BOTH))
     both = both.assign(
         seeds=both["seeds"].fillna(0).astype(int),
         difference=both["ours"] - both["theirs"],
@@ -66,15 +66,17 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
 def by_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Sum up the tables of `cells`: how much was run, how far off, in which order."""
     table = []
-    for name, cells in rows.groupby("table", sort=False):
-        run = cells[cells["status"] == "run"]
+    for name, printed in rows.groupby("table", sort=False):
+        run = printed[printed["status"] == "run"]
         scores = run[run["measure"] == "score"]
-        stand_ins = int((run["data"] == RELATIONS[-1]).sum())
-        orders = rank_correlations(scores)
-        means = scores["difference"].abs().mean(), orders.mean()
-        table.append((name, len(cells), len(run), stand_ins, *means, len(orders)))
-    columns = ["table", "cells", "run", "stand_ins", "mean_difference"]
-    return pd.DataFrame(table, columns=[*columns, "rank_correlation", "columns"])
+        correlations = rank_correlations(scores)
+        row = {"table": name, "cells": len(printed), "run": len(run)}
+        row["stand_ins"] = (run["data"] == RELATIONS[-1]).sum()
+        row["mean_difference"] = scores["difference"].abs().mean()
+        row["rank_correlation"] = correlations.mean()
+        row["columns"] = len(correlations)
+        table.append(row)
+    return pd.DataFrame(table)
 
 
 def rank_correlations(rows: pd.DataFrame) -> pd.Series:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib import METHODS, RunConfig, run_all
+from prslib import METHODS, Run, RunConfig
 from prslib.checks import one_of
 from prslib.datasets import GROUPS, SequentialDataset
 from prslib.report.main_results import Comparison
@@ -44,11 +44,9 @@ def check_memory(methods: Sequence[str]) -> None:
         one_of("method", name, with_memory)
 
 
-def memory_shares(configs: Sequence[RunConfig], device: str = "cpu") -> pd.DataFrame:
+def memory_shares(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
     """Compute each class's share of the labels in each memory and in the stream, in percent."""
-    # the others follow from labels alone and are recomputed without training
-    need_model = [config for config in configs if METHODS[config.method].looks_at_model]
-    runs = run_all(need_model, device=device)
+    # memories of which there is no run follow from labels alone
     trained = {run.config.hash: run.memory_labels.sum(axis=0) for run in runs}
     frames = []
     for name in dict.fromkeys(config.dataset for config in configs):

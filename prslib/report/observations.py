@@ -53,11 +53,10 @@ def settings_in_words(configs: Sequence[RunConfig]) -> pd.DataFrame:
 def _setting(config: RunConfig, standard: RunConfig) -> str:
     """Say how a configuration differs from the standard."""
     fields = {"method": config.method, "seed": config.seed, "model": config.model}
-    usual = replace(standard, **fields).identity
+    alike = replace(standard, **fields).identity
     identity = config.identity
-    varied = {
-        k: v for k, v in identity.items() if k not in EXTRAS and v != usual.get(k)
-    }
+    names = [name for name in identity if identity[name] != alike.get(name)]
+    varied = {name: identity[name] for name in names if name not in EXTRAS}
     model = config.resolved["model"]
     usual = standard.resolved
     if model != usual["model"]:  # which may have a step size of its own
@@ -96,16 +95,15 @@ def observe(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
         place["trained_tasks"] = run.scores["trained_tasks"].max()
         rows = [*_shares(run), *_orders(run), *_features(run), *_variance(run)]
         at_the_end += [place | row for row in rows]
-    frames = [_scores(by_hash), pd.DataFrame(at_the_end)]
+    frames = [_scores(by_hash.values()), pd.DataFrame(at_the_end)]
     rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
     # a run with features measures the same scores as the run without
     key = ["dataset", "method", "setting", "seed", *CELL]
     return rows.drop_duplicates(key, ignore_index=True)
 
 
-def _scores(runs: dict[str, Run]) -> pd.DataFrame:
-    frames = [tables.scores_of([run]).assign(run=name) for name, run in runs.items()]
-    rows = pd.concat(frames, ignore_index=True)
+def _scores(runs: Iterable[Run]) -> pd.DataFrame:
+    rows = tables.scores_of(runs, run=lambda config: config.hash)
     rows = rows[rows["group"].isin(tables.ALL_GROUPS)]
     rows = tables.with_forgetting(rows, {"forget": True, "lost": False})
     return tables.in_percent(rows, ["run", *CELL])
@@ -184,6 +182,7 @@ def printed_rows() -> pd.DataFrame:
     standards = with_memory.set_index("stands_for").to_dict("index")
     return cells.assign(
         seed=0,
+        rho=np.nan,
         task=np.where(cells["metric"] == "accuracy", "all", "seen"),
         schedule=cells["schedule"].mask(cells["method"] == "Multitask", ""),
         setting=[

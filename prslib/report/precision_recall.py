@@ -28,7 +28,7 @@ def runs(settings: Settings) -> list[RunConfig]:
     return settings.configs(list(METHODS), settings.rhos)
 
 
-def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
+def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw precision over recall of "C" or "O" with lines of equal F1 (Appendix, "CP, CR")."""
     # their square roots, so that rare classes are not one heap at 0
     roots = (
@@ -39,7 +39,8 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
     ax.set_yscale("function", functions=roots)
     ends = (-0.5, 103)  # room for marks at 0
     ax.set(xticks=TICKS, yticks=TICKS, xlim=ends, ylim=ends, box_aspect=1)
-    recall, precision = np.meshgrid(*2 * [np.linspace(0.1, 103, 300)])
+    scores = np.linspace(0.1, 103, 300)
+    recall, precision = np.meshgrid(scores, scores)
     f1 = 2 * recall * precision / (recall + precision)
     lines = ax.contour(recall, precision, f1, LEVELS, colors="0.82", linewidths=0.8)
     # clear of the diagonal
@@ -48,11 +49,11 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
     ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
     for method, look in looks_of(frame["method"]).items():
-        pair = cells.loc[method].unstack()[[f"{kind}-R", f"{kind}-P"]]
+        pair = cells.loc[method].unstack()[["C-R", "C-P"]]
         ax.plot(*pair.to_numpy().T, color=look["color"], linewidth=0.7, alpha=0.7)
         ax.plot(*pair.loc["published"], **look | HOLLOW | {"linestyle": ""})
         ax.plot(*pair.loc["mean"], **look, linestyle="", markersize=7, label=method)
-    ax.set(xlabel=f"recall {kind}-R (%)", ylabel=f"precision {kind}-P (%)")
+    ax.set(xlabel="recall C-R (%)", ylabel="precision C-P (%)")
     ax.grid(False)
     draw_legend(frame, ax, "")
     return ax

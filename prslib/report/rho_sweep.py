@@ -36,7 +36,7 @@ def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
     cells = rows.groupby(["dataset", "metric", "rho"], sort=False)["value"]
     means = cells.mean().unstack(sort=False).sort_index(axis=1)
     low, high = means.columns[[0, -1]]
-    table = means.agg(["idxmax", "max"], axis=1).set_axis(["best_rho", "best"], axis=1)
+    table = means[[]].assign(best_rho=means.idxmax(axis=1), best=means.max(axis=1))
     table = table.assign(lowest_rho=low, at_lowest=means[low])
     return table.assign(highest_rho=high, at_highest=means[high]).reset_index()
 
@@ -62,7 +62,7 @@ def beside_crs(settings: Settings) -> pd.DataFrame:
         data = labels_of(config.dataset)
         shown = np.concatenate([s.batches.ravel() for s in stream(config, data)])
         replay = without_training(config, data)
-        in_memory = replay.memory.read(np.arange(len(replay.memory)))["index"]
+        in_memory = replay.memory.read(replay.memory.filled)["index"]
         labels = data.train.labels[in_memory].sum(axis=1).mean()
         early = 100 * np.isin(in_memory, shown[: len(shown) // 10]).mean()
         rows.append((config.dataset, config.method, config.seed, labels, early))

@@ -53,7 +53,7 @@ def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
     """List up to ``count`` of the paper's schedules beside the standard one, Table 2's first."""
     cells = pd.concat([published.load(table) for table in (TABLE_2, *SCHEDULE_TABLES)])
     papers = cells[cells["dataset"] == labels_of(dataset).stands_for]
-    schedules = [schedule_of(text) for text in papers["schedule"].unique() if text]
+    schedules = [schedule_of(text) for text in papers["schedule"].unique()]
     usual = DATASETS[dataset].recipe.schedule
     return [order for order in schedules if order != usual][:count]
 

@@ -166,12 +166,13 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*keys, *columns])
 
 
-def spread(row: pd.Series | dict, digits: int = 1) -> str:
+def spread(row: pd.Series | dict) -> str:
     """Say the interval of a row of `over_seeds`: "95 % interval 1.2 to 3.4, 10 seeds"."""
     if row["seeds"] == 1:
         return "one seed"
-    low, high = (f"{row[name]:.{digits}f}" for name in ("low", "high"))
-    return f"{100 * LEVEL:.0f} % interval {low} to {high}, {row['seeds']} seeds"
+    low, high = (f"{row[name]:.1f}" for name in ("low", "high"))
+    level = row.get("level", LEVEL)
+    return f"{100 * level:.0f} % interval {low} to {high}, {row['seeds']} seeds"
 
 
 def compared(row: pd.Series | dict, method: str, than: str) -> str:

@@ -126,7 +126,9 @@ def plot_variations(
 
     Means are marks, seeds strokes from low to high, the paper's numbers hollow.
     """
-    looks = looks or (looks_of if hue == "method" else looks_like)(frame[hue].unique())
+    if looks is None:
+        choose = looks_of if hue == "method" else looks_like
+        looks = choose(frame[hue].unique())
     order = values_of(frame, x)
     frame = without_far_numbers(frame).assign(place=frame[x].map(order.index))
     step = min(SPREAD / len(looks), 0.15)
@@ -174,10 +176,11 @@ def draw_curves(
     log: bool = False,
 ) -> None:
     """Draw means over `x` for each `hue`; a band, or a stroke with `dodge`, is one s.d."""
-    forth, back = (np.log, np.exp) if log else (np.array, np.array)
+    frame = frame.assign(value=np.log(frame["value"])) if log else frame
+    back = np.exp if log else np.asarray
     for number, (name, look) in enumerate(looks.items()):
         rows = frame[frame[hue] == name]
-        cells = rows.assign(value=forth(rows["value"])).groupby(x)["value"]
+        cells = rows.groupby(x)["value"]
         mean, sd = cells.mean(), cells.std().fillna(0)
         if len(mean) == 1 and frame[x].nunique() > 1:  # of Multitask, over all tasks
             level = {"linestyle": "--", "label": name} | look
@@ -223,7 +226,7 @@ def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
     ax.plot(clear["difference"], clear["place"], "o", color="0.1", label="clear")
     hollow = {"color": "0.1", "markerfacecolor": "white", "label": "not clear"}
     ax.plot(unclear["difference"], unclear["place"], "o", **hollow)
-    if "published" in frame and frame["published"].notna().any():
+    if frame["published"].notna().any():
         tick = {"color": HUES[1], "markersize": 11, "markeredgewidth": 1.6}
         ax.plot(frame["published"], frame["place"], "|", label="paper", **tick)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)

@@ -1,6 +1,6 @@
 """Turn scores into the tables and sentences of the report, ours beside the paper's."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
 
@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from prslib import METHODS, Run, datasets, published
+from prslib import METHODS, Run, RunConfig, datasets, published
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.metrics import forgetting
-from prslib.report.statistics import DECIDING, WORDS, compared, over_seeds
+from prslib.report.statistics import DECIDING, compared, over_seeds
 from prslib.resamples import class_draws
 
 ALL_GROUPS = (*datasets.GROUPS, "overall")
@@ -25,11 +25,14 @@ NEXT = "\N{NO-BREAK SPACE}"  # keeps a deviation and its sign in one line
 _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 
-def scores_of(runs: Sequence[Run], *fields: str) -> pd.DataFrame:
+def scores_of(
+    runs: Sequence[Run], *fields: str, **columns: Callable[[RunConfig], object]
+) -> pd.DataFrame:
     """Join the scores of runs, in [0, 1], and add fields of their configurations as columns."""
     frames = []
     for run in runs:
         settings = {name: run.config.resolved[name] for name in fields}
+        settings |= {name: column(run.config) for name, column in columns.items()}
         frames.append(_with_resamples(run).assign(**settings))
     return pd.concat(frames, ignore_index=True)
 
@@ -81,10 +84,9 @@ def with_forgetting(scores: pd.DataFrame, measures: dict[str, bool]) -> pd.DataF
     frames = [scores.assign(measure="score")]
     # Multitask has no earlier tasks to forget
     online = scores[scores["schedule"] != ""]
-    if len(online):
-        for name, normalised in measures.items():
-            lost = forgetting(online, normalised)
-            frames.append(lost.assign(measure=name, task="seen"))
+    for name, normalised in measures.items():
+        lost = forgetting(online, normalised)
+        frames.append(lost.assign(measure=name, task="seen"))
     rows = pd.concat(frames, ignore_index=True)
     end = rows["schedule"].str.count(",") + 1
     return rows.assign(trained_tasks=rows["trained_tasks"].fillna(end).astype(int))
@@ -133,17 +135,19 @@ def main_tables(
     averages = averages[averages["dataset"] == dataset]
     for measure, rows in averages.groupby("measure", sort=False):
         table = main_table(rows, metrics, by)
-        if table.empty:
-            continue
-        numbers = table.map(lambda cell: float(cell.partition(" ")[0] or "nan"))
-        methods = table.index.get_level_values("method")
-        numbers[[METHODS[name].offline for name in methods]] = np.nan  # no rival
-        blocks = numbers.groupby([n for n in table.index.names if n != "method"])
-        best = numbers == blocks.transform("min" if measure == "forget" else "max")
-        bold = np.where(best, "font-weight: bold", "")
         shown = table.style.set_caption(f"{CAPTIONS[measure]} in percent, best in bold")
-        tables.append(shown.apply(lambda _, bold=bold: bold, axis=None))
+        best = "min" if measure == "forget" else "max"
+        tables.append(shown.apply(_in_bold, axis=None, best=best))
     return tables
+
+
+def _in_bold(table: pd.DataFrame, best: str) -> np.ndarray:
+    """Return the style of each cell of `main_table`, equal to the printed digit."""
+    numbers = table.map(lambda cell: float(cell.partition(" ")[0] or "nan"))
+    methods = table.index.get_level_values("method")
+    numbers[[METHODS[name].offline for name in methods]] = np.nan  # no rival
+    blocks = numbers.groupby([n for n in table.index.names if n != "method"])
+    return np.where(numbers == blocks.transform(best), "font-weight: bold", "")
 
 
 def main_table(
@@ -214,7 +218,8 @@ def contrasts(
 
 def in_short(gaps: pd.DataFrame) -> str:
     """Say how many of `contrasts` are clear, and the ends of each data set's clear ones or all."""
-    above, below = ((gaps["clearly"] == word).sum() for word in WORDS.values())
+    above = (gaps["clearly"] == "above").sum()
+    below = (gaps["clearly"] == "below").sum()
     text = f"Of {len(gaps)} differences {above} are clearly above 0 and {below} below"
     if gaps["seeds"].max() < DECIDING:
         text += f"; it takes {DECIDING} seeds to be clear"

@@ -107,7 +107,9 @@ def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one method's forgetting of every class as bars."""
     ((method, look),) = looks_of(frame["method"]).items()  # a user's method, too
-    values = _placed(frame, ax).groupby("x")["value"]
+    frame = _with_places(frame)
+    _name_classes(frame, ax)
+    values = frame.groupby("x")["value"]
     ax.bar(values.mean().index, values.mean(), width=0.85, color=look["color"])
     if frame["seed"].nunique() > 1:  # of few test images one seed may lie far out
         low, high = values.quantile(0.25), values.quantile(0.75)
@@ -120,7 +122,8 @@ def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw training images of every class, for the panel above its forgetting."""
-    rows = _placed(frame, ax).drop_duplicates("x")
+    rows = _with_places(frame).drop_duplicates("x")
+    _name_classes(rows, ax)
     ax.plot(rows["x"], rows["images"], ".", color="0.2")
     for task, classes in rows.groupby("task", sort=False):
         write_above(ax, classes["x"].mean(), f"task {task}, {len(classes)} classes")
@@ -129,12 +132,15 @@ def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
-def _placed(frame: pd.DataFrame, ax: Axes) -> pd.DataFrame:
-    """Return the classes with their place `x` on an axis, which gets their names."""
+def _with_places(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add each class's place `x` on the axis, with a gap between tasks."""
     frame = frame.sort_values("place", kind="stable")
     gaps = TASK_GAP * pd.factorize(frame["task"])[0]
-    frame = frame.assign(x=frame["place"] + gaps)
+    return frame.assign(x=frame["place"] + gaps)
+
+
+def _name_classes(frame: pd.DataFrame, ax: Axes) -> None:
+    """Write the classes' names below the axis."""
     names = frame.drop_duplicates("x")
     ax.set_xticks(names["x"], names["class"], rotation=90, fontsize=8)
     ax.margins(x=0.01)
-    return frame

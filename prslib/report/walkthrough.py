@@ -292,25 +292,25 @@ def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def memory_picture(
     samples: int, rho: float, size: int, skew: float, seed: int = 0
-) -> tuple[pd.DataFrame, bytes]:
-    """Send a skewed stream through a sampler; return its numbers and a PNG of them (Eq. 1)."""
+) -> bytes:
+    """Send a skewed stream through a sampler; return a PNG of quotas and memory (Eq. 1)."""
     stream = skewed_stream(samples, CLASSES, skew, seed=seed)
     frame = quotas(stream, size, [rho], seed)
     labels = frame["in_memory"].sum()
-    frame["stream"] = frame["frequency"] / frame["frequency"].sum() * labels
+    as_stream = labels * frame["frequency"] / frame["frequency"].sum()
     outside = f"{outside_quota(frame):.1%} of them not in their quota"
     file = io.BytesIO()
     with style_context([STYLE, {"figure.constrained_layout.use": False}]):
         figure = Figure(figsize=(9, 3.6))
         ax = plot_quotas(frame, figure.add_axes(PLACE), letters=False)
-        ax.plot(frame["class"] + 1, frame["stream"], **LOOKS["Stream"])
+        ax.plot(frame["class"] + 1, as_stream, **LOOKS["Stream"])
         names = ["quota", "in memory", "as the stream"]
         ax.legend(ax.lines, names, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
         ax.set_title(f"{labels:,} labels, {outside}")
         ax.set_ylim(0.7, 2 * LARGEST)
         ax.minorticks_off()
         figure.savefig(file, dpi=100)
-    return frame, file.getvalue()
+    return file.getvalue()
 
 
 def memory_sliders(samples: int, size: int, rho: float, seed: int) -> ipywidgets.VBox:
@@ -319,7 +319,7 @@ def memory_sliders(samples: int, size: int, rho: float, seed: int) -> ipywidgets
     image = ipywidgets.Image(format="png", width=900)
 
     def redraw(rho: float, memory: int, skew: float) -> None:
-        _, image.value = memory_picture(samples, rho, memory, skew, seed)
+        image.value = memory_picture(samples, rho, memory, skew, seed)
 
     sliders = ipywidgets.interactive(
         redraw,

@@ -9,6 +9,7 @@ from prs_examples import A, B, C, rows
 from prslib.datasets import load_dataset
 from prslib.report import deviations
 from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, deviation_configs
+from prslib.report.tables import final, scores_of
 from prslib.samplers.reference import ReferencePRS
 from prslib.training.config import RunConfig
 from prslib.training.replay import without_training
@@ -98,7 +99,8 @@ def test_verdicts_say_what_matters():
         return fake_run(config, score)
 
     asked = deviation_configs([TINY], list(range(6)), 0.0, deviations.EVERY)
-    rows = deviations.final_scores(list(map(made, asked)))
+    scores = scores_of(list(map(made, asked)), method=deviations.name_of)
+    rows = final(scores)
     table = deviations.against_prs(rows)
     verdict = table.set_index(["deviation", "group"])["verdict"]
     assert verdict["uniform victim", "overall"] == "costs"

@@ -21,7 +21,7 @@ def test_memory_shares_take_trained_memories_from_the_store(tmp_path, monkeypatc
         if finished.config.method in LOOKING:
             Store().save(finished)
     stored = sorted(tmp_path.rglob("*"))
-    shares = topic.memory_shares(asked)
+    shares = topic.memory_shares(asked, [r for r in runs if r.config.method in LOOKING])
     # nothing was trained again, nor for the others
     assert sorted(tmp_path.rglob("*")) == stored
     shares = shares.set_index(["method", "class"])["share"].unstack()
@@ -32,7 +32,8 @@ def test_memory_shares_take_trained_memories_from_the_store(tmp_path, monkeypatc
 
 
 def test_distances_put_each_memory_where_it_belongs():
-    shares = topic.memory_shares(configs(dataset="digits70seq", method=["CRS", "PRS"]))
+    asked = configs(dataset="digits70seq", method=["CRS", "PRS"])
+    shares = topic.memory_shares(asked, [])
     dataset = load_dataset("digits70seq", images=False)
     stream = shares[shares["method"] == "Stream"].set_index("class")["share"]
     expected = 100 * dataset.class_freq / dataset.class_freq.sum()
