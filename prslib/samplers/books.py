@@ -157,18 +157,9 @@ def follow(arrays: Arrays, classes: Array, slot: int) -> bool:
 @compiled
 def rarest(classes: Array, counts: Array, u: float) -> int:
     """Return which of the classes has the least count, a random one of several."""
-    least, ties = counts[classes[0]], 0
-    for c in classes:
-        if counts[c] < least:
-            least, ties = counts[c], 0
-        ties += counts[c] == least
-    chosen = int(u * ties)
-    for c in classes:
-        if counts[c] == least:
-            if chosen == 0:
-                return c
-            chosen -= 1
-    return -1
+    of_classes = counts[classes]
+    ties = classes[of_classes == of_classes.min()]
+    return ties[int(u * len(ties))]
 
 
 def empty(size: int, num_classes: int) -> Arrays:

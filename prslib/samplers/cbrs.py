@@ -104,38 +104,12 @@ def choose(state: State, classes: Array, u: Array, reservoirs: Reservoirs) -> in
 def choose_in_full(y: int, u: Array, reservoirs: Reservoirs) -> int:
     """Return the slot for a sample of class y in a full memory, -1 for none."""
     slot_class, class_seen, class_slots, is_full = reservoirs
-    if not is_full[y]:
-        chosen, number = mark_largest(class_slots, is_full)
-        if not is_full[y]:
-            return nth_slot(slot_class, chosen, int(u[2] * number))
-    number = class_slots[y]
-    if u[1] * class_seen[y] >= number:
-        return -1
-    chosen = np.zeros_like(class_slots)
-    chosen[y] = 1
-    return nth_slot(slot_class, chosen, int(u[2] * number))
-
-
-@compiled
-def mark_largest(class_slots: Array, is_full: Array) -> tuple[Array, int]:
-    """Mark the largest classes, which are full; return them and how many slots they have."""
-    largest = class_slots[0]
-    for c in range(len(class_slots)):
-        largest = max(largest, class_slots[c])
-    chosen = np.empty_like(class_slots)  # int64: quicker to add than bool
-    number = 0
-    for c in range(len(class_slots)):
-        chosen[c] = class_slots[c] == largest
-        is_full[c] |= class_slots[c] == largest
-        number += chosen[c]
-    return chosen, number * largest
-
-
-@compiled
-def nth_slot(slot_class: Array, chosen: Array, n: int) -> int:
-    """Return slot n, counted from 0, of the classes that are chosen."""
-    slot = -1
-    while n >= 0:
-        slot += 1
-        n -= chosen[np.uint64(slot_class[slot])]  # not below 0: no check for it
-    return slot
+    largest = class_slots == class_slots.max()
+    is_full |= largest
+    if is_full[y]:
+        if u[1] * class_seen[y] >= class_slots[y]:
+            return -1
+        slots = np.flatnonzero(slot_class == y)
+    else:
+        slots = np.flatnonzero(largest[slot_class])
+    return slots[int(u[2] * len(slots))]

@@ -1,11 +1,10 @@
 """Partitioning Reservoir Sampling, compiled. Read reference.py first.
 
 Each function computes what the method of the same name of `ReferencePRS` does, one
-equation a function, in the order of Algorithm 1. Most are loops, which compile faster
-than numpy's functions. What the released code does otherwise is in released.py.
+equation a function, in the order of Algorithm 1. np.where is avoided, which takes a
+second to compile. What the released code does otherwise is in released.py.
 """
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +13,7 @@ from prslib.checks import VARIANTS, Seed, bool_labels, one_of, power
 from prslib.samplers import books
 from prslib.samplers.base import Sampler
 from prslib.samplers.books import Array, Arrays, Batch, State
-from prslib.samplers.compiling import compiled, entry, in_any_order
+from prslib.samplers.compiling import compiled, entry
 from prslib.samplers.reference import TOLERANCE
 
 if TYPE_CHECKING:
@@ -24,95 +23,62 @@ if TYPE_CHECKING:
 @compiled
 def softmax(x: Array) -> Array:
     """Return e^(x_i) / sum_j e^(x_j), which is 0 for -inf."""
-    top = -np.inf
-    for value in x:
-        top = max(top, value)
-    result = np.empty(len(x))
-    norm = 0.0
-    for i in range(len(x)):
-        result[i] = math.exp(x[i] - top)  # neither overflows nor is 0 throughout
-        norm += result[i]
-    for i in range(len(x)):
-        result[i] /= norm
-    return result
+    weight = np.exp(x - x.max())  # neither overflows nor is 0 throughout
+    return weight / weight.sum()
 
 
 @compiled
 def partition(n: Array, rho: float) -> Array:
     """Return p_i = n_i^rho / sum_j n_j^rho, Eq. (1); 0 if not observed."""
-    log = np.full(len(n), -np.inf)
-    for i in range(len(n)):
-        if n[i] > 0:
-            log[i] = rho * math.log(n[i])
+    log = rho * np.log(np.maximum(n, 1))
+    log[n == 0] = -np.inf
     return softmax(log)
 
 
 @compiled
 def weights(classes: Array, n: Array) -> Array:
     """Return w_i = e^(-n_i) / sum_j e^(-n_j), Eq. (2), of the classes with y_i = 1."""
-    exponent = np.empty(len(classes))
-    for j, i in enumerate(classes):
-        exponent[j] = -n[i]
-    return softmax(exponent)
+    return softmax(-n[classes])
 
 
 @compiled
 def acceptance(classes: Array, n: Array, p: Array, size: int) -> float:
     """Return s = sum_i w_i m_i / n_i, Eq. (2), cut at 1; the quota m_i is m p_i."""
-    w = weights(classes, n)
-    s = 0.0
-    for j, i in enumerate(classes):
-        s += w[j] * (size * p[i] / n[i])
-    return min(1.0, s)
+    ratio = size * p[classes] / n[classes]
+    return min(1.0, (weights(classes, n) * ratio).sum())
 
 
 @compiled
 def surplus(counts: Array, p: Array) -> Array:
     """Return delta_i = l_i - p_i sum_j l_j, Eq. (3)."""
-    labels = counts.sum()
-    delta = np.zeros(len(p))
-    for i in range(len(p)):
-        gap = counts[i] - p[i] * labels
-        if abs(gap) > TOLERANCE:
-            delta[i] = gap
+    delta = counts - p * counts.sum()
+    delta[np.abs(delta) <= TOLERANCE] = 0
     return delta
 
 
 @compiled
 def class_probability(delta: Array, counts: Array) -> Array:
     """Return softmax(delta_i) over delta_i > 0; if none is, of the largest in memory."""
-    largest = -np.inf
-    for i in range(len(delta)):
-        if counts[i] > 0:
-            largest = max(largest, delta[i])
+    largest = delta[counts > 0].max()
     # what is not 0 is above the tolerance
     bound = TOLERANCE if largest > 0.0 else largest - TOLERANCE
-    allowed = np.full(len(delta), -np.inf)
-    for i in range(len(delta)):
-        if counts[i] > 0 and delta[i] >= bound:
-            allowed[i] = delta[i]
-    return softmax(allowed)
+    chance = delta.copy()
+    chance[(counts == 0) | (delta < bound)] = -np.inf
+    return softmax(chance)
 
 
 @compiled
 def draw_class(chance: Array, u: float) -> int:
     """Return the class at u in the cumulated chances."""
-    drawn = -1
-    reached = 0.0
-    for c in range(len(chance)):
-        if chance[c] > 0.0 and reached <= u:
-            reached += chance[c]
-            drawn = c
-    return drawn
+    drawn = np.searchsorted(chance.cumsum(), u, side="right")
+    last = chance.nonzero()[0][-1]  # the sum may fall short of 1
+    return min(drawn, last)
 
 
 @compiled
 def scarce(observed: Array, delta: Array) -> Array:
     """Return q_i, the observed classes that are not above their target (Sec. 3.4)."""
-    q = np.empty(len(delta), np.bool_)
-    for i in range(len(delta)):
-        q[i] = observed[i] > 0 and delta[i] <= 0.0
-    return q
+    return (observed > 0) & (delta <= 0)
 
 
 @compiled
@@ -139,21 +105,12 @@ def distances(state: State, k: Array, p: Array) -> Array:
         b = books.label_count(state, slot)
         rest = labels - b
         if sums[b] < 0.0:
-            sums[b] = distance(counts, p, rest)
+            sums[b] = np.abs(counts - p * rest).sum()
         result[j] = sums[b]
         for column in range(b):
             i = state.classes[slot, column]
             gap = counts[i] - p[i] * rest
             result[j] += abs(gap - 1.0) - abs(gap)
-    return result
-
-
-@in_any_order
-def distance(counts: Array, p: Array, rest: int) -> float:
-    """Return sum_i abs(l_i - p_i rest), several terms added at once."""
-    result = 0.0
-    for i in range(len(p)):
-        result += abs(counts[i] - p[i] * rest)
     return result
 
 
