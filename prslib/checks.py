@@ -137,11 +137,16 @@ def checksum(state: dict[str, Any]) -> str:
         value = state[name]
         if isinstance(value, dict):
             value = checksum(value)
-        elif hasattr(value, "dtype"):  # an array, or a tensor wherever it lies
-            array, value = value, (value.dtype, tuple(value.shape))
-            if hasattr(array, "cpu"):
-                uint8 = array.new_zeros(0).byte().dtype  # numpy has no bfloat16
-                array = array.cpu().contiguous().view(uint8).numpy()
-            digest.update(array.tobytes())
+        elif hasattr(value, "dtype"):
+            digest.update(_bytes_of(value))
+            value = value.dtype, tuple(value.shape)
         digest.update(f"{name}={value!r};".encode())
     return digest.hexdigest()
+
+
+def _bytes_of(array: Any) -> bytes:
+    """Return the bytes of an array, or of a tensor wherever it lies."""
+    if hasattr(array, "cpu"):
+        uint8 = array.new_zeros(0).byte().dtype  # numpy has no bfloat16
+        array = array.cpu().contiguous().view(uint8).numpy()
+    return array.tobytes()

@@ -215,6 +215,6 @@ def _integers(slots: np.ndarray) -> np.ndarray:
 
 
 def _kind(column: Any) -> str:
-    """Return what a column is made of; a part of a file is an array as any other."""
+    """Return what a column is made of; a `numpy.memmap` counts as an array."""
     name = "array" if isinstance(column, np.ndarray) else type(column).__name__
     return f"{name} of {column.dtype}"

@@ -78,7 +78,9 @@ def class_weights(class_group: Sequence[str], draws: int) -> np.ndarray:
     """
     rng = np.random.default_rng(WEIGHT_SEED)
     weights = np.ones((draws, len(class_group)))
-    for members in list(members_of_groups(class_group).values())[1:]:
+    groups = members_of_groups(class_group)
+    del groups["overall"]
+    for members in groups.values():
         count = members.sum()
         if count > 1:
             shape = max(count - 2, 0.1) / count

@@ -22,7 +22,10 @@ TEXT = dict.fromkeys(("dataset", "method", "schedule", "task", "group", "metric"
 NUMBERS = dict.fromkeys(("rho", "value"), lambda text: float(text or "nan"))
 
 # files of a run, named after its hash, and after its `RunConfig.training` until it ends
-RESULT, CHECKPOINT, FAILURE, LOCK = ".zip", ".checkpoint", ".failed", ".lock"
+RESULT = ".zip"
+CHECKPOINT = ".checkpoint"
+FAILURE = ".failed"
+LOCK = ".lock"
 
 
 class Store:

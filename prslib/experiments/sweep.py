@@ -62,7 +62,7 @@ def run_all(
         (`Architecture.gpu_share`). A cluster has as many as its machines have cores and
         GPUs.
     device : str
-        "cpu" or "cuda".
+        "cpu", "cuda" or, for the second GPU, "cuda:1".
     save_every : float
         Seconds between two checkpoints of a run. There are none on a cluster.
     address : str, optional
@@ -138,7 +138,9 @@ class Sweep:
             groups.setdefault(config.training, []).append(config)
         how = {"desc": "training", "unit": "run", "smoothing": 0, "file": bar_stream()}
         bar = tqdm(total=len(configs), **how)
-        with pool as (self.call, limit), bar as self.bar:
+        with pool as (submit, limit), bar:
+            self.submit_to_pool = submit
+            self.bar = bar
             self.work(list(groups.values()), limit)
             # one by one, so that none takes another one with it
             self.work(self.killed.copy(), limit=1)
@@ -177,7 +179,7 @@ class Sweep:
         checkpoint = self.store.path(group[0], CHECKPOINT)
         options = self.options | {"hashes": hashes, "checkpoint": checkpoint}
         task = partial(train_group, **options)
-        return self.call(with_registered, ADDED, task, missing)
+        return self.submit_to_pool(with_registered, ADDED, task, missing)
 
     def collect(self, future: Future, group: list[RunConfig]) -> None:
         """Store the runs that a pool returns, or note the error."""

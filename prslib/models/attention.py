@@ -16,14 +16,19 @@ from prslib.models.networks import Staged
 
 # of Attention Consistency
 LARGER = 9 / 8  # 288 to 256 pixels
-FLIP_WEIGHT, SCALE_WEIGHT = 0.6, 0.8
+FLIP_WEIGHT = 0.6
+SCALE_WEIGHT = 0.8
 
 # of RNN-Attention
 # regions that are scored, K
 STEPS = 5
 # alpha and beta: sizes of a region, as parts of the map's
-LARGEST, SMALLEST = 0.5, 0.1
-LOCALISATION, ANCHOR, POSITIVE = 0.1, 0.01, 0.1  # weights of the losses
+LARGEST = 0.5
+SMALLEST = 0.1
+# weights of the losses
+LOCALISATION = 0.1
+ANCHOR = 0.01
+POSITIVE = 0.1
 
 
 class AttentionConsistency(Staged):

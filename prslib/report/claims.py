@@ -9,9 +9,11 @@ import re
 import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -20,8 +22,10 @@ from prslib.metrics import values_and_draws
 from prslib.report.statistics import LEVEL, SMALL, interval
 from prslib.report.tables import MAIN_METRICS
 
-COCO, NUS = "COCOseq", "NUS-WIDEseq"
-MNIST, SVHN = "Imbal-MNISTseq", "Imbal-SVHNseq"
+COCO = "COCOseq"
+NUS = "NUS-WIDEseq"
+MNIST = "Imbal-MNISTseq"
+SVHN = "Imbal-SVHNseq"
 # that the text names where it says "all the baselines"
 RIVALS = ("CRS", "GSS", "ExStream")
 ALL = ("Finetune", "EWC", *RIVALS)
@@ -29,8 +33,10 @@ ALL = ("Finetune", "EWC", *RIVALS)
 PLAIN = "frozen_stages=some"
 CONSISTENCY = f"{PLAIN};model=Attention Consistency"
 NETS = {"Attention Consistency": CONSISTENCY, "RNN-Attention": "model=RNN-Attention"}
-HALF, MORE = "memory_size=0.5", "memory_size=1.5"
-SCRATCH, IMBALANCED = "pretrained_stages=some", "test_set=imbalanced"
+HALF = "memory_size=0.5"
+MORE = "memory_size=1.5"
+SCRATCH = "pretrained_stages=some"
+IMBALANCED = "test_set=imbalanced"
 BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
 # differences so small that an interval within them says "no difference"
 MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
@@ -42,7 +48,7 @@ ANYWHERE: Places = {"": {}}
 
 
 class Scores:
-    """The scores of one data set; `evaluate` asks for one seed and metric at a time."""
+    """The scores of one data set; a claim reads them `at` one seed and metric."""
 
     def __init__(self, rows: pd.DataFrame):
         self.cells: dict[tuple, np.ndarray] = {}
@@ -57,6 +63,13 @@ class Scores:
             place = row.method, row.setting, row.group, row.measure
             cell = row.metric, row.task, row.trained_tasks
             self.cells.setdefault((row.seed, *place, *cell), value)
+
+    def at(self, seed: int, metric: str) -> Self:
+        """Return the scores of one seed and metric."""
+        scores = copy(self)
+        scores.seed = seed
+        scores.metric = metric
+        return scores
 
     def __call__(
         self,
@@ -93,9 +106,9 @@ class Scores:
             cells = {}
             with suppress(LookupError):  # it was not run
                 for metric in metrics:
-                    self.seed, self.metric = seed, metric
-                    of_metric = claim.of(self)
-                    cells |= {f"{n} {metric}".strip(): of_metric[n] for n in of_metric}
+                    of_metric = claim.of(self.at(seed, metric))
+                    for name, value in of_metric.items():
+                        cells[f"{name} {metric}".strip()] = value
                 values.append(list(cells.values()))
                 names = list(cells)
         if not names:

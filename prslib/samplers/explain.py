@@ -72,29 +72,31 @@ def explain(sampler: prs.PRS, y: np.ndarray) -> Decision:
         distances, leaving = prs.distances, prs.leaving
     full = len(sampler) == size
     classes = np.flatnonzero(y)
-    weight, s = np.zeros(len(n)), 0.0
+    weight = np.zeros(len(n))
+    acceptance = 0.0
     if len(classes) > 0:
         weight[classes] = prs.weights(classes, n)
-        s = rules.acceptance(classes, n, p, size) if full else 1.0
+        acceptance = rules.acceptance(classes, n, p, size) if full else 1.0
     delta = rules.surplus(counts, p)
-    decision = Decision(
+    scarce = prs.scarce(observed, delta)
+    chance = rules.class_probability(delta, counts) if full else np.zeros(len(n))
+    candidates = {}
+    distance = {}
+    may_leave = {}
+    for c in np.flatnonzero(chance).tolist():
+        k = candidates[c] = np.sort(prs.candidates(state, c, scarce))
+        gaps = distance[c] = distances(state, k, p)
+        may_leave[c] = leaving(k, gaps)
+    return Decision(
         class_freq=n,
         partition=p.astype(np.float64),
         quota=size * p.astype(np.float64),
         weight=weight,
-        acceptance=s,
+        acceptance=acceptance,
         surplus=delta,
-        scarce=prs.scarce(observed, delta),
-        class_probability=np.zeros(len(n)),
-        candidates={},
-        distance={},
-        leaving={},
+        scarce=scarce,
+        class_probability=chance,
+        candidates=candidates,
+        distance=distance,
+        leaving=may_leave,
     )
-    if full:
-        decision.class_probability[:] = rules.class_probability(delta, counts)
-    for c in np.flatnonzero(decision.class_probability).tolist():
-        k = np.sort(prs.candidates(state, c, decision.scarce))
-        gaps = distances(state, k, p)
-        decision.candidates[c], decision.distance[c] = k, gaps
-        decision.leaving[c] = leaving(k, gaps)
-    return decision

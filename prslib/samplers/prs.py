@@ -72,7 +72,7 @@ def draw_class(chance: Array, u: float) -> int:
     """Return the class at u in the cumulated chances."""
     drawn = np.searchsorted(chance.cumsum(), u, side="right")
     last = chance.nonzero()[0][-1]  # the sum may fall short of 1
-    return min(drawn, last)
+    return int(min(drawn, last))
 
 
 @compiled

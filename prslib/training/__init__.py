@@ -16,8 +16,14 @@ CHOICES = {
 }
 # Their versions decide the last digit of a number and the pixels of a picture.
 PACKAGES = (
-    *("torch", "numpy", "numba", "scipy", "scikit-learn"),
-    *("matplotlib", "seaborn", "pillow"),
+    "torch",
+    "numpy",
+    "numba",
+    "scipy",
+    "scikit-learn",
+    "matplotlib",
+    "seaborn",
+    "pillow",
 )
 
 

@@ -35,11 +35,13 @@ class Progress:
         self.variances: dict[int, dict] = {}  # of the gradient over the memory, by step
 
     def state_dict(self) -> dict:
-        """Return all of it."""
+        """Return the state of network, optimiser, sampler, memory and results."""
         return {
             "states": [each.state_dict() for each in self.stateful],
             "rng": self.replay.rng if self.replay else None,
-            "rest": (self.step, self.scores, self.variances),
+            "step": self.step,
+            "scores": self.scores,
+            "variances": self.variances,
         }
 
     def load_state_dict(self, state: dict) -> None:
@@ -48,7 +50,9 @@ class Progress:
             each.load_state_dict(saved)
         if self.replay:
             self.replay.rng = state["rng"]
-        self.step, self.scores, self.variances = state["rest"]
+        self.step = state["step"]
+        self.scores = state["scores"]
+        self.variances = state["variances"]
 
 
 class Checkpoint:

@@ -160,7 +160,8 @@ class RunConfig:
         for name, value in options.items():
             if isinstance(value, np.generic):
                 value = value.item()
-            if float in (type(value), type(parameters[name].default)):
+            default = parameters[name].default
+            if isinstance(value, float) or isinstance(default, float):
                 value = finite(name, value)
             if not isinstance(value, bool | int | float | str | None):
                 raise TypeError(expected(f"option {name} as number or text", value))

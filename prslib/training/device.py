@@ -11,8 +11,11 @@ INPUTS_SHARE = 0.5  # of a GPU's free memory for inputs; training needs the rest
 
 def check_device(device: torch.device | str) -> None:
     """Refuse a device that is not here: "cpu", "cuda", "cuda:1" for the second GPU."""
-    gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
-    one_of("device", str(device), ["cpu", *(["cuda"] if gpus else []), *gpus])
+    names = ["cpu"]
+    if torch.cuda.is_available():
+        names.append("cuda")
+        names += [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    one_of("device", str(device), names)
 
 
 class Inputs:

@@ -39,7 +39,7 @@ def run(
     config : RunConfig
         The configuration.
     device : str
-        Where to compute, "cpu" or "cuda".
+        Where to compute, "cpu", "cuda" or, for the second GPU, "cuda:1".
     checkpoint : path-like, optional
         The file in which the run saves its state. If it exists, the run goes on from
         there, with the result of one without interruption; a file that does not fit
