@@ -92,7 +92,8 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     corpus = prepared.corpus(options.annotations)
     if root and not ids and prepared.some_images_lost:
         missing = missing_files(root, corpus.files, allowed=True)
-        corpus.labels[missing] = False  # which leaves them out
+        # which leaves them out
+        corpus = corpus._replace(labels=corpus.labels & ~missing[:, None])
     selection = prepared.select(corpus, ids)
     # refuses ids of other annotations
     selection.dataset(prepared.name, prepared.stands_for, inputs=None)

@@ -22,9 +22,9 @@ SCENE_SEED = 20200823
 SIDE = 32  # pixels
 # background pixels are below this, of 255
 NOISE = 32
-# A row for each number of cells to a side, which is 2 or 3, in pixels:
-# offset and width of the cells, smallest and largest digit.
-GRIDS = np.array([(0,) * 4, (0,) * 4, (16, 16, 9, 14), (11, 10, 8, 10)])
+# for 2 and for 3 cells to a side, in pixels: offset and width of the cells, smallest
+# and largest digit
+GRIDS = np.array([(16, 16, 9, 14), (11, 10, 8, 10)])
 
 # of the pictures of single digits, not of a run
 PICTURE_SEED = 20200824
@@ -123,7 +123,7 @@ def _place(
     # (L,) the first cells of each scene
     cell = cells[np.arange(9) < per_image[:, None]]
     grid = np.repeat(grid, per_image)
-    step, width, smallest, largest = GRIDS[grid].T
+    step, width, smallest, largest = GRIDS[grid - 2].T
     size = rng.integers(smallest, largest + 1)
     top = step * (cell // grid) + rng.integers(0, width - size + 1)
     left = step * (cell % grid) + rng.integers(0, width - size + 1)

@@ -52,12 +52,6 @@ def test_clustering_finds_the_planted_tasks_in_the_same_corpus(labelled):
     np.testing.assert_array_equal(clustering.labels[task >= 0], labelled.train.labels)
 
 
-def test_the_memory_holds_the_papers_share_of_the_stream(labelled):
-    share = {"COCOseq": 2000 / 35072, "NUS-WIDEseq": 2000 / 48724}[labelled.stands_for]
-    size = DATASETS[labelled.name].recipe.memory_size
-    assert size / len(labelled.train) == pytest.approx(share, rel=0.06)
-
-
 def test_who_changes_a_picture_changes_it_for_nobody_else():
     images = load_dataset("digits70tiny").train.inputs
     before = images.copy()

@@ -30,6 +30,7 @@ def test_two_methods_are_compared_seed_by_seed():
     assert result.verdict == "holds"
     assert compare(seeds, seeds + 1).verdict == "does not hold"
     assert str(result) == "1.0 (95 % interval 1.0 to 1.0, 5 seeds)"
+    assert "50 % interval" in str(compare(seeds, seeds, level=0.5))
     with pytest.raises(ValueError, match=r"both methods, got shapes \(5,\) and \(4,\)"):
         compare(seeds, seeds[1:])
 

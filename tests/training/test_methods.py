@@ -64,6 +64,8 @@ def test_options_of_a_registered_sampler_are_its_keyword_only_parameters():
     config = RunConfig(TINY, "own", rho=0.5, options={"alpha": 2})
     sampler = config.sampler_for(load_dataset(TINY, images=False), 0)
     assert (sampler.alpha, sampler.rho) == (2, 0.5)
+    register("PRS, frozen", Method(sampler="prs", frozen="vector_stages"))
+    assert RunConfig(TINY, "PRS, frozen", rho=0.5).identity["rho"] == 0.5
 
 
 @pytest.mark.parametrize(
