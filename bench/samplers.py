@@ -310,7 +310,7 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
         ax.grid(axis="x")
         # room for the numbers
         ax.set_xlim(table["lowest"].min() / 2, 60 * table["highest"].max())
-    kinds = {"ours": "ours, compiled", "plain": "ours, plain numpy"}
+    kinds = {"ours": "prslib", "plain": "plain numpy"}
     for kind, label in (kinds | {"Avalanche": "in Avalanche"}).items():
         look = {"marker": markers[kind], "linestyle": "", "markersize": 8}
         fill = "0.4" if kind == "ours" else "white"

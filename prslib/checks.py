@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 Seed = int | np.random.SeedSequence | np.random.Generator
-BOOL = np.dtype(np.bool_)  # comparing with np.bool_ itself takes longer
 VARIANTS = ("paper", "authors")  # of PRS
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
@@ -118,7 +117,7 @@ def bool_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
     if isinstance(labels, np.ma.MaskedArray):
         raise TypeError(f"labels: {expected('bool', 'a masked array', 'fill it')}")
     labels = np.asarray(labels, order="C")
-    if labels.dtype != BOOL:  # .astype(bool) would turn NaN into True
+    if labels.dtype != bool:  # .astype(bool) would turn NaN into True
         advice = (
             "write labels == 1 for zeros and ones, labels > 0.5 for scores, and "
             f"np.eye({num_classes}, dtype=bool)[y] for class numbers y"

@@ -74,7 +74,8 @@ def representative(config: RunConfig) -> RunConfig:
     if method.looks_at_model or method.ewc:
         fields["options"] = config.options
     elif method.sampler:
-        # to choose slots by labels takes a few hundredths of a step
+        # to choose slots by labels takes a few hundredths of a step; only the released
+        # PRS, which is not compiled, takes more
         fields["method"] = "CRS"
     return RunConfig(**fields, weights=NONE)
 

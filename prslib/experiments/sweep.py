@@ -29,7 +29,7 @@ from prslib.paths import ending_with_us
 from prslib.training import round_alike
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.grids import check_all
-from prslib.training.methods import ADDED, with_registered
+from prslib.training.methods import registered, with_registered
 
 POLL = 0.5  # seconds after which Ctrl-C and the locks of other processes are looked at
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -179,7 +179,7 @@ class Sweep:
         checkpoint = self.store.path(group[0], CHECKPOINT)
         options = self.options | {"hashes": hashes, "checkpoint": checkpoint}
         task = partial(train_group, **options)
-        return self.submit_to_pool(with_registered, ADDED, task, missing)
+        return self.submit_to_pool(with_registered, registered(), task, missing)
 
     def collect(self, future: Future, group: list[RunConfig]) -> None:
         """Store the runs that a pool returns, or note the error."""

@@ -11,13 +11,13 @@ from prslib.models.weights import EMBEDDED, IN_TURN, NONE, check_weights
 class Architecture:
     """A network of `MODELS` (Appendix, "Base Architectures")."""
 
-    # a function of image shape, classes and, if any are published, weights; with a
-    # backbone: of its result and classes; or "module:name" of one in `prslib.models`
+    # a function of image shape and classes or, with a backbone, of its result and
+    # classes; or "module:name" of one in `prslib.models`
     made_by: str | Callable
     stages: int  # the head included
     # ExStream takes its vectors after these stages and freezes them
     vector_stages: int = 1
-    # names; empty: the network always begins random
+    # names, of the backbone; empty: the network always begins random
     published_weights: tuple[str, ...] = ()
     # one of these names, or "none"
     default_weights: str = NONE

@@ -189,17 +189,15 @@ def make_model(
     if not isinstance(seed, int):
         seed = int(seed.generate_state(1, dtype="uint64")[0] >> 1)
     row = MODELS[name]
-    shape, options = [image_shape], {}
+    inputs = [image_shape]
     if row.published_weights:
         weights = row.default_weights if weights is None else of_seed(weights, seed)
         check_weights(name, weights, row.published_weights)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if row.backbone:
-            shape = _resolved(row.backbone)(image_shape, weights)
-        elif row.published_weights:
-            options["weights"] = weights
-        network = _resolved(row.made_by)(*shape, num_classes, **options)
+            inputs = _resolved(row.backbone)(image_shape, weights)
+        network = _resolved(row.made_by)(*inputs, num_classes)
     if not isinstance(network, Staged):
         what = f"a prslib.models.networks.Staged for model {name!r}"
         raise TypeError(expected(what, type(network).__name__))

@@ -117,30 +117,22 @@ class _BatchAtOnce(ReferencePRS):
             self.follow(y, slot)
 
 
-DEVIATIONS = {
-    "uniform victim": _UniformVictim,
-    "softened exp": _SoftenedExp,
-    "underflowing exp": _UnderflowingExp,
-    "class from p": _ClassFromP,
-    "signed distances": _SignedDistances,
-    "ties by slot": _TiesBySlot,
-    "counts known ahead": _CountsAhead,
-    "batch at once": _BatchAtOnce,
-}
-# colour, and dashes for a line that another would hide; the colours are the muted ones
-# of Paul Tol, which the colour-blind can tell apart
-LOOK = {
-    "uniform victim": ("#332288", "-"),
-    "softened exp": ("#88CCEE", "--"),
-    "underflowing exp": ("#44AA99", ":"),
-    "class from p": ("#117733", "-"),
-    "signed distances": ("#DDCC77", "-"),
-    "ties by slot": ("#CC6677", "-."),
-    "counts known ahead": ("#882255", "--"),
-    "batch at once": ("#AA4499", ":"),
-    "PRS": (LOOKS["PRS"]["color"], "-"),
-    "CRS": (LOOKS["CRS"]["color"], "-"),
-}
+# each with a colour, and dashes for a line that another would hide; the colours are the
+# muted ones of Paul Tol, which the colour-blind can tell apart
+_DEPARTURES = (
+    ("uniform victim", _UniformVictim, "#332288", "-"),
+    ("softened exp", _SoftenedExp, "#88CCEE", "--"),
+    ("underflowing exp", _UnderflowingExp, "#44AA99", ":"),
+    ("class from p", _ClassFromP, "#117733", "-"),
+    ("signed distances", _SignedDistances, "#DDCC77", "-"),
+    ("ties by slot", _TiesBySlot, "#CC6677", "-."),
+    ("counts known ahead", _CountsAhead, "#882255", "--"),
+    ("batch at once", _BatchAtOnce, "#AA4499", ":"),
+)
+DEVIATIONS = {name: sampler for name, sampler, _, _ in _DEPARTURES}
+LOOK = {name: (colour, dash) for name, _, colour, dash in _DEPARTURES}
+LOOK["PRS"] = LOOKS["PRS"]["color"], "-"
+LOOK["CRS"] = LOOKS["CRS"]["color"], "-"
 ALL = ("PRS", *DEVIATIONS, "CRS")
 
 # what published code calls PRS; written from what the code does

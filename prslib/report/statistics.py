@@ -172,7 +172,7 @@ def spread(row: pd.Series | dict) -> str:
         return "one seed"
     low, high = (f"{row[name]:.1f}" for name in ("low", "high"))
     level = row.get("level", LEVEL)
-    return f"{100 * level:.0f} % interval {low} to {high}, {row['seeds']} seeds"
+    return f"{100 * level:g} % interval {low} to {high}, {row['seeds']} seeds"
 
 
 def compared(row: pd.Series | dict, method: str, than: str) -> str:

@@ -1,6 +1,6 @@
 """The books that all samplers keep: counts, labels and slots, in Python and compiled.
 
-`place` is the loop over a stream, which the compiled samplers share.
+`place` is the loop over a stream of CRS, PRS and CBRS.
 
 Numba keeps compiled functions beside their source and does not see a change in another
 file: after one here, in compiling.py or reference.py (`TOLERANCE`), delete
@@ -120,11 +120,11 @@ def store(state: State, classes: Array, slot: int) -> None:
 def place(
     arrays: Arrays, begin: int, batch: Batch, choose: Callable, options: tuple
 ) -> int:
-    """Let choose place the samples from ``begin`` on (Algorithm 1, lines 4, 5, 9, 18).
+    """Place the samples from ``begin`` on where choose says (Algorithm 1, line 4).
 
-    Return where there is no room for a sample's labels, else -1. A compiled function
-    ``choose(state, classes, u, *options)`` returns a slot, -1 for none; the sample is
-    counted by then.
+    Return the first sample whose labels have no room, else -1. The compiled function
+    ``choose(state, classes, u, *options)`` returns a slot, -1 for none. It is called
+    when the sample is counted.
     """
     labels, uniforms, slots = batch
     state = state_of(arrays)
@@ -135,10 +135,10 @@ def place(
         if len(classes) > 0:
             if not has_room(state, classes):
                 return b
-            count(state, classes)
+            count(state, classes)  # line 5
             slots[b] = choose(state, classes, uniforms[b], *options)
             if slots[b] >= 0:
-                store(state, classes, slots[b])
+                store(state, classes, slots[b])  # lines 9 and 18
     return -1
 
 

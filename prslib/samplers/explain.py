@@ -51,6 +51,7 @@ class Decision:
     leaving: dict[int, np.ndarray]
 
 
+@np.errstate(under="ignore")
 def explain(sampler: prs.PRS, y: np.ndarray) -> Decision:
     """Return what would be decided if a sample with the labels y came next."""
     state, size = sampler.state, sampler.size
@@ -60,9 +61,9 @@ def explain(sampler: prs.PRS, y: np.ndarray) -> Decision:
         rules = released
         n = state.class_freq.copy()
         observed = counts
-        p = sampler.partition.copy()
+        p = sampler.partition
         if counts.any():
-            released.partition(n, sampler.rho, counts, p)
+            p = released.partition(n, sampler.rho, counts, p)
         distances = partial(released.distances, appearance=sampler.appearance)
         leaving = partial(released.leaving, size=size)
     else:

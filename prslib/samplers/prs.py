@@ -1,8 +1,8 @@
 """Partitioning Reservoir Sampling, compiled. Read reference.py first.
 
-Each function computes what the method of the same name of `ReferencePRS` does, one
-equation a function, in the order of Algorithm 1. np.where is avoided, which takes a
-second to compile. What the released code does otherwise is in released.py.
+The equations have the names of `ReferencePRS`'s methods and compute the same, in the
+order of Algorithm 1. np.where is avoided: it takes a second to compile. What the
+released code does otherwise is in released.py.
 """
 
 from typing import TYPE_CHECKING
@@ -184,8 +184,8 @@ class PRS(Sampler):
     removal empties leaves the sum of Eq. (5); of equal candidates the lowest slot goes;
     a distance of m or more never wins, and without a winner the first candidate goes.
     Its p, delta and distances are float32, the distance summed over the classes in the
-    order they appeared; p itself is computed in float64 and rounded. It is not
-    compiled: a sample takes some tenths of a millisecond.
+    order they appeared; p itself is computed in float64 and rounded. This variant is not
+    compiled: a sample takes up to a millisecond.
 
     Examples
     --------
@@ -247,8 +247,16 @@ class PRS(Sampler):
         (y,) = bool_labels(np.asarray(label)[None], self.num_classes)
         return explain(self, y)
 
+    def follow(self, y: Array, slot: int) -> None:
+        """Count a sample and store its labels in a slot, as every sampler does."""
+        super().follow(y, slot)
+        if self.variant == "authors":
+            new = np.setdiff1d(np.flatnonzero(y), self.appearance)
+            begin = np.count_nonzero(self.appearance >= 0)
+            self.appearance[begin : begin + len(new)] = new
+
     def choose(self, y: Array, u: Array) -> int:
-        """Return the slot of a sample as the released code does."""
+        """Return the slot of a sample as the released code does, the authors' variant."""
         from prslib.samplers import released
 
         return released.choose(self, y, u)

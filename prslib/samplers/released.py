@@ -1,8 +1,8 @@
 """PRS as the authors' released code has it, ``variant="authors"``, in plain numpy.
 
-A function with the name of one in prs.py takes its place. n_i is here without the
-sample at hand, which the released code counts after it was placed. p_i, delta_i and the
-distances are float32.
+Each function replaces that of the same name in prs.py. n_i is here without the sample at
+hand, which the released code counts after it was placed. p_i, delta_i and the distances
+are computed in float32.
 """
 
 import numpy as np
@@ -12,30 +12,31 @@ from prslib.samplers.books import Array, State
 from prslib.samplers.reference import TOLERANCE
 
 
+@np.errstate(under="ignore")
 def choose(sampler: prs.PRS, y: Array, u: Array) -> int:
     """Return the slot of a sample, -1 for none (Algorithm 1, lines 6 to 18)."""
-    state, p, appearance = sampler.state, sampler.partition, sampler.appearance
-    n, counts = state.class_freq, state.class_counts
+    state = sampler.state
+    n = state.class_freq
+    counts = state.class_counts
     classes = np.flatnonzero(y)
-    new = classes[n[classes] == 0]
-    begin = np.count_nonzero(n)
-    appearance[begin : begin + len(new)] = new
     if len(sampler) < sampler.size:
         return len(sampler)
-    partition(n, sampler.rho, counts, p)
+    p = sampler.partition = partition(n, sampler.rho, counts, sampler.partition)
     if u[0] >= acceptance(classes, n, p, sampler.size):
         return -1
     delta = surplus(counts, p)
     chance = class_probability(delta, counts)
     k = prs.candidates(state, prs.draw_class(chance, u[1]), prs.scarce(counts, delta))
-    gaps = distances(state, k, p, appearance)
+    gaps = distances(state, k, p, sampler.appearance)
     return int(leaving(k, gaps, sampler.size)[0])
 
 
-def partition(n: Array, rho: float, counts: Array, p: Array) -> None:
-    """Write p_i of the classes in memory, Eq. (1); one that left keeps its p_i."""
+def partition(n: Array, rho: float, counts: Array, before: Array) -> Array:
+    """Return p_i of the classes in memory, Eq. (1), and of others what it was before."""
     present = counts > 0
+    p = before.copy()
     p[present] = prs.softmax(rho * np.log(n[present]))
+    return p
 
 
 def acceptance(classes: Array, n: Array, p: Array, size: int) -> float:
@@ -64,7 +65,7 @@ def distances(state: State, k: Array, p: Array, appearance: Array) -> Array:
     gaps = abs(counts - p * counts.sum(axis=1, keepdims=True))
     gaps[counts == 0] = 0
     # float32 sums depend on their order
-    return gaps[:, appearance[appearance >= 0]].cumsum(axis=1)[:, -1]
+    return gaps[:, appearance[appearance >= 0]].cumsum(axis=1)[:, -1].astype(float)
 
 
 def leaving(k: Array, gaps: Array, size: int) -> Array:

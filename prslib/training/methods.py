@@ -1,7 +1,9 @@
 """The methods of the main table: how each trains, which sampler keeps its memory."""
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import signature
 from typing import Any
 
@@ -13,7 +15,7 @@ from prslib.samplers import SAMPLERS
 SAMPLER_FIELDS = ("rho", "variant")  # of `RunConfig`, which a sampler may take
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Method:
     """A row of the main table (Table 1)."""
 
@@ -22,7 +24,7 @@ class Method:
     frozen: str | None = None  # the model's "pretrained_stages" or "vector_stages"
     ewc: bool = False  # `prslib.training.ewc.EWC` pulls the weights back
 
-    @property
+    @cached_property
     def options(self) -> tuple[str, ...]:
         """Those of `SAMPLER_FIELDS` that the sampler takes."""
         taken = signature(SAMPLERS[self.sampler]).parameters if self.sampler else ()
@@ -107,7 +109,7 @@ def register(name: str, thing: object) -> None:
     """
     rows = {type(thing): thing}
     if isinstance(thing, type) and hasattr(thing, "place"):
-        rows = {Method: Method(name), type: thing}
+        rows = {Method: Method(sampler=name), type: thing}
     elif isinstance(thing, type) or type(thing) not in TABLES:
         what = f"a sampler's class, Entry, Architecture or Method as {name}"
         raise TypeError(expected(what, thing))
@@ -118,9 +120,16 @@ def register(name: str, thing: object) -> None:
     fingerprint.cache_clear()
 
 
-def with_registered(added: dict, task: Callable, *arguments: Any) -> Any:
-    """Call a task in another process, with what `register` added in this one."""
-    for (kind, name), row in added.items():
+def registered() -> bytes:
+    """Pickle what `register` has added, by value where a script or notebook did."""
+    import cloudpickle
+
+    return cloudpickle.dumps(ADDED)
+
+
+def with_registered(added: bytes, task: Callable, *arguments: Any) -> Any:
+    """Call a task in another process, with what was `registered` in this one."""
+    for (kind, name), row in pickle.loads(added).items():
         if (kind, name) not in ADDED:  # else this is the process that registered it
             TABLES[kind][name] = row
     return task(*arguments)

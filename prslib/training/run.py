@@ -114,7 +114,7 @@ def train(
     device: str,
     progress: Progress,
 ) -> Iterator[None]:
-    """Train on a stream, with replay; score after each task. Yield after each step."""
+    """Train on a stream with replay, score after each task; yield after each of both."""
     config = configs[0]  # they differ in measurements
     settings = config.resolved
     inputs = Inputs(dataset.train.inputs, device)

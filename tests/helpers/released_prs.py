@@ -1,4 +1,4 @@
-"""PRS as the authors' released code has it, in plain numpy: what departs from the paper."""
+"""PRS as the authors' released code has it: what departs from the paper."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from prslib.samplers.reference import ReferencePRS
 
 
 class ReleasedPRS(ReferencePRS):
-    """Do what the authors' released code does: `PRS(variant="authors")` in plain numpy."""
+    """Do what the authors' released code does: a twin of `PRS(variant="authors")`."""
 
     def __init__(self, size, num_classes, seed, *, rho=0.0):
         super().__init__(size, num_classes, seed, rho=rho)

@@ -16,7 +16,7 @@ from prslib.models import Architecture
 from prslib.models.networks import mlp
 from prslib.paths import project_root
 from prslib.training import methods
-from prslib.training.methods import Method, with_registered
+from prslib.training.methods import Method, registered, with_registered
 
 TINY, EXAMPLES, CRS = "imbal-digits-tiny", project_root() / "examples", SAMPLERS["crs"]
 pytestmark = pytest.mark.usefixtures("registers")
@@ -36,7 +36,7 @@ def test_what_is_registered_trains_as_what_comes_with_prslib():
     register("own", Architecture(lambda *_: nn.Flatten(), stages=1))
     with pytest.raises(TypeError, match=r"Staged for model 'own', got Flatten"):
         run(RunConfig("own", "own", model="own"))
-    told = dict(methods.ADDED)
+    told = registered()
     methods.ADDED.clear()
     del METHODS["own"], DATASETS["own"]
     assert with_registered(told, RunConfig, "own", "own").hash  # as in another process
