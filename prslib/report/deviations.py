@@ -131,8 +131,7 @@ _DEPARTURES = (
 )
 DEVIATIONS = {name: sampler for name, sampler, _, _ in _DEPARTURES}
 LOOK = {name: (colour, dash) for name, _, colour, dash in _DEPARTURES}
-LOOK["PRS"] = LOOKS["PRS"]["color"], "-"
-LOOK["CRS"] = LOOKS["CRS"]["color"], "-"
+LOOK |= {name: (LOOKS[name]["color"], "-") for name in ("PRS", "CRS")}
 ALL = ("PRS", *DEVIATIONS, "CRS")
 
 # what published code calls PRS; written from what the code does

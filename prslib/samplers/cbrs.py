@@ -104,12 +104,15 @@ def choose(state: State, classes: Array, u: Array, reservoirs: Reservoirs) -> in
 def choose_in_full(y: int, u: Array, reservoirs: Reservoirs) -> int:
     """Return the slot for a sample of class y in a full memory, -1 for none."""
     slot_class, class_seen, class_slots, is_full = reservoirs
-    largest = class_slots == class_slots.max()
-    is_full |= largest
+    chosen = class_slots == class_slots.max()
+    is_full |= chosen
     if is_full[y]:
         if u[1] * class_seen[y] >= class_slots[y]:
             return -1
-        slots = np.flatnonzero(slot_class == y)
-    else:
-        slots = np.flatnonzero(largest[slot_class])
-    return slots[int(u[2] * len(slots))]
+        chosen = np.arange(len(is_full)) == y
+    n = int(u[2] * class_slots[chosen].sum())  # the slot to draw, of the chosen classes
+    slot = -1
+    while n >= 0:
+        slot += 1
+        n -= chosen[slot_class[slot]]
+    return slot

@@ -152,10 +152,9 @@ def draw_closest(
     """
     mean = terms / labels
     width = joined.shape[1]
-    scale, offset = np.empty(width + 1), np.empty(width + 1)
-    for b in range(width + 1):
-        scale[b] = labels / (labels - b)
-        offset[b] = -labels * math.log1p(-b / labels)
+    fewer = np.arange(width + 1)  # b
+    scale = labels / (labels - fewer)
+    offset = -labels * np.log1p(-fewer / labels)
     rise = np.full(len(joined), np.inf)
     for k in range(len(joined)):
         if stays[k]:
