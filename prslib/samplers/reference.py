@@ -1,9 +1,9 @@
 """Partitioning Reservoir Sampling on one page: plain numpy, equation by equation.
 
 `ReferencePRS` is Algorithm 1 of the paper for readers, and the oracle of the tests:
-`PRS`, which is compiled and keeps its sums up to date, gives every sample the same slot
-for the same seed. Each method is one equation and computes it from the labels in
-memory. `prslib.conformance` checks other implementations against it.
+`PRS`, which is compiled, gives every sample the same slot for the same seed. Each method
+is one equation and computes it from the labels in memory. `prslib.conformance` checks
+other implementations against it.
 """
 
 import numpy as np
