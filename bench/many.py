@@ -4,8 +4,7 @@ Run ``python bench/many.py`` (``--device cuda`` on a GPU); it writes
 figures/bench/many_DEVICE.csv and .png. A run is PRS on imbal-digits, 1152 steps of
 10 + 10 images and five evaluations, with another seed each. "Processes" are as many as
 a sweep begins here, each with one thread. The contestants take turns. The clock is the
-wall's, so that nothing else should be at work. The committed numbers also have networks
-stacked into one and a loop in plain numpy, which this version no longer has.
+wall's, so that nothing else should be at work.
 """
 
 import time

@@ -55,9 +55,10 @@ class Memory:
 
     def __repr__(self) -> str:
         """Return the size, the filled slots and the columns."""
-        columns = [f"{name}: {_kind(of)}" for name, of in self._columns.items()]
-        filled = f"{len(self)} slots filled"
-        return f"<Memory({self.size}), {filled}, columns {', '.join(columns)}>"
+        columns = ", ".join(
+            f"{name}: {_kind(of)}" for name, of in self._columns.items()
+        )
+        return f"<Memory({self.size}), {len(self)} slots filled, columns {columns}>"
 
     def state_dict(self) -> dict[str, Any]:
         """Return a copy of size, filled slots and columns, with a checksum."""
@@ -124,9 +125,9 @@ class Memory:
                 self._columns[name] = make((self.size, *column.shape[1:]))
             if last:
                 self._columns[name][list(last)] = column[list(last.values())]
-        new = [slot for slot in last if not self._is_filled[slot]]
-        self._is_filled[new] = True
-        self._filled = np.append(self._filled, np.array(new, np.int64))
+        if new := [slot for slot in last if not self._is_filled[slot]]:
+            self._is_filled[new] = True
+            self._filled = np.append(self._filled, new)
 
     def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Draw filled slots uniformly without replacement (Sec. 3.1, replay).
@@ -192,11 +193,12 @@ class Memory:
             names = sorted(self._columns) or "at least one"
             raise ValueError(f"columns: {expected(f'{names}', sorted(columns))}")
         for name, column in columns.items():
-            if not isinstance(column, np.ndarray) and not hasattr(column, "new_zeros"):
+            is_array = isinstance(column, np.ndarray)
+            if not is_array and not hasattr(column, "new_zeros"):
                 text = expected("an array or a tensor", type(column).__name__)
                 raise TypeError(f"column {name!r}: {text}")
             first = self._columns.get(name, column)
-            if _kind(column) != _kind(first):
+            if is_array != isinstance(first, np.ndarray) or column.dtype != first.dtype:
                 text = expected(_kind(first), _kind(column))
                 raise TypeError(f"column {name!r}: {text}")
             shape = length, *first.shape[1:]

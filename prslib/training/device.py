@@ -11,10 +11,10 @@ INPUTS_SHARE = 0.5  # of a GPU's free memory for inputs; training needs the rest
 
 def check_device(device: torch.device | str) -> None:
     """Refuse a device that is not here: "cpu", "cuda", "cuda:1" for the second GPU."""
-    names = ["cpu"]
-    if torch.cuda.is_available():
+    gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    names = ["cpu", *gpus]
+    if gpus:
         names.append("cuda")
-        names += [f"cuda:{i}" for i in range(torch.cuda.device_count())]
     one_of("device", str(device), names)
 
 
