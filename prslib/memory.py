@@ -55,10 +55,9 @@ class Memory:
 
     def __repr__(self) -> str:
         """Return the size, the filled slots and the columns."""
-        columns = ", ".join(
-            f"{name}: {_kind(of)}" for name, of in self._columns.items()
-        )
-        return f"<Memory({self.size}), {len(self)} slots filled, columns {columns}>"
+        columns = [f"{name}: {_kind(of)}" for name, of in self._columns.items()]
+        filled = f"{len(self)} slots filled"
+        return f"<Memory({self.size}), {filled}, columns {', '.join(columns)}>"
 
     def state_dict(self) -> dict[str, Any]:
         """Return a copy of size, filled slots and columns, with a checksum."""

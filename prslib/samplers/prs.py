@@ -212,9 +212,9 @@ class PRS(Sampler):
         self.rho = power("rho", rho)
         self.variant = one_of("variant", variant, VARIANTS)
         if variant == "authors":
-            # p_i of the last sample, and the classes as they came, then -1
+            # p_i of the last sample, and the classes in the order they appeared
             self.partition = np.zeros(self.num_classes, np.float32)
-            self.appearance = np.full(self.num_classes, -1)
+            self.appearance = np.zeros(0, np.int64)
 
     def explain(self, label: np.ndarray) -> "Decision":
         """Show what would be decided if this sample came next (Eqs. (1)-(5)).
@@ -252,8 +252,7 @@ class PRS(Sampler):
         super().follow(y, slot)
         if self.variant == "authors":
             new = np.setdiff1d(np.flatnonzero(y), self.appearance)
-            begin = np.count_nonzero(self.appearance >= 0)
-            self.appearance[begin : begin + len(new)] = new
+            self.appearance = np.append(self.appearance, new)
 
     def choose(self, y: Array, u: Array) -> int:
         """Return the slot of a sample as the released code does, the authors' variant."""

@@ -65,7 +65,7 @@ def distances(state: State, k: Array, p: Array, appearance: Array) -> Array:
     gaps = abs(counts - p * counts.sum(axis=1, keepdims=True))
     gaps[counts == 0] = 0
     # float32 sums depend on their order
-    return gaps[:, appearance[appearance >= 0]].cumsum(axis=1)[:, -1].astype(float)
+    return gaps[:, appearance].cumsum(axis=1)[:, -1].astype(float)
 
 
 def leaving(k: Array, gaps: Array, size: int) -> Array:
