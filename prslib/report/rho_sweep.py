@@ -36,9 +36,9 @@ def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
     cells = rows.groupby(["dataset", "metric", "rho"], sort=False)["value"]
     means = cells.mean().unstack(sort=False).sort_index(axis=1)
     low, high = means.columns[[0, -1]]
-    table = means[[]].assign(best_rho=means.idxmax(axis=1), best=means.max(axis=1))
-    table = table.assign(lowest_rho=low, at_lowest=means[low])
-    return table.assign(highest_rho=high, at_highest=means[high]).reset_index()
+    best = pd.DataFrame({"best_rho": means.idxmax(axis=1), "best": means.max(axis=1)})
+    best = best.assign(lowest_rho=low, at_lowest=means[low])
+    return best.assign(highest_rho=high, at_highest=means[high]).reset_index()
 
 
 def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
