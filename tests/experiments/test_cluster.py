@@ -124,9 +124,9 @@ def test_a_run_that_raises_and_a_machine_that_is_lost_end_no_other_run(
     weights = tmp_path / "weights.pth"
     weights.write_bytes(b"no weights")
     broken = RunConfig(**MLP, model="convnet", weights=str(weights))
-    own = Method(sampler="crs")  # as `register` adds it: the machines are told
-    monkeypatch.setitem(METHODS, "own", own)
-    monkeypatch.setitem(ADDED, (Method, "own"), own)
+    method = Method(sampler="crs")  # as `register` adds it: the machines are told
+    monkeypatch.setitem(METHODS, "own", method)
+    monkeypatch.setitem(ADDED, (Method, "own"), method)
     grid = configs(**MLP, method="own", seed=[0, 1])
     store, local = Store(tmp_path / "there"), Store(tmp_path / "here")
     second = (machines["second"],)
