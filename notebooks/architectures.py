@@ -37,23 +37,63 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["digits70seq"]  # one or more data sets with both test sets
-model: list = ["convnet", "convnet_rnn_attention"]  # networks, the plain one first
-frozen_stages: list = [1, 0]  # of each model; the paper freezes through the first block
-learning_rates: list = [None, 0.0005]  # of each model, None for the data set's own
-costly_models: list = ["convnet_rnn_attention"]  # of these only 1 epoch
+dataset: list[str] = ["digits70seq"]  # one or more data sets with both test sets
+model: list[str] = ["convnet", "convnet_rnn_attention"]  # networks, the plain one first
+frozen_stages: list[int] = [1, 0]  # of each model; the paper freezes through the first block
+learning_rates: list[float] = [None, 0.0005]  # of each model, None for the data set's own
+costly_models: list[str] = ["convnet_rnn_attention"]  # of these only 1 epoch
 weights: str = None  # none, a published name or a file; None for each model's own
-epochs: list = [1, 2]  # of Multitask, the paper has 1 and 10
-method: list = ["CRS", "PRS"]  # beside Multitask; EWC and GSS need a plain network
-rho: float = 0.0  # power of allocation of PRS, any finite number
-seeds: list = [0]  # one run for each
+epochs: list[int] = [1, 2]  # of Multitask, the paper has 1 and 10
+method: list[str] = ["CRS", "PRS"]  # beside Multitask; EWC and GSS need a plain network
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+seeds: list[int] = [0]  # one run for each
 device: str = "cpu"  # cpu or cuda
 
-# %%
-from prslib.report import architectures
+# %% tags=["runs"]
+from itertools import product
 
-settings = architectures.Settings.read(globals())
-configs = architectures.runs(settings)
+from prslib import configs, paired
+
+OFFLINE = "Multitask"
+
+
+def runs(settings):
+    """List runs of methods one epoch long, and of Multitask on both test sets.
+
+    Costly models take the fewest epochs alone.
+    """
+    networks = paired(
+        model=settings.model,
+        frozen_stages=settings.frozen_stages,
+        learning_rate=settings.learning_rates,
+    )
+    fixed = {
+        "dataset": settings.dataset,
+        "weights": settings.weights,
+        "seed": settings.seeds,
+        "rho": settings.rho,
+    }
+    plain, *others = networks
+    # the tables of methods have the plain network not frozen, that of networks frozen
+    also = [OFFLINE] if plain["frozen_stages"] else []
+    thawed = plain | {"frozen_stages": 0}
+    made = configs(method=[*settings.method, *also], **thawed, **fixed)
+    for network in others:
+        made += configs(method=settings.method, **network, **fixed)
+    for epochs in sorted(settings.epochs, reverse=True):
+        fewest = epochs == min(settings.epochs)
+        for test_set, network in product(["balanced", "imbalanced"], networks):
+            if fewest or network["model"] not in settings.costly_models:
+                fields = {"epochs": epochs, "test_set": test_set} | network
+                made += configs(method=OFFLINE, **fields, **fixed)
+    return made
+
+
+# %%
+from prslib.report.notebook import Settings
+
+settings = Settings.read("architectures", globals())
+planned = runs(settings)
 settings
 
 # %% [markdown]
@@ -74,6 +114,53 @@ settings
 # base architectures it froze the plain network as far. Here the first of three convolutions is
 # frozen.
 
+# %% tags=["functions"]
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from prslib import MODELS, Run
+from prslib.report.tables import beside, final, scores_of
+
+
+def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
+    """Take the final scores of runs on several networks (Appendix, "Base Architectures")."""
+    rows = final(scores_of(runs, "model", "epochs", "test_set", "frozen_stages"))
+    many = rows["epochs"] > 1
+    paper = np.where(many, 10, 1)
+    ours = rows["epochs"].astype(str) + np.where(many, " epochs", " epoch")
+    theirs = np.where(rows["epochs"] != paper, " (paper 10)", "")
+    return rows.assign(
+        architecture=rows["model"].map(lambda name: MODELS[name].stands_for),
+        network=rows["model"].map(_network),
+        paper_epochs=paper,
+        setting=ours + theirs + ", " + rows["test_set"],
+    )
+
+
+def _network(model: str) -> str:
+    """Name a network, what is built upon it, and the paper's that it stands for."""
+    plain, _, built = model.partition("_")
+    theirs = MODELS[model].stands_for
+    return f"{plain} with {theirs}" if built else f"{plain} [{theirs}]"
+
+
+def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
+    """Set the paper's table of base architectures beside Multitask's overall scores (Appendix)."""
+    rows = rows[(rows["method"] == OFFLINE) & (rows["group"] == "overall")]
+    chosen = _frozen(rows, "max")
+    asked = chosen.assign(epochs=chosen["paper_epochs"])
+    table = beside(asked, "architectures", also=["architecture", "epochs", "test_set"])
+    return table.assign(epochs=chosen["epochs"].to_numpy())
+
+
+def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
+    """Choose each network's rows with the most ("max") or the fewest ("min") frozen stages."""
+    count = rows["frozen_stages"]
+    return rows[count == count.groupby(rows["model"]).transform(which)]
+
+
 # %%
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
@@ -82,9 +169,9 @@ from prslib import run_all
 from prslib.report.style import STYLE
 
 plt.style.use(STYLE)
-runs = run_all(configs, device=settings.device)
-rows = architectures.rows_of(runs)
-offline = architectures.beside_offline(rows)
+finished = run_all(planned, device=settings.device)
+rows = rows_of(finished)
+offline = beside_offline(rows)
 offline.head(3).round(1)
 
 # %% [markdown]
@@ -93,12 +180,37 @@ offline.head(3).round(1)
 # The tables show the overall scores of Multitask in percent. The paper's number of epochs stands
 # behind ours where they differ.
 
+# %% tags=["functions"]
+from itertools import product
+
+import pandas as pd
+
+from prslib import MODELS
+from prslib.report.tables import MAIN_METRICS
+
+
+def plain_first(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sort rows as in the paper's tables: the plain network and one epoch first."""
+    models = [row.stands_for for row in MODELS.values()]
+    rows = rows.assign(place=rows["architecture"].map(models.index))
+    rows = rows.sort_values(["place", "epochs", "test_set"], kind="stable")
+    return rows.drop(columns="place").reset_index(drop=True)
+
+
+def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Lay out the table of base architectures, ours and the paper's numbers (Appendix)."""
+    cells = plain_first(rows).rename(columns={"value": "ours", "published": "paper"})
+    by = cells.groupby(["network", "setting", "metric"], sort=False)
+    table = by[["ours", "paper"]].mean().unstack("metric", sort=False)
+    return table.swaplevel(axis=1)[[*product(MAIN_METRICS, ("ours", "paper"))]].round(1)
+
+
 # %%
 settings.save(None, offline, "offline")
 for name in settings.dataset:
     shown = offline[offline["dataset"] == name]
     display(Markdown(f"**{name}**, beside the paper's {shown['stands_for'].iloc[0]}"))
-    display(architectures.offline_table(shown))
+    display(offline_table(shown))
 
 # %% [markdown]
 # Filled marks are ours, hollow ones the paper's, which stand beside the paper's own images alone.
@@ -110,7 +222,7 @@ from prslib.report.style import join_panels, plot_variations
 from prslib.training.grids import seeds_told
 
 for name in settings.dataset:
-    shown = architectures.plain_first(offline[offline["dataset"] == name])
+    shown = plain_first(offline[offline["dataset"] == name])
     figure, axes = plt.subplots(2, 1, figsize=(9, 6.4))
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plot_variations(shown[shown["metric"] == metric], ax, "network", metric, hue="setting")
@@ -127,7 +239,7 @@ import pandas as pd
 from prslib.report.tables import MAIN_METRICS, contrasts, in_short
 
 cells = [("overall", metric) for metric in MAIN_METRICS]
-plain, *others = architectures.plain_first(offline)["architecture"].unique()
+plain, *others = plain_first(offline)["architecture"].unique()
 by_network = offline.assign(method=offline["architecture"])
 pairs = [contrasts(by_network, name, plain, cells, by=["setting"]) for name in others]
 gaps = pd.concat(pairs, ignore_index=True)
@@ -141,14 +253,27 @@ display(Markdown(in_short(gaps)))
 # prints RA's Multitask twice, with 39.2 and with 33.0 % C-F1. The second, from the table of
 # methods, is shown here.
 
+# %% tags=["functions"]
+import pandas as pd
+
+from prslib.report.tables import beside
+
+
+def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
+    """Set the paper's tables of methods beside ours, network by network (Appendix)."""
+    rows = rows[(rows["epochs"] == 1) & (rows["test_set"] == "balanced")]
+    tables = ("main", "attention_consistency", "rnn_attention")
+    return beside(_frozen(rows, "min"), *tables, also=["architecture"])
+
+
 # %%
 from prslib.report.tables import average, main_tables
 
-online = architectures.beside_methods(rows)
+online = beside_methods(rows)
 cells = average(online)
 settings.save(None, cells, "methods")
 for name in settings.dataset:
-    shown = architectures.plain_first(cells[cells["dataset"] == name])
+    shown = plain_first(cells[cells["dataset"] == name])
     display(Markdown(f"**{name}**, beside the paper's {shown['stands_for'].iloc[0]}"))
     display(*main_tables(shown, name, by=["network"]))
 
@@ -158,7 +283,7 @@ from prslib.report.style import contrast_panels, plot_variations
 for name in settings.dataset:
     shown = online[(online["dataset"] == name) & (online["measure"] == "score")]
     figure, axes = plt.subplots(len(settings.model), 1, figsize=(9, 1 + 2.4 * len(settings.model)))
-    networks = architectures.plain_first(shown).groupby("network", sort=False)
+    networks = plain_first(shown).groupby("network", sort=False)
     for ax, (network, scores) in zip(axes, networks, strict=True):
         plot_variations(scores[scores["metric"] == "mAP"], ax, "group", "mAP").set_title(network)
     join_panels(figure, f"{name}: mAP by network, {seeds_told(settings.seeds)}")
@@ -186,4 +311,4 @@ display(Markdown(in_short(gaps)))
 from prslib.report import ledger
 
 names = "architectures_crs", "architectures", "plain_multitask", "plain_online"
-display(Markdown(ledger.findings(runs, configs, *names, "balanced_is_harder")))
+display(Markdown(ledger.findings(finished, planned, *names, "balanced_is_harder")))

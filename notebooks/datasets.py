@@ -32,15 +32,16 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["cocoseq-mini", "digits70seq", "digits49seq"]  # one or more data sets
+dataset: list[str] = ["cocoseq-mini", "digits70seq", "digits49seq"]  # one or more data sets
 samples: int = 8  # images of each task on the sheet, 0 where only labels are at hand
 seed: int = 0  # which images the sheet shows
 
 # %%
 from prslib import DATASETS, load_dataset
-from prslib.report import datasets
+from prslib.report.notebook import Settings, check_labels
 
-settings = datasets.Settings.read(globals())
+settings = Settings.read("datasets", globals())
+check_labels(settings.dataset, one=False)
 with_images = settings.samples > 0
 sets = {name: load_dataset(name, images=with_images) for name in settings.dataset}
 settings
@@ -57,17 +58,46 @@ settings
 # Its groups are the released ones. They do not follow these counts: some minority classes have more
 # images than moderate ones.
 
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
+
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, write_above
+
+
+def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw the classes of every task by frequency, coloured by group (Figure "COCOseq")."""
+    frame = frame.assign(place=np.arange(len(frame)) + 1.5 * frame["task"])
+    for group, colour in GROUP_COLOURS.items():
+        rows = frame[frame["group"] == group]
+        label = f"{group} ({len(rows)})"
+        look = {"color": colour, "markersize": 7, "label": label}
+        ax.plot(rows["place"], rows["images"], GROUP_MARKERS[group], **look)
+    ax.set_xticks(frame["place"], frame["class"], rotation=90, fontsize=9)
+    for task, positions in frame.groupby("task")["place"]:
+        write_above(ax, positions.mean(), f"task {task}")
+    ax.set(xlabel="class", ylabel="training images, log scale", yscale="log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.minorticks_off()
+    ax.margins(x=0.01)
+    return ax
+
+
 # %%
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
+from prslib.report.measures import class_statistics
 from prslib.report.style import STYLE, join_panels
 
 plt.style.use(STYLE)
 for name, data in sets.items():
-    frame = datasets.class_statistics(data)
+    frame = class_statistics(data)
     figure, ax = plt.subplots(figsize=(13, 5))
-    datasets.plot_class_statistics(frame, ax)
+    plot_class_statistics(frame, ax)
     join_panels(figure, f"{name}: training images of each class")
     settings.save(figure, frame, f"classes_{name}")
 
@@ -78,10 +108,30 @@ for name, data in sets.items():
 # gives in words, which the stand-in follows, put some majority classes into other groups. The paper
 # prints 6346 test images for COCOseq; its released files hold 6366.
 
+# %% tags=["functions"]
+import pandas as pd
+
+from prslib.datasets import GROUPS, SequentialDataset
+
+
+def sizes(dataset: SequentialDataset) -> pd.DataFrame:
+    """Count images, classes and groups of a data set (section "Datasets")."""
+    row = {
+        "dataset": dataset.name,
+        "stands_for": dataset.stands_for,
+        "tasks": dataset.num_tasks,
+        "classes": dataset.num_classes,
+        "train": len(dataset.train),
+    }
+    row |= {f"{name} test": len(split) for name, split in dataset.tests.items()}
+    row |= {group: dataset.class_group.count(group) for group in GROUPS}
+    return pd.DataFrame([row])
+
+
 # %%
 import pandas as pd
 
-sizes = pd.concat([datasets.sizes(data) for data in sets.values()], ignore_index=True)
+sizes = pd.concat([sizes(data) for data in sets.values()], ignore_index=True)
 settings.save(None, sizes, "sizes")
 sizes
 
@@ -91,11 +141,45 @@ sizes
 # Most images carry one label, as in the paper's sets. Images with more labels are rarer there than
 # in COCO and NUS-WIDE: an image with many labels seldom fits into one task.
 
+# %% tags=["functions"]
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+
+from prslib.datasets import SequentialDataset
+
+# has the last of the colours, which are the same on every data set
+LAST_TASK = 5
+
+
+def labels_per_image(dataset: SequentialDataset) -> pd.DataFrame:
+    """Count the images with 1, 2, 3, ... labels, task by task (section "Datasets")."""
+    labels = dataset.train.labels.sum(axis=1)
+    images = pd.DataFrame({"task": dataset.train.task, "labels": labels})
+    images["dataset"] = dataset.name
+    counts = images.groupby(["dataset", "task", "labels"]).size()
+    frame = counts.rename("images").reset_index()
+    of_task = frame.groupby("task")["images"].transform("sum")
+    return frame.assign(share=100 * frame["images"] / of_task)
+
+
+def plot_labels_per_image(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw which share of each task's images carries 1, 2, 3, ... labels (section "Datasets")."""
+    import seaborn as sns  # which takes half a second to load
+
+    named = frame.assign(task="task " + frame["task"].astype(str))
+    viridis = colormaps["viridis"]
+    tasks = {f"task {task}": viridis(task / LAST_TASK) for task in set(frame["task"])}
+    sns.barplot(named, x="labels", y="share", hue="task", palette=tasks, ax=ax)
+    ax.set(xlabel="labels of an image", ylabel="share of the task's images (%)")
+    return ax
+
+
 # %%
-frame = pd.concat([datasets.labels_per_image(data) for data in sets.values()])
+frame = pd.concat([labels_per_image(data) for data in sets.values()])
 figure, axes = plt.subplots(1, len(sets), figsize=(11, 3.6), squeeze=False)
 for ax, name in zip(axes[0], sets, strict=True):
-    datasets.plot_labels_per_image(frame[frame["dataset"] == name], ax).set_title(name)
+    plot_labels_per_image(frame[frame["dataset"] == name], ax).set_title(name)
 join_panels(figure, "Labels of an image, by task")
 settings.save(figure, frame, "labels")
 
@@ -105,13 +189,59 @@ settings.save(figure, frame, "labels")
 # The picture shows how many images contain two classes together, before any image is dropped. The
 # frames are the tasks that the clustering found. Images outside the frames are dropped.
 
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from prslib.datasets import SequentialDataset
+from prslib.datasets.base import Clustering
+from prslib.report.measures import class_statistics
+
+FRAME = "#E8000B"  # of a task, visible on all of viridis
+
+
+def cooccurrence(dataset: SequentialDataset, clustering: Clustering) -> pd.DataFrame:
+    """Count the images with both of two classes, dropped images included, as (C, C)."""
+    names = class_statistics(dataset)["class"].tolist()
+    columns = [clustering.class_names.index(name) for name in names]
+    # exact: counts below 2 ** 24
+    labels = clustering.labels[:, columns].astype(np.float32)
+    counts = (labels.T @ labels).astype(np.int64)
+    return pd.DataFrame(counts, index=names, columns=names)
+
+
+def plot_cooccurrence(matrix: pd.DataFrame, task: np.ndarray, ax: Axes) -> Axes:
+    """Draw how many images show two classes together, a frame around each task (Algorithm 2)."""
+    counts = matrix.to_numpy(float, copy=True)
+    np.fill_diagonal(counts, 0)
+    counts[counts == 0] = np.nan
+    shown = ax.imshow(counts, norm="log", vmin=1, cmap="viridis_r")
+    text = {"ha": "left", "va": "center", "fontsize": 9, "color": FRAME, "rotation": 90}
+    frame = {"fill": False, "edgecolor": FRAME, "linewidth": 1.6, "clip_on": False}
+    for number in np.unique(task):
+        rows = np.flatnonzero(task == number)
+        corner = rows[0] - 0.5, rows[0] - 0.5
+        ax.add_patch(Rectangle(corner, len(rows), len(rows), **frame))
+        ax.text(len(task), rows.mean(), f"task {number}", **text)
+    ax.set_xticks(range(len(matrix)), matrix.index, rotation=90, fontsize=8)
+    ax.set_yticks(range(len(matrix)), matrix.index, fontsize=8)
+    ax.tick_params(length=0)
+    ax.grid(False)
+    ax.set(xlabel="class", ylabel="class")
+    label = "images with both classes, log scale; blank: none"
+    ax.figure.colorbar(shown, ax=ax, label=label, shrink=0.7, format="{x:g}")
+    return ax
+
+
 # %%
 sources = {name: DATASETS[name].clustering() for name in sets if DATASETS[name].clustering}
 for name, source in sources.items():
-    data, matrix = sets[name], datasets.cooccurrence(sets[name], source)
+    data, matrix = sets[name], cooccurrence(sets[name], source)
     figure, ax = plt.subplots(figsize=(12, 11))
-    task = datasets.class_statistics(data)["task"].to_numpy()
-    datasets.plot_cooccurrence(matrix, task, ax).set_title(f"{name}: which classes meet")
+    task = class_statistics(data)["task"].to_numpy()
+    plot_cooccurrence(matrix, task, ax).set_title(f"{name}: which classes meet")
     settings.save(figure, matrix.reset_index(names="class"), f"cooccurrence_{name}")
 
 # %% [markdown]
@@ -126,12 +256,50 @@ for name, source in sources.items():
 #
 # The curve is the share of all images that lie within one group. The rest at its end is dropped.
 
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prslib.datasets.base import Clustering
+from prslib.datasets.curation import class_merges
+from prslib.report.style import HUES
+
+
+def clustering_steps(clustering: Clustering) -> pd.DataFrame:
+    """Describe each merge of the clustering, and the share of images kept (Algorithm 2)."""
+    frame = pd.DataFrame(class_merges(clustering))
+    names = np.array(clustering.class_names)
+    for group in ("first", "second"):
+        frame[group] = [", ".join(names[sorted(classes)]) for classes in frame[group]]
+    # images within one group, before and after each merge
+    before = (clustering.labels.sum(axis=1) == 1).sum()
+    kept = before + frame["together"].cumsum()
+    frame.insert(0, "groups", len(names) - 1 - frame.index)  # after the merge
+    return frame.assign(kept=100 * kept / len(clustering.labels))
+
+
+def plot_clustering_steps(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw which share of the images lies within one group, merge by merge (Algorithm 2)."""
+    merges = np.arange(1, len(frame) + 1)
+    groups, kept = frame[["groups", "kept"]].iloc[-1]
+    ax.plot(merges, frame["kept"], color=HUES[0], drawstyle="steps-post")
+    ax.plot(merges[-1], kept, "o", color=HUES[1])
+    text = {"ha": "right", "va": "bottom", "color": HUES[1]}
+    place = {"xytext": (-8, 4), "textcoords": "offset points"}
+    label = f"{groups:.0f} tasks keep {kept:.0f} %"
+    ax.annotate(label, (merges[-1], kept), **place, **text)
+    ax.set_ylim(0, 100)
+    ax.set(xlabel="merges done", ylabel="images within one group (%)")
+    return ax
+
+
 # %%
-followed = {name: datasets.clustering_steps(source) for name, source in sources.items()}
+followed = {name: clustering_steps(source) for name, source in sources.items()}
 frame = pd.concat([steps.assign(dataset=name) for name, steps in followed.items()])
 figure, axes = plt.subplots(1, len(sources), figsize=(11, 3.6), squeeze=False)
 for ax, (name, steps) in zip(axes[0], followed.items(), strict=True):
-    datasets.plot_clustering_steps(steps, ax).set_title(name)
+    plot_clustering_steps(steps, ax).set_title(name)
 join_panels(figure, "Images that the clustering keeps, merge by merge")
 settings.save(figure, frame, "clustering")
 
@@ -149,14 +317,36 @@ for name, steps in followed.items():
 #
 # The sheets show some images of every task with all their labels.
 
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
+
+from prslib.datasets import SequentialDataset
+
+
+def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataFrame:
+    """Draw some training images of every task (Figure "COCOseq")."""
+    rng = np.random.default_rng(seed)
+    samples = []
+    for task in range(dataset.num_tasks):
+        rows = np.flatnonzero(dataset.train.task == task)
+        rows = np.sort(rng.choice(rows, size=min(count, len(rows)), replace=False))
+        for row in rows:
+            names = np.array(dataset.class_names)[dataset.train.labels[row]]
+            samples.append({"task": task, "row": row, "labels": ", ".join(names)})
+    return pd.DataFrame(samples).assign(dataset=dataset.name)
+
+
 # %%
+from prslib.report.style import plot_sample
+
 for name, data in sets.items():
     if settings.samples and data.train.inputs.ndim == 4:  # not features
-        frame = datasets.sample_images(data, settings.samples, settings.seed)
+        frame = sample_images(data, settings.samples, settings.seed)
         shape = (data.num_tasks, settings.samples)
         figure, axes = plt.subplots(*shape, figsize=(11, 1.6 * shape[0]), squeeze=False)
         for ax, shown in zip(axes.flat, frame.itertuples(), strict=True):
-            datasets.plot_sample(data.train.inputs[shown.row], shown.labels, ax)
+            plot_sample(data.train.inputs[shown.row], shown.labels, ax)
         for ax, task in zip(axes[:, 0], range(data.num_tasks), strict=True):
             ax.set_ylabel(f"task {task}")
         settings.save(figure, frame, f"samples_{name}")

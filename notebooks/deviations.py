@@ -37,18 +37,27 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["cocoseq-mini", "digits49seq"]  # whose labels the memories are followed on
-trained: list = ["cocoseq-mini"]  # data sets to train on
+dataset: list[str] = ["cocoseq-mini", "digits49seq"]  # whose labels the memories are followed on
+trained: list[str] = ["cocoseq-mini"]  # data sets to train on
 rho: float = -0.03  # power of allocation
-seeds: list = [0, 1, 2, 3, 4]  # one run of every deviation for each
-varied_seeds: list = [0]  # one memory of every deviation for each
+seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every deviation for each
+varied_seeds: list[int] = [0]  # one memory of every deviation for each
 device: str = "cpu"  # cpu or cuda
 
-# %%
-from prslib.report import deviations
+# %% tags=["runs"]
+from prslib.report.deviations import EVERY, deviation_configs
 
-settings = deviations.Settings.read(globals())
-configs = deviations.runs(settings)
+
+def runs(settings):
+    """List the runs of PRS, each deviation, CRS and the published re-implementations."""
+    return deviation_configs(settings.trained, settings.seeds, settings.rho, EVERY)
+
+
+# %%
+from prslib.report.notebook import Settings
+
+settings = Settings.read("deviations", globals())
+planned = runs(settings)
 settings
 
 # %% [markdown]
@@ -57,8 +66,10 @@ settings
 # %%
 import pandas as pd
 
+from prslib.report.deviations import DEVIATIONS
+
 pd.set_option("display.max_colwidth", None)
-texts = {name: sampler.__doc__ for name, sampler in deviations.DEVIATIONS.items()}
+texts = {name: sampler.__doc__ for name, sampler in DEVIATIONS.items()}
 texts["CRS"] = "Keep every sample of the stream with the same chance: no partition at all."
 pd.Series(texts, name="what it does").rename_axis("deviation").to_frame()
 
@@ -71,10 +82,75 @@ pd.Series(texts, name="what it does").rename_axis("deviation").to_frame()
 # 50 % in a reservoir. The lines are means over seeds, from when the memory is full. PRS and CRS
 # are broad and pale: a deviation that runs along one of them does as it does.
 
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prslib.report.deviations import DEVIATIONS, LOOK, deviation_configs, name_of
+from prslib.report.style import LOOKS
+from prslib.report.tables import labels_of
+from prslib.training.replay import make_replay, stream
+
+MIX_LABELS = {
+    # total variation between the mix of classes and p_i
+    "distance": "distance to target (%)",
+    "minority": "share of minority (%)",  # of the labels in memory
+    "age": "mean age (% of stream)",  # of the held samples; 50 in a reservoir
+}
+
+
+def memory_mix(settings, points: int = 20) -> pd.DataFrame:
+    """Follow `MIX_LABELS` of what the memory holds over the stream, without training."""
+    names = settings.dataset
+    seeds = settings.varied_seeds
+    rho = settings.rho
+    rows = []
+    for config in deviation_configs(names, seeds, rho, DEVIATIONS):
+        dataset = labels_of(config.dataset)
+        rare = np.array(dataset.class_group) == "minority"
+        batches = np.concatenate([s.batches for s in stream(config, dataset)])
+        times = np.arange(batches.size).reshape(batches.shape)
+        marks = np.linspace(0, len(batches), points + 1).astype(int)[1:]
+        replay = make_replay(config, dataset)
+        sampler = replay.sampler
+        for step, (batch, time) in enumerate(zip(batches, times, strict=True), 1):
+            # the memory keeps when an image came in place of its row
+            replay.offer(time, dataset.train.labels[batch])
+            if step not in marks or len(sampler) < sampler.size:
+                continue
+            n = sampler.class_freq
+            p = np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)
+            mix = sampler.class_counts / sampler.class_counts.sum()
+            distance = np.abs(mix - p / p.sum()).sum() / 2
+            came = replay.memory.read(replay.memory.filled)["index"]
+            age = 1 - came.mean() / (step * len(batch))
+            percent = 100 * np.array([distance, mix[rare].sum(), age])
+            place = config.dataset, name_of(config), config.seed
+            images = 100 * (step / len(batches))
+            for measure, value in zip(MIX_LABELS, percent, strict=True):
+                rows.append((*place, images, measure, value))
+    columns = ["dataset", "deviation", "seed", "images", "measure", "value"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def plot_mix(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw one measure of the memories of one data set over the stream, means over seeds."""
+    means = frame.groupby(["deviation", "images"], sort=False)["value"].mean()
+    for name in ["PRS", "CRS", *DEVIATIONS]:
+        colour, dash = LOOK[name]
+        line = {"color": colour, "linestyle": dash, "linewidth": 1.4}
+        if name in LOOKS:  # broad and pale, so that what runs along it shows
+            line |= {"linewidth": 7, "alpha": 0.35, "solid_capstyle": "butt"}
+        ax.plot(means[name], label=name, **line)
+    ax.set(xlabel="images of the stream (%)", ylim=(0, None))
+    ax.set_ylabel(MIX_LABELS[frame["measure"].iloc[0]])
+    return ax
+
+
 # %%
 import matplotlib.pyplot as plt
 
-from prslib.report.deviations import MIX_LABELS, memory_mix, plot_mix
 from prslib.report.style import STYLE, join_panels
 from prslib.training.grids import seeds_told
 
@@ -97,13 +173,53 @@ settings.save(figure, mix, "memory")
 # The mAP after the last task, minus that of PRS on the same seed. The lines are 95 % intervals over
 # seeds and test images.
 
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prslib.report.deviations import ALL, LOOK
+from prslib.report.statistics import DECIDING
+from prslib.report.tables import ALL_GROUPS, contrasts
+
+
+def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each."""
+    cells = [(group, "mAP") for group in ALL_GROUPS]
+    gaps = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]]
+    table = pd.concat(gaps, ignore_index=True)
+    lead = table["difference"].abs().where(table["deviation"] == "CRS")
+    lead = lead.groupby([table["dataset"], table["group"]]).transform("max")
+    # what does not matter moves less than half of the lead that PRS has on CRS
+    inside = table[["low", "high"]].abs().max(axis=1) <= 0.5 * lead
+    table["verdict"] = "cannot be told"
+    table.loc[inside, "verdict"] = "does not matter"
+    table.loc[table["clearly"] == "above", "verdict"] = "gains"
+    table.loc[table["clearly"] == "below", "verdict"] = "costs"
+    table.loc[table["seeds"] < DECIDING, "verdict"] = "too few seeds"
+    return table
+
+
+def plot_costs(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw each deviation's difference from PRS in one group, with its interval."""
+    rows = frame.set_index("deviation").reindex(list(ALL[1:]))
+    places = np.arange(len(rows))[::-1]
+    for place, (name, row) in zip(places, rows.iterrows(), strict=True):
+        colour, _ = LOOK[name]
+        ax.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=2)
+        ax.plot(row["difference"], place, "o", color=colour)
+    ax.axvline(0, color="black", linewidth=0.8)
+    ax.set_yticks(places, rows.index)
+    ax.set(xlabel=f"{frame['metric'].iloc[0]} minus that of PRS (points)")
+    return ax
+
+
 # %%
 from prslib import run_all
-from prslib.report.deviations import against_prs, plot_costs
 from prslib.report.tables import final, scores_of
 
-runs = run_all(configs, device=settings.device)
-rows = final(scores_of(runs, method=deviations.name_of))
+finished = run_all(planned, device=settings.device)
+rows = final(scores_of(finished, method=name_of))
 costs = against_prs(rows)
 
 # %%
@@ -140,9 +256,28 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # written anew; data, memory and training are ours. Scores are overall, after the last task, means
 # over seeds, with the difference from PRS and its 95 % interval.
 
-# %%
-from prslib.report.deviations import contest
+# %% tags=["functions"]
+import pandas as pd
 
+from prslib.report.deviations import CONTEST, SOURCES
+from prslib.report.tables import MAIN_METRICS, contrasts
+
+
+def contest(rows: pd.DataFrame) -> pd.DataFrame:
+    """Score what is called PRS, PRS and CRS: overall, and how far they are from PRS."""
+    cells = [("overall", metric) for metric in MAIN_METRICS]
+    rivals = [*CONTEST, "CRS"]
+    gaps = [contrasts(rows, one, "PRS", cells).assign(method=one) for one in rivals]
+    keys = ["dataset", "method", "metric"]
+    gaps = pd.concat(gaps).set_index(keys)[["difference", "low", "high"]]
+    rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
+    scores = rows.groupby(keys, sort=False)["value"]
+    table = scores.agg(mean="mean", sd="std", seeds="count").join(gaps)
+    table = table.reindex(SOURCES, level="method").reset_index()
+    return table.assign(source=table["method"].map(SOURCES))
+
+
+# %%
 scores = contest(rows)
 settings.save(None, scores, "contest")
 text = "{mean:.1f} ({difference:+.1f} [{low:+.1f}, {high:+.1f}])"

@@ -33,21 +33,36 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["imbal-digits", "cocoseq-mini"]  # one or more data sets
-rhos: list = [0.0, -0.03]  # power of allocation of PRS, one for each data set
-method: list = ["CRS", "PRS"]  # which networks look at the images
-seeds: list = [0, 1, 2, 3, 4]  # one run of every method for each, the first is drawn
+dataset: list[str] = ["imbal-digits", "cocoseq-mini"]  # one or more data sets
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+method: list[str] = ["CRS", "PRS"]  # which networks look at the images
+seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each, the first is drawn
 per_class: int = 20  # test images of every class at most
 neighbours: int = 5  # how many nearest images vote
 shown: int = 3  # classes of every group that have a colour, where not all have one
 others: int = 5  # test images of every other class, drawn in grey
 device: str = "cpu"  # cpu or cuda
 
-# %%
-from prslib.report import feature_tsne
+# %% tags=["runs"]
+from prslib import configs_of
 
-settings = feature_tsne.Settings.read(globals())
-configs = feature_tsne.runs(settings)
+
+def runs(settings):
+    """List runs that keep the features of their test images."""
+    return configs_of(
+        settings.method,
+        settings.seeds,
+        dataset=settings.dataset,
+        rho=settings.rho,
+        features_per_class=settings.per_class,
+    )
+
+
+# %%
+from prslib.report.notebook import Settings
+
+settings = Settings.read("feature_tsne", globals())
+planned = runs(settings)
 settings
 
 # %% [markdown]
@@ -61,12 +76,12 @@ import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
 from prslib import run_all
-from prslib.report import feature_tsne
+from prslib.report.notebook import Settings
 from prslib.report.style import STYLE, contrast_panels, join_panels
 
 plt.style.use(STYLE)
-runs = run_all(configs, device=settings.device)
-shapes = {run.config.dataset: run.features.shape for run in runs}
+finished = run_all(planned, device=settings.device)
+shapes = {run.config.dataset: run.features.shape for run in finished}
 lines = [f"- {name}: {n} images, {d} features each" for name, (n, d) in shapes.items()]
 display(Markdown("\n".join(lines)))
 
@@ -79,14 +94,97 @@ display(Markdown("\n".join(lines)))
 # frequent of the majority, the middle of the moderate, the rarest of the minority. Some images of
 # the other classes are grey.
 
+# %% tags=["functions"]
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from threadpoolctl import threadpool_limits
+
+from prslib import Run, RunConfig
+from prslib.checks import expected
+from prslib.datasets import GROUPS
+from prslib.report.measures import labelled_images
+from prslib.report.style import GROUP_MARKERS
+from prslib.report.tables import labels_of
+
+# Tol's "muted" colours and black: ten classes that the colour-blind can tell apart
+CLASS_COLOURS = (
+    "#332288", "#88CCEE", "#CC6677", "#117733", "#DDCC77",
+    "#882255", "#44AA99", "#AA4499", "#999933", "#000000",
+)  # fmt: skip
+
+# points squared, equal to the eye
+SIZES = {"majority": 22, "moderate": 24, "minority": 55}
+
+ENOUGH = 5  # test images of a class that show where it lies
+
+
+def embed(runs: Sequence[Run], shown: Sequence[str], others: int) -> pd.DataFrame:
+    """Map features to the plane with t-SNE, all of classes ``shown`` and the first of others."""
+    from sklearn.manifold import TSNE
+
+    frames = []
+    for run in runs:
+        images = labelled_images(run.config)
+        first = images.groupby("class").cumcount() < others
+        drawn = first | images["class_name"].isin(shown)
+        # the first two principal components as a start: the large shape is not random
+        tsne = TSNE(init="pca", random_state=0)
+        with threadpool_limits(1):  # the same picture every time
+            plane = tsne.fit_transform(run.features[drawn])
+        frames.append(images[drawn].assign(x=plane[:, 0], y=plane[:, 1]))
+    return pd.concat(frames, ignore_index=True)
+
+
+def shown_classes(config: RunConfig, per_group: int) -> list[str]:
+    """Pick each group's most frequent, middle and rarest classes; of ten classes all."""
+    freq = labels_of(config.dataset).class_freq
+    classes = labelled_images(config)
+    classes = classes.value_counts(["class", "class_name", "group"]).reset_index()
+    classes = classes.assign(freq=freq[classes["class"]])
+    classes = classes.sort_values(["freq", "class"], ascending=[False, True])
+    if len(classes) <= len(CLASS_COLOURS):
+        return classes["class_name"].tolist()
+    picked = []
+    for group, share in zip(GROUPS, (0.0, 0.5, 1.0), strict=True):
+        rows = classes[classes["group"] == group]
+        clear = rows[rows["count"] >= ENOUGH]
+        names = (clear if len(clear) >= per_group else rows)["class_name"].tolist()
+        start = round(share * max(len(names) - per_group, 0))
+        picked += names[start : start + per_group]
+    return picked
+
+
+def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
+    """Draw images at their t-SNE coordinates, ``shown`` classes in colour, others in grey."""
+    if len(shown) > len(CLASS_COLOURS):
+        what = f"at most {len(CLASS_COLOURS)} classes, as many as there are colours"
+        raise ValueError(expected(what, len(shown), "show fewer of each group"))
+    others = frame[~frame["class_name"].isin(shown)]
+    if len(others):
+        look = {"s": 5, "color": "0.8", "linewidth": 0, "label": "other classes"}
+        ax.scatter(others["x"], others["y"], **look)
+    for name, colour in zip(shown, CLASS_COLOURS, strict=False):
+        dots = frame[frame["class_name"] == name]
+        group = dots["group"].iloc[0]
+        look = {"s": SIZES[group], "marker": GROUP_MARKERS[group], "color": colour}
+        look |= {"edgecolor": "white", "linewidth": 0.4, "label": f"{name} ({group})"}
+        ax.scatter(dots["x"], dots["y"], **look)
+    ax.set(xlabel="t-SNE axis 1 (no unit)", ylabel="t-SNE axis 2 (no unit)")
+    ax.set(xticks=[], yticks=[])
+    ax.set_aspect("equal", adjustable="datalim")
+    return ax
+
+
 # %%
 for name in settings.dataset:
-    drawn = [r for r in runs if (r.config.dataset, r.config.seed) == (name, settings.seeds[0])]
-    classes = feature_tsne.shown_classes(drawn[0].config, settings.shown)
-    plane = feature_tsne.embed(drawn, classes, settings.others)
+    drawn = [r for r in finished if (r.config.dataset, r.config.seed) == (name, settings.seeds[0])]
+    classes = shown_classes(drawn[0].config, settings.shown)
+    plane = embed(drawn, classes, settings.others)
     figure, axes = plt.subplots(1, len(drawn), figsize=(11, 5.6), squeeze=False)
     for ax, kind in zip(axes[0], settings.method, strict=True):
-        feature_tsne.plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
+        plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
     sizes = f"seed {settings.seeds[0]}, up to {settings.per_class} images a class"
     join_panels(figure, f"{name}: penultimate features of test images, {sizes}")
     settings.save(figure, plane, name)
@@ -100,10 +198,39 @@ for name in settings.dataset:
 # It is below 0 where images lie nearer to another class than to their own. Marks are means over
 # seeds, strokes go from the lowest to the highest seed.
 
+# %% tags=["functions"]
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from prslib import Run
+from prslib.report.measures import neighbour_votes
+from prslib.report.tables import labels_of
+
+
+def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
+    """Measure how far apart the classes lie, in percent, by group (section "Feature Analysis")."""
+    from sklearn.metrics import silhouette_samples
+
+    keys = ["dataset", "stands_for", "method", "seed", "group"]
+    frames = []  # distances are Euclidean and between features, as in t-SNE
+    for run in runs:
+        images = neighbour_votes(run, neighbours)
+        images["stands_for"] = labels_of(run.config.dataset).stands_for
+        # 1 for classes far apart, 0 where they overlap
+        silhouettes = silhouette_samples(run.features, images["class"].to_numpy())
+        images["silhouette"] = 100 * silhouettes
+        both = pd.concat([images, images.assign(group="overall")])
+        frames.append(both.melt(keys, ["kNN accuracy", "silhouette"], "metric"))
+    means = pd.concat(frames).groupby([*keys, "metric"], sort=False)["value"].mean()
+    return means.reset_index().assign(measure="score", published=np.nan)
+
+
 # %%
 from prslib.report.style import plot_variations
 
-rows = feature_tsne.separation(runs, settings.neighbours)
+rows = separation(finished, settings.neighbours)
 for name in settings.dataset:
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.8))
     for ax, metric in zip(axes, ["kNN accuracy", "silhouette"], strict=True):
@@ -142,4 +269,4 @@ display(Markdown(in_short(gaps)))
 # %%
 from prslib.report import ledger
 
-display(Markdown(ledger.findings(runs, configs, "features")))
+display(Markdown(ledger.findings(finished, planned, "features")))

@@ -36,19 +36,31 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["imbal-digits", "cocoseq-mini"]  # one or more data sets
-rhos: list = [0.0, -0.03]  # power of allocation of PRS, one for each data set
-points: list = [20, 8]  # measurements during a run, one number for each data set
-method: list = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory
-single_label_only: list = []  # methods left out where images have several labels
-seeds: list = [0, 1, 2, 3, 4]  # one run of every method for each
+dataset: list[str] = ["imbal-digits", "cocoseq-mini"]  # one or more data sets
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+points: list[int] = [20, 8]  # measurements during a run, one number for each data set
+method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory
+seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
-# %%
-from prslib.report import gradient_variance
+# %% tags=["runs"]
+from prslib import configs, paired
+from prslib.report.notebook import check_memory
 
-settings = gradient_variance.Settings.read(globals())
-configs = gradient_variance.runs(settings)
+
+def runs(settings):
+    """List runs that measure the gradient variance over their memory."""
+    check_memory(settings.method)
+    fixed = {"rho": settings.rho, "seed": settings.seeds, "method": settings.method}
+    rows = paired(dataset=settings.dataset, variance_points=settings.points)
+    return [config for row in rows for config in configs(**row, **fixed)]
+
+
+# %%
+from prslib.report.notebook import Settings
+
+settings = Settings.read("gradient_variance", globals())
+planned = runs(settings)
 settings
 
 # %% [markdown]
@@ -63,17 +75,55 @@ settings
 # and replays stored vectors. Its memory is divided among the classes in advance and fills only as
 # classes arrive.
 
+# %% tags=["functions"]
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from prslib import Run
+
+
+def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
+    """Join the gradient variances of runs; "seen" is the share of the stream in percent."""
+    frames = []
+    for run in runs:
+        # another order of the tasks drops another number of images
+        count = len(run.gradient_variance)
+        seen = 100 * np.arange(1, count + 1) / count
+        frames.append(run.gradient_variance.assign(seen=seen))
+    return pd.concat(frames, ignore_index=True)
+
+
 # %%
 from prslib import run_all
-from prslib.report.gradient_variance import variances_of
 
-runs = run_all(configs, device=settings.device)
-rows = variances_of(runs)
+finished = run_all(planned, device=settings.device)
+rows = variances_of(finished)
+
+# %% tags=["functions"]
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from prslib.report.style import draw_curves, looks_of
+
+
+def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw the variances of one data set on a logarithmic scale, geometric means over seeds."""
+    looks = looks_of(frame["method"])
+    draw_curves(frame, ax, "seen", "method", looks, log=True)
+    ax.set(xlabel="share of the stream seen (%)", xlim=(0, 104), yscale="log")
+    ax.set_ylabel("gradient variance over memory\n(loss²/weight², log scale)")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    return ax
+
 
 # %%
 import matplotlib.pyplot as plt
 
-from prslib.report.gradient_variance import plot_gradient_variance
 from prslib.report.style import STYLE, join_panels
 
 plt.style.use(STYLE)
@@ -92,9 +142,32 @@ settings.save(figure, rows, "curves")
 # how many times as large the variance of PRS is, and `points_above` at how many of the points in
 # percent it is the larger one.
 
-# %%
-from prslib.report.gradient_variance import variance_contrasts
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
 
+from prslib.report.statistics import over_seeds
+
+
+def variance_contrasts(rows: pd.DataFrame) -> pd.DataFrame:
+    """Compare PRS's gradient variance with all others', seed by seed and point by point."""
+    rows = rows[rows["value"] > 0]  # a memory of one sample has 0
+    # logarithms: a plain mean over the stream would be that of the highest points
+    rows = rows.assign(value=np.log10(rows["value"]))
+    prs = rows[rows["method"] == "PRS"]
+    others = rows[rows["method"] != "PRS"].rename(columns={"method": "than"})
+    gaps = others.merge(prs, on=["dataset", "seed", "seen"], suffixes=("", "_prs"))
+    gaps["value"] = gaps["value_prs"] - gaps["value"]
+    keys = ["dataset", "than"]
+    by_seed = gaps.groupby([*keys, "seed"], sort=False)["value"].mean().reset_index()
+    above = (gaps["value"] > 0).groupby([gaps[key] for key in keys], sort=False)
+    table = over_seeds(by_seed, keys)
+    # how many times as large in the geometric mean, and at how many points larger (%)
+    ratio = 10 ** table["difference"]
+    return table.assign(ratio=ratio, points_above=100 * above.mean().to_numpy())
+
+
+# %%
 gaps = variance_contrasts(rows)
 settings.save(None, gaps, "prs_minus_others")
 gaps.round(2)
@@ -114,4 +187,4 @@ from IPython.display import Markdown, display
 from prslib.report import ledger
 
 names = "variance_crs", "variance_gss", "variance_exstream"
-display(Markdown(ledger.findings(runs, configs, *names)))
+display(Markdown(ledger.findings(finished, planned, *names)))

@@ -32,22 +32,39 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["cocoseq-mini"]  # one or more data sets with an unbalanced test set
+dataset: list[str] = ["cocoseq-mini"]  # one or more data sets with an unbalanced test set
 rho: float = 0.5  # power of allocation of PRS that the paper takes for this test set
-balanced_rho: float = -0.03  # that of the balanced test set, any finite number
-method: list = ["CRS", "GSS", "ExStream"]  # methods beside PRS
+balanced_rho: float = None  # that of the balanced test set, None for each data set's own
+method: list[str] = ["CRS", "GSS", "ExStream"]  # methods beside PRS
 memory_size: int = None  # samples in memory, None for each data set's own
-seeds: list = [0, 1, 2, 3, 4]  # one run of every method for each
-costly: list = []  # methods that take the following seeds instead
-costly_seeds: list = [0]  # one run of every costly method for each
+seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
+costly: list[str] = []  # methods that take the following seeds instead
+costly_seeds: list[int] = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
+# %% tags=["runs"]
+from prslib import configs_of
+
+
+def runs(settings):
+    """List runs scored on both test sets, those of PRS with both powers."""
+    fixed = {
+        "dataset": settings.dataset,
+        "memory_size": settings.memory_size,
+        "test_set": ["imbalanced", "balanced"],
+    }
+    seeds = settings.seeds, settings.costly, settings.costly_seeds
+    powers = [settings.rho, settings.balanced_rho]
+    others = configs_of(settings.method, *seeds, **fixed)
+    return others + configs_of(["PRS"], settings.seeds, rho=powers, **fixed)
+
+
 # %%
-from prslib.report import imbalanced_test
+from prslib.report.notebook import Settings
 from prslib.training.grids import seeds_told
 
-settings = imbalanced_test.Settings.read(globals())
-configs = imbalanced_test.runs(settings)
+settings = Settings.read("imbalanced_test", globals())
+planned = runs(settings)
 seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 settings
 
@@ -61,8 +78,8 @@ settings
 from prslib import run_all
 from prslib.report.tables import beside, final, scores_of
 
-runs = run_all(configs, device=settings.device)
-scores = scores_of(runs, "test_set")
+finished = run_all(planned, device=settings.device)
+scores = scores_of(finished, "test_set")
 rows = final(scores)
 asked = rows["rho"].isna() | (rows["rho"] == settings.rho)
 scored = (rows["test_set"] == "imbalanced") & (rows["measure"] == "score")
@@ -134,8 +151,10 @@ overall.pivot_table("value", keys, "label", sort=False).round(1)
 
 # %%
 renamed = overall.assign(method=overall["label"], stands_for="", published=float("nan"))
-names = [f"PRS, rho {rho:g}" for rho in (settings.rho, settings.balanced_rho)]
 pairs = [("overall", metric) for metric in MAIN_METRICS]
-between = contrasts(renamed, *names, pairs, by=["test_set"])
+powers = [rho for rho in rows["rho"].dropna().unique() if rho != settings.rho]
+names = [f"PRS, rho {rho:g}" for rho in (settings.rho, *powers)]
+between = [contrasts(renamed, names[0], name, pairs, by=["test_set"]) for name in names[1:]]
+between = pd.concat(between, ignore_index=True)
 settings.save(None, between, "power_against_power")
 display(Markdown(in_short(between)))

@@ -32,21 +32,41 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["digits49seq"]  # one or more data sets with unequal tasks
-rho: float = 0.0  # power of allocation of PRS, any finite number
+dataset: list[str] = ["digits49seq"]  # one or more data sets with unequal tasks
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's own
-seeds: list = [0]  # one run of every method for each
-costly: list = []  # methods that take the following seeds instead
-costly_seeds: list = [0]  # one run of every costly method for each
+seeds: list[int] = [0]  # one run of every method for each
+costly: list[str] = []  # methods that take the following seeds instead
+costly_seeds: list[int] = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
+
+# %% tags=["runs"]
+from prslib import configs_of
+from prslib.report.notebook import check_labels
+
+
+def runs(settings):
+    """List a run of every method and seed."""
+    check_labels(settings.dataset, one=False)
+    return configs_of(
+        settings.method,
+        settings.seeds,
+        settings.costly,
+        settings.costly_seeds,
+        dataset=settings.dataset,
+        rho=settings.rho,
+        memory_size=settings.memory_size,
+    )
+
 
 # %%
 from prslib import METHODS
-from prslib.report import inter_task
+from prslib.report.notebook import Settings
 from prslib.training.grids import seeds_told
 
-settings = inter_task.Settings.read(globals())
-configs = inter_task.runs(settings)
+settings = Settings.read("inter_task", globals())
+planned = runs(settings)
 seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 settings
 
@@ -56,13 +76,41 @@ settings
 # C-F1, O-F1 and mAP on the smallest task's own test images after the whole stream. Marks are means
 # over seeds, strokes go from the lowest to the highest seed.
 
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
+
+from prslib.report.tables import MAIN_METRICS, labels_of, run_columns
+
+
+def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
+    """Pick overall scores on each task's own test images in percent, large tasks first."""
+    rows = scores[(scores["task"] != "seen") & (scores["group"] == "overall")]
+    rows = rows[rows["metric"].isin(MAIN_METRICS)]
+    run = run_columns(scores)
+    at_end = rows.groupby(run, dropna=False)["trained_tasks"].transform("max")
+    tasks = zip(rows["dataset"], rows["task"].astype(int), strict=True)
+    table = rows.assign(
+        stands_for=[labels_of(name).stands_for for name in rows["dataset"]],
+        last=rows["trained_tasks"] == at_end,
+        images=[(labels_of(name).train.task == task).sum() for name, task in tasks],
+        value=100 * rows["value"],
+        measure="score",
+        published=np.nan,
+    )
+    table["label"] = "task " + table["task"] + " (" + table["images"].astype(str) + ")"
+    columns = ["stands_for", "trained_tasks", "last", "task", "images", "label"]
+    columns += ["measure", "group", "metric", "value", "published"]
+    table = table.sort_values("images", ascending=False, kind="stable")
+    return table[[*run, *columns]].reset_index(drop=True)
+
+
 # %%
 from prslib import run_all
-from prslib.report.inter_task import task_scores
 from prslib.report.tables import scores_of
 
-runs = run_all(configs, device=settings.device)
-rows = task_scores(scores_of(runs))
+finished = run_all(planned, device=settings.device)
+rows = task_scores(scores_of(finished))
 smallest = rows[rows["images"] == rows.groupby("dataset")["images"].transform("min")]
 tasks = smallest.groupby("dataset")[["task", "images"]].first()
 
@@ -148,10 +196,10 @@ for name in settings.dataset:
 # of classes alone, not on its number of images.
 
 # %%
-from prslib.report.memory_distribution import memory_shares
+from prslib.report.measures import memory_shares
 
-with_memory = [config for config in configs if METHODS[config.method].sampler]
-by_class = memory_shares(with_memory, runs)
+with_memory = [config for config in planned if METHODS[config.method].sampler]
+by_class = memory_shares(with_memory, finished)
 shares = by_class.groupby(["dataset", "method", "seed", "task"], sort=False)["share"].sum()
 shares = shares.reset_index()
 shares = shares[shares["task"] == shares["dataset"].map(tasks["task"].astype(int))]
@@ -167,4 +215,4 @@ shares.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "
 # %%
 from prslib.report import ledger
 
-display(Markdown(ledger.findings(runs, configs, "smallest_task_crs", "smallest_task")))
+display(Markdown(ledger.findings(finished, planned, "smallest_task_crs", "smallest_task")))

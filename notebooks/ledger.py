@@ -36,9 +36,12 @@ missing: str = "train"  # train or leave: what to do with runs that are not stor
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
+from prslib.checks import one_of
 from prslib.report import ledger, topics
+from prslib.report.notebook import Settings
 
-settings = ledger.Settings.read(globals())
+settings = Settings.read("ledger", globals())
+one_of("missing", settings.missing, ["train", "leave"])
 configs, errors = topics.runs(settings.profile)
 print("left out, files missing:", errors or "none")
 settings

@@ -38,23 +38,52 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["cocoseq-mini", "digits49seq"]  # one or more data sets
-rho: list = [-0.03, 0.0]  # power of allocation of PRS, one number or a list with one a data set
+dataset: list[str] = ["cocoseq-mini", "digits49seq"]  # one or more data sets
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's own
-seeds: list = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # one run of every method for each
-costly: list = ["digits49seq"]  # methods and data sets that take the following seeds instead
-costly_seeds: list = [0]  # one run of every costly method for each
-thinned: list = ["cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini-75"]  # with fewer images
-metrics: list = ["C-F1", "O-F1", "mAP"]  # columns of Table 1, of C-P, C-R, O-P and O-R too
+seeds: list[int] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # one run of every method for each
+costly: list[str] = ["digits49seq"]  # methods and data sets that take the following seeds instead
+costly_seeds: list[int] = [0]  # one run of every costly method for each
+thinned: list[str] = ["cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini-75"]  # with fewer images
+metrics: list[str] = ["C-F1", "O-F1", "mAP"]  # columns of Table 1, of C-P, C-R, O-P and O-R too
 device: str = "cpu"  # cpu or cuda
 
-# %%
-from prslib import METHODS
-from prslib.report import main_results
+# %% tags=["runs"]
+from prslib import configs, configs_of
+from prslib.checks import one_of
+from prslib.metrics import GROUP_METRICS
+from prslib.report.notebook import check_labels
 
-settings = main_results.Settings.read(globals())
-configs = main_results.runs(settings)
-thinned = main_results.extra_runs(settings)  # no other notebook needs these
+
+def runs(settings):
+    """List a run of every method and seed on each data set."""
+    for name in settings.metrics:
+        one_of("metric", name, GROUP_METRICS)
+    check_labels(settings.dataset, one=False)
+    return configs_of(
+        settings.method,
+        settings.seeds,
+        settings.costly,
+        settings.costly_seeds,
+        dataset=settings.dataset,
+        rho=settings.rho,
+        memory_size=settings.memory_size,
+    )
+
+
+def extra_runs(settings):
+    """List runs of PRS and CRS on data sets with fewer images."""
+    grid = {"dataset": settings.thinned, "method": ["CRS", "PRS"]}
+    return configs(**grid, rho=settings.rho, seed=settings.seeds)
+
+
+# %%
+from prslib.report.notebook import Settings
+
+settings = Settings.read("main_results", globals())
+planned = runs(settings)
+thinned = extra_runs(settings)  # no other notebook needs these
 settings
 
 # %% [markdown]
@@ -88,8 +117,8 @@ from prslib.report.style import STYLE
 from prslib.report.tables import beside, final, scores_of
 
 plt.style.use(STYLE)
-runs = run_all(configs + thinned, device=settings.device)
-scores = scores_of(runs[: len(configs)])
+finished = run_all(planned + thinned, device=settings.device)
+scores = scores_of(finished[: len(planned)])
 rows = beside(final(scores), "main")
 rows.drop(columns=["rho", "memory_size", "draws"], errors="ignore").head(3).round(1)
 
@@ -168,7 +197,7 @@ display(Markdown(in_short(gaps)))
 import pandas as pd
 
 cells = [("overall", metric) for metric in MAIN_METRICS]
-others = [name for name in METHODS if name != "PRS"]
+others = [name for name in settings.method if name != "PRS"]
 every = [contrasts(rows, "PRS", name, cells).assign(than=name) for name in others]
 against = pd.concat(every, ignore_index=True)
 title = "Overall, PRS minus each other method"
@@ -207,11 +236,48 @@ settings.save(figure, steps, "progression")
 # with memories in proportion and the same test images. The paper's own difference stands at the
 # number of images of the whole COCOseq.
 
-# %%
-from prslib.report.main_results import by_images, plot_by_images
+# %% tags=["functions"]
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
 
+from prslib.report.statistics import LEVEL
+from prslib.report.style import LOOKS
+from prslib.report.tables import MAIN_METRICS, contrasts, labels_of
+
+WHOLE = 35_072  # training images of COCOseq
+
+
+def by_images(rows: pd.DataFrame) -> pd.DataFrame:
+    """Compare PRS with CRS on data sets that differ in their number of training images alone."""
+    cells = [("overall", metric) for metric in MAIN_METRICS]
+    table = contrasts(rows, "PRS", "CRS", cells)
+    sizes = {name: len(labels_of(name).train) for name in rows["dataset"].unique()}
+    table.insert(1, "images", table["dataset"].map(sizes))
+    return table.sort_values("images", kind="stable", ignore_index=True)
+
+
+def plot_by_images(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw the difference of two methods by the number of images, with its interval."""
+    difference = frame["difference"]
+    ends = [difference - frame["low"], frame["high"] - difference]
+    look = {"color": LOOKS["PRS"]["color"], "fmt": LOOKS["PRS"]["marker"]}
+    label = f"ours, {100 * LEVEL:.0f} % interval"
+    ax.errorbar(frame["images"], difference, ends, label=label, **look)
+    theirs = frame["published"].iloc[-1]
+    ax.plot(WHOLE, theirs, "k_", markersize=12, label="paper, all images")
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set_xscale("log")
+    ticks = [*frame["images"], WHOLE]
+    ax.set_xticks(ticks, [f"{n:,}" for n in ticks], rotation=60, fontsize=8)
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set(xlabel="training images", ylabel="PRS minus CRS (points)")
+    return ax
+
+
+# %%
 names = [*settings.thinned, settings.dataset[0]]
-trained = [run for run in runs if run.config.dataset in names]
+trained = [run for run in finished if run.config.dataset in names]
 sizes = by_images(beside(final(scores_of(trained)), "main"))
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharex=True)
 for ax, metric in zip(axes, MAIN_METRICS, strict=True):

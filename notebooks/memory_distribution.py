@@ -33,21 +33,45 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["cocoseq-mini", "digits49seq"]  # one or more data sets
-method: list = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory
-rhos: list = [-0.03, 0.0]  # power of allocation of PRS, one for each data set
+dataset: list[str] = ["cocoseq-mini", "digits49seq"]  # one or more data sets
+method: list[str] = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 memory_size: int = None  # samples in memory, None for each data set's own
-seeds: list = [0, 1, 2, 3, 4]  # one memory of every method for each
-costly: list = ["digits49seq"]  # methods and data sets that take the following seeds instead
-costly_seeds: list = [0]  # one memory of every costly method for each
+seeds: list[int] = [0, 1, 2, 3, 4]  # one memory of every method for each
+costly: list[str] = ["digits49seq"]  # methods and data sets that take the following seeds instead
+costly_seeds: list[int] = [0]  # one memory of every costly method for each
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
+# %% tags=["runs"]
+from prslib import METHODS, configs_of
+from prslib.report.notebook import check_memory
+
+
+def memories(settings):
+    """List a memory of every method and seed."""
+    check_memory(settings.method)
+    return configs_of(
+        settings.method,
+        settings.seeds,
+        settings.costly,
+        settings.costly_seeds,
+        dataset=settings.dataset,
+        rho=settings.rho,
+        memory_size=settings.memory_size,
+    )
+
+
+def runs(settings):
+    """List the runs whose memories depend on the network; `memories` are all."""
+    return [c for c in memories(settings) if METHODS[c.method].looks_at_model]
+
+
 # %%
-from prslib.report import memory_distribution
+from prslib.report.notebook import Settings
 from prslib.training.grids import seeds_told
 
-settings = memory_distribution.Settings.read(globals())
-memories = memory_distribution.memories(settings)
+settings = Settings.read("memory_distribution", globals())
+planned = memories(settings)
 seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 settings
 
@@ -65,18 +89,50 @@ settings
 import matplotlib.pyplot as plt
 
 from prslib import run_all
-from prslib.report.memory_distribution import memory_shares
+from prslib.report.measures import memory_shares
 from prslib.report.style import STYLE, join_panels
 
 plt.style.use(STYLE)
-runs = run_all(memory_distribution.runs(settings), device=settings.device)
-by_class = memory_shares(memories, runs)
+finished = run_all(runs(settings), device=settings.device)
+by_class = memory_shares(planned, finished)
 rows = -(-len(settings.method) // 2)
 shape = {"figsize": (11, 2.4 * rows), "sharex": True, "sharey": True, "squeeze": False}
 
-# %%
-from prslib.report.memory_distribution import plot_class_shares
+# %% tags=["functions"]
+import pandas as pd
+from matplotlib.axes import Axes
 
+from prslib.report.style import HUES, looks_of
+
+
+def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw one memory's share of each class on one data set, group by group; the stream as bars."""
+    stream = frame[frame["method"] == "Stream"]
+    ax.bar(stream["class_rank"], stream["share"], 1.0, color="0.82", label="stream")
+    ((method, look),) = looks_of(set(frame["method"]) - {"Stream"}).items()
+    shares = frame[frame["method"] == method].groupby("class_rank")["share"]
+    mean, sd = shares.mean(), shares.std().fillna(0)
+    ax.plot(mean, color=look["color"], drawstyle="steps-mid")
+    band = {"alpha": 0.25, "linewidth": 0, "step": "mid"}
+    ax.fill_between(mean.index, mean - sd, mean + sd, color=look["color"], **band)
+    # the legend is of all panels, each with a colour of its own
+    ax.plot([], color=HUES[0], label="memory, mean over seeds")
+    ax.fill_between([], [], [], color=HUES[0], label="one standard deviation", **band)
+    text = {"ha": "center", "va": "top", "color": "0.35", "fontsize": 9}
+    for group, ranks in stream.groupby("group", sort=False)["class_rank"]:
+        if ranks.max() < stream["class_rank"].max():
+            ax.axvline(ranks.max() + 0.5, color="0.55", linewidth=0.8, linestyle="--")
+        ax.text(ranks.mean(), 0.99, group, transform=ax.get_xaxis_transform(), **text)
+    # room for the names of the groups; axes may share their scale
+    top = max(ax.get_ylim()[1], 1.2 * max(stream["share"].max(), (mean + sd).max()))
+    ax.set(xlabel="class, each group from frequent to rare", title=method)
+    ax.set(ylabel="share of labels (%)", ylim=(0, top))
+    ax.margins(x=0.005)
+    ax.label_outer()
+    return ax
+
+
+# %%
 for name in settings.dataset:
     shown = by_class[by_class["dataset"] == name]
     figure, axes = plt.subplots(rows, 2, **shape)
@@ -93,9 +149,30 @@ for name in settings.dataset:
 # The same memories, added up over the majority, moderate and minority classes. The dashed lines are
 # equal shares for all classes.
 
-# %%
-from prslib.report.memory_distribution import plot_group_shares
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 
+from prslib.report.style import looks_of, plot_variations
+
+
+def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw each group's share of the labels, and its share of the classes as a line."""
+    looks = looks_of(frame["method"])
+    looks["Stream"] |= {"marker": "_", "markersize": 14, "markeredgewidth": 2}
+    classes = frame.groupby("group", sort=False)["classes"].first()
+    shares = frame.rename(columns={"share": "value"})
+    plot_variations(shares, ax, "group", "share of labels", looks=looks)
+    equal = 100 * classes / classes.sum()
+    place = np.arange(len(classes))
+    ax.hlines(equal, place - 0.45, place + 0.45, "0.4", "--", label="equal shares")
+    ax.set_ylim(0, None)
+    ax.legend()
+    return ax
+
+
+# %%
 keys = ["dataset", "method", "seed", "group"]
 shares = by_class.groupby(keys, sort=False)["share"]
 by_group = shares.agg(share="sum", classes="count").reset_index()
@@ -113,9 +190,22 @@ settings.save(figure, by_group, "groups")
 # paper prints no number for it. Its figure shows CRS at the stream's shares and PRS near equal
 # ones.
 
-# %%
-from prslib.report.memory_distribution import distances_to_targets
+# %% tags=["functions"]
+import pandas as pd
 
+
+def distances_to_targets(shares: pd.DataFrame) -> pd.DataFrame:
+    """Measure each memory's total variation distance to two targets, in percent."""
+    equal = 100 / shares.groupby("dataset")["class"].transform("nunique")
+    classes = shares.groupby(["dataset", "class"])["share"]
+    stream = classes.transform("first")  # the stream's rows come first
+    gaps = {"to equal": shares["share"] - equal, "to stream": shares["share"] - stream}
+    memories = [shares[name] for name in ("dataset", "method", "seed")]
+    totals = pd.DataFrame(gaps).abs().groupby(memories, sort=False).sum() / 2
+    return totals.reset_index()
+
+
+# %%
 to_targets = distances_to_targets(by_class)
 settings.save(None, to_targets, "distance")
 to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]].mean().round(1)

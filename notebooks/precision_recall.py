@@ -31,20 +31,38 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["cocoseq-mini", "digits49seq"]  # one or more data sets
-rhos: list = [-0.03, 0.0]  # power of allocation of PRS, one for each data set
+dataset: list[str] = ["cocoseq-mini", "digits49seq"]  # one or more data sets
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's own
-seeds: list = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # one run of every method for each
-costly: list = ["digits49seq"]  # methods and data sets that take the following seeds instead
-costly_seeds: list = [0]  # one run of every costly method for each
+seeds: list[int] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # one run of every method for each
+costly: list[str] = ["digits49seq"]  # methods and data sets that take the following seeds instead
+costly_seeds: list[int] = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
+# %% tags=["runs"]
+from prslib import configs_of
+
+
+def runs(settings):
+    """List a run of every method and seed on each data set."""
+    return configs_of(
+        settings.method,
+        settings.seeds,
+        settings.costly,
+        settings.costly_seeds,
+        dataset=settings.dataset,
+        rho=settings.rho,
+        memory_size=settings.memory_size,
+    )
+
+
 # %%
-from prslib.report import precision_recall
+from prslib.report.notebook import Settings
 from prslib.training.grids import seeds_told
 
-settings = precision_recall.Settings.read(globals())
-configs = precision_recall.runs(settings)
+settings = Settings.read("precision_recall", globals())
+planned = runs(settings)
 seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 settings
 
@@ -66,7 +84,7 @@ from prslib.report.style import STYLE
 from prslib.report.tables import PRECISION_RECALL, beside, final, scores_of
 
 plt.style.use(STYLE)
-scores = scores_of(run_all(configs, device=settings.device))
+scores = scores_of(run_all(planned, device=settings.device))
 rows = final(scores, PRECISION_RECALL)
 rows = rows[rows["measure"] == "score"]
 rows = beside(rows, "coco_precision_recall", "nus_precision_recall")
@@ -91,8 +109,50 @@ for name in settings.dataset:
 # F1, which is written on them. Below the dashed line a method predicts a class too often, above it
 # too seldom.
 
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prslib.report.style import HOLLOW, draw_legend, looks_of
+
+LEVELS = (10, 30, 50, 70)  # F1 in percent
+
+TICKS = (0, 1, 5, 10, 20, 40, 60, 80, 100)
+
+
+def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw precision over recall of "C" or "O" with lines of equal F1 (Appendix, "CP, CR")."""
+    # their square roots, so that rare classes are not one heap at 0
+    roots = (
+        lambda score: np.sign(score) * np.sqrt(np.abs(score)),
+        lambda root: np.sign(root) * root**2,
+    )
+    ax.set_xscale("function", functions=roots)
+    ax.set_yscale("function", functions=roots)
+    ends = (-0.5, 103)  # room for marks at 0
+    ax.set(xticks=TICKS, yticks=TICKS, xlim=ends, ylim=ends, box_aspect=1)
+    scores = np.linspace(0.1, 103, 300)
+    recall, precision = np.meshgrid(scores, scores)
+    f1 = 2 * recall * precision / (recall + precision)
+    lines = ax.contour(recall, precision, f1, LEVELS, colors="0.82", linewidths=0.8)
+    # clear of the diagonal
+    beside = [(1.35 * level, level * 1.35 / 1.7) for level in LEVELS]
+    ax.clabel(lines, fontsize=7, fmt="F1 %d", colors="0.4", manual=beside)
+    ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
+    cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
+    for method, look in looks_of(frame["method"]).items():
+        pair = cells.loc[method].unstack()[["C-R", "C-P"]]
+        ax.plot(*pair.to_numpy().T, color=look["color"], linewidth=0.7, alpha=0.7)
+        ax.plot(*pair.loc["published"], **look | HOLLOW | {"linestyle": ""})
+        ax.plot(*pair.loc["mean"], **look, linestyle="", markersize=7, label=method)
+    ax.set(xlabel="recall C-R (%)", ylabel="precision C-P (%)")
+    ax.grid(False)
+    draw_legend(frame, ax, "")
+    return ax
+
+
 # %%
-from prslib.report.precision_recall import plot_precision_recall
 from prslib.report.style import contrast_panels, join_panels
 from prslib.training.grids import seeds_told
 

@@ -39,19 +39,43 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["digits70seq"]  # one or more data sets
-rhos: list = [0.0]  # power of allocation of PRS, one for each data set
-begun_with: list = ["none", "digits", "digits"]  # weights: none, a name or a file
-frozen_stages: list = [0, 0, 3]  # stages of the network that stay as they began, of each weights
-method: list = ["CRS", "PRS", "EWC"]  # CRS and PRS among them
-seeds: list = [0]  # one run of every method for each
+dataset: list[str] = ["digits70seq"]  # one or more data sets
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+begun_with: list[str] = ["none", "digits", "digits"]  # weights: none, a name or a file
+frozen_stages: list[int] = [0, 0, 3]  # stages of the network that stay as they began, of each weights
+method: list[str] = ["CRS", "PRS", "EWC"]  # CRS and PRS among them
+seeds: list[int] = [0]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
-# %%
-from prslib.report import pretraining
+# %% tags=["runs"]
+from itertools import product
 
-settings = pretraining.Settings.read(globals())
-configs = pretraining.runs(settings)
+from prslib import configs, paired
+from prslib.report.notebook import check_labels
+
+
+def runs(settings):
+    """List a run of every method and seed from each of the initial weights."""
+    check_labels(settings.dataset, one=False)
+    starts = paired(weights=settings.begun_with, frozen_stages=settings.frozen_stages)
+    made = []
+    for name, start in product(settings.dataset, starts):
+        made += configs(
+            dataset=name,
+            rho=settings.rho,
+            **start,
+            method=settings.method,
+            seed=settings.seeds,
+            pretrained_stages=0,  # EWC freezes no more than the others
+        )
+    return made
+
+
+# %%
+from prslib.report.notebook import Settings
+
+settings = Settings.read("pretraining", globals())
+planned = runs(settings)
 settings
 
 # %%
@@ -63,14 +87,27 @@ from prslib.report.style import STYLE, join_panels
 from prslib.training.grids import seeds_told
 
 plt.style.use(STYLE)
-runs, count = run_all(configs, device=settings.device), seeds_told(settings.seeds)
+finished, count = run_all(planned, device=settings.device), seeds_told(settings.seeds)
+
+# %% tags=["functions"]
+from prslib import RunConfig
+from prslib.models.weights import NONE
+
+
+def beginning(config: RunConfig) -> str:
+    """Name what a run's network begins with, and whether all but its head stays as it began."""
+    settings = config.resolved
+    name = settings["weights"].replace("_", " ")
+    frozen = ", frozen" if settings["frozen_stages"] else ""
+    return ("random" if name == NONE else name) + frozen
+
 
 # %%
 import pandas as pd
 
 from prslib.report.tables import beside, final, scores_of
 
-rows = beside(final(scores_of(runs, weights=pretraining.beginning)), "main")
+rows = beside(final(scores_of(finished, weights=beginning)), "main")
 rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 
 # %% [markdown]
@@ -81,10 +118,41 @@ rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 # handwritten originals are those of the streams' training scenes. No digit of a test scene was
 # used.
 
-# %%
-from prslib.report.datasets import plot_sample
+# %% tags=["functions"]
+from collections.abc import Sequence
 
-frame, images = pretraining.example_scenes(settings.begun_with, settings.dataset[0], 8)
+import numpy as np
+import pandas as pd
+
+from prslib import load_dataset
+from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
+
+
+def example_scenes(
+    weights: Sequence[str], dataset: str, count: int
+) -> tuple[pd.DataFrame, list[np.ndarray]]:
+    """Draw a few images of a stream, and of the scenes behind each of the embedded weights."""
+    data = load_dataset(dataset)
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.choice(len(data.train), count, replace=False))
+    stream = data.train.inputs[rows], data.train.labels[rows]
+    drawn = {dataset: (data.class_names, *stream)}
+    for name in dict.fromkeys(weights):
+        if name in TURNS:
+            scenes = draw_scenes(name, count, rng)
+            drawn[name.replace("_", " ")] = (CLASS_NAMES, *scenes)
+    frame, images = [], []
+    for source, (names, pictures, labels) in drawn.items():
+        for picture, row in zip(pictures, labels.astype(bool), strict=True):
+            images.append(picture)
+            frame.append((source, ", ".join(np.array(names)[row])))
+    return pd.DataFrame(frame, columns=["source", "labels"]), images
+
+
+# %%
+from prslib.report.style import plot_sample
+
+frame, images = example_scenes(settings.begun_with, settings.dataset[0], 8)
 figure, axes = plt.subplots(len(frame) // 8, 8, figsize=(11, 0.22 * len(frame)), squeeze=False)
 for ax, image, labels in zip(axes.flat, images, frame["labels"], strict=True):
     plot_sample(image, labels, ax)
@@ -178,10 +246,46 @@ settings.save(figure, overall, "overall")
 # verdict differs: the effect, above 0 where the claim is right, its 95 % interval over seeds, and
 # the verdict.
 
+# %% tags=["functions"]
+from collections.abc import Sequence
+
+import pandas as pd
+
+from prslib import Run, RunConfig, configs
+from prslib.report import ledger
+from prslib.report.observations import observe
+
+
+def by_weights(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
+    """Decide the paper's claims under each weights; leave out claims without runs."""
+    tables = []
+    for weights in dict.fromkeys(map(beginning, configs)):
+        alike = [config for config in configs if beginning(config) == weights]
+        of_weights = [run for run in runs if beginning(run.config) == weights]
+        decided = ledger.decide(observe(of_weights, alike))
+        tables.append(decided.assign(weights=weights))
+    decided = pd.concat(tables)
+    return decided[decided["verdict"] != "not run"].reset_index(drop=True)
+
+
+def differing_verdicts(decided: pd.DataFrame) -> pd.DataFrame:
+    """Lay out the claims whose verdict differs between weights: effect, interval and verdict."""
+    account = ledger.account(decided).assign(weights=decided["weights"])
+    verdicts = account.groupby(["claim", "data"])["after Holm"]
+    rows = account[verdicts.transform("nunique") > 1]
+    cells = rows["effect"] + ": " + rows["after Holm"]
+    keys = ["claim", "data", "paper"]
+    weights = decided["weights"].unique()
+    rows = rows.assign(cell=cells).set_index([*keys, "weights"])
+    wide = rows["cell"].unstack(sort=False)
+    wide = wide.reindex(columns=weights).fillna("not run").reset_index()
+    return wide[["claim", "data", *weights, "paper"]]
+
+
 # %%
 from prslib.report import ledger
 
-decided = pretraining.by_weights(runs, configs)
+decided = by_weights(finished, planned)
 settings.save(None, decided, "claims")
 display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0))
-display(Markdown(ledger.as_markdown(pretraining.differing_verdicts(decided))))
+display(Markdown(ledger.as_markdown(differing_verdicts(decided))))

@@ -33,17 +33,32 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["cocoseq-mini"]  # one or more data sets
-rhos: list = [-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0]  # powers of allocation
+dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
+rhos: list[float] = [-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0]  # powers of allocation
 memory_size: int = None  # samples in memory, None for each data set's own
-seeds: list = [0, 1, 2, 3, 4]  # one run of every rho for each
+seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every rho for each
 device: str = "cpu"  # cpu or cuda
 
-# %%
-from prslib.report import rho_sweep
+# %% tags=["runs"]
+from prslib import configs
 
-settings = rho_sweep.Settings.read(globals())
-configs = rho_sweep.runs(settings)
+
+def runs(settings):
+    """List a run of PRS for every rho and seed."""
+    return configs(
+        dataset=settings.dataset,
+        method="PRS",
+        rho=settings.rhos,
+        memory_size=settings.memory_size,
+        seed=settings.seeds,
+    )
+
+
+# %%
+from prslib.report.notebook import Settings
+
+settings = Settings.read("rho_sweep", globals())
+needed = runs(settings)
 settings
 
 # %% [markdown]
@@ -60,11 +75,30 @@ from prslib.report.style import STYLE
 from prslib.report.tables import final, scores_of
 
 plt.style.use(STYLE)
-rows = final(scores_of(run_all(configs, device=settings.device)))
+rows = final(scores_of(run_all(needed, device=settings.device)))
 rows = rows[rows["measure"] == "score"]
 
+# %% tags=["functions"]
+from prslib.report.style import draw_curves, looks_like
+from prslib.report.tables import MAIN_METRICS
+
+LOOKS = looks_like(MAIN_METRICS)
+
+
+def plot_sweep(frame, ax):
+    """Draw PRS's metrics on one data set against rho, with a ring at the best."""
+    draw_curves(frame, ax, "rho", "metric", LOOKS)
+    means = frame.groupby(["metric", "rho"])["value"].mean()
+    ring = {"marker": "o", "ls": "", "markersize": 13, "markerfacecolor": "none"}
+    for metric, look in LOOKS.items():
+        best = means[metric].idxmax()
+        ax.plot(best, means[metric, best], **ring, color=look["color"])
+    ax.plot([], [], **ring, color="0.3", label=r"best $\rho$")
+    ax.set(xlabel=r"power of allocation $\rho$", ylabel="score (%)")
+    return ax
+
+
 # %%
-from prslib.report.rho_sweep import plot_sweep
 from prslib.report.style import join_panels
 from prslib.training.grids import seeds_told
 
@@ -97,9 +131,21 @@ for name in settings.dataset:
 # and the last columns have the scores at both ends of the sweep. `ledger` decides whether the
 # difference to values outside is more than chance.
 
-# %%
-from prslib.report.rho_sweep import best_rho
+# %% tags=["functions"]
+import pandas as pd
 
+
+def best_rho(rows):
+    """Find the best rho of each data set and metric, and the score at both ends."""
+    cells = rows.groupby(["dataset", "metric", "rho"], sort=False)["value"]
+    means = cells.mean().unstack(sort=False).sort_index(axis=1)
+    low, high = means.columns[[0, -1]]
+    best = pd.DataFrame({"best_rho": means.idxmax(axis=1), "best": means.max(axis=1)})
+    best = best.assign(lowest_rho=low, at_lowest=means[low])
+    return best.assign(highest_rho=high, at_highest=means[high]).reset_index()
+
+
+# %%
 best = best_rho(rows[rows["group"] == "overall"])
 settings.save(None, best, "best")
 best.round(2)
@@ -112,9 +158,32 @@ best.round(2)
 # which is 10 in a memory drawn evenly. No training is needed: the samplers see labels alone.
 # `ledger` decides the claim.
 
-# %%
-from prslib.report.rho_sweep import beside_crs
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
 
+from prslib import configs
+from prslib.report.tables import labels_of
+from prslib.training.replay import stream, without_training
+
+
+def beside_crs(settings):
+    """Measure what PRS with rho 1 and CRS hold in the end: labels, share of early samples."""
+    rows = []
+    fixed = {"rho": 1.0, "memory_size": settings.memory_size, "seed": settings.seeds}
+    for config in configs(dataset=settings.dataset, method=["CRS", "PRS"], **fixed):
+        data = labels_of(config.dataset)
+        shown = np.concatenate([s.batches.ravel() for s in stream(config, data)])
+        replay = without_training(config, data)
+        in_memory = replay.memory.read(replay.memory.filled)["index"]
+        labels = data.train.labels[in_memory].sum(axis=1).mean()
+        early = 100 * np.isin(in_memory, shown[: len(shown) // 10]).mean()
+        rows.append((config.dataset, config.method, config.seed, labels, early))
+    columns = ["dataset", "method", "seed", "labels", "early"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+# %%
 memories = beside_crs(settings)
 settings.save(None, memories, "beside_crs")
 memories.groupby(["dataset", "method"], sort=False).mean().drop(columns="seed").round(2)

@@ -34,23 +34,63 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["cocoseq-mini"]  # one or more data sets
-rhos: list = [-0.03]  # power of allocation of PRS, one for each data set
-method: list = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory
-sized: list = ["CRS", "GSS", "ExStream", "PRS"]  # those that get other memories
+dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory
+sized: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # those that get other memories
 schedules: int = 4  # schedules beside the standard one, Table 2's first
-shares: list = [0.5, 1.5]  # memories beside the standard one, as shares of it
-seeds: list = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # of the standard setting, as in main_results
-varied_seeds: list = [0]  # of every other schedule and memory, some of those above
-costly: list = []  # methods and data sets that take the following seeds instead, in every setting
-costly_seeds: list = [0, 1, 2, 3, 4]  # one run of every costly method for each
+shares: list[float] = [0.5, 1.5]  # memories beside the standard one, as shares of it
+seeds: list[int] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # of the standard setting, as in main_results
+varied_seeds: list[int] = [0]  # of every other schedule and memory, some of those above
+costly: list[str] = []  # methods and data sets that take the following seeds instead, in every setting
+costly_seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
-# %%
-from prslib.report import schedules_and_memory
+# %% tags=["runs"]
+import pandas as pd
 
-settings = schedules_and_memory.Settings.read(globals())
-configs = schedules_and_memory.runs(settings)
+from prslib import DATASETS, configs_of, published
+from prslib.datasets.base import schedule_of
+from prslib.report.tables import beside, labels_of
+
+# The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard
+# schedule stands in the table of memory sizes, and its forgetting in the main table
+# alone.
+SCHEDULE_TABLES = ("coco_schedules", "nus_schedules", "coco_memory", "main")
+
+TABLE_2 = "memory_and_schedules"
+
+
+def runs(settings):
+    """List runs of the standard setting, of other schedules and of other memories."""
+    made = []
+    costly = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
+    for name in settings.dataset:
+        fixed = costly | {"dataset": name, "rho": settings.rho}
+        orders = permuted_schedules(name, settings.schedules)
+        usual_size = DATASETS[name].recipe.memory_size
+        sizes = [round(share * usual_size) for share in settings.shares]
+        few = settings.varied_seeds
+        made += configs_of(settings.method, settings.seeds, **fixed)
+        made += configs_of(settings.method, few, **fixed, schedule=orders)
+        made += configs_of(settings.sized, few, **fixed, memory_size=sizes)
+    return made
+
+
+def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
+    """List up to ``count`` of the paper's schedules beside the standard one, Table 2's first."""
+    cells = pd.concat([published.load(table) for table in (TABLE_2, *SCHEDULE_TABLES)])
+    papers = cells[cells["dataset"] == labels_of(dataset).stands_for]
+    schedules = [schedule_of(text) for text in papers["schedule"].unique()]
+    usual = DATASETS[dataset].recipe.schedule
+    return [order for order in schedules if order != usual][:count]
+
+
+# %%
+from prslib.report.notebook import Settings
+
+settings = Settings.read("schedules_and_memory", globals())
+planned = runs(settings)
 settings
 
 # %% [markdown]
@@ -60,13 +100,65 @@ settings
 # number for the data set that ours stands in for. The appendix prints forgetting for NUS-WIDEseq
 # alone.
 
+# %% tags=["functions"]
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from prslib import DATASETS, published
+from prslib.report.tables import beside, final
+
+STANDARD = 2000  # samples in the paper's memory
+
+
+def scores_by_schedule(scores: pd.DataFrame) -> pd.DataFrame:
+    """Pick the final scores of every schedule at the standard memory size, with the paper's."""
+    rows = _with_memory(scores)
+    return _with_published(rows[rows["paper_memory"] == STANDARD], SCHEDULE_TABLES)
+
+
+def scores_by_memory(scores: pd.DataFrame) -> pd.DataFrame:
+    """Pick the final scores of every memory size at the standard schedule, small memories first."""
+    rows = _with_memory(scores)
+    rows = rows[rows["schedule"] == rows["dataset"].map(_usual_schedule)]
+    order = np.lexsort([rows["memory_size"], pd.factorize(rows["dataset"])[0]])
+    return _with_published(rows.iloc[order], ("coco_memory", "nus_memory"))
+
+
+def _usual_schedule(dataset: str) -> str:
+    """Write a data set's own schedule as scores carry it."""
+    return ",".join(map(str, DATASETS[dataset].recipe.schedule))
+
+
+def _with_memory(scores: pd.DataFrame) -> pd.DataFrame:
+    """Take the final scores of runs with a memory, and the paper's size for ours: "500 [2000]"."""
+    rows = final(scores[scores["memory_size"] > 0])
+    usual = rows["dataset"].map(lambda name: DATASETS[name].recipe.memory_size)
+    # to the hundred, because sizes are whole numbers
+    paper = (rows["memory_size"] / usual * STANDARD).round(-2).astype("Int64")
+    both = rows["memory_size"].astype(str) + " [" + paper.astype(str) + "]"
+    return rows.assign(paper_memory=paper, memory=both)
+
+
+def _with_published(rows: pd.DataFrame, tables: Sequence[str]) -> pd.DataFrame:
+    """Take each published cell from the first of the tables that prints it, and from Table 2."""
+    asked = rows.assign(memory_size=rows["paper_memory"])
+    also = ["schedule", "memory_size"]
+    printed = [beside(asked, table, also=also)["published"] for table in tables]
+    table = beside(asked, TABLE_2, also=also)
+    table["memory_size"] = rows["memory_size"].to_numpy()
+    table["table_2"] = table["published"]
+    table["published"] = pd.concat(printed, axis=1).bfill(axis=1).iloc[:, 0]
+    return table
+
+
 # %%
 from prslib import run_all
-from prslib.report.schedules_and_memory import scores_by_memory, scores_by_schedule
 from prslib.report.tables import scores_of
 
-runs = run_all(configs, device=settings.device)
-scores = scores_of(runs)
+finished = run_all(planned, device=settings.device)
+scores = scores_of(finished)
 by_schedule, by_memory = scores_by_schedule(scores), scores_by_memory(scores)
 
 # %%
@@ -112,9 +204,40 @@ settings.save(figure, overall, "schedules_overall")
 # seeds, and `published_sd` that of the paper's own means over five seeds. With few seeds chance
 # moves a schedule's score as well: `seed_sd` is the spread over seeds at the standard schedule.
 
-# %%
-from prslib.report.schedules_and_memory import schedule_spread
+# %% tags=["functions"]
+from collections.abc import Iterator
 
+import pandas as pd
+
+from prslib import published
+
+
+def _overall(rows: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame]]:
+    """Return the overall scores of each method, and what they have in common."""
+    rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
+    keys = ["dataset", "stands_for", "metric", "method"]
+    for key, scores in rows.groupby(keys, sort=False):
+        yield dict(zip(keys, key, strict=True)), scores
+
+
+def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
+    """Measure how far schedules move each method's overall scores; seed_sd is the standard's."""
+    table = []
+    for row, scores in _overall(rows):
+        values = scores.pivot(index="schedule", columns="seed", values="value")
+        means = values.dropna(axis="columns").mean(axis="columns")
+        theirs = scores.groupby("schedule")["published"].first()
+        row["schedules"] = len(means)
+        row["sd"] = means.std()
+        row["lowest"] = means.min()
+        row["highest"] = means.max()
+        row["seed_sd"] = values.loc[_usual_schedule(row["dataset"])].std()
+        row["published_sd"] = theirs.std()
+        table.append(row)
+    return pd.DataFrame(table)
+
+
+# %%
 spread = schedule_spread(by_schedule)
 settings.save(None, spread, "schedules_spread")
 spread.round(1)
@@ -178,9 +301,29 @@ for name in cells["dataset"].unique():
 # quickly narrows when the memory grows from 2000 to 3000". The table has what each larger memory
 # adds, in points, ours and the paper's: the gain narrows where the second step adds less.
 
-# %%
-from prslib.report.schedules_and_memory import memory_gains
+# %% tags=["functions"]
+from itertools import pairwise
 
+import pandas as pd
+
+from prslib import published
+
+
+def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
+    """Measure what each larger memory adds to the overall scores (Appendix, "Memory Sizes")."""
+    table = []
+    for row, scores in _overall(rows):
+        values = scores.pivot(index="seed", columns="memory", values="value")
+        theirs = scores.groupby("memory")["published"].first()
+        for small, large in pairwise(scores["memory"].unique()):
+            gains = (values[large] - values[small]).dropna()
+            step = {"memory_from": small, "memory_to": large, "gain": gains.mean()}
+            step["published_gain"] = theirs[large] - theirs[small]
+            table.append(row | step | {"seeds": len(gains)})
+    return pd.DataFrame(table)
+
+
+# %%
 gaps = contrasts(by_memory, "PRS", "CRS", pairs, by=["memory"])
 figure = contrast_panels(gaps, "Overall, PRS minus CRS by memory size", "memory")
 settings.save(figure, gaps, "sizes_prs_minus_crs")

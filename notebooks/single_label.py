@@ -35,20 +35,43 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["imbal-digits"]  # single-label data sets
-method: list = ["Finetune", "CRS", "PRS"]  # methods of the tables
-orders: list = ["drawn"]  # orders of the classes, drawn is from the seed
-seeds: list = [0, 1, 2, 3, 4]  # one run of every method and order for each
+dataset: list[str] = ["imbal-digits"]  # single-label data sets
+method: list[str] = ["Finetune", "CRS", "PRS"]  # methods of the tables
+orders: list[str] = ["drawn"]  # orders of the classes, drawn is from the seed
+seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method and order for each
 spread: int = 10  # random orders that show what the order alone does
-search: list = None  # orders to keep after the first and second look, None for no search
+search: list[int] = []  # orders to keep after the first and second look, none for no search
 device: str = "cpu"  # cpu or cuda
+
+# %% tags=["runs"]
+from prslib import configs
+from prslib.datasets import at_hand
+from prslib.datasets.base import schedule_of
+from prslib.report.notebook import check_labels
+
+
+def runs(settings):
+    """List a run of every order of the classes, method and seed."""
+    check_labels(settings.dataset, one=True)
+    names = at_hand(settings.dataset)
+    made = []
+    for order in settings.orders:
+        schedule = None if order == "drawn" else schedule_of(order)
+        made += configs(
+            dataset=names,
+            method=settings.method,
+            seed=settings.seeds,
+            schedule=schedule,
+        )
+    return made
+
 
 # %%
 from prslib.datasets import DATASETS, at_hand, load_dataset
-from prslib.report import single_label
+from prslib.report.notebook import Settings
 
-settings = single_label.Settings.read(globals())
-configs = single_label.runs(settings)
+settings = Settings.read("single_label", globals())
+planned = runs(settings)
 names = at_hand(settings.dataset)
 mlps = [name for name in names if DATASETS[name].recipe.model == "mlp"]
 print("files missing:", [name for name in settings.dataset if name not in names])
@@ -76,19 +99,41 @@ table.assign(total=table.sum(axis=1))
 # seeds, below the paper's rows. "Another for each seed" draws an order for each, so most of its spread
 # comes from the orders.
 
+# %% tags=["functions"]
+from itertools import product
+
+import pandas as pd
+
+from prslib import METHODS
+
+
+def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Lay out accuracies as in the paper, mean ± s.d., a column for each task (Appendix)."""
+    keys = ["order", "method", "trained_tasks"]
+    cells = rows.groupby(keys)["value"]
+    sd = cells.std().map(" ± {:.1f}".format).replace(" ± nan", "")
+    ours = cells.mean().map("{:.1f}".format) + sd
+    theirs = rows.assign(order="paper").groupby(keys)["published"].first()
+    theirs = theirs.dropna().map("{:.2f}".format)
+    table = pd.concat([theirs, ours]).unstack().fillna("")
+    order = product(["paper", *rows["order"].unique()], METHODS)
+    table = table.reindex([key for key in order if key in table.index])
+    return table.rename(columns="after task {}".format).rename_axis(columns=None)
+
+
 # %%
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
 from prslib import run_all
-from prslib.report import single_label
+from prslib.report.measures import accuracies
 from prslib.report.style import STYLE
 
 plt.style.use(STYLE)
-every = single_label.accuracies(configs, run_all(configs, device=settings.device))
+every = accuracies(planned, run_all(planned, device=settings.device))
 for name in names:
     display(Markdown(f"**{name}**, beside the paper's {load_dataset(name, False).stands_for}"))
-    display(single_label.accuracy_table(every[every["dataset"] == name]))
+    display(accuracy_table(every[every["dataset"] == name]))
 
 # %%
 from prslib.report.style import contrast_panels, join_panels, plot_progression
@@ -134,15 +179,84 @@ for name in names:
 # These runs have one seed, one network and random orders (`studies/class_orders.py`). A dot is one
 # order. The right picture shows PRS against CRS; above the line PRS is better.
 
+# %% tags=["functions"]
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prslib.checks import expected
+from prslib.paths import project_root
+from prslib.report.measures import distances
+from prslib.report.style import STAR, looks_of
+from prslib.report.tables import beside
+
+STUDY = Path("studies/class_orders.csv")  # made by the script of that name
+
+
+def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
+    """Look up accuracies in `count` orders of the classes, the paper's beside them (%).
+
+    Looks are those of studies/class_orders.py: "random" orders as they were drawn,
+    "second" and "third" of its search, the nearest to the paper's numbers first.
+    """
+    runs = pd.read_csv(project_root() / STUDY).fillna({"variant": ""})
+    runs = runs[(runs["dataset"] == dataset) & (runs["look"] == look)]
+    columns = ["dataset", "method", "variant", "schedule", "seed"]
+    rows = runs.set_index(columns).filter(like="task ").stack().dropna()
+    rows = rows.rename("value").rename_axis([*columns, "trained_tasks"]).reset_index()
+    tasks = rows["trained_tasks"].str.removeprefix("task ")
+    rows["trained_tasks"] = tasks.astype("int64")
+    rows = rows.assign(measure="score", group="overall", metric="accuracy")
+    rows = beside(rows, "mnist", "svhn")
+    rows = rows[[*columns, "trained_tasks", "value", "published"]]
+    near = look != "random"
+    orders = distances(rows)["schedule"] if near else rows["schedule"].unique()
+    if len(orders) < count:
+        what = f"{count} orders in the {look} look at {dataset} in {STUDY}"
+        advice = f"ask for fewer, or run {STUDY.with_suffix('.py')}"
+        raise ValueError(expected(what, len(orders), advice))
+    return rows[rows["schedule"].isin(orders[:count])]
+
+
+def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw the last accuracy of every order as a dot, the paper's number as a star (Appendix)."""
+    methods = looks_of(frame["method"])
+    for position, (method, look) in enumerate(methods.items()):
+        rows = frame[frame["method"] == method]
+        # side by side, in the rows' order
+        places = position + np.linspace(-0.3, 0.3, len(rows))
+        ax.scatter(places, rows["value"], s=9, alpha=0.5, color=look["color"])
+    theirs = frame.groupby("method")["published"].first().reindex(list(methods))
+    ax.scatter(range(len(methods)), theirs, label="paper", **STAR)
+    ax.set_xticks(range(len(methods)), methods)
+    ax.set(ylabel="accuracy after the last task (%)", ylim=(0, 100))
+    return ax
+
+
+def plot_order_pairs(frame: pd.DataFrame, ax: Axes, x: str, y: str) -> Axes:
+    """Draw one method's accuracy against another's: orders as dots, the paper as a star."""
+    values = frame.pivot(index="schedule", columns="method", values="value")
+    theirs = frame.groupby("method")["published"].first()
+    ax.axline((0, 0), slope=1, color="0.6", linewidth=1, label="equal accuracy")
+    dots = {"s": 9, "alpha": 0.5, "color": "0.35"}  # the colour of neither method
+    ax.scatter(values[x], values[y], label="ours, one order each", **dots)
+    ax.scatter(theirs[x], theirs[y], label="paper", **STAR)
+    ax.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
+    ax.set(xlabel=f"{x} (%)", ylabel=f"{y} (%)")
+    return ax
+
+
 # %%
 by_order = {}
 for name in mlps:
-    by_order[name] = single_label.order_scores(name, "random", settings.spread)
+    by_order[name] = order_scores(name, "random", settings.spread)
     printed = by_order[name][by_order[name]["variant"] != "authors"]
     last = printed[printed["trained_tasks"] == 5]
     figure, axes = plt.subplots(1, 2, figsize=(10, 4))
-    single_label.plot_order_spread(last, axes[0])
-    single_label.plot_order_pairs(last, axes[1], "CRS", "PRS")
+    plot_order_spread(last, axes[0])
+    plot_order_pairs(last, axes[1], "CRS", "PRS")
     join_panels(figure, f"{name}: accuracy after the last task, {settings.spread} orders")
     settings.save(figure, printed, f"{name}_orders")
 
@@ -191,8 +305,8 @@ for name in mlps:
 searches = []
 for name in mlps if settings.search else []:
     looks = zip(["second", "third"], settings.search, strict=True)
-    second, third = (single_label.order_scores(name, *look) for look in looks)
-    nearest = single_label.distances(third)
+    second, third = (order_scores(name, *look) for look in looks)
+    nearest = distances(third)
     settings.save(None, third, f"{name}_search")
     best, agree = nearest.iloc[0], (nearest["largest"] <= 5).sum()
     text = f"{agree} of these {len(nearest)} orders agree with all {best.cells} numbers of the "
@@ -207,7 +321,7 @@ for name, second, third, order in searches:
     shown = third[third["schedule"] == order]
     plot_progression(shown, axes[0], "accuracy")
     last = second[second["trained_tasks"] == 5]
-    single_label.plot_order_pairs(last, axes[1], "CRS", "PRS")
+    plot_order_pairs(last, axes[1], "CRS", "PRS")
     title = f"{name}: {order}, chosen as it fits best, and the {settings.search[0]} nearest"
     join_panels(figure, title)
     settings.save(figure, pd.concat([shown, last]), f"{name}_nearest")

@@ -38,21 +38,46 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["cocoseq-mini"]  # one or more data sets
-method: list = ["CRS", "EWC", "PRS"]  # methods that see one task after the other
-rho: float = -0.03  # power of allocation of PRS, any finite number
-memory_size: int = 60  # samples in memory, half of the data set's own
-seeds: list = [0, 1, 2, 3, 4]  # one run of every method for each
+dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
+method: list[str] = ["CRS", "EWC", "PRS"]  # methods that see one task after the other
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+memory_share: float = 0.5  # of each data set's own memory
+seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
+# %% tags=["runs"]
+from prslib import DATASETS, METHODS, configs_of
+from prslib.checks import one_of
+from prslib.report.notebook import check_labels
+
+
+def runs(settings):
+    """List a run of every method and seed."""
+    check_labels(settings.dataset, one=False)
+    online = [name for name, row in METHODS.items() if not row.offline]
+    for name in settings.method:
+        one_of("method that sees a stream", name, online)
+    made = []
+    for name in settings.dataset:
+        size = memory_size(name, settings.memory_share)
+        fields = {"dataset": name, "rho": settings.rho, "memory_size": size}
+        made += configs_of(settings.method, settings.seeds, **fields)
+    return made
+
+
+def memory_size(name, share):
+    """Return the size of a share of a data set's own memory."""
+    return max(1, round(share * DATASETS[name].recipe.memory_size))
+
+
 # %%
-from prslib.report import tail_forgetting
+from prslib.report.notebook import Settings
 from prslib.training.grids import seeds_told
 
-settings = tail_forgetting.Settings.read(globals())
-configs = tail_forgetting.runs(settings)
-memory = f"memory of {settings.memory_size} for methods with one"
-setting = f"{memory}, {seeds_told(settings.seeds)}"
+settings = Settings.read("tail_forgetting", globals())
+planned = runs(settings)
+sizes = {name: memory_size(name, settings.memory_share) for name in settings.dataset}
+count = seeds_told(settings.seeds)
 settings
 
 # %% [markdown]
@@ -67,28 +92,82 @@ settings
 # %%
 import matplotlib.pyplot as plt
 import pandas as pd
+from IPython.display import display
 
 from prslib import run_all
+from prslib.report.measures import FORGETTING, run_forgetting
 from prslib.report.style import STYLE, join_panels
-from prslib.report.tail_forgetting import run_forgetting
 
 plt.style.use(STYLE)
-runs = run_all(configs, device=settings.device)
-by_class = pd.concat(map(run_forgetting, runs), ignore_index=True)
+finished = run_all(planned, device=settings.device)
+by_class = pd.concat(map(run_forgetting, finished), ignore_index=True)
 drawn = by_class[by_class["metric"] == "AP"].dropna(subset="value")
+
+# %% tags=["functions"]
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prslib.report.style import looks_of, write_above
+
+TASK_GAP = 1.5  # bars' widths between two tasks
+
+
+def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw one method's forgetting of every class as bars."""
+    ((method, look),) = looks_of(frame["method"]).items()  # a user's method, too
+    frame = _with_places(frame)
+    _name_classes(frame, ax)
+    values = frame.groupby("x")["value"]
+    ax.bar(values.mean().index, values.mean(), width=0.85, color=look["color"])
+    if frame["seed"].nunique() > 1:  # of few test images one seed may lie far out
+        low, high = values.quantile(0.25), values.quantile(0.75)
+        ax.vlines(low.index, low, high, "0.25", label="middle half of the seeds")
+    ax.axhline(0, color="0.35", linewidth=0.8)
+    unit = "points" if frame["measure"].iloc[0] == "plain" else "%"
+    ax.set_ylabel(f"{method}:\nforgetting ({unit})")
+    return ax
+
+
+def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw training images of every class, for the panel above its forgetting."""
+    rows = _with_places(frame).drop_duplicates("x")
+    _name_classes(rows, ax)
+    ax.plot(rows["x"], rows["images"], ".", color="0.2")
+    for task, classes in rows.groupby("task", sort=False):
+        write_above(ax, classes["x"].mean(), f"task {task}, {len(classes)} classes")
+    ax.set(ylabel="training\nimages, log", yscale="log")
+    ax.yaxis.set_major_formatter("{x:g}")
+    return ax
+
+
+def _with_places(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add each class's place `x` on the axis, with a gap between tasks."""
+    frame = frame.sort_values("place", kind="stable")
+    gaps = TASK_GAP * pd.factorize(frame["task"])[0]
+    return frame.assign(x=frame["place"] + gaps)
+
+
+def _name_classes(frame: pd.DataFrame, ax: Axes) -> None:
+    """Write the classes' names below the axis."""
+    names = frame.drop_duplicates("x")
+    ax.set_xticks(names["x"], names["class"], rotation=90, fontsize=8)
+    ax.margins(x=0.01)
+
 
 # %%
 for name in settings.dataset:
     shown, rows = drawn[drawn["dataset"] == name], len(settings.method) + 1
     figure, axes = plt.subplots(rows, 2, figsize=(16, 2 * rows), sharex="col")
-    for measure, column in zip(reversed(tail_forgetting.FORGETTING), axes.T, strict=True):
+    for measure, column in zip(reversed(FORGETTING), axes.T, strict=True):
         of_measure = shown[shown["measure"] == measure]
-        tail_forgetting.plot_class_sizes(of_measure, column[0])
+        plot_class_sizes(of_measure, column[0])
         for method, ax in zip(settings.method, column[1:], strict=True):
             bars = of_measure[of_measure["method"] == method]
-            tail_forgetting.plot_tail_forgetting(bars, ax)
+            plot_tail_forgetting(bars, ax)
         column[-1].set_xlabel("classes of each task, from large to small")
-    join_panels(figure, f"{name}: plain and normalised forgetting of AP, {setting}")
+    memory = f"memory of {sizes[name]} for methods with one"
+    title = f"{name}: plain and normalised forgetting of AP, {memory}, {count}"
+    join_panels(figure, title)
     settings.save(figure, shown, name)
 
 # %% [markdown]
@@ -116,8 +195,27 @@ display(never.round(1))
 # `cells` counts the correlations, one for each task and seed with an order, `negative` those below
 # zero, and `seeds` the seeds that have any.
 
+# %% tags=["functions"]
+import pandas as pd
+
+from prslib import METHODS
+
+
+def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Average the rank correlations over tasks, then over seeds."""
+    keys = ["dataset", "method", "metric", "measure"]
+    place = correlations["method"].map(list(METHODS).index)
+    correlations = correlations.iloc[place.argsort(kind="stable")]
+    by_seed = correlations.groupby([*keys, "seed"], sort=False)["correlation"].mean()
+    table = by_seed.groupby(keys, sort=False).agg(mean="mean", sd="std", seeds="count")
+    each = correlations.groupby(keys, sort=False)["correlation"]
+    table["negative"] = each.agg(lambda values: (values < 0).sum())
+    table["cells"] = each.count()  # one a task and seed
+    return table.reset_index()
+
+
 # %%
-from prslib.report.tail_forgetting import size_correlations, tail_table
+from prslib.report.measures import size_correlations
 
 correlations = size_correlations(by_class)
 table = tail_table(correlations)
@@ -137,12 +235,12 @@ from IPython.display import Markdown, display
 
 from prslib.report.tables import average, beside, final, main_tables, scores_of
 
-rows = beside(final(scores_of(runs)), "main")
+rows = beside(final(scores_of(finished)), "main")
 rows = rows[rows["measure"] == "forget"]
 averages = beside(average(rows.drop(columns=["published", "stands_for"])), "main")
 settings.save(None, averages, "groups_table")
 for name in settings.dataset:
-    display(Markdown(f"**{name}**, memory {settings.memory_size}, beside the paper's at 2000"))
+    display(Markdown(f"**{name}**, memory {sizes[name]}, beside the paper's at 2000"))
     display(*main_tables(averages, name))
 
 # %%
@@ -153,7 +251,8 @@ for name in settings.dataset:
     figure, ax = plt.subplots(figsize=(8, 3.6))
     plot_variations(shown, ax, "group", "forgetting of mAP")
     ax.lines[-1].set_label("paper's Table 1, memory 2000")
-    join_panels(figure, f"{name}: {setting}")
+    memory = f"memory of {sizes[name]} for methods with one"
+    join_panels(figure, f"{name}: {memory}, {count}")
     settings.save(figure, shown, f"groups_{name}")
 
 # %% [markdown]
@@ -167,4 +266,4 @@ for name in settings.dataset:
 from prslib.report import ledger
 
 claims = ["tail_crs", "tail_crs_lost", "tail_ewc", "tail_ewc_lost"]
-display(Markdown(ledger.findings(runs, configs, *claims)))
+display(Markdown(ledger.findings(finished, planned, *claims)))

@@ -15,6 +15,7 @@ from typing import BinaryIO
 from prslib.checks import expected
 
 PACKAGE = Path(__file__).resolve().parent
+DEFAULT = "quick"  # the profile that takes the notebooks' own parameters
 
 
 def project_root() -> Path:
@@ -48,20 +49,28 @@ def figures_dir(profile: str) -> Path:
     return project_root() / (os.environ.get("PRSLIB_FIGURES") or "figures") / profile
 
 
+def notebook_file(name: str) -> Path:
+    """Return a notebook's file."""
+    return project_root() / "notebooks" / f"{name}.ipynb"
+
+
 def params_file(profile: str, notebook: str) -> Path:
-    """Return the YAML file with a notebook's parameters under a profile."""
+    """Return the YAML file with what a profile changes of a notebook's parameters."""
     return project_root() / "params" / profile / f"{notebook}.yaml"
 
 
 def known_profiles() -> list[str]:
-    """Return the names of the profiles, the folders of ``params/``."""
+    """Return the names of the profiles: the folders of ``params/``, and `DEFAULT`."""
     folders = (project_root() / "params").glob("*/")
-    return sorted(folder.name for folder in folders)
+    return sorted({DEFAULT, *(folder.name for folder in folders)})
 
 
 def known_notebooks(profile: str) -> list[str]:
-    """Return the names of the notebooks that a profile has parameters for."""
-    files = (project_root() / "params" / profile).glob("*.yaml")
+    """Return a profile's notebooks: those that it has a YAML file for, or all."""
+    root = project_root()
+    files = (root / "params" / profile).glob("*.yaml")
+    if profile == DEFAULT:
+        files = (root / "notebooks").glob("*.ipynb")
     return sorted(file.stem for file in files)
 
 

@@ -32,7 +32,7 @@ import pandas as pd
 from prslib import configs, load_dataset, published, run_all
 from prslib.datasets import SequentialDataset
 from prslib.datasets.base import schedule_of
-from prslib.report.single_label import accuracies, distances
+from prslib.report.measures import accuracies, distances
 from prslib.training.config import RunConfig
 
 FILE = Path(__file__).with_suffix(".csv")

@@ -205,6 +205,8 @@ class Recipe:
         Strength of EWC's penalty: the paper's or, for the stand-ins, what
         `studies/ewc_strength.py` chooses on seeds and images that no result is
         reported on.
+    rho : float
+        Power of allocation of PRS and OCDM: the paper's, 0 where it has none.
     test_resamples : int
         How often the test images are drawn anew, so that intervals hold their chance
         too; 0 where they are many.
@@ -231,6 +233,7 @@ class Recipe:
     test_set: str = "balanced"
     weights: str | None = None
     ewc_lambda: float = 15000.0
+    rho: float = 0.0
     test_resamples: int = 0
 
 

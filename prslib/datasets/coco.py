@@ -54,6 +54,7 @@ PREPARED = PreparedSet(
     # half of each class's are of either half.
     balanced_halves=True,
     seed=20200824,
+    rho=-0.03,
     # SHA-256 of the released id files, one after another
     id_digest="2e6aa6bc058f341c6a2d5972c826b6ec39040e2e50f247aefc7c1bfde02b3630",
 )

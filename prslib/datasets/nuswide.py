@@ -53,5 +53,6 @@ PREPARED = PreparedSet(
     per_class=50,
     schedule=(3, 1, 0, 5, 4, 2),
     seed=20200825,
+    rho=0.02,
     some_images_lost=True,
 )

@@ -163,6 +163,8 @@ class PreparedSet:
     schedule: tuple[int, ...]
     # of the derived split, not of a run
     seed: int
+    # the paper's power of allocation
+    rho: float = 0.0
     # derived balanced test images: as many of either official half, or those of the
     # training half only where too few
     balanced_halves: bool = False
@@ -223,6 +225,7 @@ class PreparedSet:
             learning_rate=1e-4,
             # the paper does not say what its runs computed in
             precision="bf16",
+            rho=self.rho,
         )
 
     def entry(self) -> Entry:

@@ -3,19 +3,30 @@
 What is slow to load is loaded where it is needed.
 """
 
+import hashlib
 import os
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from functools import lru_cache
 from pathlib import Path
 
-from prslib.paths import PACKAGE, cache_dir, figures_dir, params_file, project_root
+from prslib.paths import (
+    PACKAGE,
+    cache_dir,
+    figures_dir,
+    known_notebooks,
+    notebook_file,
+    params_file,
+    project_root,
+)
+
+LEDGER = "ledger"
 
 # notebooks; each keeps about one core busy once its runs are stored
 DRAWN_AT_ONCE = 4
-# what notebooks read of the package
-READ = (".py", ".csv", ".toml", ".mplstyle", ".pth")
+COMPILED = (".pyc", ".nbc", ".nbi")  # files of the package that are no source
 
 
 def executed_file(profile: str, name: str) -> Path:
@@ -25,13 +36,38 @@ def executed_file(profile: str, name: str) -> Path:
 
 def stale(profile: str, name: str) -> bool:
     """Tell whether what a notebook reads changed since it was last executed."""
-    executed = executed_file(profile, name)
-    if not (executed.is_file() and figures_dir(profile).is_dir()):
-        return True
-    sources = [file for file in PACKAGE.rglob("*") if file.suffix in READ]
-    sources.append(project_root() / "notebooks" / f"{name}.ipynb")
-    sources.append(params_file(profile, name))
-    return max(file.stat().st_mtime for file in sources) > executed.stat().st_mtime
+    file = digest_file(profile, name)
+    drawn = file.is_file() and figures_dir(profile).is_dir()
+    return not drawn or file.read_text() != digest_of(profile, name)
+
+
+def digest_file(profile: str, name: str) -> Path:
+    """Return the file with the digest of what an executed notebook has read."""
+    return executed_file(profile, name).with_suffix(".sha256")
+
+
+def digest_of(profile: str, name: str) -> str:
+    """Hash what a notebook reads: the package, itself, its parameters.
+
+    The ledger reads the runs of all notebooks.
+    """
+    names = known_notebooks(profile) if name == LEDGER else [name]
+    files = [notebook_file(one) for one in names]
+    files += [params_file(profile, one) for one in names]
+    whole = hashlib.sha256(package_digest().encode())
+    for file in filter(Path.is_file, files):
+        whole.update(file.name.encode() + file.read_bytes())
+    return whole.hexdigest()
+
+
+@lru_cache
+def package_digest() -> str:
+    """Hash the package with its embedded data."""
+    whole = hashlib.sha256()
+    for file in sorted(PACKAGE.rglob("*")):
+        if file.is_file() and file.suffix not in COMPILED:
+            whole.update(str(file.relative_to(PACKAGE)).encode() + file.read_bytes())
+    return whole.hexdigest()
 
 
 def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
@@ -79,19 +115,20 @@ def draw(profile: str, name: str) -> None:
     import papermill
     from jupyter_core.utils import ensure_event_loop
 
-    from prslib.report.notebook import parameters
+    from prslib.report.notebook import profile_values
 
     executed = executed_file(profile, name)
     executed.parent.mkdir(parents=True, exist_ok=True)
     partial = executed.with_suffix(".partial.ipynb")  # after an error it stays
     with closing(ensure_event_loop()):  # of this thread
         papermill.execute_notebook(
-            project_root() / "notebooks" / f"{name}.ipynb",
+            notebook_file(name),
             partial,
-            parameters(profile, name),
+            profile_values(profile, name),
             cwd=project_root(),
             progress_bar=False,
             stderr_file=sys.stderr,
             extra_arguments=["--log-level=CRITICAL"],  # it warns of how it is reached
         )
     partial.replace(executed)
+    digest_file(profile, name).write_text(digest_of(profile, name))

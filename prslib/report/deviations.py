@@ -5,33 +5,12 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
 
 from prslib import RunConfig, configs
 from prslib.datasets import SequentialDataset
-from prslib.report.notebook import Trained, several
-from prslib.report.statistics import DECIDING
 from prslib.report.style import LOOKS
-from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, labels_of
 from prslib.samplers.books import Batch
 from prslib.samplers.reference import ReferencePRS, Seed
-from prslib.training.replay import make_replay, stream
-
-
-class Settings(Trained):
-    """Parameters of the notebook, which explains them."""
-
-    dataset: list[str] = several("cocoseq-mini", "digits49seq")
-    trained: list[str] = several("cocoseq-mini")
-    rho: float = -0.03
-    varied_seeds: list[int] = several(0)
-
-
-def runs(settings: Settings) -> list[RunConfig]:
-    """List the runs of PRS, each deviation, CRS and the published re-implementations."""
-    return deviation_configs(settings.trained, settings.seeds, settings.rho, EVERY)
-
 
 # PRS with one step replaced; the first line of each says what it does instead
 
@@ -172,12 +151,6 @@ SOURCES = {
     "_construct_exemplar_unified_ml_prs",
     "CRS": "reservoir sampling",
 }
-MIX_LABELS = {
-    # total variation between the mix of classes and p_i
-    "distance": "distance to target (%)",
-    "minority": "share of minority (%)",  # of the labels in memory
-    "age": "mean age (% of stream)",  # of the held samples; 50 in a reservoir
-}
 
 
 @dataclass(frozen=True)
@@ -190,7 +163,8 @@ class DeviationConfig(RunConfig):
         """Make the sampler that departs."""
         size = self.resolved["memory_size"]
         sampler_class = EVERY[self.deviation]
-        sampler = sampler_class(size, dataset.num_classes, seed, rho=self.rho)
+        rho = self.resolved["rho"]
+        sampler = sampler_class(size, dataset.num_classes, seed, rho=rho)
         if isinstance(sampler, _CountsAhead):
             sampler.task, sampler.total = dataset.class_task, dataset.class_freq
         return sampler
@@ -210,96 +184,3 @@ def deviation_configs(
 def name_of(config: RunConfig) -> str:
     """Return the deviation of a run, or its method."""
     return getattr(config, "deviation", config.method)
-
-
-def memory_mix(settings: Settings, points: int = 20) -> pd.DataFrame:
-    """Follow `MIX_LABELS` of what the memory holds over the stream, without training."""
-    names = settings.dataset
-    seeds = settings.varied_seeds
-    rho = settings.rho
-    rows = []
-    for config in deviation_configs(names, seeds, rho, DEVIATIONS):
-        dataset = labels_of(config.dataset)
-        rare = np.array(dataset.class_group) == "minority"
-        batches = np.concatenate([s.batches for s in stream(config, dataset)])
-        times = np.arange(batches.size).reshape(batches.shape)
-        marks = np.linspace(0, len(batches), points + 1).astype(int)[1:]
-        replay = make_replay(config, dataset)
-        sampler = replay.sampler
-        for step, (batch, time) in enumerate(zip(batches, times, strict=True), 1):
-            # the memory keeps when an image came in place of its row
-            replay.offer(time, dataset.train.labels[batch])
-            if step not in marks or len(sampler) < sampler.size:
-                continue
-            n = sampler.class_freq
-            p = np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)
-            mix = sampler.class_counts / sampler.class_counts.sum()
-            distance = np.abs(mix - p / p.sum()).sum() / 2
-            came = replay.memory.read(replay.memory.filled)["index"]
-            age = 1 - came.mean() / (step * len(batch))
-            percent = 100 * np.array([distance, mix[rare].sum(), age])
-            place = config.dataset, name_of(config), config.seed
-            images = 100 * (step / len(batches))
-            for measure, value in zip(MIX_LABELS, percent, strict=True):
-                rows.append((*place, images, measure, value))
-    columns = ["dataset", "deviation", "seed", "images", "measure", "value"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each."""
-    cells = [(group, "mAP") for group in ALL_GROUPS]
-    gaps = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]]
-    table = pd.concat(gaps, ignore_index=True)
-    lead = table["difference"].abs().where(table["deviation"] == "CRS")
-    lead = lead.groupby([table["dataset"], table["group"]]).transform("max")
-    # what does not matter moves less than half of the lead that PRS has on CRS
-    inside = table[["low", "high"]].abs().max(axis=1) <= 0.5 * lead
-    table["verdict"] = "cannot be told"
-    table.loc[inside, "verdict"] = "does not matter"
-    table.loc[table["clearly"] == "above", "verdict"] = "gains"
-    table.loc[table["clearly"] == "below", "verdict"] = "costs"
-    table.loc[table["seeds"] < DECIDING, "verdict"] = "too few seeds"
-    return table
-
-
-def contest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Score what is called PRS, PRS and CRS: overall, and how far they are from PRS."""
-    cells = [("overall", metric) for metric in MAIN_METRICS]
-    rivals = [*CONTEST, "CRS"]
-    gaps = [contrasts(rows, one, "PRS", cells).assign(method=one) for one in rivals]
-    keys = ["dataset", "method", "metric"]
-    gaps = pd.concat(gaps).set_index(keys)[["difference", "low", "high"]]
-    rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
-    scores = rows.groupby(keys, sort=False)["value"]
-    table = scores.agg(mean="mean", sd="std", seeds="count").join(gaps)
-    table = table.reindex(SOURCES, level="method").reset_index()
-    return table.assign(source=table["method"].map(SOURCES))
-
-
-def plot_mix(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw one measure of the memories of one data set over the stream, means over seeds."""
-    means = frame.groupby(["deviation", "images"], sort=False)["value"].mean()
-    for name in ["PRS", "CRS", *DEVIATIONS]:
-        colour, dash = LOOK[name]
-        line = {"color": colour, "linestyle": dash, "linewidth": 1.4}
-        if name in LOOKS:  # broad and pale, so that what runs along it shows
-            line |= {"linewidth": 7, "alpha": 0.35, "solid_capstyle": "butt"}
-        ax.plot(means[name], label=name, **line)
-    ax.set(xlabel="images of the stream (%)", ylim=(0, None))
-    ax.set_ylabel(MIX_LABELS[frame["measure"].iloc[0]])
-    return ax
-
-
-def plot_costs(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw each deviation's difference from PRS in one group, with its interval."""
-    rows = frame.set_index("deviation").reindex(list(ALL[1:]))
-    places = np.arange(len(rows))[::-1]
-    for place, (name, row) in zip(places, rows.iterrows(), strict=True):
-        colour, _ = LOOK[name]
-        ax.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=2)
-        ax.plot(row["difference"], place, "o", color=colour)
-    ax.axvline(0, color="black", linewidth=0.8)
-    ax.set_yticks(places, rows.index)
-    ax.set(xlabel=f"{frame['metric'].iloc[0]} minus that of PRS (points)")
-    return ax

@@ -7,10 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib import Run, RunConfig, Store, run_all
-from prslib.checks import expected, one_of
-from prslib.report import topics
 from prslib.report.claims import CLAIM_WORDS, CLAIMS, Claim, Scores
-from prslib.report.notebook import Parameters
 from prslib.report.observations import CELL, RELATIONS, in_turn, observe, printed_rows
 from prslib.report.statistics import LEVEL, VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
@@ -88,29 +85,6 @@ def rank_correlations(rows: pd.DataFrame) -> pd.Series:
         if column["method"].nunique() > 2
     ]
     return pd.Series(correlations, dtype=float).dropna()  # NaN if all tie
-
-
-class Settings(Parameters):
-    """Parameters of the notebook, which explains them."""
-
-    level: float = LEVEL
-    missing: str = "train"
-    device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        """Refuse an unknown word and a level that no interval has."""
-        super().__post_init__()
-        one_of("missing", self.missing, ["train", "leave"])
-        if not 0 < self.level < 1:
-            raise ValueError(expected("level between 0 and 1", self.level))
-
-
-def runs(settings: Settings) -> list[RunConfig]:
-    """List the runs of all topics of the profile, or none where they are not trained."""
-    if settings.missing == "leave":
-        return []
-    configs, _ = topics.runs(settings.profile)
-    return configs
 
 
 def gather(

@@ -1,13 +1,20 @@
-"""Parameters of a notebook, checked before any work starts, and what it saves."""
+"""Read and check the parameters of a notebook, find its runs, save its figures.
 
+A notebook's cell `parameters` is the one declaration of its parameters. A profile is a
+YAML file with what it changes. `plan`, the ledger and `make figures` ask here.
+"""
+
+import ast
+import builtins
+import difflib
 import hashlib
 import re
-from ast import literal_eval
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path
-from types import NoneType
-from typing import ClassVar, Self, dataclass_transform, get_args, get_origin
+from types import SimpleNamespace
+from typing import Any, Self
 
 import pandas as pd
 import yaml
@@ -15,71 +22,53 @@ from matplotlib.figure import Figure
 
 from prslib.checks import expected, finite, one_of, whole
 from prslib.datasets import DATASETS
-from prslib.paths import figures_dir, known_profiles, params_file
+from prslib.paths import (
+    figures_dir,
+    known_profiles,
+    notebook_file,
+    params_file,
+)
+from prslib.training.methods import METHODS
 
 LONGEST = 100  # letters of a folder's name
+PAPERMILL = "# Parameters"  # begins the cell that papermill adds
+NOTHING = (None, "None")
+REQUIRED = ("dataset", "method", "seeds")  # lists that may not be empty
+DEVICE = re.compile(r"cpu|auto|mps|cuda(:\d+)?")
 
 
-def several(*values: object) -> list:
-    """Declare a parameter with a list."""
-    return field(default_factory=lambda: list(values))
+class Settings(SimpleNamespace):
+    """The values of a notebook's parameters, one attribute each."""
 
-
-@dataclass_transform(frozen_default=True, field_specifiers=(several,))
-@dataclass(frozen=True)
-class Parameters:
-    """Parameters of a notebook; each topic's class lists its own with their defaults.
-
-    Such a class is a frozen dataclass, too. Types are checked here, values by what they
-    are for: `RunConfig`, the samplers and `run_all`.
-    """
-
-    one_label: ClassVar[bool | None] = None  # an image, None where both kinds fit
-    profile: str = "quick"
-
-    def __init_subclass__(cls) -> None:
-        """Make each topic's class a dataclass."""
-        dataclass(frozen=True)(cls)
-
-    def __post_init__(self) -> None:
-        """Refuse values of another type than annotated, and data that do not fit."""
-        for each in fields(self):
-            value = _typed(each.name, getattr(self, each.name), each.type)
-            object.__setattr__(self, each.name, value)
-        for name in getattr(self, "dataset", ()):
-            loss = DATASETS[one_of("dataset", name, DATASETS)].recipe.loss
-            if self.one_label not in (None, loss == "cross_entropy"):
-                kind = "one label" if self.one_label else "several labels"
-                raise ValueError(expected(f"data with {kind} an image", repr(name)))
+    notebook: str
+    profile: str
 
     @classmethod
-    def topic(cls) -> str:
-        """Return the name of the notebook and of the topic's module."""
-        return cls.__module__.rpartition(".")[2]
+    def read(cls, notebook: str, namespace: dict) -> Self:
+        """Read the parameters among a notebook's ``globals()``, and check them."""
+        for source in namespace.get("In", []):
+            if source.startswith(PAPERMILL):
+                check_names(notebook, assigned(source))
+        values = {name: namespace[name] for name in declared(notebook)}
+        return cls(notebook=notebook, **checked(notebook, values))
 
     @classmethod
-    def read(cls, namespace: dict) -> Self:
-        """Read the parameters among a notebook's ``globals()``.
+    def of(cls, profile: str, notebook: str, **values: Any) -> Self:
+        """Return a notebook's parameters under a profile, and others where given."""
+        usual = {name: row.default for name, row in declared(notebook).items()}
+        values = usual | profile_values(profile, notebook) | values
+        return cls(notebook=notebook, **checked(notebook, values))
 
-        Where a value is the notebook's own, the profile's takes its place.
-        """
-        usual = asdict(cls())
-        values = asdict(cls(**{name: namespace[name] for name in usual}))
-        return replace(cls.of(values["profile"]), **_changes(values, usual))
-
-    @classmethod
-    def of(cls, profile: str) -> Self:
-        """Return the notebook's parameters under a profile."""
-        one_of("profile", profile, known_profiles())
-        values = parameters(profile, cls.topic())
-        for name in values:
-            one_of("parameter", name, asdict(cls()))
-        return cls(**values | {"profile": profile})
+    @property
+    def values(self) -> dict:
+        """All parameters by name."""
+        return {name: getattr(self, name) for name in declared(self.notebook)}
 
     @property
     def changed(self) -> str:
         """Name the parameters that are not the profile's: "rho=0.1, seeds=[0, 1]"."""
-        other = _changes(asdict(self), asdict(self.of(self.profile)))
+        usual = self.of(self.profile, self.notebook).values
+        other = {k: value for k, value in self.values.items() if value != usual[k]}
         if other and self.profile != "quick":
             other = {"profile": self.profile} | other
         return ", ".join(f"{name}={value}" for name, value in other.items())
@@ -89,7 +78,7 @@ class Parameters:
         """``figures/PROFILE``, or ``figures/custom/rho=0.1`` for other parameters."""
         if not self.changed:
             return figures_dir(self.profile)
-        name = re.sub(r"[^\w.,=+-]", "", self.changed)
+        name = re.sub(r"[^\w.,:=+-]", "", self.changed).replace(":", "_")
         if len(name) > LONGEST:
             name = name[:LONGEST] + hashlib.sha256(name.encode()).hexdigest()[:8]
         return figures_dir("custom") / name
@@ -97,12 +86,13 @@ class Parameters:
     def save(self, figure: Figure | None, frame: pd.DataFrame, name: str) -> None:
         """Show and close a figure, if any; write it as PNG and its numbers as CSV."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        file = self.folder / f"{self.topic()}_{name}"
+        file = self.folder / f"{self.notebook}_{name}"
         frame = frame.drop(columns="draws", errors="ignore")  # arrays
         frame.to_csv(f"{file}.csv", index=False, float_format="%.6g")
         if self.changed:  # all parameters beside it, as papermill reads them
-            text = yaml.safe_dump(asdict(self), sort_keys=False)
-            (self.folder / f"{self.topic()}.yaml").write_text(text, encoding="utf-8")
+            text = yaml.safe_dump(self.values, sort_keys=False)
+            beside = self.folder / f"{self.notebook}.yaml"
+            beside.write_text(text, encoding="utf-8")
         if figure is None:
             return
         # slow to load; parameters do not need it
@@ -118,51 +108,148 @@ class Parameters:
         display(Image(f"{file}.png", metadata=about))
 
     def _repr_markdown_(self) -> str:
-        rows = [f"| `{name}` | {value} |" for name, value in asdict(self).items()]
+        rows = [f"| `{name}` | {value} |" for name, value in self.values.items()]
         where = self.folder.relative_to(figures_dir("custom").parent)
         head = ["| parameter | value |", "|---|---|"]
         return "\n".join([*head, *rows, "", f"Figures: `{where}/`."])
 
 
-class Trained(Parameters):
-    """Parameters of a notebook that trains."""
+class Declaration(SimpleNamespace):
+    """A line of a `parameters` cell: the type, the default and what it is for."""
 
-    dataset: list[str] = several("cocoseq-mini")
-    seeds: list[int] = several(0, 1, 2, 3, 4)
-    device: str = "cpu"
+    kind: type  # of the value, or of each in a list
+    is_list: bool
+    default: Any
+    comment: str
 
 
-def parameters(profile: str, notebook: str) -> dict:
+@lru_cache
+def declared(notebook: str) -> dict[str, Declaration]:
+    """Return the parameters that a notebook declares, by name, as papermill reads them."""
+    from papermill import inspect_notebook
+
+    rows = {}
+    for name, row in inspect_notebook(notebook_file(notebook)).items():
+        outer, _, inner = row["inferred_type_name"].partition("[")
+        rows[name] = Declaration(
+            kind=getattr(builtins, inner.rstrip("]") or outer),
+            is_list=outer == "list",
+            default=ast.literal_eval(row["default"]),
+            comment=row["help"],
+        )
+    return rows
+
+
+def profile_values(profile: str, notebook: str) -> dict:
     """Return what a profile changes of a notebook's parameters, from its YAML file."""
-    with open(params_file(profile, notebook), encoding="utf-8") as file:
-        return yaml.safe_load(file)
+    one_of("profile", profile, known_profiles())
+    file = params_file(profile, notebook)
+    if not file.is_file():
+        return {"profile": profile}
+    try:
+        values = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        text = expected(f"YAML in {file}", str(error).replace("\n", " "))
+        raise ValueError(text) from error
+    if not isinstance(values, dict):
+        what = f"lines `name: value` in {file}"
+        raise ValueError(expected(what, repr(values)))
+    check_names(notebook, values)
+    return {"profile": profile} | values
 
 
-def _changes(values: dict, usual: dict) -> dict:
-    return {name: value for name, value in values.items() if value != usual[name]}
+def assigned(source: str) -> list[str]:
+    """Return the names that a cell assigns."""
+    nodes = ast.walk(ast.parse(source))
+    return [
+        node.id
+        for node in nodes
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
 
 
-def _typed(name: str, value: object, kind: type) -> object:
-    """Return a value of an annotated type; it may come as text, "1e-3" or "0,1,2"."""
-    if get_origin(kind) is list:
-        if isinstance(value, str):
-            items = [text.strip(" []'\"") for text in value.split(",")]
-            value = [item for item in items if item]
-        if value is None:
-            return []
-        items = value if isinstance(value, list | tuple) else [value]
-        return [_typed(name, item, get_args(kind)[0]) for item in items]
-    kinds = get_args(kind) or (kind,)  # of float | None both
-    if isinstance(value, str) and str not in kinds:
-        with suppress(ValueError, SyntaxError):  # other text is refused below
-            value = literal_eval(value)
-    if value is None and NoneType in kinds:
+def check_names(notebook: str, names: Iterable[str]) -> None:
+    """Raise ValueError for a name that a notebook does not declare."""
+    known = list(declared(notebook))
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise ValueError(
+                f"unknown parameter {name!r} of {notebook}; {hint}"
+                f"its parameters: {', '.join(known)}"
+            )
+
+
+def checked(notebook: str, values: dict) -> dict:
+    """Return values in the declared types; text, such as "0,1,2", is read."""
+    rows = declared(notebook)
+    check_names(notebook, values)
+    values = {name: typed(name, value, rows[name]) for name, value in values.items()}
+    one_of("profile", values["profile"], known_profiles())
+    for name in values.get("dataset", []):
+        one_of("dataset", name, DATASETS)
+    for name in values.get("method", []):
+        one_of("method", name, METHODS)
+    device = values.get("device", "cpu")
+    if not DEVICE.fullmatch(device):
+        raise ValueError(
+            expected("device cpu, cuda, cuda:1, mps or auto", repr(device))
+        )
+    return values
+
+
+def typed(name: str, value: object, row: Declaration) -> object:
+    """Return a value in the declared type; it may come as text, "1e-3" or "0,1,2"."""
+    if row.is_list:
+        return listed(name, value, row)
+    if value in NOTHING and row.default is None:
         return None
-    if str in kinds:
+    return single(name, value, row.kind)
+
+
+def listed(name: str, value: object, row: Declaration) -> list:
+    """Return a list of the declared type; a single value is a list of one."""
+    if isinstance(value, str):
+        items = [text.strip(" []'\"") for text in value.split(",")]
+        value = [item for item in items if item]
+    items = list(value) if isinstance(value, list | tuple | range) else [value]
+    if items in ([], [None]):
+        if name in REQUIRED:
+            raise ValueError(expected(f"at least one of {name}", "none"))
+        return []
+    optional = None in row.default  # a value is then the data set's own
+    return [
+        None if optional and item in NOTHING else single(name, item, row.kind)
+        for item in items
+    ]
+
+
+def single(name: str, value: object, kind: type) -> object:
+    """Return a number or text of a type."""
+    if kind is str:
         if not isinstance(value, str):
             raise TypeError(f"{name} must be text, got {value!r}")
         return value
-    return whole(name, value, least=0) if int in kinds else finite(name, value)
+    if isinstance(value, str):
+        with suppress(ValueError, SyntaxError):  # other text is refused below
+            value = ast.literal_eval(value)
+    return whole(name, value, least=0) if kind is int else finite(name, value)
+
+
+def check_labels(names: Sequence[str], one: bool) -> None:
+    """Raise ValueError for a data set with one label a sample, or with several."""
+    for name in names:
+        if (DATASETS[name].recipe.loss == "cross_entropy") != one:
+            kind = "one label" if one else "several labels"
+            raise ValueError(expected(f"data with {kind} a sample", repr(name)))
+
+
+def check_memory(methods: Sequence[str]) -> None:
+    """Raise ValueError for a method without a memory."""
+    with_memory = [name for name, row in METHODS.items() if row.sampler]
+    for name in methods:
+        one_of("method with a memory", name, with_memory)
 
 
 def in_words(figure: Figure) -> str:

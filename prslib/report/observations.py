@@ -23,9 +23,8 @@ import pandas as pd
 from prslib import METHODS, MODELS, Run, RunConfig, published
 from prslib.datasets import DATASETS, GROUPS
 from prslib.report import tables
-from prslib.report.feature_tsne import neighbour_votes
+from prslib.report.measures import neighbour_votes, run_forgetting, size_correlations
 from prslib.report.tables import labels_of
-from prslib.report.tail_forgetting import run_forgetting, size_correlations
 from prslib.resamples import class_weights
 
 # what a run may measure beside its scores, and the field that asks for it

@@ -1,6 +1,7 @@
 """Set each method's colour, marker and order, and draw the plots that several notebooks share."""
 
 import math
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import cycle, product
@@ -200,6 +201,14 @@ def draw_curves(
             ax.vlines([], [], [], linewidth=1.2, **about)
         else:
             ax.fill_between([], [], [], alpha=0.3, linewidth=0, **about)
+
+
+def plot_sample(image: np.ndarray, labels: str, ax: Axes) -> Axes:
+    """Draw one image with its labels below (Figure "COCOseq")."""
+    ax.imshow(image.squeeze(), cmap="gray", vmin=0, vmax=255)
+    ax.set_xlabel("\n".join(textwrap.wrap(labels, 18)), fontsize=7, labelpad=2)
+    ax.set(xticks=[], yticks=[])
+    return ax
 
 
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:

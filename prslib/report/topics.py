@@ -1,14 +1,16 @@
-"""Ask every topic for its settings and its runs, for all commands and the ledger.
+"""Ask every notebook for its runs, for all commands and the ledger.
 
-A topic is a notebook and the module of the same name, which has a dataclass
-``Settings`` and, where runs are trained, a function ``runs(settings)``. A function
-``extra_runs(settings)``, where there is one, lists runs that the ledger does not read.
+A notebook that trains has a cell with the tag `runs`. It defines a function
+``runs(settings)`` and, where there are runs that the ledger does not read,
+``extra_runs(settings)``. The cell is executed here without a kernel.
 """
 
-from importlib import import_module
+from functools import lru_cache
 
-from prslib.paths import known_notebooks
-from prslib.report.notebook import Parameters
+import nbformat
+
+from prslib.paths import known_notebooks, notebook_file
+from prslib.report.notebook import Settings
 from prslib.training.config import RunConfig
 
 LEDGER = "ledger"  # asks for the runs of all others
@@ -16,32 +18,42 @@ LEDGER = "ledger"  # asks for the runs of all others
 STANDARD = ("main_results", "precision_recall", "single_label")
 
 
-def settings_of(profile: str, topic: str) -> Parameters:
-    """Return a topic's settings under a profile."""
-    return import_module(f"prslib.report.{topic}").Settings.of(profile)
+@lru_cache
+def cells_with(tag: str, notebook: str) -> list[str]:
+    """Return the sources of a notebook's cells with a tag."""
+    cells = nbformat.read(notebook_file(notebook), as_version=4).cells
+    return [cell.source for cell in cells if tag in cell.metadata.get("tags", [])]
 
 
-def runs_of(profile: str, topic: str) -> list[RunConfig]:
-    """Return the runs of a topic under a profile."""
-    module = import_module(f"prslib.report.{topic}")
-    runs = getattr(module, "runs", lambda settings: [])
-    return runs(settings_of(profile, topic))
+def definitions(notebook: str, *tags: str) -> dict:
+    """Execute a notebook's cells with some tags, which define functions; return these."""
+    scope = {"__name__": "__main__"}  # worker processes get what is defined by value
+    for tag in tags or ("runs",):
+        for source in cells_with(tag, notebook):
+            exec(compile(source, f"{notebook}.ipynb", "exec"), scope)
+    return scope
 
 
-def all_runs_of(profile: str, topic: str) -> list[RunConfig]:
-    """Return the runs of a topic and the extra ones, which no claim is about."""
-    module = import_module(f"prslib.report.{topic}")
-    extra_runs = getattr(module, "extra_runs", lambda settings: [])
-    return runs_of(profile, topic) + extra_runs(settings_of(profile, topic))
+def runs_of(profile: str, notebook: str) -> list[RunConfig]:
+    """Return the runs of a notebook under a profile, without the extra ones."""
+    runs = definitions(notebook).get("runs", lambda settings: [])
+    return runs(Settings.of(profile, notebook))
 
 
-def device_of(profile: str, topic: str) -> str:
-    """Return the device of a topic's runs; "cpu" where it has none."""
-    return getattr(settings_of(profile, topic), "device", "cpu")
+def all_runs_of(profile: str, notebook: str) -> list[RunConfig]:
+    """Return the runs of a notebook and the extra ones, which no claim is about."""
+    extra_runs = definitions(notebook).get("extra_runs", lambda settings: [])
+    extra = extra_runs(Settings.of(profile, notebook))
+    return runs_of(profile, notebook) + extra
+
+
+def device_of(profile: str, notebook: str) -> str:
+    """Return the device of a notebook's runs; "cpu" where it has none."""
+    return getattr(Settings.of(profile, notebook), "device", "cpu")
 
 
 def runs(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
-    """Return the runs of all topics, each once, and the topics whose files miss."""
+    """Return the runs of all notebooks, each once, and the notebooks whose files miss."""
     first = {}
     errors = {}
     names = [name for name in known_notebooks(profile) if name != LEDGER]

@@ -41,7 +41,7 @@ class RunConfig:
         Keys of `DATASETS` and `METHODS`.
     seed : int
         Spawns the generators of stream, sampler, replay and model.
-    rho : float
+    rho : float or None
         Power of allocation of PRS and OCDM, Eq. (1).
     variant : str
         "paper" or "authors": which reading of PRS.
@@ -109,7 +109,7 @@ class RunConfig:
     dataset: str = checked("digits70seq", one_of, names=DATASETS)
     method: str = checked("PRS", one_of, names=METHODS)
     seed: int = checked(0, whole, least=0)
-    rho: float = checked(0.0, power)
+    rho: float | None = checked(None, power)
     variant: str = checked("paper", one_of, names=VARIANTS)
     memory_size: int | None = checked(None, whole, least=1)
     schedule: tuple[int, ...] | None = None
