@@ -131,9 +131,9 @@ def sizes(dataset: SequentialDataset) -> pd.DataFrame:
 # %%
 import pandas as pd
 
-sizes = pd.concat([sizes(data) for data in sets.values()], ignore_index=True)
-settings.save(None, sizes, "sizes")
-sizes
+table = pd.concat([sizes(data) for data in sets.values()], ignore_index=True)
+settings.save(None, table, "sizes")
+table
 
 # %% [markdown]
 # ## Labels of an image

@@ -234,8 +234,8 @@ rows = separation(finished, settings.neighbours)
 for name in settings.dataset:
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.8))
     for ax, metric in zip(axes, ["kNN accuracy", "silhouette"], strict=True):
-        shown = rows[(rows["dataset"] == name) & (rows["metric"] == metric)]
-        plot_variations(shown, ax, "group", metric)
+        drawn = rows[(rows["dataset"] == name) & (rows["metric"] == metric)]
+        plot_variations(drawn, ax, "group", metric)
     axes[0].set_ylim(0, 100)
     axes[1].set_ylabel("silhouette, times 100")
     join_panels(figure, f"{name}: how well classes stand apart, {len(settings.seeds)} seeds")

@@ -152,8 +152,8 @@ overall.pivot_table("value", keys, "label", sort=False).round(1)
 # %%
 renamed = overall.assign(method=overall["label"], stands_for="", published=float("nan"))
 pairs = [("overall", metric) for metric in MAIN_METRICS]
-powers = [rho for rho in rows["rho"].dropna().unique() if rho != settings.rho]
-names = [f"PRS, rho {rho:g}" for rho in (settings.rho, *powers)]
+powers = [one for one in rows["rho"].dropna().unique() if one != settings.rho]
+names = [f"PRS, rho {power:g}" for power in (settings.rho, *powers)]
 between = [contrasts(renamed, names[0], name, pairs, by=["test_set"]) for name in names[1:]]
 between = pd.concat(between, ignore_index=True)
 settings.save(None, between, "power_against_power")

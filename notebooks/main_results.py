@@ -83,7 +83,7 @@ from prslib.report.notebook import Settings
 
 settings = Settings.read("main_results", globals())
 planned = runs(settings)
-thinned = extra_runs(settings)  # no other notebook needs these
+fewer_images = extra_runs(settings)  # no other notebook needs these
 settings
 
 # %% [markdown]
@@ -117,7 +117,7 @@ from prslib.report.style import STYLE
 from prslib.report.tables import beside, final, scores_of
 
 plt.style.use(STYLE)
-finished = run_all(planned + thinned, device=settings.device)
+finished = run_all(planned + fewer_images, device=settings.device)
 scores = scores_of(finished[: len(planned)])
 rows = beside(final(scores), "main")
 rows.drop(columns=["rho", "memory_size", "draws"], errors="ignore").head(3).round(1)

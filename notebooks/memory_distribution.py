@@ -136,8 +136,8 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
 for name in settings.dataset:
     shown = by_class[by_class["dataset"] == name]
     figure, axes = plt.subplots(rows, 2, **shape)
-    for ax, method in zip(axes.flat, settings.method, strict=False):
-        plot_class_shares(shown[shown["method"].isin(["Stream", method])], ax)
+    for ax, sampler in zip(axes.flat, settings.method, strict=False):
+        plot_class_shares(shown[shown["method"].isin(["Stream", sampler])], ax)
     for ax in axes.flat[len(settings.method) :]:
         ax.remove()
     join_panels(figure, f"{name}: the memory class by class, {seed_text}")

@@ -207,8 +207,8 @@ display(Markdown(in_short(differences)))
 
 # %%
 first, *others = gaps["weights"].unique()
-by_weights = gaps.assign(method=gaps["weights"], published=float("nan"))
-pairs = [contrasts(by_weights, name, first, where).assign(weights=name) for name in others]
+renamed = gaps.assign(method=gaps["weights"], published=float("nan"))
+pairs = [contrasts(renamed, name, first, where).assign(weights=name) for name in others]
 moved = pd.concat(pairs, ignore_index=True)
 settings.save(None, moved, "shifts")
 display(Markdown(in_short(moved)))

@@ -161,8 +161,8 @@ for name in settings.dataset:
     for measure, column in zip(reversed(FORGETTING), axes.T, strict=True):
         of_measure = shown[shown["measure"] == measure]
         plot_class_sizes(of_measure, column[0])
-        for method, ax in zip(settings.method, column[1:], strict=True):
-            bars = of_measure[of_measure["method"] == method]
+        for row, ax in zip(settings.method, column[1:], strict=True):
+            bars = of_measure[of_measure["method"] == row]
             plot_tail_forgetting(bars, ax)
         column[-1].set_xlabel("classes of each task, from large to small")
     memory = f"memory of {sizes[name]} for methods with one"

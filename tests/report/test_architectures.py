@@ -1,9 +1,11 @@
 """The table of base architectures: which numbers stand beside ours."""
 
+from cells import functions_of
 from fake_runs import fake_run
 
-from prslib.report import architectures
 from prslib.training.config import RunConfig
+
+architectures = functions_of("architectures")
 
 CONSISTENCY, RECURRENT = "convnet_attention_consistency", "convnet_rnn_attention"
 

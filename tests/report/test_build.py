@@ -6,8 +6,9 @@ import pytest
 
 from prslib.cli import main
 from prslib.paths import project_root
-from prslib.report import build, main_results, notebook
+from prslib.report import build, notebook
 from prslib.report.build import executed_file
+from prslib.report.notebook import Settings
 
 
 def test_one_notebook_that_stops_leaves_the_others(tmp_path, monkeypatch):
@@ -47,7 +48,8 @@ def test_runs_that_one_notebook_reads_are_trained_with_all_others(monkeypatch):
     train = "prslib.experiments.sweep.run_all"
     monkeypatch.setattr(train, lambda configs, device: asked.extend(configs))
     build.train("quick", ["main_results"])
-    assert set(main_results.Settings().thinned) < {one.dataset for one in asked}
+    thinned = Settings.of("quick", "main_results").thinned
+    assert set(thinned) < {one.dataset for one in asked}
 
 
 @pytest.mark.parametrize("command", ["figures", "plan"])

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from cells import functions_of
 
 from prslib.datasets import SequentialDataset, Split
 from prslib.datasets.base import Clustering
-from prslib.report import datasets
+from prslib.report import measures
+
+datasets = functions_of("datasets")
 
 LABELS = np.array(
     [[1, 0, 0], [1, 1, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]],
@@ -32,7 +35,7 @@ def test_sizes_and_class_statistics(dataset):
     row = datasets.sizes(dataset).iloc[0]
     shown = row[["classes", "train", "balanced test", "minority"]]
     assert shown.tolist() == [3, 5, 5, 1]
-    frame = datasets.class_statistics(dataset)
+    frame = measures.class_statistics(dataset)
     rows = frame[["task", "class", "images"]].values.tolist()
     assert rows == [[0, "c", 1], [1, "a", 3], [1, "b", 3]]
 

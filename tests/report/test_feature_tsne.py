@@ -4,15 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from cells import functions_of
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 
 from prslib.datasets import load_dataset
-from prslib.report import feature_tsne as tsne
+from prslib.report import measures
 from prslib.training.config import Run, RunConfig
 from prslib.training.device import Inputs
 from prslib.training.learner import Learner
 from prslib.training.run import initial_model, run
+
+tsne = functions_of("feature_tsne")
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 ONE_LABEL, TINY = "imbal-digits-tiny", "digits70tiny"
@@ -26,7 +29,7 @@ def with_features(features):
 
 def blobs(spread):
     """Features of classes as far apart from each other as their seeds are near."""
-    classes = tsne.labelled_images(CONFIG)["class"].to_numpy()
+    classes = measures.labelled_images(CONFIG)["class"].to_numpy()
     noise = np.random.default_rng(0).normal(size=(60, 10))
     return (100 * np.eye(10)[classes] + spread * noise).astype(np.float32)
 
@@ -46,7 +49,7 @@ def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows():
     assert features.shape == (60, 64)
     assert (features >= 0).all()  # behind a ReLU
     dataset = load_dataset(ONE_LABEL, images=False)
-    images = tsne.labelled_images(CONFIG)
+    images = measures.labelled_images(CONFIG)
     np.testing.assert_array_equal(np.bincount(images["class"]), np.full(10, 6))
     assert dataset.tests["full"].labels[images["image"], images["class"]].all()
     assert set(images.loc[images["class"] >= 4, "group"]) == {"minority"}
@@ -56,7 +59,7 @@ def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows():
 
 def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
     features = blobs(0.01)
-    rare = tsne.labelled_images(CONFIG)["class"].to_numpy() >= 4
+    rare = measures.labelled_images(CONFIG)["class"].to_numpy() >= 4
     # the six rarest lie on each other
     features[rare] = np.random.default_rng(1).normal(size=(36, 10))
     cells = tsne.separation([with_features(features)], 5)
@@ -69,7 +72,7 @@ def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
 
 def test_neighbours_agree_with_leaving_one_out():
     one = with_features(blobs(50.0))
-    images = tsne.neighbour_votes(one, 5)
+    images = measures.neighbour_votes(one, 5)
     vote = KNeighborsClassifier(5, weights="distance")
     voted = cross_val_predict(vote, one.features, images["class"], cv=LeaveOneOut())
     expected = 100 * (voted == images["class"])

@@ -4,10 +4,12 @@ import dataclasses
 
 import pandas as pd
 import pytest
+from cells import functions_of
 
-from prslib.report.gradient_variance import variance_contrasts, variances_of
 from prslib.training.config import RunConfig
 from prslib.training.run import run
+
+gradient_variance = functions_of("gradient_variance")
 
 ONE_LABEL = "imbal-digits-tiny"
 
@@ -17,7 +19,9 @@ def test_points_are_shares_of_the_stream_whatever_was_dropped_of_it():
     one = run(RunConfig(method="CRS", **fields))
     variance = one.gradient_variance
     longer = variance.assign(images=variance["images"] + 10, seed=1)
-    rows = variances_of([one, dataclasses.replace(one, gradient_variance=longer)])
+    rows = gradient_variance.variances_of(
+        [one, dataclasses.replace(one, gradient_variance=longer)]
+    )
     images = rows.pivot(index="seen", columns="seed", values="images")
     assert images.index.tolist() == [25, 50, 75, 100]
     assert (images[1] - images[0] == 10).all()
@@ -31,7 +35,7 @@ def contrasts(values):
         for point, value in enumerate(points)
     ]
     rows = pd.DataFrame(cells, columns=["method", "seed", "seen", "value"])
-    table = variance_contrasts(rows.assign(dataset=ONE_LABEL))
+    table = gradient_variance.variance_contrasts(rows.assign(dataset=ONE_LABEL))
     return table.set_index("than")
 
 

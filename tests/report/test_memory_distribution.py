@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+from cells import functions_of
 
 from prslib.datasets import load_dataset
 from prslib.experiments.store import Store
-from prslib.report import memory_distribution as topic
+from prslib.report import measures
+from prslib.report.notebook import Settings
 from prslib.training.grids import configs
 from prslib.training.run import run
+
+topic = functions_of("memory_distribution")
 
 LOOKING = {"GSS", "ExStream"}
 
@@ -21,7 +25,9 @@ def test_memory_shares_take_trained_memories_from_the_store(tmp_path, monkeypatc
         if finished.config.method in LOOKING:
             Store().save(finished)
     stored = sorted(tmp_path.rglob("*"))
-    shares = topic.memory_shares(asked, [r for r in runs if r.config.method in LOOKING])
+    shares = measures.memory_shares(
+        asked, [r for r in runs if r.config.method in LOOKING]
+    )
     # nothing was trained again, nor for the others
     assert sorted(tmp_path.rglob("*")) == stored
     shares = shares.set_index(["method", "class"])["share"].unstack()
@@ -33,7 +39,7 @@ def test_memory_shares_take_trained_memories_from_the_store(tmp_path, monkeypatc
 
 def test_distances_put_each_memory_where_it_belongs():
     asked = configs(dataset="digits70seq", method=["CRS", "PRS"])
-    shares = topic.memory_shares(asked, [])
+    shares = measures.memory_shares(asked, [])
     dataset = load_dataset("digits70seq", images=False)
     stream = shares[shares["method"] == "Stream"].set_index("class")["share"]
     expected = 100 * dataset.class_freq / dataset.class_freq.sum()
@@ -52,7 +58,9 @@ def test_distances_put_each_memory_where_it_belongs():
 def test_costly_data_sets_take_their_own_seeds_and_training_where_methods_look():
     names = ["digits70tiny", "digits49tiny"]
     few = {"costly": ["digits49tiny"], "costly_seeds": [3]}
-    settings = topic.Settings(dataset=names, seeds=[3, 4], **few)
+    settings = Settings.of(
+        "quick", "memory_distribution", dataset=names, seeds=[3, 4], **few
+    )
     made = topic.memories(settings)
     seeds = {(config.dataset, config.seed) for config in made}
     assert seeds == {("digits70tiny", 3), ("digits70tiny", 4), ("digits49tiny", 3)}

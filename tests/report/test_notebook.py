@@ -1,27 +1,20 @@
 """The parameters of a notebook, what they refuse, and what is saved."""
 
 import math
-from dataclasses import asdict, replace
+import subprocess
+import sys
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 import yaml
 
-from prslib.report import (
-    datasets,
-    gradient_variance,
-    main_results,
-    memory_distribution,
-    notebook,
-    rho_sweep,
-    single_label,
-    tail_forgetting,
-    walkthrough,
-)
-from prslib.report.rho_sweep import Settings
+from prslib.paths import notebook_file, project_root
+from prslib.report import notebook
+from prslib.report.notebook import Settings, declared
+from prslib.report.topics import runs_of
 
-PARAMETERS = asdict(Settings())
+SWEEP = Settings.of("quick", "rho_sweep").values
 
 
 @pytest.mark.parametrize(
@@ -29,7 +22,6 @@ PARAMETERS = asdict(Settings())
     [
         ("seeds", "0,1,2", [0, 1, 2]),
         ("seeds", "[3, 4]", [3, 4]),
-        ("seeds", "[]", []),
         ("seeds", 5, [5]),
         ("dataset", "digits70tiny,digits49tiny", ["digits70tiny", "digits49tiny"]),
         ("rhos", "-1e-1,0", [-0.1, 0.0]),
@@ -39,77 +31,141 @@ PARAMETERS = asdict(Settings())
     ],
 )
 def test_what_a_command_line_can_write_is_understood(name, text, value):
-    settings = Settings.read(PARAMETERS | {name: text, "unrelated": 3})
-    assert asdict(settings) == PARAMETERS | {name: value}
+    settings = Settings.read("rho_sweep", SWEEP | {name: text, "unrelated": 3})
+    assert settings.values == SWEEP | {name: value}
 
 
 @pytest.mark.parametrize(
     ("name", "value", "error", "message"),
     [
         ("dataset", "digits", ValueError, "unknown dataset 'digits'; known data"),
+        ("dataset", "", ValueError, "expected at least one of dataset, got none"),
+        ("seeds", "[]", ValueError, "expected at least one of seeds, got none"),
+        ("seeds", None, ValueError, "expected at least one of seeds, got none"),
         ("rhos", math.nan, ValueError, "rhos must be finite"),
         ("rhos", [0.1, "high"], TypeError, "rhos must be a number, got 'high'"),
         ("seeds", [0.5], TypeError, "seeds must be a whole number, got 0.5"),
         ("device", 1, TypeError, "device must be text, got 1"),
+        ("device", "gpu", ValueError, "expected device cpu, cuda, cuda:1, mps or auto"),
         ("profile", "fast", ValueError, "known profiles: laptop, paper, quick, seeds"),
     ],
 )
 def test_bad_values_stop_the_notebook_before_it_trains(name, value, error, message):
     with pytest.raises(error, match=message):
-        rho_sweep.runs(Settings.read(PARAMETERS | {name: value}))
+        Settings.read("rho_sweep", SWEEP | {name: value})
 
 
-def test_a_profile_with_another_parameter_is_refused(tmp_path, monkeypatch):
-    file = tmp_path / "rho_sweep.yaml"
-    file.write_text("memory-size: 3")
-    monkeypatch.setattr(notebook, "params_file", lambda profile, name: file)
-    with pytest.raises(ValueError, match="unknown parameter 'memory-size'; known para"):
-        Settings.of("smoke")
+def test_a_name_that_the_cell_does_not_declare_is_refused():
+    injected = {"In": ["", "# Parameters\nrhoo = 0.1\nseeds = [1]\n"]}
+    with pytest.raises(
+        ValueError, match=r"unknown parameter 'rhoo' of rho_sweep; did "
+    ):
+        Settings.read("rho_sweep", SWEEP | injected)
+    with pytest.raises(
+        ValueError, match=r"'method' of rho_sweep; its parameters: prof"
+    ):
+        Settings.of("quick", "rho_sweep", method="PRS")
 
 
 @pytest.mark.parametrize(
-    ("topic", "fields", "message"),
+    ("text", "message"),
     [
-        (main_results, {"metrics": "mAB"}, "unknown metric 'mAB'; known metrics: "),
-        (main_results, {"dataset": "imbal-digits"}, "several labels an image, got "),
-        (datasets, {"dataset": "imbal-digits"}, "several labels an image, got 'imbal-"),
-        (main_results, {"rho": [0.0, 1.0, 2.0]}, "one length, got 2 of dataset, 3 of"),
-        (memory_distribution, {"method": "EWC"}, "unknown method 'EWC'; known methods"),
-        (gradient_variance, {"method": "Finetune"}, "method 'Finetune'; known methods"),
-        (tail_forgetting, {"method": "Multitask"}, "'Multitask'; known methods: "),
-        (single_label, {"orders": "one+two"}, "expected an order of classes such as"),
-        (walkthrough, {"samples": 199}, "samples must be at least 200, got 199"),
+        ("memory-size: 3", "unknown parameter 'memory-size'.* did you mean 'memory_s"),
+        ("a: b: c", "expected YAML in .*rho_sweep.yaml, got mapping values"),
+        ("", "expected lines `name: value` in .*rho_sweep.yaml, got None"),
     ],
 )
-def test_a_topic_refuses_what_it_cannot_show(topic, fields, message):
+def test_a_damaged_profile_is_refused(text, message, tmp_path, monkeypatch):
+    file = tmp_path / "rho_sweep.yaml"
+    file.write_text(text)
+    monkeypatch.setattr(notebook, "params_file", lambda profile, name: file)
     with pytest.raises(ValueError, match=message):
-        settings = topic.Settings(**fields)
-        topic.runs(settings)
+        Settings.of("smoke", "rho_sweep")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("main_results", {"metrics": "mAB"}, "unknown metric 'mAB'; known metrics: "),
+        ("main_results", {"dataset": "imbal-digits"}, "several labels a sample, got "),
+        ("single_label", {"dataset": "digits70tiny"}, "one label a sample, got "),
+        ("memory_distribution", {"method": "EWC"}, "method with a memory 'EWC'"),
+        ("gradient_variance", {"method": "Finetune"}, "a memory 'Finetune'; known met"),
+        ("tail_forgetting", {"method": "Multitask"}, "a stream 'Multitask'; known"),
+        ("single_label", {"orders": "one+two"}, "expected an order of classes such as"),
+    ],
+)
+def test_a_notebook_refuses_what_it_cannot_show(name, values, message, monkeypatch):
+    settings = Settings.of("quick", name, **values)
+    monkeypatch.setattr(Settings, "of", lambda *_: settings)
+    with pytest.raises(ValueError, match=message):
+        runs_of("quick", name)
+
+
+def test_the_power_of_allocation_is_each_data_sets_own_unless_it_is_given():
+    def rhos():
+        prs = [c for c in runs_of("quick", "feature_tsne") if c.method == "PRS"]
+        return {config.dataset: config.resolved["rho"] for config in prs}
+
+    assert rhos() == {"imbal-digits": 0.0, "cocoseq-mini": -0.03}
 
 
 def test_other_parameters_write_into_a_folder_of_their_own(tmp_path, monkeypatch):
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
-    assert Settings.of("smoke").folder == tmp_path / "smoke"
-    other = replace(Settings(), rhos=[0.1, 1.0], seeds=[0, 1])
-    assert other.folder == tmp_path / "custom" / "seeds=0,1,rhos=0.1,1.0"
-    # a profile brings its values where the notebook's own are
-    smoke = Settings.read(PARAMETERS | {"profile": "smoke", "seeds": [7]})
-    assert smoke == replace(Settings.of("smoke"), seeds=[7])
-    smoke = replace(smoke, seeds=list(range(1, 99, 2)))
+    assert Settings.of("smoke", "rho_sweep").folder == tmp_path / "smoke"
+    other = Settings.of("quick", "rho_sweep", rhos=[0.1, 1.0], seeds=[0, 1])
+    assert other.folder == tmp_path / "custom" / "rhos=0.1,1.0,seeds=0,1"
+    smoke = Settings.of("smoke", "rho_sweep", seeds=list(range(1, 99, 2)))
     assert smoke.folder.name.startswith("profile=smoke,seeds=1,3,")
     assert len(smoke.folder.name) < 120
-    assert smoke.folder != replace(smoke, rhos=[1.0]).folder
+    wider = Settings.of("smoke", "rho_sweep", seeds=smoke.seeds, rhos=[1.0])
+    assert smoke.folder != wider.folder
     other.save(None, pd.DataFrame({"value": [1 / 3]}), "numbers")
     assert (other.folder / "rho_sweep_numbers.csv").read_text() == "value\n0.333333\n"
     beside = yaml.safe_load((other.folder / "rho_sweep.yaml").read_text())
-    assert Settings.read(beside) == other
+    assert Settings.read("rho_sweep", beside) == other
+
+
+def test_devices_have_folders_of_their_own():
+    first, second = (
+        Settings.of("quick", "rho_sweep", device=name) for name in ("cuda:1", "cuda")
+    )
+    assert first.folder != second.folder
+
+
+def test_what_comes_last_wins_also_where_it_is_the_notebooks_own_value(tmp_path):
+    """`-p` over `-f` over the cell, through papermill itself."""
+    ours = declared("walkthrough")["samples"].default
+    code = (
+        "import sys, papermill; from papermill.parameterize import parameterize_notebook;"
+        "from papermill.iorw import load_notebook_node;"
+        "import yaml; values = yaml.safe_load(open(sys.argv[2]));"
+        f"values |= {{'samples': {ours}}};"
+        "nb = parameterize_notebook(load_notebook_node(sys.argv[1]), values);"
+        "scope = {};"
+        "[exec(c.source, scope) for c in nb.cells if {'parameters',"
+        "'injected-parameters'} & set(c.metadata.get('tags', []))];"
+        "from prslib.report.notebook import Settings;"
+        "print(Settings.read('walkthrough', scope).values)"
+    )
+    profile = project_root() / "params" / "smoke" / "walkthrough.yaml"
+    command = [sys.executable, "-c", code, str(notebook_file("walkthrough"))]
+    done = subprocess.run(
+        [*command, str(profile)],
+        cwd=project_root(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"'samples': {ours}" in done.stdout
+    assert "'rhos': [0.0, 1.0]" in done.stdout
 
 
 def test_a_picture_is_its_file_and_says_what_it_shows(tmp_path, monkeypatch):
     shown = []
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
     monkeypatch.setattr("IPython.display.display", shown.append)
-    custom = Settings(seeds=[7])
+    custom = Settings.of("quick", "rho_sweep", seeds=[7])
     figure, (left, right) = plt.subplots(1, 2, figsize=(2, 1), dpi=100)
     figure.suptitle("cocoseq-mini")
     left.plot([1, 2], label="PRS")

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from cells import functions_of
 from fake_runs import fake_run
 from sklearn.metrics import average_precision_score
 
@@ -13,12 +14,13 @@ from prslib.datasets import load_dataset
 from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
 from prslib.models.networks import make_model
 from prslib.models.weights import EMBEDDED, NONE, read_state
-from prslib.report import pretraining
 from prslib.report.claims import CLAIMS
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs
 from prslib.training.learner import as_input
 from prslib.training.run import initial_model
+
+pretraining = functions_of("pretraining")
 
 TINY = "digits70tiny"
 SHAPE = (32, 32, 3)

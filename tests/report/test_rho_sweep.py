@@ -1,6 +1,7 @@
 import pandas as pd
+from cells import functions_of
 
-from prslib.report.rho_sweep import best_rho
+rho_sweep = functions_of("rho_sweep")
 
 
 def test_the_best_rho_is_that_of_the_mean_over_seeds():
@@ -9,6 +10,6 @@ def test_the_best_rho_is_that_of_the_mean_over_seeds():
     rows = rows.assign(
         dataset="d", metric="mAP", value=values + [v + 2 for v in values]
     )
-    best = best_rho(rows).iloc[0]
+    best = rho_sweep.best_rho(rows).iloc[0]
     assert (best["best_rho"], best["best"]) == (0.4, 32)
     assert (best["at_lowest"], best["at_highest"]) == (11, 21)

@@ -3,10 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from cells import functions_of
 from fake_runs import fake_run
 
-from prslib.report import schedules_and_memory as topic
+from prslib.report.notebook import Settings
 from prslib.training.config import RunConfig
+
+topic = functions_of("schedules_and_memory")
 
 COCO, NUS = "digits70seq", "digits49seq"  # stand for COCOseq and NUS-WIDEseq
 ORDER = (0, 1, 3, 2)
@@ -37,7 +40,7 @@ def test_the_papers_schedules_without_the_standard_one():
 
 
 def test_sizes_are_whole_and_find_the_papers():
-    made = topic.runs(topic.Settings(dataset=NUS, rhos=0.0))
+    made = topic.runs(Settings.of("quick", "schedules_and_memory", dataset=NUS))
     assert {config.memory_size for config in made} == {None, 166, 500}
     sizes = [(NUS, size) for size in (500, 166, 333)]
     sizes += [("digits70tiny", size) for size in (75, 50, 25)]

@@ -3,11 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from cells import functions_of
 from fake_runs import fake_run
 
 from prslib import configs
 from prslib.datasets.base import schedule_of
-from prslib.report import single_label
+from prslib.report import measures
+from prslib.report.notebook import Settings
+
+single_label = functions_of("single_label")
 
 TINY = "imbal-digits-tiny"
 ORDER = "1+2,3+4,5+6,7+8,0+9"
@@ -15,7 +19,7 @@ ORDER = "1+2,3+4,5+6,7+8,0+9"
 
 def test_runs_are_of_every_order_method_and_seed():
     settings = {"dataset": TINY, "method": ["CRS", "PRS"], "seeds": [0, 1, 2]}
-    both = single_label.Settings(**settings, orders=["drawn", ORDER])
+    both = Settings.of("quick", "single_label", **settings, orders=["drawn", ORDER])
     schedules = [config.schedule for config in single_label.runs(both)]
     assert schedules == [None] * 6 + [(1, 2, 3, 4, 5, 6, 7, 8, 0, 9)] * 6
 
@@ -35,7 +39,7 @@ def test_distances_by_hand():
     rows["trained_tasks"] = [1, 1, 2, 2, 1, 2]
     rows["value"] = [10.0, 14.0, 20.0, 20.0, 15.0, 24.0]
     rows["published"] = rows["trained_tasks"].map({1: 15.0, 2: 24.0})
-    table = single_label.distances(rows)
+    table = measures.distances(rows)
     assert table["schedule"].tolist() == ["b", "a"]
     assert table["rms"].tolist() == pytest.approx([0, np.sqrt((3**2 + 4**2) / 2)])
     assert table["largest"].tolist() == [0, 4]
@@ -47,9 +51,9 @@ def test_the_table_is_laid_out_as_the_papers():
     asked = configs(**grid) + configs(**grid, schedule=schedule_of(ORDER))
     rng = np.random.default_rng(0)
     runs = [fake_run(config, lambda rows: rng.random(len(rows))) for config in asked]
-    rows = single_label.accuracies(asked, runs)
+    rows = measures.accuracies(asked, runs)
     table = single_label.accuracy_table(rows)
-    orders = ("paper", single_label.DRAWN, ORDER)
+    orders = ("paper", measures.DRAWN, ORDER)
     assert list(table.index) == [(order, name) for order in orders for name in methods]
     theirs = ["21.46", "40.04", "31.30", "57.84", "68.45"]
     assert table.loc[("paper", "PRS")].tolist() == theirs

@@ -3,12 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from cells import functions_of
 from fake_runs import fake_run
 from scipy.stats import spearmanr
 
 from prslib.datasets import load_dataset
-from prslib.report import tail_forgetting as tail
+from prslib.report import measures
 from prslib.training.config import RunConfig
+
+tail = functions_of("tail_forgetting")
 
 DATA = load_dataset("cocoseq-mini", images=False)
 SIZES = dict(zip(DATA.class_names, DATA.class_freq, strict=True))
@@ -26,7 +29,7 @@ def run_of(loss):
 
 
 def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
-    rows = tail.run_forgetting(run_of(lambda size: 0.4))
+    rows = measures.run_forgetting(run_of(lambda size: 0.4))
     shown = rows[rows["measure"] == "normalised"].sort_values("place")
     # of the best score, 0.8, and in points
     means = rows.groupby("measure")["value"].mean().round(6).to_dict()
@@ -38,9 +41,9 @@ def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
 
 
 def test_weighted_correlations_are_spearmans_with_equal_weights():
-    rows = tail.run_forgetting(run_of(lambda size: 0.4 / size**0.5))
+    rows = measures.run_forgetting(run_of(lambda size: 0.4 / size**0.5))
     weights = pd.DataFrame(np.ones((2, len(SIZES))), columns=list(SIZES))
-    for row in tail.size_correlations(rows, weights).itertuples():
+    for row in measures.size_correlations(rows, weights).itertuples():
         cells = rows[(rows["task"] == row.task) & (rows["measure"] == row.measure)]
         theirs = spearmanr(cells["images"], cells["value"]).statistic
         assert [row.correlation, *row.draws] == pytest.approx([theirs] * 3)

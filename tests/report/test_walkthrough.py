@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from cells import functions_of
 
-from prslib.report import walkthrough
 from prslib.samplers import make_sampler
+
+walkthrough = functions_of("walkthrough")
 
 STREAM = walkthrough.skewed_stream(40, 5, 1.2, second_labels=0.3, seed=73)
 
