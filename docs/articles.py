@@ -88,11 +88,7 @@ def _shown(output: NotebookNode, pictures: str) -> str:
         words = re.sub(r"([\[\]_*])", r"\\\1", about["alt"])
         return f"![{words}]({pictures}/{about['file']})"
     if "text/markdown" in data:
-        text = relinked(data["text/markdown"])
-        if data.get("text/plain", "").startswith("Settings("):
-            summary = "<summary>Parameters</summary>"
-            return f"<details>{summary}\n\n{text.strip()}\n\n</details>"
-        return text
+        return relinked(data["text/markdown"])
     return plain_table(data["text/html"]) if "text/html" in data else ""
 
 

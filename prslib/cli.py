@@ -12,8 +12,7 @@ import prslib
 from prslib import conformance
 from prslib.checks import VARIANTS, expected, naming_extra, one_of
 from prslib.datasets.prepare import add_command, add_prepare
-from prslib.paths import known_notebooks, known_profiles
-from prslib.report.build import execute, stale
+from prslib.paths import known_notebooks, known_profiles, project_root
 from prslib.training import round_alike
 
 PROFILE = {"default": "quick", "help": "a folder in params/ (%(default)s)"}
@@ -75,6 +74,8 @@ def execute_notebooks(options: Namespace) -> int:
 
     Example: prslib figures rho_sweep --profile smoke
     """
+    from prslib.report.build import execute, stale
+
     names = _notebooks(options.profile, options.notebook)
     if not options.notebook:
         names = [name for name in names if stale(options.profile, name)]
@@ -187,8 +188,12 @@ def find_departures(options: Namespace) -> int:
 
 def _notebooks(profile: str, names: list[str]) -> list[str]:
     """Return the notebooks that a command names, by default all of the profile."""
-    one_of("profile", profile, known_profiles())  # none outside a checkout
+    one_of("profile", profile, known_profiles())
     notebooks = known_notebooks(profile)
+    if not notebooks:
+        what = "the notebooks of a checkout of prslib"
+        advice = "clone the repository and work there"
+        raise FileNotFoundError(expected(what, project_root(), advice))
     for name in names:
         one_of("notebook", name, notebooks)
     return names or notebooks

@@ -110,8 +110,9 @@ class Settings(SimpleNamespace):
     def _repr_markdown_(self) -> str:
         rows = [f"| `{name}` | {value} |" for name, value in self.values.items()]
         where = self.folder.relative_to(figures_dir("custom").parent)
-        head = ["| parameter | value |", "|---|---|"]
-        return "\n".join([*head, *rows, "", f"Figures: `{where}/`."])
+        lines = ["<details><summary>Parameters</summary>", ""]
+        lines += ["| parameter | value |", "|---|---|", *rows, ""]
+        return "\n".join([*lines, f"Figures: `{where}/`.", "", "</details>"])
 
 
 class Declaration(SimpleNamespace):
