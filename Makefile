@@ -33,7 +33,7 @@ help:  ## list the targets
 
 figures: $(READY)  ## train what is missing and draw every figure into figures/PROFILE
 	$(PYTHON) -m prslib figures --profile $(PROFILE)
-	$(PYTHON) docs/articles.py --profile $(PROFILE)
+	$(if $(filter seeds,$(PROFILE)),$(PYTHON) docs/articles.py)
 	$(if $(filter seeds,$(PROFILE)),$(RENEW))
 
 docs: figures  ## the documentation with the executed notebooks as web pages in cache/docs/PROFILE/html

@@ -16,11 +16,10 @@ import nbformat
 from bs4 import BeautifulSoup, Tag
 from nbformat import NotebookNode
 
-from prslib.paths import figures_dir, known_notebooks, params_file, project_root
+from prslib.paths import figures_dir, known_notebooks, project_root
 from prslib.report.build import executed_file
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
-EVERYWHERE = "quick"  # the profile of the notebooks that the other does not have
 LINK = re.compile(r"\]\((?:\.\./notebooks/)?(\w+)\.ipynb\)")
 # in the style of pandas' tables: the cells whose numbers are bold
 BOLD = re.compile(r"([^{}]*)\{\s*font-weight: bold;\s*\}")
@@ -29,11 +28,6 @@ FOOT = (
     "*Made by [the notebook]({notebook}) with the parameters of the profile "
     "`{profile}`; its code is there. [All questions and answers](README.md).*"
 )
-
-
-def profile_of(name: str) -> str:
-    """Return the profile whose figures a notebook's article shows."""
-    return REPORTED if params_file(REPORTED, name).is_file() else EVERYWHERE
 
 
 def article_file(name: str) -> Path:
@@ -125,10 +119,7 @@ def _from(folder: Path, file: Path) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--profile", default=EVERYWHERE, help="a folder in params/ (%(default)s)"
-    )
-    profile = parser.parse_args().profile
-    for name in known_notebooks(profile):
-        if profile_of(name) == profile and executed_file(profile, name).is_file():
-            write(profile, name)
+    parser.parse_args()
+    for name in known_notebooks(REPORTED):
+        if executed_file(REPORTED, name).is_file():
+            write(REPORTED, name)

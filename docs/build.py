@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 import nbformat
-from articles import EVERYWHERE
+from articles import REPORTED
 from renew import TEXTS
 from sphinx.cmd.build import build_main
 
@@ -49,7 +49,8 @@ def build(profile: str) -> Path:
     for code in ("prslib/samplers", "examples"):  # what pages show of it
         shutil.copytree(PACKAGE.parent / code, place / code, dirs_exist_ok=True)
     shutil.copy(PACKAGE.parent / "LICENSE", place)  # to which a page links
-    notebooks = {name: file for name in TEXTS if (file := executed(profile, name))}
+    files = {name: executed_file(profile, name) for name in TEXTS}
+    notebooks = {name: file for name, file in files.items() if file.is_file()}
     if not notebooks:
         raise SystemExit(
             f"expected executed notebooks in {executed_file(profile, 'any').parent}, "
@@ -74,12 +75,6 @@ def build(profile: str) -> Path:
             "Sphinx stopped, or warned of what is above; mend it, then build again"
         )
     return pages / "index.html"
-
-
-def executed(profile: str, name: str) -> Path | None:
-    """Return a notebook's executed copy of a profile, else that of quick, if any."""
-    files = [executed_file(which, name) for which in (profile, EVERYWHERE)]
-    return next((file for file in files if file.is_file()), None)
 
 
 def relinked(text: str, notebooks, folder: str = "") -> str:
@@ -131,6 +126,6 @@ def data(output) -> dict:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--profile", default=EVERYWHERE, help="a folder in params/ (%(default)s)"
+        "--profile", default=REPORTED, help="a folder in params/ (%(default)s)"
     )
     print(build(parser.parse_args().profile))
