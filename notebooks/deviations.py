@@ -79,15 +79,16 @@ pd.Series(texts, name="what it does").rename_axis("deviation").to_frame()
 # No training is needed, since the samplers see labels alone. *Distance to target* is the total
 # variation between the memory's mix of classes and $p$. *Share of minority* counts the labels of
 # minority classes in memory. *Mean age* is how far back in the stream the held samples are; it is
-# 50 % in a reservoir. The lines are means over seeds, from when the memory is full. PRS and CRS
-# are broad and pale: a deviation that runs along one of them does as it does.
+# 50 % in a reservoir. The marks are means over seeds at the end of the stream, the strokes 95 %
+# intervals. The grey lines are where PRS and CRS end. The CSV has the course over the stream.
 
 # %% tags=["functions"]
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.deviations import DEVIATIONS, LOOK, deviation_configs, name_of
+from prslib.report.deviations import COLOURS, DEVIATIONS, deviation_configs, name_of
+from prslib.report.statistics import interval
 from prslib.report.style import LOOKS
 from prslib.report.tables import labels_of
 from prslib.training.replay import make_replay, stream
@@ -134,17 +135,20 @@ def memory_mix(settings, points: int = 20) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def plot_mix(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw one measure of the memories of one data set over the stream, means over seeds."""
-    means = frame.groupby(["deviation", "images"], sort=False)["value"].mean()
-    for name in ["PRS", "CRS", *DEVIATIONS]:
-        colour, dash = LOOK[name]
-        line = {"color": colour, "linestyle": dash, "linewidth": 1.4}
-        if name in LOOKS:  # broad and pale, so that what runs along it shows
-            line |= {"linewidth": 7, "alpha": 0.35, "solid_capstyle": "butt"}
-        ax.plot(means[name], label=name, **line)
-    ax.set(xlabel="images of the stream (%)", ylim=(0, None))
-    ax.set_ylabel(MIX_LABELS[frame["measure"].iloc[0]])
+def plot_ends(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw one measure of the memories at the end of the stream, with intervals over seeds."""
+    end = frame[frame["images"] == frame["images"].max()]
+    names = ["PRS", *DEVIATIONS, "CRS"]
+    for place, name in enumerate(reversed(names)):
+        seeds = end.loc[end["deviation"] == name, "value"].to_numpy()
+        row = interval(seeds[:, None, None])
+        ax.plot([row.low, row.high], [place, place], color=COLOURS[name], linewidth=2)
+        ax.plot(row.effect, place, "o", color=COLOURS[name])
+        if name in LOOKS:  # what the others may run along
+            ax.axvline(row.effect, color="0.75", linewidth=1, zorder=0)
+    ax.set_yticks(range(len(names)), names[::-1])
+    ax.set_xlabel(MIX_LABELS[frame["measure"].iloc[0]])
+    ax.label_outer()
     return ax
 
 
@@ -158,13 +162,13 @@ plt.style.use(STYLE)
 mix = memory_mix(settings)
 
 # %%
-grid = {"figsize": (11, 3.1 * len(settings.dataset)), "squeeze": False, "sharex": True}
+grid = {"figsize": (11, 3.1 * len(settings.dataset)), "squeeze": False, "sharex": "col"}
 figure, axes = plt.subplots(len(settings.dataset), 3, **grid)
 for row, name in zip(axes, settings.dataset, strict=True):
     for ax, measure in zip(row, MIX_LABELS, strict=True):
         shown = mix[(mix["dataset"] == name) & (mix["measure"] == measure)]
-        plot_mix(shown, ax).set_title(name)
-join_panels(figure, f"The memory over the stream, {seeds_told(settings.varied_seeds)}")
+        plot_ends(shown, ax).set_title(name)
+join_panels(figure, f"The memory at the end of the stream, {seeds_told(settings.varied_seeds)}")
 settings.save(figure, mix, "memory")
 
 # %% [markdown]
@@ -178,7 +182,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.deviations import ALL, LOOK
+from prslib.report.deviations import ALL, COLOURS
 from prslib.report.statistics import DECIDING
 from prslib.report.tables import ALL_GROUPS, contrasts
 
@@ -205,7 +209,7 @@ def plot_costs(frame: pd.DataFrame, ax: Axes) -> Axes:
     rows = frame.set_index("deviation").reindex(list(ALL[1:]))
     places = np.arange(len(rows))[::-1]
     for place, (name, row) in zip(places, rows.iterrows(), strict=True):
-        colour, _ = LOOK[name]
+        colour = COLOURS[name]
         ax.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=2)
         ax.plot(row["difference"], place, "o", color=colour)
     ax.axvline(0, color="black", linewidth=0.8)

@@ -242,6 +242,55 @@ for name in settings.dataset:
     settings.save(figure, rows[rows["dataset"] == name], f"separation_{name}")
 
 # %% [markdown]
+# ## Class by class
+#
+# The difference in kNN accuracy, PRS minus CRS, of every class over its number of training images:
+# a mark is the mean over seeds. The line is the mean of a group.
+
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prslib.datasets import GROUPS
+from prslib.report.measures import neighbour_votes
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
+from prslib.report.tables import labels_of
+
+
+def votes_by_class(runs, neighbours: int) -> pd.DataFrame:
+    """Compare PRS's kNN accuracy with CRS's class by class, means over seeds, in points."""
+    votes = pd.concat([neighbour_votes(run, neighbours) for run in runs])
+    keys = ["dataset", "group", "class_name", "class"]
+    table = votes.pivot_table("kNN accuracy", keys, "method", sort=False).reset_index()
+    freq = [labels_of(row.dataset).class_freq[row["class"]] for _, row in table.iterrows()]
+    return table.assign(images=freq, difference=table["PRS"] - table["CRS"])
+
+
+def plot_votes(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw each class's difference over its size, and each group's mean."""
+    for group in GROUPS:
+        rows = frame[frame["group"] == group]
+        look = {"color": GROUP_COLOURS[group], "marker": GROUP_MARKERS[group]}
+        ax.plot(rows["images"], rows["difference"], linestyle="", label=group, **look)
+        ends = rows["images"].agg(["min", "max"])
+        ax.plot(ends, [rows["difference"].mean()] * 2, color=GROUP_COLOURS[group], linewidth=2.5)
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set(xscale="log", xlabel="training images of the class (log scale)")
+    ax.set_ylabel("kNN accuracy,\nPRS minus CRS (points)")
+    ax.xaxis.set_major_formatter("{x:g}")
+    return ax
+
+
+# %%
+by_class = votes_by_class(finished, settings.neighbours)
+figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.8), squeeze=False)
+for ax, name in zip(axes[0], settings.dataset, strict=True):
+    plot_votes(by_class[by_class["dataset"] == name], ax).set_title(name)
+join_panels(figure, f"Nearest neighbours of the same class, {len(settings.seeds)} seeds")
+settings.save(figure, by_class, "classes")
+
+# %% [markdown]
 # ## What holds
 #
 # The next cell compares PRS with CRS seed by seed. The paper claims that PRS is above for the

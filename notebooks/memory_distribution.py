@@ -102,7 +102,7 @@ shape = {"figsize": (11, 2.4 * rows), "sharex": True, "sharey": True, "squeeze":
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.style import HUES, looks_of
+from prslib.report.style import looks_of
 
 
 def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -116,8 +116,8 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     band = {"alpha": 0.25, "linewidth": 0, "step": "mid"}
     ax.fill_between(mean.index, mean - sd, mean + sd, color=look["color"], **band)
     # the legend is of all panels, each with a colour of its own
-    ax.plot([], color=HUES[0], label="memory, mean over seeds")
-    ax.fill_between([], [], [], color=HUES[0], label="one standard deviation", **band)
+    ax.plot([], color="0.2", label="memory, mean over seeds")
+    ax.fill_between([], [], [], color="0.2", label="one standard deviation", **band)
     text = {"ha": "center", "va": "top", "color": "0.35", "fontsize": 9}
     for group, ranks in stream.groupby("group", sort=False)["class_rank"]:
         if ranks.max() < stream["class_rank"].max():

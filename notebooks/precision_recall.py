@@ -104,10 +104,10 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Precision against recall
 #
-# Every method in every group: ours filled, the paper's hollow, a line from one to the other. Both
-# axes have a square-root scale, as rare classes lie near 0. The grey curves join points of the same
-# F1, which is written on them. Below the dashed line a method predicts a class too often, above it
-# too seldom.
+# Every method in every group: ours filled, the paper's hollow. An arrow leads from CRS to each other
+# method, and shows what the method changes. Both axes have a square-root scale, as rare classes lie
+# near 0. The grey curves join points of the same F1, which is written on them. Below the dashed line
+# a method predicts a class too often, above it too seldom.
 
 # %% tags=["functions"]
 import numpy as np
@@ -141,9 +141,12 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.clabel(lines, fontsize=7, fmt="F1 %d", colors="0.4", manual=beside)
     ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
+    begin = cells.loc["CRS"].unstack().loc["mean", ["C-R", "C-P"]] if "CRS" in cells.index else None
     for method, look in looks_of(frame["method"]).items():
         pair = cells.loc[method].unstack()[["C-R", "C-P"]]
-        ax.plot(*pair.to_numpy().T, color=look["color"], linewidth=0.7, alpha=0.7)
+        if begin is not None and method != "CRS":  # what the method changes
+            line = {"arrowstyle": "->", "color": look["color"], "linewidth": 1.3}
+            ax.annotate("", pair.loc["mean"], begin, arrowprops=line)
         ax.plot(*pair.loc["published"], **look | HOLLOW | {"linestyle": ""})
         ax.plot(*pair.loc["mean"], **look, linestyle="", markersize=7, label=method)
     ax.set(xlabel="recall C-R (%)", ylabel="precision C-P (%)")

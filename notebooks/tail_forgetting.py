@@ -84,10 +84,10 @@ settings
 # ## Class by class
 #
 # Left the plain measure in points, right the normalised one in percent: 100 % means that nothing
-# is left, and below 0 a class has gained. Bars are means over seeds; strokes hold the middle half
-# of the seeds. Above them is the number of training images of the class, on a logarithmic scale.
-# CRS and EWC are the paper's two panels. PRS, the paper's own method, is added below them with the
-# same memory.
+# is left, and below 0 a class has gained. A mark is a class, the mean over seeds. The line is the
+# least-squares fit over the logarithm of the class's size: where it falls, small classes are
+# forgotten more. CRS and EWC are the paper's two panels. PRS, the paper's own method, is added with
+# the same memory.
 
 # %%
 import matplotlib.pyplot as plt
@@ -95,7 +95,7 @@ import pandas as pd
 from IPython.display import display
 
 from prslib import run_all
-from prslib.report.measures import FORGETTING, run_forgetting
+from prslib.report.measures import run_forgetting
 from prslib.report.style import STYLE, join_panels
 
 plt.style.use(STYLE)
@@ -104,70 +104,42 @@ by_class = pd.concat(map(run_forgetting, finished), ignore_index=True)
 drawn = by_class[by_class["metric"] == "AP"].dropna(subset="value")
 
 # %% tags=["functions"]
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.style import looks_of, write_above
-
-TASK_GAP = 1.5  # bars' widths between two tasks
+from prslib.report.style import looks_of
 
 
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw one method's forgetting of every class as bars."""
-    ((method, look),) = looks_of(frame["method"]).items()  # a user's method, too
-    frame = _with_places(frame)
-    _name_classes(frame, ax)
-    values = frame.groupby("x")["value"]
-    ax.bar(values.mean().index, values.mean(), width=0.85, color=look["color"])
-    if frame["seed"].nunique() > 1:  # of few test images one seed may lie far out
-        low, high = values.quantile(0.25), values.quantile(0.75)
-        ax.vlines(low.index, low, high, "0.25", label="middle half of the seeds")
+    """Draw forgetting over the class's size: a mark a class, and a fitted line a method."""
+    classes = frame.groupby(["method", "class"], sort=False)[["images", "value"]].mean().dropna()
+    for method, look in looks_of(frame["method"]).items():
+        points = classes.loc[method]
+        colour = look["color"]
+        ax.plot(points["images"], points["value"], look["marker"], color=colour, alpha=0.45, ms=4)
+        size = np.log10(points["images"])
+        slope, level = np.polyfit(size, points["value"], 1)
+        ends = np.array([size.min(), size.max()])
+        label = f"{method}: {slope:+.1f} for ten times the images"
+        ax.plot(10**ends, slope * ends + level, color=colour, linewidth=2.4, label=label)
     ax.axhline(0, color="0.35", linewidth=0.8)
-    unit = "points" if frame["measure"].iloc[0] == "plain" else "%"
-    ax.set_ylabel(f"{method}:\nforgetting ({unit})")
+    ax.set(xscale="log", xlabel="training images of the class (log scale)")
+    ax.xaxis.set_major_formatter("{x:g}")
     return ax
-
-
-def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw training images of every class, for the panel above its forgetting."""
-    rows = _with_places(frame).drop_duplicates("x")
-    _name_classes(rows, ax)
-    ax.plot(rows["x"], rows["images"], ".", color="0.2")
-    for task, classes in rows.groupby("task", sort=False):
-        write_above(ax, classes["x"].mean(), f"task {task}, {len(classes)} classes")
-    ax.set(ylabel="training\nimages, log", yscale="log")
-    ax.yaxis.set_major_formatter("{x:g}")
-    return ax
-
-
-def _with_places(frame: pd.DataFrame) -> pd.DataFrame:
-    """Add each class's place `x` on the axis, with a gap between tasks."""
-    frame = frame.sort_values("place", kind="stable")
-    gaps = TASK_GAP * pd.factorize(frame["task"])[0]
-    return frame.assign(x=frame["place"] + gaps)
-
-
-def _name_classes(frame: pd.DataFrame, ax: Axes) -> None:
-    """Write the classes' names below the axis."""
-    names = frame.drop_duplicates("x")
-    ax.set_xticks(names["x"], names["class"], rotation=90, fontsize=8)
-    ax.margins(x=0.01)
 
 
 # %%
+UNITS = {"plain": "points of AP", "normalised": "% of the best AP"}
 for name in settings.dataset:
-    shown, rows = drawn[drawn["dataset"] == name], len(settings.method) + 1
-    figure, axes = plt.subplots(rows, 2, figsize=(16, 2 * rows), sharex="col")
-    for measure, column in zip(reversed(FORGETTING), axes.T, strict=True):
-        of_measure = shown[shown["measure"] == measure]
-        plot_class_sizes(of_measure, column[0])
-        for row, ax in zip(settings.method, column[1:], strict=True):
-            bars = of_measure[of_measure["method"] == row]
-            plot_tail_forgetting(bars, ax)
-        column[-1].set_xlabel("classes of each task, from large to small")
+    shown = drawn[drawn["dataset"] == name]
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2))
+    for ax, measure in zip(axes, UNITS, strict=True):
+        plot_tail_forgetting(shown[shown["measure"] == measure], ax)
+        ax.set(title=f"{measure} forgetting", ylabel=f"forgotten ({UNITS[measure]})")
+        ax.legend(fontsize=8)
     memory = f"memory of {sizes[name]} for methods with one"
-    title = f"{name}: plain and normalised forgetting of AP, {memory}, {count}"
-    join_panels(figure, title)
+    figure.suptitle(f"{name}: forgetting by class size, {memory}, {count}")
     settings.save(figure, shown, name)
 
 # %% [markdown]

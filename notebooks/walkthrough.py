@@ -90,6 +90,7 @@ def skewed_stream(
 def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list:
     """Send a stream through PRS and record every step (Algorithm 1)."""
     sampler = make_sampler("prs", size, stream.shape[1], seed, rho=rho)
+    nothing = np.zeros(stream.shape[1], bool)  # labels of no sample
     steps = []
     for sample, label in enumerate(stream, start=1):
         memory = sampler.labels[: len(sampler)]
@@ -102,6 +103,7 @@ def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list:
                 decision=decision,  # what the sampler said that it would do
                 slot=slot,  # -1 for none
                 memory=memory,  # bool (n, C), labels in the filled slots before
+                surplus=sampler.explain(nothing).surplus,  # (C,), after it
             )
         )
     return steps
@@ -110,12 +112,12 @@ def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list:
 def fates(steps: list) -> pd.DataFrame:
     """Say what became of each sample, as in `FATES`; a row for each of its labels.
 
-    The distance is the memory's to its target as the sample arrives (cf. Eq. 5).
+    The distance is the memory's to its target after the decision (cf. Eq. 5).
     """
     frame = pd.DataFrame(map(vars, steps))
     frame["class"] = frame["label"].map(np.flatnonzero)
     frame["acceptance"] = [step.decision.acceptance for step in steps]
-    frame["distance"] = [np.abs(step.decision.surplus).sum() for step in steps]
+    frame["distance"] = [np.abs(step.surplus).sum() for step in steps]
     frame["entered"] = frame["slot"] >= 0
     frame["fate"] = "kept"
     frame.loc[frame["slot"].duplicated(keep="last"), "fate"] = "overwritten"
@@ -407,8 +409,9 @@ display(Markdown(f"{text} {names(shown.memory[shown.slot])}."), members)
 # %% [markdown]
 # ## All forty
 #
-# How far is the memory from its target, sample after sample? Equation 5 minimises this distance:
-# the sum of the absolute surpluses of all classes.
+# How far is the memory from its target after each sample? Equation 5 minimises this distance: the
+# sum of the absolute surpluses of all classes. A dropped sample changes the target alone, as its
+# classes were counted.
 
 # %% tags=["functions"]
 import pandas as pd

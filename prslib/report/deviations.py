@@ -96,21 +96,20 @@ class _BatchAtOnce(ReferencePRS):
             self.follow(y, slot)
 
 
-# each with a colour, and dashes for a line that another would hide; the colours are the
-# muted ones of Paul Tol, which the colour-blind can tell apart
+# each with one of Paul Tol's muted colours, which the colour-blind can tell apart
 _DEPARTURES = (
-    ("uniform victim", _UniformVictim, "#332288", "-"),
-    ("softened exp", _SoftenedExp, "#88CCEE", "--"),
-    ("underflowing exp", _UnderflowingExp, "#44AA99", ":"),
-    ("class from p", _ClassFromP, "#117733", "-"),
-    ("signed distances", _SignedDistances, "#DDCC77", "-"),
-    ("ties by slot", _TiesBySlot, "#CC6677", "-."),
-    ("counts known ahead", _CountsAhead, "#882255", "--"),
-    ("batch at once", _BatchAtOnce, "#AA4499", ":"),
+    ("uniform victim", _UniformVictim, "#332288"),
+    ("softened exp", _SoftenedExp, "#88CCEE"),
+    ("underflowing exp", _UnderflowingExp, "#44AA99"),
+    ("class from p", _ClassFromP, "#117733"),
+    ("signed distances", _SignedDistances, "#DDCC77"),
+    ("ties by slot", _TiesBySlot, "#CC6677"),
+    ("counts known ahead", _CountsAhead, "#882255"),
+    ("batch at once", _BatchAtOnce, "#AA4499"),
 )
-DEVIATIONS = {name: sampler for name, sampler, _, _ in _DEPARTURES}
-LOOK = {name: (colour, dash) for name, _, colour, dash in _DEPARTURES}
-LOOK |= {name: (LOOKS[name]["color"], "-") for name in ("PRS", "CRS")}
+DEVIATIONS = {name: sampler for name, sampler, _ in _DEPARTURES}
+COLOURS = {name: colour for name, _, colour in _DEPARTURES}
+COLOURS |= {name: LOOKS[name]["color"] for name in ("PRS", "CRS")}
 ALL = ("PRS", *DEVIATIONS, "CRS")
 
 # what published code calls PRS; written from what the code does

@@ -1,0 +1,273 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,jupytext,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# # When does a balanced memory pay?
+#
+# PRS gives rare classes more of the memory than they have of the stream, and takes it from the
+# frequent ones. Whether that pays depends on the stream. This notebook asks on what: on its
+# *imbalance*, the number of samples of the largest class over that of the smallest, or on its
+# *length*, the number of samples.
+#
+# The data are **Reuters-21578**, a real stream, whole: 50 topics of news articles, the largest with
+# several hundred times the articles of the smallest. Its largest classes are thinned to at most 30,
+# 100, 300 and 1,000 articles, so that the imbalance falls. Thinning also shortens the stream. So each
+# thinned stream stands beside a random part of the whole one that is as long and keeps the imbalance.
+# The test articles are the same everywhere. The paper has no such experiment. Its own two streams,
+# and others of this report, are further points.
+#
+# *Two minutes on two cores for the quick profile; the second time nothing is trained.*
+
+# %% tags=["parameters"]
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+dataset: list[str] = ["reutersseq-cap30", "reutersseq-cap100", "reutersseq-cap300", "reutersseq-cap1000", "reutersseq"]
+parts: list[str] = ["reutersseq-part1100", "reutersseq-part2200", "reutersseq-part3400"]  # random, of the whole stream
+others: list[str] = ["cocoseq-mini"]  # further points
+method: list[str] = ["PRS", "CBRS", "OCDM"]  # compared with CRS
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
+device: str = "cpu"  # cpu or cuda
+
+# %% tags=["runs"]
+from prslib import configs_of
+from prslib.report.notebook import check_labels
+
+
+def runs(settings):
+    """List a run of CRS and of every method on each stream."""
+    streams = settings.dataset + settings.parts + settings.others
+    check_labels(streams, one=False)
+    methods = ["CRS", *settings.method]
+    return configs_of(methods, settings.seeds, dataset=streams, rho=settings.rho)
+
+
+# %%
+from prslib.report.notebook import Settings
+
+settings = Settings.read("when_it_pays", globals())
+planned = runs(settings)
+settings
+
+# %% [markdown]
+# ## The streams
+#
+# `samples` is the length of the stream. `imbalance` is the largest class over the smallest.
+
+# %% tags=["functions"]
+import json
+
+import pandas as pd
+
+from prslib.paths import project_root
+from prslib.report.tables import labels_of
+
+
+def stream_sizes(names) -> pd.DataFrame:
+    """Count samples and classes of streams, and compute their imbalance."""
+    rows = []
+    for name in names:
+        freq = labels_of(name).class_freq
+        row = {"dataset": name, "samples": len(labels_of(name).train), "classes": len(freq)}
+        row |= {"largest": freq.max(), "smallest": freq.min()}
+        rows.append(row)
+    table = pd.DataFrame(rows)
+    return table.assign(imbalance=table["largest"] / table["smallest"])
+
+
+def papers_imbalance() -> dict[str, float]:
+    """Return the imbalance of the paper's own two streams, counted from the released splits."""
+    file = project_root() / "studies" / "stream_profiles.json"
+    table = {}
+    for name, tasks in json.loads(file.read_text()).items():
+        freq = [count for task in tasks for count in task["class_freq"]]
+        table[name] = max(freq) / min(freq)
+    return table
+
+
+# %%
+sizes = stream_sizes(settings.dataset + settings.parts + settings.others)
+settings.save(None, sizes, "streams")
+sizes.round(1)
+
+# %% [markdown]
+# ## Imbalance
+#
+# Each later sampler minus CRS, overall, after the last task, with 95 % intervals over seeds and test
+# samples. Lines join the thinned streams and the whole one. Single marks are other data sets, dashes
+# the paper's own difference of PRS and CRS.
+
+# %%
+import matplotlib.pyplot as plt
+
+from prslib import run_all
+from prslib.report.style import STYLE
+from prslib.report.tables import MAIN_METRICS, beside, contrasts, final, scores_of
+
+plt.style.use(STYLE)
+finished = run_all(planned, device=settings.device)
+rows = beside(final(scores_of(finished)), "main")
+groups = ["overall", "majority", "moderate", "minority"]
+cells = [(group, metric) for group in groups for metric in MAIN_METRICS]
+every = [contrasts(rows, name, "CRS", cells).assign(method=name) for name in settings.method]
+gaps = pd.concat(every, ignore_index=True).merge(sizes, on="dataset")
+settings.save(None, gaps, "minus_crs")
+
+# %% tags=["functions"]
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prslib.report.style import looks_of
+
+
+def plot_over_imbalance(frame: pd.DataFrame, ax: Axes, line) -> Axes:
+    """Draw methods minus CRS over the imbalance; the data sets of `line` are joined."""
+    for name, look in looks_of(frame["method"]).items():
+        cells = frame[frame["method"] == name].sort_values("imbalance")
+        joined = cells["dataset"].isin(line)
+        style = {"color": look["color"], "marker": look["marker"]}
+        ax.plot(cells["imbalance"][joined], cells["difference"][joined], label=name, **style)
+        ax.plot(cells["imbalance"][~joined], cells["difference"][~joined], linestyle="", **style)
+        ax.vlines(cells["imbalance"], cells["low"], cells["high"], look["color"], linewidth=1.3)
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set(xscale="log", xlabel="imbalance, largest class over smallest (log scale)")
+    ax.xaxis.set_major_formatter("{x:g}")
+    return ax
+
+
+# %%
+from prslib import published
+from prslib.report.style import join_panels
+
+printed = published.load("main")
+printed = printed[(printed["group"] == "overall") & (printed["measure"] == "score")]
+overall = gaps[(gaps["group"] == "overall") & ~gaps["dataset"].isin(settings.parts)]
+figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharex=True)
+for ax, metric in zip(axes, MAIN_METRICS, strict=True):
+    plot_over_imbalance(overall[overall["metric"] == metric], ax, settings.dataset)
+    table = printed[printed["metric"] == metric].pivot(index="dataset", columns="method", values="value")
+    for number, (name, x) in enumerate(papers_imbalance().items()):
+        theirs = table.loc[name, "PRS"] - table.loc[name, "CRS"]
+        label = "PRS in the paper" if number == 0 else None
+        ax.plot(x, theirs, "_", color="black", markersize=14, markeredgewidth=2, label=label)
+        ax.annotate(name, (x, theirs), (0, 5), textcoords="offset points", fontsize=7, ha="center")
+    for name in settings.others:
+        mark = overall[(overall["dataset"] == name) & (overall["metric"] == metric)].iloc[0]
+        place = {"textcoords": "offset points", "fontsize": 7, "ha": "center"}
+        ax.annotate(name, (mark["imbalance"], mark["difference"]), (0, -14), **place)
+    ax.set(title=metric, ylabel="minus CRS (points)")
+join_panels(figure, f"Overall, each sampler minus CRS, {len(settings.seeds)} seeds")
+settings.save(figure, overall, "imbalance")
+
+# %% [markdown]
+# ## From what imbalance on?
+#
+# The rule was fixed before the numbers were seen: PRS *pays* in a metric from the smallest imbalance
+# on at which it, and every larger one of these streams, has an interval above 0.
+
+# %% tags=["functions"]
+import pandas as pd
+
+
+def pays_from(gaps: pd.DataFrame) -> pd.DataFrame:
+    """Return from which imbalance on each method is clearly above CRS, overall."""
+    rows = []
+    for (method, metric), cells in gaps.groupby(["method", "metric"], sort=False):
+        cells = cells.sort_values("imbalance", ascending=False)
+        clear = (cells["clearly"] == "above").cumprod().astype(bool)
+        start = cells.loc[clear, "imbalance"].min()
+        below = cells.loc[cells["imbalance"] < start, "imbalance"].max()
+        rows.append({"method": method, "metric": metric, "from": start, "not at": below})
+    return pd.DataFrame(rows)
+
+
+# %%
+from IPython.display import Markdown, display
+
+line = overall[overall["dataset"].isin(settings.dataset)]
+starts = pays_from(line)
+settings.save(None, starts, "pays_from")
+display(starts.round(0))
+
+# %% [markdown]
+# ## What the frequent classes pay, and what the rare ones get
+#
+# PRS minus CRS on the classes of each group, over the imbalance.
+
+# %% tags=["functions"]
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
+
+
+def plot_groups(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw PRS minus CRS in each class group over the imbalance, with intervals."""
+    for group, colour in GROUP_COLOURS.items():
+        cells = frame[frame["group"] == group].sort_values("imbalance")
+        ax.plot(cells["imbalance"], cells["difference"], GROUP_MARKERS[group] + "-", color=colour, label=group)
+        ax.fill_between(cells["imbalance"], cells["low"], cells["high"], color=colour, alpha=0.15, linewidth=0)
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set(xscale="log", xlabel="imbalance (log scale)", ylabel="PRS minus CRS (points)")
+    ax.xaxis.set_major_formatter("{x:g}")
+    return ax
+
+
+# %%
+prs = gaps[(gaps["method"] == "PRS") & gaps["dataset"].isin(settings.dataset)]
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharex=True)
+for ax, metric in zip(axes, MAIN_METRICS, strict=True):
+    plot_groups(prs[prs["metric"] == metric], ax).set_title(metric)
+title = f"Reuters, PRS minus CRS by class group, {len(settings.seeds)} seeds, 95 % intervals"
+join_panels(figure, title)
+settings.save(figure, prs[prs["group"] != "overall"], "groups")
+
+# %% [markdown]
+# ## Imbalance or length?
+#
+# Streams of the same length: the thinned one, whose imbalance is small, and a random part of the
+# whole one, whose imbalance is large. Were length the cause, both would gain the same.
+
+# %% tags=["functions"]
+import pandas as pd
+from matplotlib.axes import Axes
+
+
+def plot_over_length(frame: pd.DataFrame, ax: Axes, parts) -> Axes:
+    """Draw PRS minus CRS over the length, thinned streams and random parts apart."""
+    series = {"thinned: imbalance falls": ~frame["dataset"].isin(parts)}
+    series |= {"random part: imbalance stays": frame["dataset"].isin(parts) | (frame["samples"] == frame["samples"].max())}
+    for (label, chosen), (colour, marker) in zip(series.items(), [("#332288", "o"), ("#882255", "s")], strict=True):
+        cells = frame[chosen].sort_values("samples")
+        ax.plot(cells["samples"], cells["difference"], marker + "-", color=colour, label=label)
+        ax.vlines(cells["samples"], cells["low"], cells["high"], colour, linewidth=1.3)
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set(xscale="log", xlabel="samples of the stream (log scale)", ylabel="PRS minus CRS (points)")
+    return ax
+
+
+# %%
+from matplotlib.ticker import NullLocator
+
+reuters = gaps[(gaps["method"] == "PRS") & (gaps["group"] == "overall")]
+reuters = reuters[~reuters["dataset"].isin(settings.others)]
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharex=True)
+for ax, metric in zip(axes, MAIN_METRICS, strict=True):
+    plot_over_length(reuters[reuters["metric"] == metric], ax, settings.parts).set_title(metric)
+    ticks = sorted(sizes.loc[sizes["dataset"].isin(reuters["dataset"]), "samples"])
+    ax.set_xticks(ticks, [f"{n:,}" for n in ticks], rotation=60, fontsize=8)
+    ax.xaxis.set_minor_locator(NullLocator())
+join_panels(figure, f"Reuters, overall: imbalance or length? {len(settings.seeds)} seeds")
+settings.save(figure, reuters, "length")
