@@ -15,6 +15,7 @@
 #     name: python3
 # ---
 
+# %% [markdown]
 # # When does a balanced memory pay?
 #
 # PRS gives rare classes more of the memory than they have of the stream, and takes it from the
@@ -194,7 +195,7 @@ def pays_from(gaps: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-from IPython.display import Markdown, display
+from IPython.display import display
 
 line = overall[overall["dataset"].isin(settings.dataset)]
 starts = pays_from(line)
