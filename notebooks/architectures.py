@@ -37,7 +37,7 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list[str] = ["digits70seq"]  # one or more data sets with both test sets
+dataset: list[str] = ["digits70tiny"]  # one or more data sets with both test sets
 model: list[str] = ["convnet", "convnet_rnn_attention"]  # networks, the plain one first
 frozen_stages: list[int] = [1, 0]  # of each model; the paper freezes through the first block
 learning_rates: list[float] = [None, 0.0005]  # of each model, None for the data set's own

@@ -37,9 +37,9 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list[str] = ["cocoseq-mini", "digits49seq"]  # whose labels the memories are followed on
+dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # whose labels the memories are followed on
 trained: list[str] = ["cocoseq-mini"]  # data sets to train on
-rho: float = -0.03  # power of allocation
+rho: float = None  # power of allocation, None for each data set's own
 seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every deviation for each
 varied_seeds: list[int] = [0]  # one memory of every deviation for each
 device: str = "cpu"  # cpu or cuda
@@ -105,9 +105,8 @@ def memory_mix(settings, points: int = 20) -> pd.DataFrame:
     """Follow `MIX_LABELS` of what the memory holds over the stream, without training."""
     names = settings.dataset
     seeds = settings.varied_seeds
-    rho = settings.rho
     rows = []
-    for config in deviation_configs(names, seeds, rho, DEVIATIONS):
+    for config in deviation_configs(names, seeds, settings.rho, DEVIATIONS):
         dataset = labels_of(config.dataset)
         rare = np.array(dataset.class_group) == "minority"
         batches = np.concatenate([s.batches for s in stream(config, dataset)])
@@ -121,7 +120,7 @@ def memory_mix(settings, points: int = 20) -> pd.DataFrame:
             if step not in marks or len(sampler) < sampler.size:
                 continue
             n = sampler.class_freq
-            p = np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)
+            p = np.where(n > 0, np.maximum(n, 1.0) ** config.resolved["rho"], 0.0)
             mix = sampler.class_counts / sampler.class_counts.sum()
             distance = np.abs(mix - p / p.sum()).sum() / 2
             came = replay.memory.read(replay.memory.filled)["index"]

@@ -32,7 +32,7 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list[str] = ["cocoseq-mini"]  # one or more data sets with an unbalanced test set
+dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets with an unbalanced test set
 rho: float = 0.5  # power of allocation of PRS that the paper takes for this test set
 balanced_rho: float = None  # that of the balanced test set, None for each data set's own
 method: list[str] = ["CRS", "GSS", "ExStream"]  # methods beside PRS
@@ -88,13 +88,13 @@ chosen = beside(rows[scored & asked], "imbalanced_test")
 # %%
 from IPython.display import Markdown, display
 
+from prslib.report.notebook import heading
 from prslib.report.tables import average, main_tables
 
 cells = average(chosen)
 settings.save(None, cells, "table")
 for name in settings.dataset:
-    stands_for = cells.loc[cells["dataset"] == name, "stands_for"].iloc[0]
-    display(Markdown(f"**{name}**, unbalanced test set, beside the paper's {stands_for}"))
+    display(heading(name, "unbalanced test set"))
     display(*main_tables(cells, name))
 
 # %%

@@ -32,7 +32,7 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list[str] = ["digits49seq"]  # one or more data sets with unequal tasks
+dataset: list[str] = ["digits49tiny"]  # one or more data sets with unequal tasks
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's own

@@ -38,19 +38,18 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list[str] = ["cocoseq-mini", "digits49seq"]  # one or more data sets
+dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's own
-seeds: list[int] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # one run of every method for each
-costly: list[str] = ["digits49seq"]  # methods and data sets that take the following seeds instead
+seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
+costly: list[str] = []  # methods and data sets that take the following seeds instead
 costly_seeds: list[int] = [0]  # one run of every costly method for each
-thinned: list[str] = ["cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini-75"]  # with fewer images
 metrics: list[str] = ["C-F1", "O-F1", "mAP"]  # columns of Table 1, of C-P, C-R, O-P and O-R too
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib import configs, configs_of
+from prslib import configs_of
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
 from prslib.report.notebook import check_labels
@@ -72,18 +71,11 @@ def runs(settings):
     )
 
 
-def extra_runs(settings):
-    """List runs of PRS and CRS on data sets with fewer images."""
-    grid = {"dataset": settings.thinned, "method": ["CRS", "PRS"]}
-    return configs(**grid, rho=settings.rho, seed=settings.seeds)
-
-
 # %%
 from prslib.report.notebook import Settings
 
 settings = Settings.read("main_results", globals())
 planned = runs(settings)
-fewer_images = extra_runs(settings)  # no other notebook needs these
 settings
 
 # %% [markdown]
@@ -117,8 +109,7 @@ from prslib.report.style import STYLE
 from prslib.report.tables import ALL_GROUPS, beside, final, scores_of
 
 plt.style.use(STYLE)
-finished = run_all(planned + fewer_images, device=settings.device)
-scores = scores_of(finished[: len(planned)])
+scores = scores_of(run_all(planned, device=settings.device))
 rows = beside(final(scores), "main")
 rows.drop(columns=["rho", "memory_size", "draws"], errors="ignore").head(3).round(1)
 
@@ -139,13 +130,13 @@ rows.drop(columns=["rho", "memory_size", "draws"], errors="ignore").head(3).roun
 # %%
 from IPython.display import Markdown, display
 
+from prslib.report.notebook import heading
 from prslib.report.tables import average, main_tables
 
 averages = beside(average(final(scores, settings.metrics)), "main")
 settings.save(None, averages, "table")
 for name in settings.dataset:
-    stands_for = averages.loc[averages["dataset"] == name, "stands_for"].iloc[0]
-    display(Markdown(f"**{name}**, beside the paper's {stands_for}"))
+    display(heading(name))
     display(*main_tables(averages, name, settings.metrics))
 
 # %% [markdown]
@@ -270,60 +261,3 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
         ax.set_ylabel("mAP less that of CRS (points)")
 join_panels(figure, f"Overall mAP task by task, less that of CRS, {seed_text}")
 settings.save(figure, steps, "progression")
-
-# %% [markdown]
-# ## Would more images change the answer?
-#
-# PRS minus CRS, trained on a quarter, a half and three quarters of the images of `cocoseq-mini`,
-# with memories in proportion and the same test images. The paper's own difference stands at the
-# number of images of the whole COCOseq.
-
-# %% tags=["functions"]
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
-
-from prslib.report.statistics import LEVEL
-from prslib.report.style import LOOKS
-from prslib.report.tables import MAIN_METRICS, contrasts, labels_of
-
-WHOLE = 35_072  # training images of COCOseq
-
-
-def by_images(rows: pd.DataFrame) -> pd.DataFrame:
-    """Compare PRS with CRS on data sets that differ in their number of training images alone."""
-    cells = [("overall", metric) for metric in MAIN_METRICS]
-    table = contrasts(rows, "PRS", "CRS", cells)
-    sizes = {name: len(labels_of(name).train) for name in rows["dataset"].unique()}
-    table.insert(1, "images", table["dataset"].map(sizes))
-    return table.sort_values("images", kind="stable", ignore_index=True)
-
-
-def plot_by_images(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the difference of two methods by the number of images, with its interval."""
-    difference = frame["difference"]
-    ends = [difference - frame["low"], frame["high"] - difference]
-    look = {"color": LOOKS["PRS"]["color"], "fmt": LOOKS["PRS"]["marker"]}
-    label = f"ours, {100 * LEVEL:.0f} % interval"
-    ax.errorbar(frame["images"], difference, ends, label=label, **look)
-    theirs = frame["published"].iloc[-1]
-    ax.plot(WHOLE, theirs, "k_", markersize=12, label="paper, all images")
-    ax.axhline(0, color="black", linewidth=0.8)
-    ax.set_xscale("log")
-    ticks = [*frame["images"], WHOLE]
-    ax.set_xticks(ticks, [f"{n:,}" for n in ticks], rotation=60, fontsize=8)
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.set(xlabel="training images", ylabel="PRS minus CRS (points)")
-    return ax
-
-
-# %%
-names = [*settings.thinned, settings.dataset[0]]
-trained = [run for run in finished if run.config.dataset in names]
-sizes = by_images(beside(final(scores_of(trained)), "main"))
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharex=True)
-for ax, metric in zip(axes, MAIN_METRICS, strict=True):
-    plot_by_images(sizes[sizes["metric"] == metric], ax).set_title(metric)
-title = f"{settings.dataset[0]}: PRS minus CRS by number of training images"
-join_panels(figure, f"{title}, {seeds_told(settings.seeds)}")
-settings.save(figure, sizes, "by_images")

@@ -33,12 +33,12 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list[str] = ["cocoseq-mini", "digits49seq"]  # one or more data sets
+dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list[int] = [0, 1, 2, 3, 4]  # one memory of every method for each
-costly: list[str] = ["digits49seq"]  # methods and data sets that take the following seeds instead
+costly: list[str] = []  # methods and data sets that take the following seeds instead
 costly_seeds: list[int] = [0]  # one memory of every costly method for each
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 

@@ -31,12 +31,12 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list[str] = ["cocoseq-mini", "digits49seq"]  # one or more data sets
+dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's own
-seeds: list[int] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # one run of every method for each
-costly: list[str] = ["digits49seq"]  # methods and data sets that take the following seeds instead
+seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
+costly: list[str] = []  # methods and data sets that take the following seeds instead
 costly_seeds: list[int] = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
@@ -92,13 +92,13 @@ rows = beside(rows, "coco_precision_recall", "nus_precision_recall")
 # %%
 from IPython.display import Markdown, display
 
+from prslib.report.notebook import heading
 from prslib.report.tables import average, main_tables
 
 cells = average(rows)
 settings.save(None, cells, "table")
 for name in settings.dataset:
-    stands_for = cells.loc[cells["dataset"] == name, "stands_for"].iloc[0]
-    display(Markdown(f"**{name}**, beside the paper's {stands_for}"))
+    display(heading(name))
     display(*main_tables(cells, name, PRECISION_RECALL))
 
 # %% [markdown]

@@ -39,7 +39,7 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list[str] = ["digits70seq"]  # one or more data sets
+dataset: list[str] = ["digits70tiny"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 begun_with: list[str] = ["none", "digits", "digits"]  # weights: none, a name or a file
 frozen_stages: list[int] = [0, 0, 3]  # stages of the network that stay as they began, of each weights

@@ -33,7 +33,7 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
+dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 rhos: list[float] = [-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0]  # powers of allocation
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every rho for each

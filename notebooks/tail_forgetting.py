@@ -38,7 +38,7 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
+dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 method: list[str] = ["CRS", "EWC", "PRS"]  # methods that see one task after the other
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 memory_share: float = 0.5  # of each data set's own memory
@@ -205,6 +205,7 @@ table.round(2)
 # %%
 from IPython.display import Markdown, display
 
+from prslib.report.notebook import heading
 from prslib.report.tables import average, beside, final, main_tables, scores_of
 
 rows = beside(final(scores_of(finished)), "main")
@@ -212,7 +213,7 @@ rows = rows[rows["measure"] == "forget"]
 averages = beside(average(rows.drop(columns=["published", "stands_for"])), "main")
 settings.save(None, averages, "groups_table")
 for name in settings.dataset:
-    display(Markdown(f"**{name}**, memory {sizes[name]}, beside the paper's at 2000"))
+    display(heading(name, f"memory {sizes[name]}, the paper's 2000"))
     display(*main_tables(averages, name))
 
 # %%

@@ -149,14 +149,14 @@ def show_plan(options: Namespace) -> int:
     """
     from prslib.experiments.cost import plan
     from prslib.experiments.store import Store
-    from prslib.report.topics import all_runs_of, device_of
+    from prslib.report.topics import device_of, runs_of
 
     profile = options.profile
     notebooks = []
     status = 0
     for name in _notebooks(profile, options.notebook):
         try:
-            if runs := all_runs_of(profile, name):
+            if runs := runs_of(profile, name):
                 notebooks.append((name, runs, device_of(profile, name)))
         except FileNotFoundError as error:
             print(f"left out: {name}: {error}", file=sys.stderr)

@@ -20,14 +20,14 @@ from saving import save
 
 from prslib import run_all
 from prslib.metrics import values_and_draws
-from prslib.report import main_results
 from prslib.report.tables import final, scores_of, seed_gaps
+from prslib.report.topics import runs_of
 
 DATASET, MORE = "cocoseq-mini", 30
 
 
 def main() -> None:
-    configs = main_results.runs(main_results.Settings.of("seeds"))
+    configs = runs_of("seeds", "main_results")
     runs = run_all([one for one in configs if one.dataset == DATASET])
     gaps = seed_gaps(final(scores_of(runs)), "PRS", "CRS").dropna(subset="value")
     rows = []

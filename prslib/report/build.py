@@ -92,14 +92,14 @@ def train(profile: str, names: Sequence[str]) -> dict[str, str]:
     """Train what is missing, one sweep a device, and return the errors."""
     from prslib.experiments.store import Store
     from prslib.experiments.sweep import run_all
-    from prslib.report.topics import all_runs_of, device_of
+    from prslib.report.topics import device_of, runs_of
 
     store = Store()
     errors = {}
     sweeps = defaultdict(list)
     for name in names:
         with suppress(Exception):  # drawing it tells the error
-            sweeps[device_of(profile, name)] += all_runs_of(profile, name)
+            sweeps[device_of(profile, name)] += runs_of(profile, name)
     for device, configs in sweeps.items():
         # to read those that are stored takes long
         missing = [config for config in configs if not store.path(config).exists()]

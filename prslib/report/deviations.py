@@ -170,7 +170,7 @@ class DeviationConfig(RunConfig):
 
 
 def deviation_configs(
-    names: list[str], seeds: list[int], rho: float, deviations: Iterable[str]
+    names: list[str], seeds: list[int], rho: float | None, deviations: Iterable[str]
 ) -> list[RunConfig]:
     """Make the runs of PRS, of CRS and of deviations on data sets."""
     made = configs(dataset=names, method=["PRS", "CRS"], seed=seeds, rho=rho)

@@ -14,14 +14,14 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 import yaml
 from matplotlib.figure import Figure
 
 from prslib.checks import expected, finite, one_of, whole
-from prslib.datasets import DATASETS
+from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import (
     figures_dir,
     known_profiles,
@@ -29,6 +29,9 @@ from prslib.paths import (
     params_file,
 )
 from prslib.training.methods import METHODS
+
+if TYPE_CHECKING:
+    from IPython.display import Markdown
 
 LONGEST = 100  # letters of a folder's name
 PAPERMILL = "# Parameters"  # begins the cell that papermill adds
@@ -251,6 +254,15 @@ def check_memory(methods: Sequence[str]) -> None:
     with_memory = [name for name, row in METHODS.items() if row.sampler]
     for name in methods:
         one_of("method with a memory", name, with_memory)
+
+
+def heading(dataset: str, what: str = "") -> "Markdown":
+    """Return a table's heading: the data set, and the paper's that it stands beside."""
+    from IPython.display import Markdown
+
+    stands_for = load_dataset(dataset, images=False).stands_for
+    beside = f"beside the paper's {stands_for}" if stands_for else "not in the paper"
+    return Markdown(", ".join(filter(None, (f"**{dataset}**", what, beside))))
 
 
 def in_words(figure: Figure) -> str:

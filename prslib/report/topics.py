@@ -1,8 +1,7 @@
 """Ask every notebook for its runs, for all commands and the ledger.
 
-A notebook that trains has a cell with the tag `runs`. It defines a function
-``runs(settings)`` and, where there are runs that the ledger does not read,
-``extra_runs(settings)``. The cell is executed here without a kernel.
+A notebook that trains has a cell with the tag `runs`, which defines a function
+``runs(settings)``. The cell is executed here without a kernel.
 """
 
 from functools import lru_cache
@@ -35,16 +34,9 @@ def definitions(notebook: str, *tags: str) -> dict:
 
 
 def runs_of(profile: str, notebook: str) -> list[RunConfig]:
-    """Return the runs of a notebook under a profile, without the extra ones."""
+    """Return the runs of a notebook under a profile."""
     runs = definitions(notebook).get("runs", lambda settings: [])
     return runs(Settings.of(profile, notebook))
-
-
-def all_runs_of(profile: str, notebook: str) -> list[RunConfig]:
-    """Return the runs of a notebook and the extra ones, which no claim is about."""
-    extra_runs = definitions(notebook).get("extra_runs", lambda settings: [])
-    extra = extra_runs(Settings.of(profile, notebook))
-    return runs_of(profile, notebook) + extra
 
 
 def device_of(profile: str, notebook: str) -> str:

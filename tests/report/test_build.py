@@ -8,7 +8,7 @@ from prslib.cli import main
 from prslib.paths import project_root
 from prslib.report import build, notebook
 from prslib.report.build import executed_file
-from prslib.report.notebook import Settings
+from prslib.report.topics import runs_of
 
 
 def test_one_notebook_that_stops_leaves_the_others(tmp_path, monkeypatch):
@@ -43,13 +43,14 @@ def test_a_sweep_that_stops_is_no_notebook(monkeypatch, capsys):
     assert said.endswith("rho_sweep stopped: RuntimeError: Kernel died\n")
 
 
-def test_runs_that_one_notebook_reads_are_trained_with_all_others(monkeypatch):
+def test_the_runs_of_all_notebooks_are_one_sweep(monkeypatch):
     asked = []
     train = "prslib.experiments.sweep.run_all"
-    monkeypatch.setattr(train, lambda configs, device: asked.extend(configs))
-    build.train("quick", ["main_results"])
-    thinned = Settings.of("quick", "main_results").thinned
-    assert set(thinned) < {one.dataset for one in asked}
+    monkeypatch.setattr(train, lambda configs, device: asked.append(configs))
+    assert build.train("smoke", ["main_results", "rho_sweep"]) == {}
+    (configs,) = asked
+    needed = runs_of("smoke", "main_results") + runs_of("smoke", "rho_sweep")
+    assert {config.hash for config in configs} == {config.hash for config in needed}
 
 
 @pytest.mark.parametrize("command", ["figures", "plan"])
