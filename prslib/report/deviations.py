@@ -14,7 +14,6 @@ from prslib.report.notebook import Trained, several
 from prslib.report.statistics import DECIDING
 from prslib.report.style import LOOKS
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, labels_of
-from prslib.samplers.books import Batch
 from prslib.samplers.reference import ReferencePRS, Seed
 from prslib.training.replay import make_replay, stream
 
@@ -107,14 +106,12 @@ class _BatchAtOnce(ReferencePRS):
     def counted(self, y: np.ndarray) -> np.ndarray:
         return self.class_freq + getattr(self, "_batch", y)
 
-    def _decide(self, batch: Batch) -> None:
+    def choose_batch(self, labels: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         if len(self) < self.size:
-            return super()._decide(batch)
-        labels, uniforms, slots = batch
+            return super().choose_batch(labels, uniforms)
         self._batch = labels.sum(axis=0)
-        slots[:] = [self.choose(y, u) for y, u in zip(labels, uniforms, strict=True)]
-        for y, slot in zip(labels, slots, strict=True):
-            self.follow(y, slot)
+        pairs = zip(labels, uniforms, strict=True)
+        return np.array([self.choose(y, u) for y, u in pairs])
 
 
 # each with a colour, and dashes for a line that another would hide; the colours are the
