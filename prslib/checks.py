@@ -173,7 +173,7 @@ def _from_lists(labels: Sequence, num_classes: int | None) -> np.ndarray:
 
 def from_class_numbers(rows: Sequence, num_classes: int | None) -> np.ndarray:
     """Return multi-hot labels, bool (B, C), of lists of class numbers."""
-    flat = [whole("class number", c, least=0) for row in rows for c in row]
+    flat = [whole("labels: class number", c, least=0) for row in rows for c in row]
     count = max(flat, default=-1) + 1 if num_classes is None else num_classes
     if flat and max(flat) >= count:
         what = f"class numbers from 0 to {count - 1}"

@@ -279,10 +279,10 @@ class Sampler:
 
     def _one(self, y: Any) -> np.ndarray:
         """Return the labels of one sample, bool (C,)."""
-        if isinstance(y, np.ndarray) and y.dtype == bool:
+        y = np.asarray(y)
+        if y.dtype == bool:
             (y,) = self._labels(y[None])
             return y
-        y = np.asarray(y)
         if y.ndim == 1 and len(y) == self.num_classes and np.isin(y, (0, 1)).all():
             what = "a sample's labels as bool, or its class numbers"
             advice = f"write np.array({y.tolist()}, dtype=bool) for multi-hot labels"
