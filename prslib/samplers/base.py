@@ -69,6 +69,8 @@ class Sampler:
 
     needs: ClassVar[frozenset[str]] = frozenset()
     draws: ClassVar[int] = 1
+    # compiled ones cannot, and the generator's state takes time to read
+    _may_fail: ClassVar[bool] = True
 
     def __init__(self, size: int, num_classes: int | None, seed: Seed):
         self._lock = threading.RLock()
@@ -166,7 +168,7 @@ class Sampler:
             text = expected(what, sorted(context) or "none")
             raise TypeError(f"{type(self).__name__}.place: {text}")
         with self._lock:
-            generator = self.rng.bit_generator.state
+            generator = self.rng.bit_generator.state if self._may_fail else None
             seen = self.seen
             try:
                 uniforms = self.rng.random((len(labels), self.draws))
@@ -174,7 +176,8 @@ class Sampler:
                 if self.seen == seen:
                     self._follow_all(labels, slots)
             except BaseException:
-                self.rng.bit_generator.state = generator
+                if generator:
+                    self.rng.bit_generator.state = generator
                 raise
         return slots
 
