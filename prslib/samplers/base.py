@@ -202,7 +202,7 @@ class Sampler:
             raise TypeError(f"{type(self).__name__}.choose_batch: {text}")
         with self._as_before_on_error():
             for y, slot in zip(labels, slots, strict=True):
-                self.follow(y, slot)
+                self._follow(np.flatnonzero(y), slot)
 
     @contextmanager
     def _as_before_on_error(self) -> Iterator[None]:
@@ -268,7 +268,12 @@ class Sampler:
             If ``y`` does not have the shape (C,), or the slot is neither -1, nor
             filled, nor the next free one.
         """
-        classes = np.flatnonzero(self._one(y))
+        y = self._one(y)
+        with self._lock:
+            self._follow(np.flatnonzero(y), slot)
+
+    def _follow(self, classes: np.ndarray, slot: int) -> None:
+        """Count a sample of some classes and store it in a slot."""
         last = min(len(self), self.size - 1) if len(classes) else -1
         if not isinstance(slot, Integral) or not -1 <= slot <= last:
             advice = "slots fill in order, the next free one is len(self)"
@@ -276,9 +281,8 @@ class Sampler:
             raise ValueError(f"{type(self).__name__}: {text}")
         if len(classes) == 0:
             return
-        with self._lock:
-            while not books.follow(self._arrays, classes, slot):
-                self._arrays = books.enlarged(self._arrays, len(classes))
+        while not books.follow(self._arrays, classes, slot):
+            self._arrays = books.enlarged(self._arrays, len(classes))
 
     def _one(self, y: Any) -> np.ndarray:
         """Return the labels of one sample, bool (C,)."""
