@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
@@ -112,21 +112,76 @@ def finite_array(
     return values
 
 
-def bool_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
-    """Return bool labels (B, C) as compiled code reads them; refuse others."""
+def multi_hot(labels: Any, num_classes: int | None) -> np.ndarray:
+    """Return labels as compiled code reads them, bool (B, C); refuse what is ambiguous.
+
+    Without ``num_classes`` there are as many classes as the labels name.
+    """
+    if hasattr(labels, "detach"):  # a tensor, wherever it lies
+        labels = labels.detach().cpu().numpy()
+    elif hasattr(labels, "to_numpy"):  # a frame or a series
+        labels = labels.to_numpy()
+    elif isinstance(labels, list | tuple):
+        labels = _from_lists(labels, num_classes)
     if isinstance(labels, np.ma.MaskedArray):
         raise TypeError(f"labels: {expected('bool', 'a masked array', 'fill it')}")
     labels = np.asarray(labels, order="C")
-    if labels.dtype != bool:  # .astype(bool) would turn NaN into True
-        advice = (
-            "write labels == 1 for zeros and ones, labels > 0.5 for scores, and "
-            f"np.eye({num_classes}, dtype=bool)[y] for class numbers y"
-        )
-        raise TypeError(f"labels: {expected('bool', labels.dtype, advice)}")
-    if labels.ndim != 2 or labels.shape[1] != num_classes:
-        what = f"shape (B, {num_classes})"
+    if labels.ndim == 1 and labels.dtype.kind in "iu":
+        return from_class_numbers([[c] for c in labels.tolist()], num_classes)
+    if labels.dtype != bool:
+        labels = _zeros_and_ones(labels)
+    if labels.ndim != 2 or num_classes not in (None, labels.shape[1]):
+        what = f"shape (B, {num_classes or 'C'}), or class numbers (B,)"
         raise ValueError(f"labels: {expected(what, labels.shape)}")
     return labels if labels.flags.writeable else labels.copy()
+
+
+def _zeros_and_ones(labels: np.ndarray) -> np.ndarray:
+    """Return numbers 0 and 1 as bool; refuse others, such as scores and NaN."""
+    if labels.dtype.kind not in "iuf":
+        what = "bool, 0 and 1, or class numbers"
+        raise TypeError(f"labels: {expected(what, labels.dtype)}")
+    ones = labels == 1
+    other = labels[~ones & (labels != 0)]
+    if other.size:
+        advice = "write labels > 0.5 for scores, labels == 1 for -1 and 1"
+        raise ValueError(f"labels: {expected('0 and 1', other.flat[0], advice)}")
+    return ones
+
+
+def _from_lists(labels: Sequence, num_classes: int | None) -> np.ndarray:
+    """Return what a list of labels means: class numbers, or rows of 0 and 1."""
+    rows = [row.tolist() if hasattr(row, "tolist") else row for row in labels]
+    if not any(isinstance(row, list | tuple | set) for row in rows):
+        return np.asarray(rows if rows else np.zeros((0, num_classes or 0), bool))
+    if not all(isinstance(row, list | tuple | set) for row in rows):
+        what = "a list of class numbers for each sample"
+        raise TypeError(f"labels: {expected(what, repr(labels)[:60])}")
+    flat = [value for row in rows for value in row]
+    if any(isinstance(value, bool) for value in flat):
+        return np.asarray(rows)
+    is_matrix = {len(row) for row in rows} == {num_classes} and {*flat} <= {0, 1}
+    is_lists = all(len(row) == len(set(row)) for row in rows)
+    if is_matrix and is_lists:
+        what = "rows that are either multi-hot labels or class numbers"
+        advice = "write np.array(labels, dtype=bool) for multi-hot labels"
+        raise ValueError(f"labels: {expected(what, repr(labels)[:60], advice)}")
+    if is_matrix:
+        return np.asarray(rows) == 1
+    return from_class_numbers(rows, num_classes)
+
+
+def from_class_numbers(rows: Sequence, num_classes: int | None) -> np.ndarray:
+    """Return multi-hot labels, bool (B, C), of lists of class numbers."""
+    flat = [whole("labels: class number", c, least=0) for row in rows for c in row]
+    count = max(flat, default=-1) + 1 if num_classes is None else num_classes
+    if flat and max(flat) >= count:
+        what = f"class numbers from 0 to {count - 1}"
+        raise ValueError(f"labels: {expected(what, max(flat))}")
+    labels = np.zeros((len(rows), count), bool)
+    samples = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    labels[samples, flat] = True
+    return labels
 
 
 def checksum(state: dict[str, Any]) -> str:

@@ -325,8 +325,7 @@ class _Record:
             return []
         stream = self.stream
         sampler = stream.make(PRS, 0, rho=stream.rho, variant="authors")
-        slots = np.empty(len(stream.labels), np.int64)
-        sampler._decide((stream.labels, stream.uniforms, slots))
+        slots = sampler.choose_batch(stream.labels, stream.uniforms)
         # a sampler that does not fill the slots in order was followed no further
         for t, (slot, got) in enumerate(zip(slots.tolist(), self.slots, strict=False)):
             if got != slot:

@@ -9,7 +9,6 @@ import numpy as np
 from prslib import RunConfig, configs
 from prslib.datasets import SequentialDataset
 from prslib.report.style import LOOKS
-from prslib.samplers.books import Batch
 from prslib.samplers.reference import ReferencePRS, Seed
 
 # PRS with one step replaced; the first line of each says what it does instead
@@ -86,14 +85,12 @@ class _BatchAtOnce(ReferencePRS):
     def counted(self, y: np.ndarray) -> np.ndarray:
         return self.class_freq + getattr(self, "_batch", y)
 
-    def _decide(self, batch: Batch) -> None:
+    def choose_batch(self, labels: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         if len(self) < self.size:
-            return super()._decide(batch)
-        labels, uniforms, slots = batch
+            return super().choose_batch(labels, uniforms)
         self._batch = labels.sum(axis=0)
-        slots[:] = [self.choose(y, u) for y, u in zip(labels, uniforms, strict=True)]
-        for y, slot in zip(labels, slots, strict=True):
-            self.follow(y, slot)
+        pairs = zip(labels, uniforms, strict=True)
+        return np.array([self.choose(y, u) for y, u in pairs])
 
 
 # each with one of Paul Tol's muted colours, which the colour-blind can tell apart

@@ -1,10 +1,6 @@
-"""The books that all samplers keep: counts, labels and slots, in Python and compiled.
+"""The buffer state of all samplers: counts, labels and slots, in Python and compiled.
 
 `place` is the loop over a stream of CRS, PRS and CBRS.
-
-Numba keeps compiled functions beside their source and does not see a change in another
-file: after one here, in compiling.py or reference.py (`TOLERANCE`), delete
-``prslib/samplers/__pycache__``.
 """
 
 from collections.abc import Callable
@@ -104,7 +100,7 @@ def store(state: State, classes: Array, slot: int) -> None:
         c = state.classes[slot, column]
         last = state.start[c] + state.class_counts[c] - 1
         k = state.start[c]
-        while state.members[k] != slot:
+        while k < last and state.members[k] != slot:
             k += 1
         state.members[k] = state.members[last]  # moves to the place that is free
         state.class_counts[c] -= 1
@@ -173,14 +169,26 @@ def enlarged(arrays: Arrays, width: int) -> Arrays:
     """Make room for ``width`` labels a sample, and for more members of each class."""
     state = state_of(arrays)
     size, columns = state.classes.shape
-    room = 2 * state.class_counts + 2 * size // len(state.class_counts) + 8
+    share = 2 * size // max(1, len(state.class_counts))
+    room = 2 * state.class_counts + share + 8
     start = np.concatenate([[0], room.cumsum()])
     members = np.zeros(start[-1], np.int32)
     for c in range(len(room)):
         members[start[c] : start[c] + state.class_counts[c]] = members_of(state, c)
-    state.start[:] = start
+    numbers = arrays[0].copy()
+    numbers[-len(start) :] = start
     more = (0, 0), (0, max(width - columns, 0))
-    return arrays[0], np.pad(state.classes, more, constant_values=-1), members
+    return numbers, np.pad(state.classes, more, constant_values=-1), members
+
+
+def with_classes(arrays: Arrays, num_classes: int) -> Arrays:
+    """Return the arrays with more classes, which have no sample yet."""
+    state = state_of(arrays)
+    more = (0, num_classes - len(state.class_freq))
+    counts = [np.pad(row, more) for row in (state.class_freq, state.class_counts)]
+    start = np.pad(state.start, more, mode="edge")
+    numbers = np.concatenate([state.seen, state.filled, *counts, start])
+    return enlarged((numbers, state.classes, state.members), 1)
 
 
 def labels_of(state: State, slots: Array) -> Array:

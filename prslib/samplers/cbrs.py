@@ -63,18 +63,21 @@ class CBRS(Sampler):
     [900  90  10] [10 10 10]
     """
 
+    _may_fail = False
     draws = 3  # rarest label, acceptance, slot
+    by_class = ("class_seen", "class_slots", "is_full")
 
-    def __init__(self, size: int, num_classes: int, seed: Seed):
+    def __init__(self, size: int, num_classes: int | None, seed: Seed):
         super().__init__(size, num_classes, seed)
         self.slot_class = np.full(self.size, -1)
         self.class_seen = np.zeros(self.num_classes, np.int64)
         self.is_full = np.zeros(self.num_classes, np.bool_)
         self.class_slots = np.zeros(self.num_classes, np.int64)
 
-    def _decide(self, batch: Batch) -> None:
+    def choose_batch(self, labels: Array, uniforms: Array) -> Array:
+        """Return the slots of a batch, one sample after the other."""
         reservoirs = self.slot_class, self.class_seen, self.class_slots, self.is_full
-        self._run(place, batch, reservoirs)
+        return self._run(place, labels, uniforms, reservoirs)
 
 
 @entry

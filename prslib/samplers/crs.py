@@ -31,8 +31,11 @@ class CRS(Sampler):
     [900  90  10] [88 11  1]
     """
 
-    def _decide(self, batch: Batch) -> None:
-        self._run(place, batch)
+    _may_fail = False
+
+    def choose_batch(self, labels: Array, uniforms: Array) -> Array:
+        """Return the slots of a batch, one sample after the other."""
+        return self._run(place, labels, uniforms)
 
 
 @entry

@@ -1,11 +1,12 @@
-"""The quantities by which PRS decides, from the functions that it runs."""
+"""The quantities by which PRS decides, from the equations of reference.py."""
 
 from dataclasses import dataclass
-from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prslib.samplers import prs, released
+if TYPE_CHECKING:
+    from prslib.samplers.reference import ReferencePRS
 
 
 @dataclass(frozen=True)
@@ -52,52 +53,35 @@ class Decision:
 
 
 @np.errstate(under="ignore")
-def explain(sampler: prs.PRS, y: np.ndarray) -> Decision:
+def explain(sampler: "ReferencePRS", y: np.ndarray) -> Decision:
     """Return what would be decided if a sample with the labels y came next."""
-    state, size = sampler.state, sampler.size
-    counts = state.class_counts
-    n = state.class_freq + y
-    if sampler.variant == "authors":
-        rules = released
-        n = state.class_freq.copy()
-        observed = counts
-        p = sampler.partition
-        if counts.any():
-            p = released.partition(n, sampler.rho, counts, p)
-        distances = partial(released.distances, appearance=sampler.appearance)
-        leaving = partial(released.leaving, size=size)
-    else:
-        rules = prs
-        observed = n
-        p = prs.partition(n, sampler.rho) if n.any() else np.zeros(len(n))
-        distances, leaving = prs.distances, prs.leaving
-    full = len(sampler) == size
-    classes = np.flatnonzero(y)
-    weight = np.zeros(len(n))
+    n = sampler.counted(y)
+    nothing = np.zeros(len(n))
+    full = len(sampler) == sampler.size
+    p = sampler.partition(y) if n.any() else nothing
     acceptance = 0.0
-    if len(classes) > 0:
-        weight[classes] = prs.weights(classes, n)
-        acceptance = rules.acceptance(classes, n, p, size) if full else 1.0
-    delta = rules.surplus(counts, p)
-    scarce = prs.scarce(observed, delta)
-    chance = rules.class_probability(delta, counts) if full else np.zeros(len(n))
+    if y.any():
+        acceptance = sampler.acceptance(y, p) if full else 1.0
+    delta = sampler.surplus(p)
+    scarce = sampler.scarce(y, delta)
+    chance = sampler.class_probability(delta) if full else nothing
     candidates = {}
     distance = {}
-    may_leave = {}
+    leaving = {}
     for c in np.flatnonzero(chance).tolist():
-        k = candidates[c] = np.sort(prs.candidates(state, c, scarce))
-        gaps = distance[c] = distances(state, k, p)
-        may_leave[c] = leaving(k, gaps)
+        k = candidates[c] = np.sort(sampler.candidates(c, scarce))
+        gaps = distance[c] = sampler.distances(k, p)
+        leaving[c] = sampler.leaving(k, gaps)
     return Decision(
         class_freq=n,
         partition=p.astype(np.float64),
-        quota=size * p.astype(np.float64),
-        weight=weight,
+        quota=sampler.size * p.astype(np.float64),
+        weight=sampler.weights(y) if y.any() else nothing,
         acceptance=acceptance,
         surplus=delta,
         scarce=scarce,
         class_probability=chance,
         candidates=candidates,
         distance=distance,
-        leaving=may_leave,
+        leaving=leaving,
     )

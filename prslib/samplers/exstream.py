@@ -6,7 +6,7 @@ import numpy as np
 
 from prslib.checks import Seed, expected, finite_array
 from prslib.samplers import books
-from prslib.samplers.base import Sampler
+from prslib.samplers.base import Sampler, within
 from prslib.samplers.compiling import in_any_order
 
 
@@ -68,6 +68,9 @@ class ExStream(Sampler):
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
+        if num_classes is None:
+            advice = "its memory is divided among the classes in advance"
+            raise ValueError(expected("num_classes of ExStream", None, advice))
         super().__init__(size, num_classes, seed)
         share, rest = divmod(self.size, self.num_classes)
         self.quota = np.full(self.num_classes, share, np.int64)
@@ -77,10 +80,12 @@ class ExStream(Sampler):
 
     def vectors(self, slots: np.ndarray) -> np.ndarray:
         """Return the vectors in filled slots, int64 (K,); float32 (K, D), a copy."""
-        return self.prototypes[slots]
+        return self.prototypes[within("slot", slots, self.size)]
 
-    def _decide(self, batch: books.Batch, features: np.ndarray) -> None:
-        labels, uniforms, slots = batch
+    def choose_batch(
+        self, labels: np.ndarray, uniforms: np.ndarray, *, features: np.ndarray
+    ) -> np.ndarray:
+        """Return the slot of each sample's vector, one sample after the other."""
         if np.ndim(features) != 2:
             text = expected(f"shape ({len(labels)}, D)", np.shape(features))
             raise ValueError(f"features: {text}")
@@ -89,7 +94,7 @@ class ExStream(Sampler):
         features = finite_array("features", features, shape, np.float32)
         if self.prototypes.shape[1] == 0:
             self.prototypes = np.zeros((self.size, width), np.float32)
-        slots[:] = -1
+        slots = np.full(len(labels), -1)
         for b in np.flatnonzero(labels.any(axis=1)):
             classes = np.flatnonzero(labels[b])
             books.count(self.state, classes)
@@ -97,6 +102,7 @@ class ExStream(Sampler):
             if len(classes):
                 c = books.rarest(classes, self.state.class_counts, uniforms[b, 0])
                 slots[b] = self._add(c, features[b])
+        return slots
 
     def _add(self, c: int, x: np.ndarray) -> int:
         """Add a vector to a class; merge its two closest where it is full (Alg. 1)."""

@@ -61,12 +61,11 @@ class GSS(Sampler):
 
     needs: ClassVar[frozenset[str]] = frozenset({"gradient_products"})
     draws = 0  # it draws from ``rng`` as it goes
-    decides_by_batch = True
 
     def __init__(
         self,
         size: int,
-        num_classes: int,
+        num_classes: int | None,
         seed: Seed,
         *,
         subsets: int = 10,

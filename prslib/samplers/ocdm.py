@@ -72,9 +72,9 @@ class OCDM(Sampler):
     [900  90  10] [10 10 10]
     """
 
-    decides_by_batch = True
-
-    def __init__(self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0):
+    def __init__(
+        self, size: int, num_classes: int | None, seed: Seed, *, rho: float = 0.0
+    ):
         super().__init__(size, num_classes, seed)
         self.rho = power("rho", rho)
 

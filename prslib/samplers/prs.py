@@ -5,19 +5,16 @@ order of Algorithm 1. np.where is avoided: it takes a second to compile. What th
 released code does otherwise is in released.py.
 """
 
-from typing import TYPE_CHECKING
+from inspect import signature
+from typing import ClassVar
 
 import numpy as np
 
-from prslib.checks import VARIANTS, Seed, bool_labels, one_of, power
+from prslib.checks import VARIANTS, Seed, one_of
 from prslib.samplers import books
-from prslib.samplers.base import Sampler
 from prslib.samplers.books import Array, Arrays, Batch, State
 from prslib.samplers.compiling import compiled, entry
-from prslib.samplers.reference import TOLERANCE
-
-if TYPE_CHECKING:
-    from prslib.samplers.explain import Decision
+from prslib.samplers.reference import TOLERANCE, ReferencePRS
 
 
 @compiled
@@ -144,7 +141,7 @@ def place(arrays: Arrays, begin: int, batch: Batch, rho: float) -> int:
     return books.place(arrays, begin, batch, choose, (rho,))
 
 
-class PRS(Sampler):
+class PRS(ReferencePRS):
     """Lead the memory's mix of classes to the target p_i ~ n_i^rho (Algorithm 1).
 
     Parameters
@@ -197,71 +194,34 @@ class PRS(Sampler):
     [900  90  10] [10 11  9]
     """
 
-    draws = 3  # acceptance, class, tie
+    _may_fail = False
+    variant: ClassVar[str] = "paper"
+
+    def __new__(
+        cls, *arguments: object, variant: str = "paper", **options: object
+    ) -> "PRS":
+        """Make the sampler of a variant."""
+        if one_of("variant", variant, VARIANTS) == "authors":
+            from prslib.samplers.released import ReleasedPRS
+
+            return super().__new__(ReleasedPRS)
+        return super().__new__(cls)
 
     def __init__(
         self,
         size: int,
-        num_classes: int,
+        num_classes: int | None,
         seed: Seed,
         *,
         rho: float = 0.0,
         variant: str = "paper",
     ):
-        super().__init__(size, num_classes, seed)
-        self.rho = power("rho", rho)
-        self.variant = one_of("variant", variant, VARIANTS)
-        if variant == "authors":
-            # p_i of the last sample, and the classes in the order they appeared
-            self.partition = np.zeros(self.num_classes, np.float32)
-            self.appearance = np.zeros(0, np.int64)
+        super().__init__(size, num_classes, seed, rho=rho)
 
-    def explain(self, label: np.ndarray) -> "Decision":
-        """Show what would be decided if this sample came next (Eqs. (1)-(5)).
+    __signature__ = signature(__init__).replace(
+        parameters=[*signature(__init__).parameters.values()][1:]
+    )
 
-        Nothing changes. The quantities come from the functions that `place` runs.
-
-        Parameters
-        ----------
-        label : bool (C,)
-            Multi-hot labels of one sample.
-
-        Returns
-        -------
-        Decision
-            For each class that may be shrunk, also the slots that may be overwritten.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If ``label`` is not boolean or not of shape (C,), as for a batch.
-
-        Examples
-        --------
-        >>> sampler = PRS(size=1, num_classes=2, seed=0)
-        >>> sampler.explain(np.array([False, True])).acceptance
-        1.0
-        """
-        from prslib.samplers.explain import explain
-
-        (y,) = bool_labels(np.asarray(label)[None], self.num_classes)
-        return explain(self, y)
-
-    def follow(self, y: Array, slot: int) -> None:
-        """Count a sample and store its labels in a slot, as every sampler does."""
-        super().follow(y, slot)
-        if self.variant == "authors":
-            new = np.setdiff1d(np.flatnonzero(y), self.appearance)
-            self.appearance = np.append(self.appearance, new)
-
-    def choose(self, y: Array, u: Array) -> int:
-        """Return the slot of a sample as the released code does, the authors' variant."""
-        from prslib.samplers import released
-
-        return released.choose(self, y, u)
-
-    def _decide(self, batch: Batch) -> None:
-        if self.variant == "authors":
-            super()._decide(batch)
-        else:
-            self._run(place, batch, self.rho)
+    def choose_batch(self, labels: Array, uniforms: Array) -> Array:
+        """Return the slots of a batch, one sample after the other (Algorithm 1)."""
+        return self._run(place, labels, uniforms, self.rho)

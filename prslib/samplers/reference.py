@@ -6,10 +6,15 @@ is one equation and computes it from the labels in memory. `prslib.conformance` 
 other implementations against it.
 """
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from prslib.checks import Seed, power
 from prslib.samplers.base import Sampler
+
+if TYPE_CHECKING:
+    from prslib.samplers.explain import Decision
 
 # below this a surplus is none and two distances are equal: rounding, not data
 TOLERANCE = 1e-9
@@ -37,7 +42,9 @@ class ReferencePRS(Sampler):
 
     draws = 3  # acceptance, class, tie
 
-    def __init__(self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0):
+    def __init__(
+        self, size: int, num_classes: int | None, seed: Seed, *, rho: float = 0.0
+    ):
         super().__init__(size, num_classes, seed)
         self.rho = power("rho", rho)
 
@@ -53,6 +60,36 @@ class ReferencePRS(Sampler):
         k = self.candidates(self.draw_class(chance, u[1]), self.scarce(y, delta))
         leaving = self.leaving(k, self.distances(k, p))
         return int(leaving[int(u[2] * len(leaving))])
+
+    def explain(self, label: Any) -> "Decision":
+        """Show what would be decided if this sample came next (Eqs. (1)-(5)).
+
+        Nothing changes.
+
+        Parameters
+        ----------
+        label : bool (C,), or int, or list of int
+            Labels of one sample: multi-hot, or its class numbers.
+
+        Returns
+        -------
+        Decision
+            For each class that may be shrunk, also the slots that may be overwritten.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``label`` is no such labels, as for a batch.
+
+        Examples
+        --------
+        >>> sampler = ReferencePRS(size=1, num_classes=2, seed=0)
+        >>> sampler.explain(np.array([False, True])).acceptance
+        1.0
+        """
+        from prslib.samplers.explain import explain
+
+        return explain(self, self._one(label))
 
     def counted(self, y: np.ndarray) -> np.ndarray:
         """Return n_i with the sample at hand (line 5)."""

@@ -47,6 +47,8 @@ def saved(sampler: Sampler) -> dict[str, Any]:
 
 def restore(sampler: Sampler, state: dict[str, Any]) -> None:
     """Let a sampler go on from a state; refuse one that is not its own, or changed."""
+    if sampler._grows and isinstance(state.get("num_classes"), int):
+        sampler.add_classes(state["num_classes"])
     mine = saved(sampler)
     for name in ("sampler", *arguments(sampler)):
         if state.get(name) != mine[name]:

@@ -119,15 +119,7 @@ class Learner:
         """Join new rows (B,) with replayed slots (R,): what `step` takes."""
         if replayed is None or len(replayed) == 0:
             return self.encode(inputs[new]), labels[new]
-        if not hasattr(replay.sampler, "vectors"):
-            rows = np.concatenate([new, replay.memory.read(replayed)["index"]])
-            return self.encode(inputs[rows]), labels[rows]
-        # ExStream replays what the lower stages gave, in place of inputs
-        encoded, targets = self.encode(inputs[new]), labels[new]
-        vectors = torch.from_numpy(replay.sampler.vectors(replayed)).to(encoded)
-        vectors = vectors.view(-1, *encoded.shape[1:])
-        vector_labels = torch.from_numpy(replay.sampler.labels[replayed]).to(targets)
-        return torch.cat([encoded, vectors]), torch.cat([targets, vector_labels])
+        return replay.join(self.encode, inputs, labels, new, replayed)
 
     def probabilities(
         self, inputs: Inputs, rows: np.ndarray | None = None

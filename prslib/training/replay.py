@@ -1,9 +1,11 @@
 """Make a run's stream, and the sampler and memory that replay it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from prslib.checks import Seed, expected, one_of
 from prslib.datasets import SequentialDataset
@@ -11,7 +13,9 @@ from prslib.datasets.base import task_name, tasks_together, validate_schedule
 from prslib.datasets.curation import feature_rows
 from prslib.memory import Memory
 from prslib.samplers import Sampler
+from prslib.samplers.exstream import ExStream
 from prslib.training.config import RunConfig
+from prslib.training.device import Inputs
 from prslib.training.methods import METHODS
 
 
@@ -62,9 +66,41 @@ class Replay:
         """Draw the slots of a step's replay batch, int64 (R,)."""
         return self.memory.draw(self.batch_size, self.rng)
 
+    def join(
+        self,
+        encode: Callable,
+        inputs: Inputs,
+        labels: Inputs,
+        new: np.ndarray,
+        slots: np.ndarray,
+    ) -> tuple[Tensor, Tensor]:
+        """Join new rows (B,) with replayed slots (R,), encoded, and their labels."""
+        rows = np.concatenate([new, self.memory.read(slots)["index"]])
+        return encode(inputs[rows]), labels[rows]
+
     def offer(self, rows: np.ndarray, labels: np.ndarray, **context: Any) -> None:
         """Let the sampler place new samples, rows (B,) of the training set."""
         self.memory.write(self.sampler.place(labels, **context), index=rows)
+
+
+class VectorReplay(Replay):
+    """Replay what ExStream keeps: what the lower stages gave, in place of inputs."""
+
+    def join(
+        self,
+        encode: Callable,
+        inputs: Inputs,
+        labels: Inputs,
+        new: np.ndarray,
+        slots: np.ndarray,
+    ) -> tuple[Tensor, Tensor]:
+        """Join new rows (B,), encoded, with the vectors in slots (R,)."""
+        encoded = encode(inputs[new])
+        targets = labels[new]
+        vectors = torch.from_numpy(self.sampler.vectors(slots)).to(encoded)
+        vectors = vectors.view(-1, *encoded.shape[1:])
+        of_vectors = torch.from_numpy(self.sampler.labels_of(slots)).to(targets)
+        return torch.cat([encoded, vectors]), torch.cat([targets, of_vectors])
 
 
 def make_replay(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
@@ -75,7 +111,8 @@ def make_replay(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
         return None
     settings = config.resolved
     memory = Memory(settings["memory_size"])
-    return Replay(sampler, memory, seeds["replay"], settings["replay_batch_size"])
+    kind = VectorReplay if isinstance(sampler, ExStream) else Replay
+    return kind(sampler, memory, seeds["replay"], settings["replay_batch_size"])
 
 
 def check(config: RunConfig, dataset: SequentialDataset) -> None:

@@ -8,8 +8,6 @@ from prslib.samplers import Sampler
 class Twin(Sampler):
     """An OCDM sampler that tries every deletion on the label matrix; it draws the same numbers."""
 
-    decides_by_batch = True
-
     def __init__(self, size, num_classes, seed=0, *, rho=0.0):
         super().__init__(size, num_classes, seed)
         self.rho = rho

@@ -47,7 +47,6 @@ def test_a_batch_is_decided_as_a_whole():
         assert slots[:6].tolist() == list(range(6))  # in order, then overwritten
         assert sorted(slots[6:]) == slots[6:].tolist() and len(set(slots[6:])) == 4
         assert sampler.class_counts.tolist() == [2, 2, 2]
-    assert sampler.decides_by_batch
     first = make_sampler("ocdm", 1, 3, 0, rho=1.0)
     assert first.place(rows(A, B, B, B)).tolist()[0] == 0
     # n = (1, 3) before the first deletion

@@ -28,8 +28,6 @@ class Smallest(Sampler):
 class First(Sampler):
     """Keep the first samples, and decide a batch at once."""
 
-    decides_by_batch = True
-
     def choose_batch(self, labels, uniforms):
         labelled = labels.any(axis=1)
         slots = len(self) + labelled.cumsum() - 1

@@ -1,20 +1,26 @@
 """The promises of every sampler; a new entry of SAMPLERS is tested by being there."""
 
 import copy
+import os
 import pickle
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
-from unittest.mock import Mock
 
 import cbrs_twin
 import numpy as np
 import ocdm_twin
+import pandas as pd
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prs_examples import long_tailed
 
+from prslib.paths import PACKAGE
 from prslib.samplers import SAMPLERS, check_sampler, make_sampler
-from prslib.samplers.compiling import first_call
 
 SIZE, NUM_CLASSES = 25, 8
 ALL = pytest.mark.parametrize("name", sorted(SAMPLERS))
@@ -83,7 +89,7 @@ def test_the_cut_into_batches_matters_where_a_sampler_decides_by_batch(name):
     ones, whole = (
         run(s, stream(), n) for s, n in zip(samplers, (1, 1000), strict=True)
     )
-    assert (ones == whole) != SAMPLERS[name].decides_by_batch
+    assert (ones == whole) != (name in ("gss", "ocdm"))
 
 
 @pytest.mark.parametrize("name", ["cbrs", "ocdm"])
@@ -126,10 +132,14 @@ def test_a_long_single_label_stream_ends_on_target(name, rho):
 @pytest.mark.parametrize(
     ("labels", "error", "match"),
     [
-        (np.ones((2, 8)), TypeError, "expected bool, got float64; write labels == 1"),
-        (np.ones(2, int), TypeError, r"np.eye\(8, dtype=bool\)\[y\] for class numbers"),
-        (np.ones(8, bool), ValueError, r"expected shape \(B, 8\), got \(8,\)"),
+        (np.full((2, 8), 0.5), ValueError, "0 and 1, got 0.5; write labels > 0.5 for"),
+        (np.full((2, 8), np.nan), ValueError, "expected 0 and 1, got nan"),
+        (np.full((2, 8), "a"), TypeError, "bool, 0 and 1, or class numbers, got <U1"),
+        (np.ones(8, bool), ValueError, r"expected shape \(B, 8\), or .*, got \(8,\)"),
         (np.ones((2, 5), bool), ValueError, r"got \(2, 5\)"),
+        (np.array([1, -1]), ValueError, "class number must be at least 0, got -1"),
+        ([[1], [8]], ValueError, "expected class numbers from 0 to 7, got 8"),
+        ([[1.5]], TypeError, "class number must be a whole number, got 1.5"),
         (np.ma.ones((2, 8), bool), TypeError, "expected bool, got a masked array"),
     ],
 )
@@ -160,11 +170,180 @@ def test_arguments_are_checked(name, change, error, match):
         make_sampler(name, **{"size": 5, "num_classes": 8, "seed": 0} | change)
 
 
-def test_what_fails_at_the_first_call_names_numbas_cache():
-    place = Mock(side_effect=EOFError, stats=SimpleNamespace(cache_path="/the/cache"))
-    with pytest.raises(EOFError) as caught:
-        first_call("PRS", place)
-    assert caught.value.__notes__ == ["if numba's cache is damaged, delete /the/cache"]
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([2, 0, 7]),
+        [2, 0, 7],
+        [[2], [0], [7]],
+        np.eye(8, dtype=np.uint8)[[2, 0, 7]],
+        np.eye(8)[[2, 0, 7]],
+        np.eye(8, dtype=bool)[[2, 0, 7]].tolist(),
+        np.eye(8, dtype=int)[[2, 0, 7]].tolist(),
+        pd.DataFrame(np.eye(8, dtype=int)[[2, 0, 7]]),
+        pd.Series([2, 0, 7]),
+        torch.eye(8)[[2, 0, 7]],
+        torch.tensor([2, 0, 7]),
+    ],
+    ids=lambda labels: type(labels).__name__,
+)
+def test_labels_are_taken_as_people_have_them(labels):
+    sampler = make_sampler("prs", 5, 8, 0)
+    assert sampler.place(labels).tolist() == [0, 1, 2]
+    assert sampler.labels[:3].argmax(axis=1).tolist() == [2, 0, 7]
+    assert sampler.labels.sum() == 3
+
+
+def test_a_sample_without_a_label_or_with_several_is_a_list():
+    sampler = make_sampler("crs", 5, 8, 0)
+    assert sampler.place([[], [1, 3], (4,)]).tolist() == [-1, 0, 1]
+    assert sampler.class_counts.tolist() == [0, 1, 0, 1, 1, 0, 0, 0]
+    assert sampler.place([]).tolist() == []
+
+
+def test_what_may_be_read_in_two_ways_is_refused():
+    sampler = make_sampler("prs", 5, 2, 0)
+    for ambiguous in ([[0, 1]], [[1, 0], [0, 1]]):
+        with pytest.raises(
+            ValueError, match=r"either .* write np.array\(labels, dtype=b"
+        ):
+            sampler.place(ambiguous)
+    assert sampler.place([[0, 0], [1, 1]]).tolist() == [-1, 0]  # no class twice: a row
+    with pytest.raises(ValueError, match=r"write np.array\(\[0, 1\], dtype=bool\)"):
+        sampler.explain([0, 1])
+    assert sampler.explain(1).acceptance == sampler.explain([False, True]).acceptance
+
+
+@pytest.mark.parametrize("name", ["crs", "prs", "cbrs", "ocdm"])
+@pytest.mark.parametrize("batch", [1, 10])
+def test_classes_that_come_later_change_no_decision(name, batch):
+    rng = np.random.default_rng(2)
+    stream = np.eye(12, dtype=bool)[np.sort(rng.choice(12, 400))]
+    known = make_sampler(name, 30, 12, 5)
+    grows = make_sampler(name, 30, None, 5)
+    for start in range(0, 400, batch):
+        labels = stream[start : start + batch]
+        width = np.flatnonzero(stream[: start + batch].any(axis=0)).max() + 1
+        assert grows.place(labels[:, :width]).tolist() == known.place(labels).tolist()
+    assert grows.num_classes == 12
+    assert (grows.labels == known.labels).all()
+    other = make_sampler(name, 30, None, 0)
+    other.load_state_dict(grows.state_dict())
+    more = stream[rng.permutation(400)]
+    assert other.place(more).tolist() == known.place(more).tolist()
+
+
+def test_exstream_needs_its_classes_in_advance():
+    with pytest.raises(ValueError, match="num_classes of ExStream, got None"):
+        make_sampler("exstream", 5, None, 0)
+
+
+@pytest.mark.parametrize("index", [-1, 5, np.array([0, -1])])
+def test_slots_and_classes_that_are_none_are_refused(index):
+    sampler = make_sampler("exstream", 5, 5, 0)
+    sampler.place(np.eye(5, dtype=bool), features=np.eye(5, dtype=np.float32))
+    for ask in (sampler.labels_of, sampler.vectors):
+        with pytest.raises(
+            IndexError, match=r"a slot from 0 to 4, got (-1|5); leave out"
+        ):
+            ask(np.atleast_1d(index))
+    with pytest.raises(IndexError, match="a class from 0 to 4"):
+        sampler.members(np.max(np.abs(index)) * 5)
+
+
+@ALL
+def test_after_an_error_the_sampler_is_as_it_was(name):
+    labels = stream()[:50]
+    first, second = (make_sampler(name, SIZE, NUM_CLASSES, 0) for _ in range(2))
+    for sampler in (first, second):
+        sampler.place(labels[:25], **context(sampler, labels[:25]))
+    with pytest.raises((TypeError, ValueError)):
+        first.place(labels, nonsense=1)
+    with pytest.raises((TypeError, ValueError)):
+        first.place(np.full((3, NUM_CLASSES), 7))
+    more = {key: None for key in first.needs}
+    if more:
+        with pytest.raises((TypeError, ValueError)):
+            first.place(labels, **more)
+    slots = [s.place(labels[25:], **context(s, labels[25:])) for s in (first, second)]
+    assert slots[0].tolist() == slots[1].tolist()
+    assert (first.labels == second.labels).all()
+
+
+@pytest.mark.parametrize("name", ["crs", "prs", "cbrs", "ocdm"])
+def test_two_threads_on_one_sampler_give_the_result_of_some_order(name):
+    rng = np.random.default_rng(1)
+    rows = long_tailed(rng, 4000, 70, 0.5, False)
+    sampler = make_sampler(name, 500, 70, 0)
+    batches = np.split(rows, 400)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(sampler.place, batches))
+    assert (sampler.class_freq == rows.sum(axis=0)).all()
+    assert (sampler.class_counts == sampler.labels.sum(axis=0)).all()
+    for c in range(70):
+        assert (
+            sorted(sampler.members(c)) == np.flatnonzero(sampler.labels[:, c]).tolist()
+        )
+    assert pickle.loads(pickle.dumps(sampler)).seen == sampler.seen
+
+
+# the cache of machine code
+
+ONE = """
+import numpy as np, prslib
+sampler = prslib.make_sampler("crs", 3, 3, 0)
+sampler.place(np.eye(3, dtype=bool))
+print(sampler.class_freq.tolist())
+"""
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Copy the package, and run a sampler of it with a cache of its own."""
+    shutil.copytree(
+        PACKAGE,
+        tmp_path / "prslib",
+        ignore=shutil.ignore_patterns("__pycache__", "*.npz"),
+    )
+
+    def run_one(**variables):
+        environment = os.environ | {"PYTHONPATH": str(tmp_path)} | variables
+        command = [sys.executable, "-c", ONE]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+
+    return SimpleNamespace(run=run_one, folder=tmp_path)
+
+
+def test_machine_code_is_that_of_the_sources_and_whole(package):
+    cache = {"NUMBA_CACHE_DIR": str(package.folder / "cache")}
+    first = package.run(**cache)
+    assert first.stdout == "[1, 1, 1]\n"
+    assert "compiling prslib.samplers.crs.place" in first.stderr
+    assert package.run(**cache).stderr == ""  # nothing is compiled, nothing is told
+    for pattern, change in [("*.nbi", b""), ("*.nbc", b""), ("*.nbc", None)]:
+        for file in (package.folder / "cache").rglob(pattern):
+            code = bytearray(file.read_bytes())
+            code[len(code) // 2] ^= 1
+            file.write_bytes(code if change is None else change)
+        again = package.run(**cache)
+        assert again.stdout == "[1, 1, 1]\n"
+        assert "compiling" in again.stderr
+    books = package.folder / "prslib" / "samplers" / "books.py"
+    books.write_text(
+        books.read_text().replace("class_freq[c] += 1", "class_freq[c] += 2")
+    )
+    assert package.run(**cache).stdout == "[2, 2, 2]\n"
+
+
+def test_where_nothing_can_be_written_it_compiles_without_a_cache(package):
+    nowhere = package.folder / "file"
+    nowhere.write_text("no folder")
+    for _ in range(2):
+        done = package.run(NUMBA_CACHE_DIR=str(nowhere))
+        assert done.stdout == "[1, 1, 1]\n"
+        assert "compiling" in done.stderr
 
 
 # saved states

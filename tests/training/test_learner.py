@@ -14,7 +14,7 @@ from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.ewc import EWC
 from prslib.training.learner import Learner, context_of
-from prslib.training.replay import Replay
+from prslib.training.replay import Replay, VectorReplay
 from prslib.training.run import make_learner
 
 TINY = "digits70tiny"
@@ -98,7 +98,9 @@ def test_replayed_vectors_train_as_the_images_they_came_from(dataset):
     inputs, labels = inputs_and_labels(dataset)
     new, old, net = np.arange(10), np.arange(10, 16), learner(frozen_stages=1)
     one_label = np.eye(70, dtype=bool)[:6]  # so that each sample is a vector of its own
-    exstream = Replay(make_sampler("exstream", 70, 70, 0), Memory(70), 0, batch_size=6)
+    exstream = VectorReplay(
+        make_sampler("exstream", 70, 70, 0), Memory(70), 0, batch_size=6
+    )
     features = context_of(exstream, net, inputs, labels, old)
     assert features["features"].shape == (6, 16 * 8 * 8)
     exstream.offer(old, one_label, **features)
