@@ -27,6 +27,8 @@ DEFAULT = "efficientnet_lite0"
 # pixels of each side that a network sees
 SIZE = 224
 MINI = EMBEDDED / "cocoseq_mini.npz"
+# images of COCO in none of COCOseq's lists
+OPEN = EMBEDDED / "cocoseq_open.npz"
 # names the file of features that is loaded
 RECORD = "features.txt"
 # of the thinned streams, not of a run
