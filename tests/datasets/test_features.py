@@ -34,7 +34,7 @@ PARTS = {  # of these images
 
 
 def raw(name):
-    return features.load_mini(True, name, PARTS[name], scaled=lambda x, _: x)
+    return features.load_mini(True, name, PARTS[name], scaled=lambda x, train: x)
 
 
 def splits(dataset):
