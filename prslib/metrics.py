@@ -121,11 +121,13 @@ def evaluate_draws(
     decisions: Mapping[str, np.ndarray] | None = None,
 ) -> pd.DataFrame:
     """Return the rows of `evaluate` with an array of `score_rows`' draws in each."""
-    rows, per_class = score_rows(probabilities, labels, class_group, weights, decisions)
+    probabilities, labels = checked(probabilities, labels)
+    classes = labels.shape[1]
     names = [*GROUPS, "overall", *class_names]
-    if len(class_names) != len(class_group) or len(set(names)) != len(names):
-        what = f"{len(class_group)} distinct class names, none of them a group's"
+    if len(class_names) != classes or len(set(names)) != len(names):
+        what = f"{classes} distinct class names, none of them a group's"
         raise ValueError(expected(what, list(class_names)))
+    rows, per_class = score_rows(probabilities, labels, class_group, weights, decisions)
     for number, name in enumerate(class_names):
         rows += [
             (name, metric, drawn[:, number]) for metric, drawn in per_class.items()
@@ -160,8 +162,9 @@ def _areas(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.nd
     of_images = np.ascontiguousarray(weights.T)  # (N, draws)
     areas = np.full((len(weights), labels.shape[1]), np.nan)
     for index in np.flatnonzero(labels.any(axis=0)):
-        order = np.argsort(-scores[:, index], kind="stable")
-        ranked = -scores[order, index]
+        ranked = np.negative(scores[:, index], dtype=float)
+        order = np.argsort(ranked, kind="stable")
+        ranked = ranked[order]
         truth = labels[order, index]
         # how many images score at least as high as each distinct score of a positive
         ends, images_at = np.unique(

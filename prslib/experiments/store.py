@@ -128,7 +128,7 @@ def _read_run(config: RunConfig, file: zipfile.ZipFile) -> Run:
     extras = {}
     if identity["features_per_class"]:
         extras["features"] = _read_array(file, "features.npy")
-    if identity["test_resamples"]:
+    if "resampled.npy" in file.namelist():
         rows = _read_array(file, "resampled_rows.npy")
         extras["resampled"] = pd.DataFrame(_read_array(file, "resampled.npy"), rows)
     if identity.get("variance_points"):

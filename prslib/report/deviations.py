@@ -11,11 +11,11 @@ from matplotlib.axes import Axes
 from prslib import RunConfig, configs
 from prslib.datasets import SequentialDataset
 from prslib.report.notebook import Trained, several
-from prslib.report.statistics import DECIDING
 from prslib.report.style import LOOKS
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, labels_of
 from prslib.samplers.books import Batch
 from prslib.samplers.reference import ReferencePRS, Seed
+from prslib.statistics import DECIDING
 from prslib.training.replay import make_replay, stream
 
 

@@ -10,9 +10,9 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from prslib import Run, RunConfig, configs, paired
 from prslib.report.memory_distribution import check_memory
 from prslib.report.notebook import Trained, several
-from prslib.report.statistics import over_seeds
 from prslib.report.style import draw_curves, looks_of
 from prslib.report.tables import labels_of
+from prslib.statistics import over_seeds
 
 
 class Settings(Trained):

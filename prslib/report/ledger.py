@@ -7,14 +7,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib import Run, RunConfig, Store, run_all
-from prslib.checks import expected, one_of
+from prslib.checks import one_of
 from prslib.report import topics
 from prslib.report.claims import CLAIM_WORDS, CLAIMS, Claim, Scores
 from prslib.report.notebook import Parameters
 from prslib.report.observations import CELL, RELATIONS, in_turn, observe, printed_rows
-from prslib.report.statistics import LEVEL, VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
 from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
+from prslib.statistics import LEVEL, VERDICTS, WORDS, checked_level, holm
 
 BOTH = "precision and recall"
 KINDS = (*MAIN_METRICS, BOTH, "accuracy", "forgetting")
@@ -101,8 +101,7 @@ class Settings(Parameters):
         """Refuse an unknown word and a level that no interval has."""
         super().__post_init__()
         one_of("missing", self.missing, ["train", "leave"])
-        if not 0 < self.level < 1:
-            raise ValueError(expected("level between 0 and 1", self.level))
+        checked_level(self.level)
 
 
 def runs(settings: Settings) -> list[RunConfig]:

@@ -8,9 +8,9 @@ from prslib import METHODS, RunConfig, configs, configs_of, paired
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
 from prslib.report.notebook import Trained, several
-from prslib.report.statistics import LEVEL
 from prslib.report.style import LOOKS
 from prslib.report.tables import MAIN_METRICS, contrasts, labels_of
+from prslib.statistics import LEVEL
 
 WHOLE = 35_072  # training images of COCOseq
 

@@ -11,7 +11,7 @@ from pandas.io.formats.style import Styler
 from prslib import METHODS, Run, RunConfig, datasets, published
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.metrics import MAIN_METRICS, forgetting
-from prslib.report.statistics import DECIDING, compared, over_seeds
+from prslib.statistics import DECIDING, compared, over_seeds
 
 ALL_GROUPS = (*datasets.GROUPS, "overall")
 CAPTIONS = {"score": "Scores", "forget": "Forgetting"}
@@ -44,7 +44,8 @@ def with_resamples(run: Run) -> pd.DataFrame:
     """Return a run's scores and, in the column `draws`, those on resampled images."""
     if run.resampled is None:
         return run.scores
-    draws = pd.Series(list(run.resampled.to_numpy()), run.resampled.index)
+    drawn = run.resampled.to_numpy(np.float32)  # sums of half precision would be rough
+    draws = pd.Series(list(drawn), run.resampled.index)
     return run.scores.assign(draws=draws)
 
 
