@@ -80,10 +80,11 @@ def resampled(
 def resampled_mean(
     values: np.ndarray, rows: np.ndarray, images: int, draws: int
 ) -> np.ndarray:
-    """Average values of some test images, ``rows`` (K,) of N, in each resample of all.
+    """Average values of some test images, ``rows`` (K,) of N, in each resample of all."""
+    return weighted_mean(values, image_draws(images, draws)[:, rows])
 
-    NaN where a resample has none of them.
-    """
-    weights = image_draws(images, draws)[:, rows]  # (draws, K)
+
+def weighted_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Average values (K,) under each of the weights (draws, K); NaN without any."""
     total = weights.sum(axis=1)
     return np.where(total > 0, ratio(weights @ values, total), np.nan)

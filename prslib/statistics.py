@@ -4,10 +4,10 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy import special
 
 from prslib.checks import expected, finite
@@ -21,6 +21,7 @@ EXACT = 9  # decimals; what lies below is rounding
 # half of the paper's smallest overall gain of PRS over CRS on COCOseq (Table 1: 3.7, in
 # O-F1), rounded to a whole point: less would not be the effect that the paper reports.
 SMALL = 2.0
+Scores = Sequence[float] | Sequence[Run] | np.ndarray
 VERDICTS = ("holds", "does not hold", "no difference", "undecided", "not run")
 WORDS = {"holds": "above", "does not hold": "below"}  # of a difference from 0
 
@@ -62,8 +63,8 @@ class Interval:
 
 
 def compare(
-    first: ArrayLike | Sequence[Run],
-    second: ArrayLike | Sequence[Run],
+    first: Scores,
+    second: Scores,
     level: float = LEVEL,
     metric: str = "mAP",
     group: str = "overall",
@@ -75,7 +76,7 @@ def compare(
 
     Parameters
     ----------
-    first, second : sequence of Run, or array_like of float, (S,)
+    first, second : sequence of Run, or sequence of float, (S,)
         Runs of one data set and test set, one a seed, in any order. Or a score a seed
         in percent, entry s of both from the same seed: the same stream, the same
         initial weights.
@@ -115,13 +116,12 @@ def compare(
     2.7 (95 % interval 2.2 to 3.2, 5 seeds; without the chance of the test images)
     """
     level = checked_level(level)
-    are_runs = [_are_runs(each) for each in (first, second)]
-    if all(are_runs):
-        gaps = _paired_gaps(first, second, metric, group)
-        return interval(gaps[:, None], level=level)
-    if any(are_runs):
-        what = "two sequences of runs, or of scores"
-        raise TypeError(expected(what, "one of each", "compare runs with runs"))
+    runs = [_runs_among(each) for each in (first, second)]
+    if any(runs):
+        if [len(each) for each in runs] != [len(first), len(second)]:
+            what = "two sequences of runs, or of scores"
+            raise TypeError(expected(what, "both", "compare runs with runs"))
+        return interval(_paired_gaps(*runs, metric, group)[:, None], level=level)
     scores, others = np.asarray(first, float), np.asarray(second, float)
     if scores.ndim != 1 or scores.shape != others.shape:
         what = "a score a seed for both methods"
@@ -145,8 +145,8 @@ def checked_level(level: object) -> float:
     return number
 
 
-def _are_runs(values: ArrayLike | Sequence[Run]) -> bool:
-    return len(values) > 0 and all(isinstance(each, Run) for each in values)
+def _runs_among(values: Scores) -> list[Run]:
+    return [each for each in values if isinstance(each, Run)]
 
 
 def _paired_gaps(
@@ -256,7 +256,7 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     for key, seeds in gaps.groupby(list(keys), sort=False, dropna=False):
         gap = interval(values_and_draws(seeds).to_numpy()[:, None])
         numbers = gap.effect, seeds["value"].std(), gap.low, gap.high, gap.seeds
-        rows.append((*key, *numbers, WORDS.get(gap.verdict, "")))
+        rows.append((*cast(tuple, key), *numbers, WORDS.get(gap.verdict, "")))
     # sd of the sample; clearly "above" or "below" where the whole interval is, else ""
     columns = ["difference", "sd", "low", "high", "seeds", "clearly"]
     return pd.DataFrame(rows, columns=[*keys, *columns])

@@ -14,7 +14,7 @@ from prslib import metrics
 from prslib.datasets import GROUPS, SequentialDataset, Split
 from prslib.datasets.base import task_name, tasks_together
 from prslib.models.networks import Staged
-from prslib.resamples import image_draws
+from prslib.resamples import image_draws, weighted_mean
 from prslib.training import gradients
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
@@ -238,7 +238,7 @@ def score_tasks(
         subsets["all"] = np.ones(len(test), bool)
         right = probabilities.argmax(axis=1) == test.labels[rows].argmax(axis=1)
         for name, subset in subsets.items():
-            drawn = weights[:, subset] @ right[subset] / weights[:, subset].sum(axis=1)
+            drawn = weighted_mean(right[subset], weights[:, subset])
             row = {"group": "overall", "metric": "accuracy", "task": name}
             frames.append(pd.DataFrame([row | {"draws": drawn}]))
     frame = pd.concat(frames, ignore_index=True).assign(trained_tasks=len(groups))
