@@ -6,10 +6,10 @@ from .experiments.sweep import run_all as run_all
 from .memory import Memory as Memory
 from .models import MODELS as MODELS
 from .models.networks import make_model as make_model
-from .report.statistics import compare as compare
 from .samplers import SAMPLERS as SAMPLERS
 from .samplers import Sampler as Sampler
 from .samplers import make_sampler as make_sampler
+from .statistics import compare as compare
 from .training.config import Run as Run
 from .training.config import RunConfig as RunConfig
 from .training.grids import configs as configs

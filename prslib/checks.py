@@ -67,6 +67,13 @@ def whole(name: str, value: object, least: int) -> int:
     return int(value)
 
 
+def flag(name: str, value: object) -> bool:
+    """Return a bool; raise TypeError for another type."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def finite(name: str, value: object, least: float = -math.inf) -> float:
     """Return a float; raise TypeError for another type, ValueError for inf and NaN."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):

@@ -1,6 +1,6 @@
 """Score predictions by class group, and measure what a run has forgotten."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,12 @@ from prslib.checks import expected, one_of
 from prslib.datasets.base import GROUPS
 
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
+MAIN_METRICS = ("C-F1", "O-F1", "mAP")  # of Table 1
 THRESHOLD = 0.5
+# what a run may choose from, for "C-F1 (own threshold)" and "O-F1 (own threshold)"
+THRESHOLDS = tuple(round(0.01 * step, 2) for step in range(1, 100))
+OWN_METRICS = ("C-F1", "O-F1")
+TOP = 3  # classes that "C-F1 (top 3)" and "O-F1 (top 3)" predict for every image
 
 
 def score(
@@ -54,8 +59,7 @@ def score(
     >>> score([[0.9, 0.2], [0.6, 0.7]], [[1, 0], [0, 1]], ["majority", "minority"])[0]
     ('overall', 'C-P', 0.75)
     """
-    counts, areas = counts_and_areas(probabilities, labels)
-    rows = group_scores(counts, areas, class_group)
+    rows, _ = score_rows(probabilities, labels, class_group)
     return [(group, metric, float(values[0])) for group, metric, values in rows]
 
 
@@ -74,7 +78,11 @@ def class_scores(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, np.nd
     >>> {key: value.tolist() for key, value in class_scores([[0.9], [0.6]], [[1], [0]]).items()}
     {'P': [0.5], 'R': [1.0], 'F1': [0.6666666666666666], 'AP': [1.0]}
     """
-    return _class_scores(*counts_and_areas(probabilities, labels))
+    probabilities, labels = checked(probabilities, labels)
+    weights = np.ones((1, len(labels)))
+    counts = _counts(probabilities > THRESHOLD, labels, weights)
+    values = _class_scores(counts, _areas(probabilities, labels, weights))
+    return {metric: drawn[0] for metric, drawn in values.items()}
 
 
 def evaluate(
@@ -99,17 +107,32 @@ def evaluate(
     >>> evaluate([[0.9], [0.6]], [[1], [0]], ["cat"], ["majority"]).tail(1).values.tolist()
     [['cat', 'AP', 1.0]]
     """
-    counts, areas = counts_and_areas(probabilities, labels)
+    drawn = evaluate_draws(probabilities, labels, class_names, class_group)
+    values = drawn["draws"].map(lambda values: float(values[0]))
+    return drawn[["group", "metric"]].assign(value=values)
+
+
+def evaluate_draws(
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    class_names: Sequence[str],
+    class_group: Sequence[str],
+    weights: np.ndarray | None = None,
+    decisions: Mapping[str, np.ndarray] | None = None,
+) -> pd.DataFrame:
+    """Return the rows of `evaluate` with an array of `score_rows`' draws in each."""
+    probabilities, labels = checked(probabilities, labels)
+    classes = labels.shape[1]
     names = [*GROUPS, "overall", *class_names]
-    if len(class_names) != areas.shape[1] or len(set(names)) != len(names):
-        what = f"{areas.shape[1]} distinct class names, none of them a group's"
+    if len(class_names) != classes or len(set(names)) != len(names):
+        what = f"{classes} distinct class names, none of them a group's"
         raise ValueError(expected(what, list(class_names)))
-    rows = group_scores(counts, areas, class_group)
-    rows = [(group, metric, float(values[0])) for group, metric, values in rows]
-    per_class = _class_scores(counts, areas)
+    rows, per_class = score_rows(probabilities, labels, class_group, weights, decisions)
     for number, name in enumerate(class_names):
-        rows += [(name, metric, values[number]) for metric, values in per_class.items()]
-    return pd.DataFrame(rows, columns=["group", "metric", "value"])
+        rows += [
+            (name, metric, drawn[:, number]) for metric, drawn in per_class.items()
+        ]
+    return pd.DataFrame(rows, columns=["group", "metric", "draws"])
 
 
 def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
@@ -134,26 +157,28 @@ def _areas(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.nd
     """Return average precisions under weights of images (draws, N): (draws, C).
 
     It is the mean over positives of this share: the positives among the images that
-    score at least as high, ties included.
+    score at least as high, ties included. NaN where no positive has a weight.
     """
+    of_images = np.ascontiguousarray(weights.T)  # (N, draws)
     areas = np.full((len(weights), labels.shape[1]), np.nan)
     for index in np.flatnonzero(labels.any(axis=0)):
-        order = np.argsort(scores[:, index], kind="stable")
-        ranked, truth = scores[order, index], labels[order, index]
-        positive = weights[:, order[truth]]
-        # the weight of all images, and of the positives, that score at least as high
-        retrieved = _from_rank(weights[:, order], ranked, ranked[truth])
-        hits = _from_rank(positive, ranked[truth], ranked[truth])
-        areas[:, index] = np.average(hits / retrieved, axis=1, weights=positive)
+        ranked = np.negative(scores[:, index], dtype=float)
+        order = np.argsort(ranked, kind="stable")
+        ranked = ranked[order]
+        truth = labels[order, index]
+        # how many images score at least as high as each distinct score of a positive
+        ends, images_at = np.unique(
+            np.searchsorted(ranked, ranked[truth], side="right"), return_counts=True
+        )
+        starts = np.concatenate([[0], ends[:-1]])
+        first = np.concatenate([[0], images_at.cumsum()[:-1]])
+        retrieved = np.add.reduceat(of_images[order[: ends[-1]]], starts).cumsum(axis=0)
+        positive = np.add.reduceat(of_images[order[truth]], first)  # (ends, draws)
+        hits = positive.cumsum(axis=0)
+        total = hits[-1]
+        area = (positive * ratio(hits, retrieved)).sum(axis=0)
+        areas[total > 0, index] = area[total > 0] / total[total > 0]
     return areas
-
-
-def _from_rank(
-    weights: np.ndarray, ranked: np.ndarray, least: np.ndarray
-) -> np.ndarray:
-    """Sum the weights (draws, N) of ranked scores (N,) from each of ``least`` on."""
-    sums = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
-    return sums[:, np.searchsorted(ranked, least)]
 
 
 def checked(
@@ -183,19 +208,47 @@ def members_of_groups(class_group: Sequence[str]) -> dict[str, np.ndarray]:
     return {"overall": groups == groups} | {name: groups == name for name in GROUPS}
 
 
-def counts_and_areas(
-    probabilities: ArrayLike, labels: ArrayLike, weights: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return true positives, predictions, positives, (3, draws, C), and areas (draws, C).
+def score_rows(
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    class_group: Sequence[str],
+    weights: np.ndarray | None = None,
+    decisions: Mapping[str, np.ndarray] | None = None,
+) -> tuple[list[tuple[str, str, np.ndarray]], dict[str, np.ndarray]]:
+    """Score groups and classes when images count as often as their weights say.
 
-    Weights of the images (draws, N) count each as often; without, once, in one draw.
+    `weights` (draws, N) are whole numbers; without them every image counts once, in one
+    draw. `decisions` name further metrics, such as "C-F1 (top 3)", and the labels that
+    are predicted for them, bool (N, C). The first result are rows of group, metric and
+    values (draws,), the second the values of `class_scores`, each (draws, C).
     """
     probabilities, labels = checked(probabilities, labels)
+    if len(class_group) != labels.shape[1]:
+        what = f"a group for {labels.shape[1]} classes"
+        raise ValueError(expected(what, len(class_group)))
     weights = np.ones((1, len(labels))) if weights is None else weights
-    predicted = probabilities > THRESHOLD
+    counts = _counts(probabilities > THRESHOLD, labels, weights)
+    areas = _areas(probabilities, labels, weights)
+    further = {
+        name: _counts(predicted, labels, weights)
+        for name, predicted in (decisions or {}).items()
+    }
+    rows = []
+    for group, mask in members_of_groups(class_group).items():
+        values = _decision_scores(counts, mask)
+        values["mAP"] = _mean(areas, mask & ~np.isnan(areas))
+        for name, others in further.items():
+            values[name] = _decision_scores(others, mask)[name.split(" ")[0]]
+        rows += [(group, metric, drawn) for metric, drawn in values.items()]
+    return rows, _class_scores(counts, areas)
+
+
+def _counts(
+    predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Return true positives, predictions and positives, (3, draws, C)."""
     kinds = predicted & labels, predicted, labels
-    counts = np.stack([weights @ kind for kind in kinds])
-    return counts, _areas(probabilities, labels, weights)
+    return np.stack([weights @ kind for kind in kinds])
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
@@ -209,41 +262,89 @@ def harmonic_mean(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def _class_scores(counts: np.ndarray, areas: np.ndarray) -> dict[str, np.ndarray]:
-    hits, predicted, positive = counts[:, 0]
+    hits, predicted, positive = counts  # (draws, C)
     precision, recall = ratio(hits, predicted), ratio(hits, positive)
-    values = precision, recall, harmonic_mean(precision, recall), areas[0]
-    absent_as_nan = np.where(positive > 0, values, np.nan)  # (4, C)
+    values = precision, recall, harmonic_mean(precision, recall), areas
+    absent_as_nan = np.where(positive > 0, values, np.nan)  # (4, draws, C)
     return dict(zip(("P", "R", "F1", "AP"), absent_as_nan, strict=True))
 
 
-def group_values(
-    per_class: Sequence[np.ndarray], pooled: Sequence[np.ndarray], area: np.ndarray
+def _decision_scores(counts: np.ndarray, members: np.ndarray) -> dict[str, np.ndarray]:
+    """Return all `GROUP_METRICS` but mAP of a group's classes, (draws,) each."""
+    # a class without a positive in a draw is left out of that draw
+    used = members & (counts[2] > 0)  # (draws, C)
+    hits, predicted, positive = np.where(used, counts, 0)
+    per_class = [_mean(ratio(hits, total), used) for total in (predicted, positive)]
+    pooled = [
+        np.where(used.any(axis=1), ratio(hits.sum(axis=1), total.sum(axis=1)), np.nan)
+        for total in (predicted, positive)
+    ]
+    values = (
+        *per_class,
+        harmonic_mean(*per_class),
+        *pooled,
+        harmonic_mean(*pooled),
+    )
+    return dict(zip(GROUP_METRICS, values, strict=False))
+
+
+def _mean(values: np.ndarray, used: np.ndarray) -> np.ndarray:
+    """Average the values (draws, C) of the classes that are used; NaN for none."""
+    count = used.sum(axis=1)
+    total = np.where(used, values, 0).sum(axis=1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def top_classes(
+    probabilities: np.ndarray, classes: np.ndarray | None = None, count: int = TOP
 ) -> np.ndarray:
-    """Stack `GROUP_METRICS` of two pairs of precision and recall, and the mAP."""
-    f1, pooled_f1 = harmonic_mean(*per_class), harmonic_mean(*pooled)
-    return np.stack([*per_class, f1, *pooled, pooled_f1, area])
+    """Predict the most probable classes of each image, bool (N, C).
+
+    `classes`, bool (C,), are those to choose from, by default all. Of equal
+    probabilities the first classes win; with fewer classes than `count` all are
+    predicted.
+    """
+    ranked = np.asarray(probabilities, float)
+    if classes is not None:
+        ranked = np.where(classes, ranked, -1.0)
+        count = min(count, int(classes.sum()))
+    best = np.argsort(-ranked, axis=1, kind="stable")[:, :count]
+    predicted = np.zeros(ranked.shape, bool)
+    np.put_along_axis(predicted, best, True, axis=1)
+    return predicted
 
 
-def group_scores(
-    counts: np.ndarray, areas: np.ndarray, class_group: Sequence[str]
-) -> list[tuple[str, str, np.ndarray]]:
-    """Return rows of group, metric and values (draws,) of `counts_and_areas`."""
-    if len(class_group) != areas.shape[1]:
-        what = f"a group for {areas.shape[1]} classes"
-        raise ValueError(expected(what, len(class_group)))
-    rows = []
-    for group, mask in members_of_groups(class_group).items():
-        used = mask & ~np.isnan(areas[0])
-        hits, predicted, positive = counts[..., used]
-        totals = predicted, positive
-        classes = max(used.sum(), 1)
-        per_class = [ratio(hits, total).sum(-1) / classes for total in totals]
-        pooled = [ratio(hits.sum(-1), total.sum(-1)) for total in totals]
-        values = group_values(per_class, pooled, areas[..., used].sum(-1) / classes)
-        if not used.any():
-            values = np.full_like(values, np.nan)
-        rows += [(group, *pair) for pair in zip(GROUP_METRICS, values, strict=True)]
-    return rows
+def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, float]:
+    """Choose the threshold with the highest overall C-F1, and that of O-F1.
+
+    One threshold serves all classes. It is one of `THRESHOLDS`, the lowest of those
+    that score equally. The images are held out of training and none is a test image.
+
+    Parameters and errors are those of `score`.
+
+    Returns
+    -------
+    dict of str to float
+        The thresholds of "C-F1" and "O-F1".
+
+    Examples
+    --------
+    >>> best_thresholds([[0.305], [0.1]], [[1], [0]])
+    {'C-F1': 0.1, 'O-F1': 0.1}
+    """
+    probabilities, labels = checked(probabilities, labels)
+    everything = np.ones(labels.shape[1], bool)
+    weights = np.ones((1, len(labels)))
+    scores = pd.DataFrame(
+        [
+            _decision_scores(_counts(probabilities > t, labels, weights), everything)
+            for t in THRESHOLDS
+        ],
+        index=THRESHOLDS,
+    )
+    # "C-F1" and "O-F1" are arrays of one draw
+    chosen = scores[list(OWN_METRICS)].map(np.ndarray.item).idxmax()
+    return {name: float(threshold) for name, threshold in chosen.items()}
 
 
 _KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for most

@@ -2,9 +2,15 @@
 
 Run ``python studies/embed_features.py --images DIR --annotations DIR``: the folder with
 train2014/ and val2014/, and the one with both instances files; ten minutes on one core.
+Without ``--annotations`` the labels are those of coco2014_labels.npz in $PRSLIB_DATA.
 It counts the bytes that differ from those that prslib brings, and writes the new ones
 to cocoseq_mini.npz here or, with ``--embed``, in their place. It needs
 ``pip install '.[laptop]'``.
+
+With ``--open`` it makes cocoseq_open.npz, the features of COCO images that are in none
+of COCOseq's lists, rounded by the column scales of cocoseq_mini.npz. The images are
+those of the embedded file or, with ``--ids FILE``, those whose ids stand in a text file,
+one a line. Images without a class of COCOseq are left out.
 """
 
 import argparse
@@ -20,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tqdm import tqdm
 
 from prslib.datasets import coco, features
-from prslib.datasets.arrays import read_arrays, read_image
+from prslib.datasets.arrays import read_arrays, read_image, write_arrays
 from prslib.datasets.prepared import Selection
 
 TINY = np.float32(1e-30)  # in place of zero where a column has one value
@@ -32,6 +38,10 @@ ABOUT = {
     "source": "images of COCO 2014 (cocodataset.org) by the ids of COCOseq "
     "(github.com/cdjkim/PRS); annotations CC BY 4.0, COCO Consortium",
 }
+OPEN_SOURCE = (
+    "images of COCO 2014 (cocodataset.org) in none of the lists of COCOseq "
+    "(github.com/cdjkim/PRS); annotations CC BY 4.0, COCO Consortium"
+)
 
 
 def to_bytes(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -45,21 +55,54 @@ def embed_all(root: Path, files: list[str]) -> np.ndarray:
     return np.array([features.embed(read_image(root, name)) for name in progress])
 
 
-def labels_of(annotations: Path, selection: Selection) -> np.ndarray:
-    """Read the labels of the embedded images, bool (N, C)."""
+def labels_by_file(
+    annotations: Path | None, class_names: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Read the labels of all images of COCO, bool (C,), by the images' file names."""
     corpus = coco.PREPARED.corpus(annotations)
-    row_of = {name: row for row, name in enumerate(corpus.files.tolist())}
-    rows = [row_of[name] for name in selection.files.tolist()]
-    columns = [corpus.names.index(name) for name in selection.class_names.tolist()]
-    return corpus.labels[np.ix_(rows, columns)]
+    columns = [corpus.names.index(name) for name in class_names.tolist()]
+    halves = np.where(corpus.is_test, "val2014", "train2014").tolist()
+    files = [
+        f"{half}/COCO_{half}_{key:012d}.jpg"
+        for half, key in zip(halves, corpus.key.tolist(), strict=True)
+    ]
+    return dict(zip(files, corpus.labels[:, columns], strict=True))
 
 
-def remake(images: Path, annotations: Path, made: Path) -> str:
+def remake_open(
+    images: Path, annotations: Path | None, ids: Path | None, made: Path
+) -> str:
+    """Write the open test set and say how many images it has."""
+    selection = Selection.load(features.MINI)
+    (scale,) = read_arrays(features.MINI, "scale").values()
+    labels = labels_by_file(annotations, selection.class_names)
+    if ids is None:
+        files = read_arrays(features.OPEN, "files")["files"].tolist()
+    else:
+        keys = set(map(int, ids.read_text().split()))
+        files = [name for name in labels if int(name[-16:-4]) in keys]
+        files = [name for name in files if labels[name].any()]
+    unused = set(files) & set(selection.files.tolist())
+    if unused:
+        raise ValueError(f"images of cocoseq-mini are not open: {sorted(unused)[:3]}")
+    _, weights = features.frozen_network(features.DEFAULT)
+    write_arrays(
+        made,
+        files=np.array(files),
+        labels=np.array([labels[name] for name in files]),
+        features=to_bytes(embed_all(images, files), scale),
+        about=np.array(json.dumps(ABOUT | {"weights": weights, "source": OPEN_SOURCE})),
+    )
+    return f"{len(files)} images in {made}"
+
+
+def remake(images: Path, annotations: Path | None, made: Path) -> str:
     """Write the embedded file anew and say how far it is from the present one."""
     selection = Selection.load(features.MINI)
     stored = read_arrays(features.MINI, "features", "scale")
     before, scale = stored.values()
-    labels = labels_of(annotations, selection)
+    by_file = labels_by_file(annotations, selection.class_names)
+    labels = np.array([by_file[name] for name in selection.files.tolist()])
     values = embed_all(images, selection.files.tolist())
     apart = np.abs(to_bytes(values, scale).astype(int) - before)
     _, weights = features.frozen_network(features.DEFAULT)
@@ -79,11 +122,18 @@ def remake(images: Path, annotations: Path, made: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--images", type=Path, required=True)
-    parser.add_argument("--annotations", type=Path, required=True)
+    parser.add_argument("--annotations", type=Path)
+    parser.add_argument("--open", action="store_true", help="make the open test set")
+    parser.add_argument("--ids", type=Path, help="of the open test set")
     parser.add_argument("--embed", action="store_true", help="replace those of prslib")
     options = parser.parse_args()
-    made = features.MINI if options.embed else Path(features.MINI.name)
-    print(remake(options.images, options.annotations, made))
+    embedded = features.OPEN if options.open else features.MINI
+    made = embedded if options.embed else Path(embedded.name)
+    if options.open:
+        said = remake_open(options.images, options.annotations, options.ids, made)
+    else:
+        said = remake(options.images, options.annotations, made)
+    print(said)
     print(made)
 
 

@@ -1,116 +1,135 @@
-"""Coverage of the intervals: do those of PRS less CRS hold the true difference?
+"""Coverage of the image bootstrap: do its intervals hold the true difference of two methods?
 
-Run ``python studies/interval_coverage.py``: six runs on cocoseq-mini, scored on 60 test
-sets that are drawn anew from the images of both test sets, with and without replacement;
-two minutes. It writes figures/studies/interval_coverage.csv: for each group and metric
-the share of test sets whose interval, of the chance of the images alone, holds the mean
-difference of all sets (`covered`), the same without the sets on which both methods
-score 0 (`covered_else`), and the share of those sets (`both_zero`), in percent.
+Run ``python studies/interval_coverage.py``; six runs a data set and about ten minutes.
+The images of a test set stand for all images there are. From them test sets of a size
+in use are drawn, with replacement, and on each the runs of PRS and CRS of three seeds
+are scored. It writes figures/studies/interval_coverage.csv: for each test set, size,
+group and metric in how many of 100 sets the 95 % interval, of the chance of the images
+alone, holds the difference that PRS has on average over all sets of that size
+(`covered`), and in how many the difference on all images at once (`covered_whole`). The
+two are apart where a score depends on the number of images: a precision of few images
+is 0 or 1, and a class may have none. `both_zero` is the share of sets on which neither
+method scores anything, whose interval is 0 to 0.
 """
 
+import argparse
 import sys
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from scipy import special
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from saving import save
 
-from prslib import RunConfig, load_dataset
-from prslib.metrics import evaluate
-from prslib.resamples import class_draws, image_weights, resampled
-from prslib.training import run as training
+from prslib import DATASETS, RunConfig, load_dataset
+from prslib.metrics import MAIN_METRICS, members_of_groups, score_rows
+from prslib.resamples import image_draws
 from prslib.training.device import Inputs
+from prslib.training.replay import stream
+from prslib.training.run import begin, one_thread, train
 
-DATASET, SEEDS, RHO = "cocoseq-mini", (0, 1, 2), -0.03
-SETS, IMAGES, DRAWS = 60, 323, 100  # IMAGES: as many as the balanced test set has
-METRICS = ["C-F1", "O-F1", "mAP"]
-POOLED = METRICS.index("O-F1")  # has weights of the images; the others of the classes
-GROUPS = ["overall", "majority", "moderate", "minority"]
-CELLS = [(group, metric) for group in GROUPS for metric in METRICS]
-
-
-def images_and_labels(tests: dict) -> tuple[np.ndarray, np.ndarray]:
-    """Return each image of the test sets once: float32 (N, D), bool (N, C)."""
-    inputs = np.concatenate([split.inputs for split in tests.values()])
-    labels = np.concatenate([split.labels for split in tests.values()])
-    _, first = np.unique(inputs, axis=0, return_index=True)
-    return inputs[first], labels[first]
+SEEDS, RHO = (0, 1, 2), -0.03
+SETS, DRAWS, LEVEL = 200, 100, 0.95
+# data set, test set that stands for all images, images of the sets drawn from it
+CASES = [
+    ("cocoseq-mini", "both", 323),
+    ("cocoseq-mini", "both", 816),
+    ("cocoseq-mini", "open", 3199),
+    ("reutersseq", None, None),  # its own test set and size
+]
 
 
-def probabilities_of(method: str, seed: int) -> np.ndarray:
-    """Train a run and return what it gives all images at its end, (N, C)."""
-    inputs, _ = images_and_labels(load_dataset(DATASET).tests)
-    scored, kept = training.score_tasks, []
-
-    def noted(learner, *arguments):  # a run returns scores, not probabilities
-        kept.append(learner.probabilities(Inputs(inputs)))
-        return scored(learner, *arguments)
-
+def probabilities_of(dataset: str, test_set: str, method: str, seed: int) -> np.ndarray:
+    """Train a run and return what it gives all images of a test set, (N, C)."""
     power = {"rho": RHO} if method == "PRS" else {}
-    with patch.object(training, "score_tasks", noted):
-        training.run(RunConfig(DATASET, method, seed=seed, **power))
-    return kept[-1]
+    config = RunConfig(dataset, method, seed=seed, **power)
+    data = load_dataset(dataset)
+    inputs = Inputs(data.tests[test_set].inputs)
+    with one_thread():
+        progress = begin(config, data, "cpu")
+        segments = stream(config, data)
+
+        def score(learner, _groups):
+            return learner.probabilities(inputs)
+
+        for _ in train([config], data, "cpu", progress, segments, score):
+            pass
+    return progress.scores[-1]
 
 
 def scores_on(
-    probabilities: np.ndarray, labels: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scores of the cells (12,) and their resamples (12, DRAWS)."""
-    dataset = load_dataset(DATASET, images=False)
-    names, groups = dataset.class_names, dataset.class_group
-    rows = evaluate(probabilities, labels, names, groups)
-    rows = rows.assign(trained_tasks=1, task="seen")
-    draws = class_draws(rows, names, groups, labels.sum(axis=0), DRAWS)
-    draws = draws.set_index(["group", "metric"])["draws"]
-    values = rows.set_index(["group", "metric"])["value"]
-    of_images = resampled(probabilities, labels, groups, weights)
-    of_images = of_images.reshape(len(GROUPS), -1, DRAWS)[:, 5]  # O-F1 of each group
-    drawn = np.stack([draws[cell] for cell in CELLS])
-    drawn[POOLED :: len(METRICS)] = of_images
-    return np.array([values[cell] for cell in CELLS]), drawn
+    probabilities: np.ndarray, labels: np.ndarray, groups: tuple, draws: int
+) -> np.ndarray:
+    """Return the main scores of all groups, (cells, 1 + draws)."""
+    weights = np.ones((1, len(labels)))
+    weights = np.concatenate([weights, image_draws(len(labels), draws)])
+    rows, _ = score_rows(probabilities, labels, groups, weights)
+    return np.array([values for _, metric, values in rows if metric in MAIN_METRICS])
 
 
 def one_set(
-    number: int, replace: bool, outputs: list, labels: np.ndarray
+    number: int, images: int, outputs: list, labels: np.ndarray, groups: tuple
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the difference on a test set, its standard error, and who scores 0."""
-    rng = np.random.default_rng([number, replace])
-    rows = rng.choice(len(labels), IMAGES, replace=replace)
-    weights = image_weights(IMAGES, DRAWS)
-    gaps, drawn, largest = 0, 0, 0
-    for first, second in outputs:  # CRS and PRS of a seed
-        scores = [scores_on(p[rows], labels[rows], weights) for p in (first, second)]
-        gaps = gaps + (scores[1][0] - scores[0][0]) / len(outputs)
-        drawn = drawn + (scores[1][1] - scores[0][1]) / len(outputs)
-        largest = np.maximum(largest, np.maximum(scores[0][0], scores[1][0]))
-    return gaps, drawn.std(axis=1, ddof=1), largest == 0
+    rows = np.random.default_rng(number).choice(len(labels), images)
+    gaps = []
+    largest = []
+    for crs, prs in outputs:  # of a seed
+        scores = [scores_on(p[rows], labels[rows], groups, DRAWS) for p in (crs, prs)]
+        gaps.append(scores[1] - scores[0])
+        largest.append(np.maximum(*scores)[:, 0])
+    gap = np.mean(gaps, axis=0)
+    return gap[:, 0], np.nanstd(gap[:, 1:], axis=1, ddof=1), np.max(largest, axis=0)
+
+
+def coverage(dataset: str, test_set: str, images: int, pool: Parallel) -> pd.DataFrame:
+    """Return how often the intervals of a test set's size hold the true difference."""
+    data = load_dataset(dataset, images=False)
+    labels, groups = data.tests[test_set].labels, data.class_group
+    work = [(dataset, test_set, m, seed) for seed in SEEDS for m in ("CRS", "PRS")]
+    trained = pool(delayed(probabilities_of)(*one) for one in work)
+    outputs = list(zip(trained[::2], trained[1::2], strict=True))
+    sets = pool(
+        delayed(one_set)(number, images, outputs, labels, groups)
+        for number in range(SETS)
+    )
+    gaps, errors, largest = (np.stack(column) for column in zip(*sets, strict=True))
+    margin = errors * special.stdtrit(DRAWS - 1, (1 + LEVEL) / 2)
+    whole = [
+        scores_on(prs, labels, groups, 0) - scores_on(crs, labels, groups, 0)
+        for crs, prs in outputs
+    ]
+    truths = {
+        "covered": gaps.mean(axis=0),
+        "covered_whole": np.mean(whole, axis=0)[:, 0],
+    }
+    cells = [(g, m) for g in members_of_groups(groups) for m in MAIN_METRICS]
+    table = pd.DataFrame(cells, columns=["group", "metric"])
+    for name, truth in truths.items():
+        table[name] = 100 * (np.abs(gaps - truth) <= margin).mean(axis=0)
+    table["both_zero"] = 100 * (largest == 0).mean(axis=0)
+    for column, value in enumerate((dataset, test_set, images)):
+        table.insert(column, ("dataset", "test_set", "images")[column], value)
+    return table
 
 
 def main() -> None:
-    pool = Parallel(-1)
-    work = [(method, seed) for seed in SEEDS for method in ("CRS", "PRS")]
-    trained = pool(delayed(probabilities_of)(*one) for one in work)
-    outputs = list(zip(trained[::2], trained[1::2], strict=True))
-    _, labels = images_and_labels(load_dataset(DATASET).tests)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    told = "processes (one for each core)"
+    parser.add_argument("--workers", type=int, default=-1, help=told)
+    pool = Parallel(parser.parse_args().workers)
     tables = []
-    for replace in (False, True):
-        sets = pool(
-            delayed(one_set)(number, replace, outputs, labels) for number in range(SETS)
-        )
-        gaps, errors, zero = (np.stack([one[i] for one in sets]) for i in range(3))
-        covers = np.abs(gaps - gaps.mean(axis=0)) < 1.96 * errors
-        table = pd.DataFrame(CELLS, columns=["group", "metric"])
-        table.insert(0, "replaced", replace)
-        table["covered"] = 100 * covers.mean(axis=0)
-        table["covered_else"] = 100 * (covers & ~zero).sum(axis=0) / (~zero).sum(axis=0)
-        table["both_zero"] = 100 * zero.mean(axis=0)
-        tables.append(table)
+    for dataset, test_set, images in CASES:
+        if dataset not in DATASETS:
+            continue
+        test_set = test_set or DATASETS[dataset].recipe.test_set
+        images = images or len(load_dataset(dataset, images=False).tests[test_set])
+        tables.append(coverage(dataset, test_set, images, pool))
     save(pd.concat(tables).round(2), "interval_coverage")
 
 

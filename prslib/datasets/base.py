@@ -29,7 +29,11 @@ class Split:
     labels : numpy.ndarray of bool, shape (N, C)
         Multi-hot labels; every image has at least one.
     task : numpy.ndarray of int64, shape (N,)
-        Task of each image.
+        Task of each image; -1 in an open test set where its labels span tasks.
+    is_open : bool
+        Whether images may have labels of several tasks, as test images alone may.
+        Such an image is tested once one of its classes has been trained, and then on
+        the trained classes alone.
 
     Raises
     ------
@@ -47,6 +51,7 @@ class Split:
     inputs: np.ndarray | None
     labels: np.ndarray
     task: np.ndarray
+    is_open: bool = False
 
     def __post_init__(self) -> None:
         """Check types and shapes."""
@@ -86,7 +91,7 @@ class SequentialDataset:
     train : Split
         The images of the stream, in no particular order; a schedule orders the tasks.
     tests : dict of str to Split
-        Test sets by name: "balanced" and, where there is one, "imbalanced".
+        Test sets by name: "balanced" and, where there are, "imbalanced" and others.
     class_names : tuple of str, length C
         Class names to display.
     class_task : numpy.ndarray of int64, shape (C,)
@@ -140,7 +145,12 @@ class SequentialDataset:
                 raise ValueError(expected(what, count))
         for group in self.class_group:
             one_of("class group", group, GROUPS)
+        if self.train.is_open:
+            what = "a stream of images with labels of one task each"
+            raise ValueError(expected(what, "an open one", "only test on open images"))
         for name, split in splits.items():
+            if split.is_open:
+                continue
             # an image of no task 0 to T-1 has no label of its own task either
             foreign = split.labels & (self.class_task != split.task[:, None])  # (N, C)
             if foreign.any():
@@ -208,8 +218,16 @@ class Recipe:
     rho : float
         Power of allocation of PRS and OCDM: the paper's, 0 where it has none.
     test_resamples : int
-        How often the test images are drawn anew, so that intervals hold their chance
-        too; 0 where they are many.
+        How often the test images are drawn anew, with replacement, so that intervals
+        hold their chance too; 0 for no resamples.
+    own_threshold : bool
+        Whether F1 is also scored at a threshold of the run's own, beside 0.5. For it
+        the run is trained a second time, alike but without a fifth of the training
+        images, which its seed draws. After each task the threshold for all classes is
+        the one of 0.01, 0.02 ... 0.99 at which those images of the tasks seen so far
+        score the highest overall C-F1 or, for O-F1, the highest overall O-F1, the
+        lowest of equals. Neither test images nor what the run itself trains on are
+        touched. It costs almost a second run.
 
     Examples
     --------
@@ -235,6 +253,7 @@ class Recipe:
     ewc_lambda: float = 15000.0
     rho: float = 0.0
     test_resamples: int = 0
+    own_threshold: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,8 @@ import numpy as np
 from prslib.checks import expected, naming_extra, one_of, readable
 from prslib.datasets import coco, nuswide
 from prslib.datasets.arrays import EMBEDDED, fill_rows, open_rows, read_arrays
-from prslib.datasets.base import Entry, SequentialDataset, keep_loaded
+from prslib.datasets.base import Entry, SequentialDataset, Split, keep_loaded
+from prslib.datasets.curation import tasks_of_images
 from prslib.datasets.prepared import PreparedSet, Selection, open_images, open_selection
 from prslib.models.weights import identity_of, load_weights, published_file
 from prslib.paths import data_dir, replacing
@@ -27,6 +28,8 @@ DEFAULT = "efficientnet_lite0"
 # pixels of each side that a network sees
 SIZE = 224
 MINI = EMBEDDED / "cocoseq_mini.npz"
+# images of COCO in none of COCOseq's lists
+OPEN = EMBEDDED / "cocoseq_open.npz"
 # names the file of features that is loaded
 RECORD = "features.txt"
 # of the thinned streams, not of a run
@@ -85,9 +88,8 @@ def frozen_network(name: str) -> tuple[Callable, str]:
     return network.to(memory_format=torch.channels_last), identity_of(file)
 
 
-def standardised(features: np.ndarray, selection: Selection) -> np.ndarray:
-    """Return (x - mean) / sd; two scalars, over all training features."""
-    train = features[selection.rows("train")]
+def standardised(features: np.ndarray, train: np.ndarray) -> np.ndarray:
+    """Return (x - mean) / sd; two scalars, over all features of the training images."""
     mean = np.float32(train.mean(dtype=np.float64))
     sd = np.float32(train.std(dtype=np.float64))
     # A float32 subtraction and a division round in the same way on every machine.
@@ -108,17 +110,36 @@ def load_mini(
         of_task = order[task[order] == number]
         kept[of_task[int(len(of_task) * share) :]] = False
     selection = selection.keep(kept)
-    features = None
+    labels = read_arrays(OPEN, "labels")["labels"]
+    open_features = features = None
     if images:
         # uint8 (N, D), and the scale of each column
         values, scale = read_arrays(MINI, "features", "scale").values()
-        features = scaled(values[kept] * scale, selection)
-    return selection.dataset(name, "COCOseq", features)
+        features = values[kept] * scale
+        train = features[selection.rows("train")]
+        open_features = read_arrays(OPEN, "features")["features"] * scale
+        open_features = scaled(open_features, train)
+        features = scaled(features, train)
+    dataset = selection.dataset(name, "COCOseq", features)
+    tests = {
+        # both released lists, each image once
+        "both": selection.split(slice(len(dataset.train), None), features),
+        **dataset.tests,
+        "open": open_split(labels, dataset.class_task, open_features),
+    }
+    return replace(dataset, tests=tests)
+
+
+def open_split(
+    labels: np.ndarray, class_task: np.ndarray, inputs: np.ndarray | None
+) -> Split:
+    """Return a test set of images whose labels, bool (N, C), may span tasks."""
+    return Split(inputs, labels, tasks_of_images(labels, class_task), is_open=True)
 
 
 def mini_identity() -> str:
     """Return a digest of the embedded features."""
-    return hashlib.sha256(MINI.read_bytes()).hexdigest()
+    return hashlib.sha256(MINI.read_bytes() + OPEN.read_bytes()).hexdigest()
 
 
 def extract(folder: Path, name: str, workers: int | None) -> None:
@@ -147,7 +168,8 @@ def open_features(folder: Path, selection: Selection) -> np.ndarray:
         width = file.stat().st_size // (2 * len(selection))
         row = np.dtype((np.float16, (width,)))
         rows = open_rows(file, len(selection), row, whole=True)
-    return standardised(rows.astype(np.float32), selection)
+    features = rows.astype(np.float32)
+    return standardised(features, features[selection.rows("train")])
 
 
 def _identity(name: str) -> str:
@@ -158,13 +180,12 @@ def _identity(name: str) -> str:
 # `studies/head.py` chose step size and width on a part of the training stream, and
 # `studies/ewc_strength.py` the strength of EWC.
 HEAD = {"model": "head", "learning_rate": 0.003, "ewc_lambda": 1500.0}
-HEAD |= {"clip_value": 0.5, "precision": "fp32"}
+HEAD |= {"clip_value": 0.5, "precision": "fp32", "own_threshold": True}
 
 
 def _mini(name: str, share: Fraction, memory_size: int) -> Entry:
-    recipe = replace(
-        coco.PREPARED.recipe, **HEAD, memory_size=memory_size, test_resamples=100
-    )
+    sizes = {"memory_size": memory_size, "test_set": "both"}
+    recipe = replace(coco.PREPARED.recipe, **HEAD, **sizes)
     load = partial(load_mini, name=name, share=share)
     return Entry(load, recipe, None, mini_identity, relation="part")
 

@@ -97,15 +97,16 @@ class Selection:
         names = [column.name for column in fields(cls)]
         return cls(**arrays.read_arrays(file, *names))
 
+    def split(self, rows: slice, inputs: np.ndarray | None) -> Split:
+        """Return some rows with their inputs, of the inputs of all rows."""
+        chosen = None if inputs is None else inputs[rows]
+        return Split(chosen, self.labels[rows], self.task[rows])
+
     def dataset(
         self, name: str, stands_for: str, inputs: np.ndarray | None
     ) -> SequentialDataset:
         """Return the data set, with a row of inputs for each image or without any."""
-        splits = {}
-        for split in SPLITS:
-            rows = self.rows(split)
-            split_inputs = None if inputs is None else inputs[rows]
-            splits[split] = Split(split_inputs, self.labels[rows], self.task[rows])
+        splits = {name: self.split(self.rows(name), inputs) for name in SPLITS}
         return SequentialDataset(
             name=name,
             train=splits.pop("train"),

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from filelock import FileLock
 
-from prslib.datasets import GROUPS
 from prslib.paths import cache_dir, replacing
 from prslib.training.config import Run, RunConfig
 
@@ -32,11 +31,12 @@ class Store:
     """A folder of finished runs, each a zip file that appears whole or not at all.
 
     A file holds ``config.json``, ``scores.csv`` and ``memory_labels.npy``. Where the
-    configuration asks for them, it also holds ``features.npy``, ``resampled.npy`` and
-    ``gradient_variance.csv``. Any tool can read it. An unfinished run has other files,
-    where ID is its `RunConfig.training`: ``ID.lock``, locked by the process that trains
-    it, ``ID.checkpoint``, where it goes on after an interruption, and ``ID.failed``,
-    the error that ended it.
+    configuration asks for them, it also holds ``features.npy``,
+    ``gradient_variance.csv``, and ``resampled.npy`` with ``resampled_rows.npy``, the
+    rows of the scores that it is of. Any tool can read it. An unfinished run has other
+    files, where ID is its `RunConfig.training`: ``ID.lock``, locked by the process that
+    trains it, ``ID.checkpoint``, where it goes on after an interruption, and
+    ``ID.failed``, the error that ended it.
 
     Parameters
     ----------
@@ -87,8 +87,9 @@ class Store:
         if run.features is not None:
             members["features.npy"] = _array_bytes(run.features)
         if run.resampled is not None:
-            draws = np.array(run.resampled["draws"].tolist(), np.float32)
-            members["resampled.npy"] = _array_bytes(draws)
+            members["resampled.npy"] = _array_bytes(run.resampled.to_numpy())
+            rows = run.resampled.index.to_numpy()  # of the scores
+            members["resampled_rows.npy"] = _array_bytes(rows)
         if run.gradient_variance is not None:
             variances = run.gradient_variance.to_csv(index=False)
             members["gradient_variance.csv"] = variances
@@ -127,8 +128,9 @@ def _read_run(config: RunConfig, file: zipfile.ZipFile) -> Run:
     extras = {}
     if identity["features_per_class"]:
         extras["features"] = _read_array(file, "features.npy")
-    if identity["test_resamples"]:
-        extras["resampled"] = _resampled(scores, _read_array(file, "resampled.npy"))
+    if "resampled.npy" in file.namelist():
+        rows = _read_array(file, "resampled_rows.npy")
+        extras["resampled"] = pd.DataFrame(_read_array(file, "resampled.npy"), rows)
     if identity.get("variance_points"):
         extras["gradient_variance"] = _read_rows(file, "gradient_variance.csv")
     return Run(config, scores, _read_array(file, "memory_labels.npy"), **extras)
@@ -138,14 +140,6 @@ def _read_rows(file: zipfile.ZipFile, name: str) -> pd.DataFrame:
     content = io.BytesIO(file.read(name))
     # a schedule may be empty; Python's float gives back every bit
     return pd.read_csv(content, dtype=TEXT, keep_default_na=False, converters=NUMBERS)
-
-
-def _resampled(scores: pd.DataFrame, draws: np.ndarray) -> pd.DataFrame:
-    """Return `Run.resampled`, of the scores of class groups on the joined test sets."""
-    groups = scores["group"].isin(["overall", *GROUPS])
-    rows = scores[(scores["task"] == "seen") & groups]
-    rows = rows[["trained_tasks", "task", "group", "metric"]].reset_index(drop=True)
-    return rows.assign(draws=list(draws))
 
 
 def _read_array(file: zipfile.ZipFile, name: str) -> np.ndarray:

@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 
 from prslib.metrics import values_and_draws
-from prslib.report.statistics import LEVEL, SMALL, interval
 from prslib.report.tables import MAIN_METRICS
+from prslib.statistics import LEVEL, SMALL, interval
 
 COCO = "COCOseq"
 NUS = "NUS-WIDEseq"

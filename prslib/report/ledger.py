@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from prslib import Run, RunConfig, Store, run_all
 from prslib.report.claims import CLAIM_WORDS, CLAIMS, Claim, Scores
 from prslib.report.observations import CELL, RELATIONS, in_turn, observe, printed_rows
-from prslib.report.statistics import LEVEL, VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
 from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
+from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
 BOTH = "precision and recall"
 KINDS = (*MAIN_METRICS, BOTH, "accuracy", "forgetting")

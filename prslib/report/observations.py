@@ -25,10 +25,10 @@ from prslib.datasets import DATASETS, GROUPS
 from prslib.report import tables
 from prslib.report.measures import neighbour_votes, run_forgetting, size_correlations
 from prslib.report.tables import labels_of
-from prslib.resamples import class_weights
+from prslib.resamples import resampled_mean
 
 # what a run may measure beside its scores, and the field that asks for it
-EXTRAS = ("features_per_class", "variance_points")
+EXTRAS = ("features_per_class", "class_draws", "variance_points")
 RELATIONS = ("paper's", "part", "stand-in")  # of data to the paper's
 STAGES = {"frozen_stages", "pretrained_stages"}
 FIGURE_1 = ("CRS", "EWC")
@@ -137,24 +137,16 @@ def _variance(run: Run) -> Iterator[dict]:
 
 def _orders(run: Run) -> Iterator[dict]:
     """Correlate forgetting with class size, the mean over tasks (Fig. 1)."""
-    if run.config.method not in FIGURE_1 or run.config.resolved["tasks_at_once"] > 1:
+    if run.config.method not in FIGURE_1 or not run.config.class_draws:
         return
-    rows = size_correlations(run_forgetting(run), _weights(run))
+    rows = size_correlations(run_forgetting(run))
     for (measure, metric), tasks in rows.groupby(["measure", "metric"]):
         tasks = tasks.dropna(subset="correlation")
         row = {"measure": ORDERS[measure], "metric": metric}
         row["value"] = tasks["correlation"].mean()
         if len(tasks) and "draws" in tasks:
-            row["draws"] = np.mean(list(tasks["draws"]), axis=0)
+            row["draws"] = np.nanmean(list(tasks["draws"]), axis=0)
         yield row
-
-
-def _weights(run: Run) -> pd.DataFrame | None:
-    """Return resamples of the classes (columns) where there are few test images."""
-    draws = run.config.resolved["test_resamples"]
-    dataset = labels_of(run.config.dataset)
-    weights = class_weights(dataset.class_group, draws)
-    return pd.DataFrame(weights, columns=dataset.class_names) if draws else None
 
 
 def _features(run: Run) -> Iterator[dict]:
@@ -162,14 +154,16 @@ def _features(run: Run) -> Iterator[dict]:
     if run.features is None:
         return
     images = neighbour_votes(run, min(5, len(run.features) - 1))
-    weights = _weights(run)
+    settings = run.config.resolved
+    draws = settings["test_resamples"]
+    test = labels_of(run.config.dataset).tests[settings["test_set"]]
     for group, used in images.groupby("group", sort=False):
         hits = used["kNN accuracy"].to_numpy()
         row = {"group": group, "measure": "features", "metric": "kNN accuracy"}
         row["value"] = hits.mean()
-        if weights is not None:
-            of_images = weights.to_numpy()[:, used["class"]]  # (draws, images)
-            row["draws"] = of_images @ hits / of_images.sum(axis=1)
+        if draws:
+            rows = used["image"].to_numpy()
+            row["draws"] = resampled_mean(hits, rows, len(test), draws)
         yield row
 
 

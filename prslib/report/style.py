@@ -15,8 +15,8 @@ from matplotlib.ticker import MaxNLocator
 
 from prslib import DATASETS, METHODS
 from prslib.paths import PACKAGE
-from prslib.report.statistics import LEVEL
 from prslib.report.tables import ALL_GROUPS
+from prslib.statistics import LEVEL
 
 STYLE = PACKAGE / "report" / "paper.mplstyle"
 # colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the

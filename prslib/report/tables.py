@@ -10,14 +10,11 @@ from pandas.io.formats.style import Styler
 
 from prslib import METHODS, Run, RunConfig, datasets, published
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.metrics import forgetting
-from prslib.report.statistics import DECIDING, compared, over_seeds
-from prslib.resamples import class_draws
+from prslib.metrics import MAIN_METRICS, forgetting
+from prslib.statistics import DECIDING, compared, over_seeds
 
 ALL_GROUPS = (*datasets.GROUPS, "overall")
-MAIN_METRICS = ("C-F1", "O-F1", "mAP")
 CAPTIONS = {"score": "Scores", "forget": "Forgetting"}
-POOLED = ("O-P", "O-R", "O-F1")
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 _PLACE = ["trained_tasks", "task", "group", "metric"]  # of a value
 _VALUES = ("value", "draws", "published")
@@ -33,7 +30,7 @@ def scores_of(
     for run in runs:
         settings = {name: run.config.resolved[name] for name in fields}
         settings |= {name: column(run.config) for name, column in columns.items()}
-        frames.append(_with_resamples(run).assign(**settings))
+        frames.append(with_resamples(run).assign(**settings))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -43,24 +40,13 @@ def labels_of(name: str) -> SequentialDataset:
     return load_dataset(name, images=False)
 
 
-def _with_resamples(run: Run) -> pd.DataFrame:
-    """Return a run's scores and, where test images are few, those under resamples: `draws`.
-
-    Scores that average over classes resample the classes (`class_draws`); O-P, O-R and
-    O-F1 on all tasks seen pool the images, and have weights of the images.
-    """
-    settings = run.config.resolved
-    dataset = labels_of(run.config.dataset)
-    draws = settings["test_resamples"]
-    if not draws:
+def with_resamples(run: Run) -> pd.DataFrame:
+    """Return a run's scores and, in the column `draws`, those on resampled images."""
+    if run.resampled is None:
         return run.scores
-    positives = dataset.tests[settings["test_set"]].labels.sum(axis=0)
-    classes = dataset.class_names, dataset.class_group, positives
-    drawn = class_draws(run.scores[[*_PLACE, "value"]], *classes, draws)
-    if run.resampled is not None:
-        pooled = run.resampled[run.resampled["metric"].isin(POOLED)]
-        drawn = pd.concat([pooled, drawn]).drop_duplicates(_PLACE)
-    return run.scores.join(drawn.set_index(_PLACE)["draws"], on=_PLACE)
+    drawn = run.resampled.to_numpy(np.float32)  # sums of half precision would be rough
+    draws = pd.Series(list(drawn), run.resampled.index)
+    return run.scores.assign(draws=draws)
 
 
 def run_columns(scores: pd.DataFrame) -> list[str]:

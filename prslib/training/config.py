@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prslib.checks import VARIANTS, expected, finite, one_of, power, whole
+from prslib.checks import VARIANTS, expected, finite, flag, one_of, power, whole
 from prslib.datasets import DATASETS, SequentialDataset, fingerprint
 from prslib.datasets.base import draw_schedule, validate_schedule
 from prslib.models import MODELS
@@ -20,8 +20,8 @@ from prslib.training.methods import METHODS
 
 PRECISIONS = ("fp32", "bf16")  # of the forward pass; weights stay in float32
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
-PROTOCOL = 6  # part of every hash; rises when a change of the code changes results
-MEASUREMENTS = ("test_set", "features_per_class", "variance_points")
+PROTOCOL = 7  # part of every hash; rises when a change of the code changes results
+MEASUREMENTS = ("test_set", "features_per_class", "class_draws", "variance_points")
 
 
 def checked(default: Any, check: Callable, **rules: Any) -> Any:
@@ -56,7 +56,8 @@ class RunConfig:
     ewc_lambda : float or None
         Strength of EWC's penalty.
     test_set : str or None
-        Which of the data set's test sets: "balanced", "imbalanced" or "full".
+        Which of the data set's test sets: "balanced", "imbalanced", "both", "open" or
+        "full".
     model : str or None
         A key of `MODELS`.
     weights : str or None
@@ -78,6 +79,9 @@ class RunConfig:
     features_per_class : int
         Of how many test images of a class, at most, `Run.features` keeps the
         penultimate features; 0 for none.
+    class_draws : bool
+        Whether `Run.resampled` has F1 and AP of every class, too, on the test set of
+        its own task; forgetting by class size needs them.
     variance_points : int
         At how many points of the stream the gradient variance over the memory is
         measured (`prslib.training.gradients`); 0 for none. They are evenly apart, the
@@ -125,6 +129,7 @@ class RunConfig:
     batch_size: int | None = checked(None, whole, least=1)
     replay_batch_size: int | None = checked(None, whole, least=1)
     features_per_class: int = checked(0, whole, least=0)
+    class_draws: bool = checked(False, flag)
     variance_points: int = checked(0, whole, least=0)
     precision: str | None = checked(None, one_of, names=PRECISIONS)
     options: dict | tuple | None = None
@@ -270,9 +275,10 @@ class Run:
         samples (in memory), value (`prslib.training.gradients.gradient_variance`).
         None where none is asked for or the method has no memory.
     resampled : DataFrame or None
-        trained_tasks, task ("seen"), group, metric, and draws: the score under each of
-        `Recipe.test_resamples` weightings of the test images
-        (`prslib.resamples.resampled`), in [0, 1]. None where the data set has none.
+        Scores on `Recipe.test_resamples` resamples of the test images, float16 in
+        [0, 1]: a column a resample, the rows those of `scores` with the same index.
+        They are the scores of the class groups, task by task C-F1, O-F1, mAP and
+        accuracy alone. None where the data set has none.
     """
 
     config: RunConfig

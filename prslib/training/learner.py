@@ -11,10 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from prslib import metrics
-from prslib.datasets import SequentialDataset, Split
+from prslib.datasets import GROUPS, SequentialDataset, Split
 from prslib.datasets.base import task_name, tasks_together
 from prslib.models.networks import Staged
-from prslib.resamples import image_weights, resampled
+from prslib.resamples import image_draws, weighted_mean
 from prslib.training import gradients
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
@@ -191,37 +191,76 @@ def score_tasks(
     dataset: SequentialDataset,
     groups: Sequence[tuple[int, ...]],
     resamples: int = 0,
+    thresholds: dict[str, float] | None = None,
 ) -> pd.DataFrame:
     """Score the test sets of the tasks seen so far, joined and one by one (Table 1)."""
     # Tasks that are trained together form one of the groups. A row's task is "seen" for
-    # the joined sets, "1" or "1+2". Single-label data add their accuracy, also on the
-    # whole test set, "all", with tasks yet to come (Appendix). With resamples the
-    # column draws holds what each gives for the class groups on the joined sets.
-    seen = np.isin(test.task, [task for group in groups for task in group])
-    subsets = {"seen": seen}
-    subsets |= {task_name(group): np.isin(test.task, group) for group in sorted(groups)}
-    rows = np.flatnonzero(seen | test.single_label)
+    # the joined sets, "1" or "1+2". Some tasks' test set are the images with a label
+    # among their classes, and those classes alone are scored: in an open test set an
+    # image may count for several tasks. Single-label data add their accuracy, also on
+    # the whole test set, "all", with tasks yet to come (Appendix).
+    seen = tuple(task for group in groups for task in group)
+    named = {"seen": seen} | {task_name(group): group for group in sorted(groups)}
+    classes = {
+        name: np.isin(dataset.class_task, group) for name, group in named.items()
+    }
+    subsets = {name: test.labels[:, mask].any(axis=1) for name, mask in classes.items()}
+    rows = np.flatnonzero(subsets["seen"] | test.single_label)
     probabilities = learner.probabilities(inputs, rows)
+    # the test set itself, then its resamples
+    weights = np.ones((1, len(test)))
+    weights = np.concatenate([weights, image_draws(len(test), resamples)])
     frames = []
     for name, subset in subsets.items():
-        scored = probabilities[subset[rows]], test.labels[subset]
-        frame = metrics.evaluate(*scored, dataset.class_names, dataset.class_group)
-        if resamples and name == "seen":
-            weights = image_weights(len(test), resamples)[:, subset]
-            draws = resampled(*scored, dataset.class_group, weights)
-            # rounded, as a product's sums depend on the processor; classes have none
-            frame["draws"] = pd.Series(list(draws.round(6).astype(np.float32)))
+        scored = probabilities[subset[rows]]
+        labels = test.labels[subset] & classes[name]
+        decisions = {}
+        if name == "seen" and not test.single_label:
+            decisions = further_decisions(scored, classes[name], thresholds)
+        frame = metrics.evaluate_draws(
+            scored,
+            labels,
+            dataset.class_names,
+            dataset.class_group,
+            weights[:, subset],
+            decisions,
+        )
         frames.append(frame.assign(task=name))
     if test.single_label:
         subsets["all"] = np.ones(len(test), bool)
-        row = {"group": "overall", "metric": "accuracy"}
+        right = probabilities.argmax(axis=1) == test.labels[rows].argmax(axis=1)
         for name, subset in subsets.items():
-            scored = probabilities[subset[rows]], test.labels[subset]
-            value = metrics.accuracy(*scored)
-            frames.append(pd.DataFrame([row | {"value": value, "task": name}]))
+            drawn = weighted_mean(right[subset], weights[:, subset])
+            row = {"group": "overall", "metric": "accuracy", "task": name}
+            frames.append(pd.DataFrame([row | {"draws": drawn}]))
     frame = pd.concat(frames, ignore_index=True).assign(trained_tasks=len(groups))
-    columns = ["trained_tasks", "task", "group", "metric", "value"]
-    return frame[[*columns, "draws"] if resamples else columns]
+    frame["value"] = frame["draws"].map(lambda drawn: float(drawn[0]))
+    return frame[["trained_tasks", "task", "group", "metric", "value", "draws"]]
+
+
+def resampled_rows(scores: pd.DataFrame, class_draws: bool) -> pd.Series:
+    """Tell which rows keep their resamples, which take most of a run's bytes."""
+    task_by_task = scores["task"] != "seen"
+    of_group = scores["group"].isin(["overall", *GROUPS])
+    main = scores["metric"].isin([*metrics.MAIN_METRICS, "accuracy"])
+    kept = of_group & (main | ~task_by_task)
+    if class_draws:  # of a class on its own task's test set
+        of_class = ~of_group & scores["metric"].isin(["F1", "AP"])
+        kept |= of_class & task_by_task & scores["value"].notna()
+    return kept
+
+
+def further_decisions(
+    probabilities: np.ndarray,
+    classes: np.ndarray,
+    thresholds: dict[str, float] | None,
+) -> dict[str, np.ndarray]:
+    """Predict labels (N, C) in other ways than at 0.5, for metrics of these names."""
+    top = metrics.top_classes(probabilities, classes)
+    decisions = {f"{name} (top {metrics.TOP})": top for name in metrics.OWN_METRICS}
+    for name, threshold in (thresholds or {}).items():
+        decisions[f"{name} (own threshold)"] = probabilities > threshold
+    return decisions
 
 
 def with_run_columns(config: RunConfig, scores: pd.DataFrame) -> pd.DataFrame:

@@ -18,6 +18,10 @@ from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.methods import METHODS
 
+HELD_OUT = 5  # one training image of so many is held out to choose thresholds
+# spawn key of those images, far from those of a run's other generators
+HELD_OUT_STREAM = 1001
+
 
 class Segment(NamedTuple):
     """The stream from one evaluation to the next: a task, or tasks trained together."""
@@ -26,10 +30,18 @@ class Segment(NamedTuple):
     batches: np.ndarray  # (steps, B), rows of the training set
 
 
-def stream(config: RunConfig, dataset: SequentialDataset) -> list[Segment]:
-    """Shuffle a run's stream into full batches (section "Experiments")."""
+def stream(
+    config: RunConfig,
+    dataset: SequentialDataset,
+    left_out: np.ndarray | Sequence[int] = (),
+) -> list[Segment]:
+    """Shuffle a run's stream into full batches (section "Experiments").
+
+    Training images in the rows `left_out` are not in it.
+    """
     settings = config.resolved
-    task = dataset.train.task
+    task = dataset.train.task.copy()
+    task[list(left_out)] = -1  # of no task
     schedule = settings["schedule"]
     at_once = settings["tasks_at_once"]
     rng = np.random.default_rng(seeds_of(config)["stream"])
@@ -51,6 +63,13 @@ def stream(config: RunConfig, dataset: SequentialDataset) -> list[Segment]:
         Segment(tuple(schedule[: number * at_once]), shuffled_batches(tasks))
         for number, tasks in enumerate(tasks_together(schedule, at_once), start=1)
     ]
+
+
+def held_out_rows(config: RunConfig, dataset: SequentialDataset) -> np.ndarray:
+    """Draw the training images, int64 rows, that choose a run's thresholds."""
+    seed = np.random.SeedSequence(config.seed, spawn_key=(HELD_OUT_STREAM,))
+    order = np.random.default_rng(seed).permutation(len(dataset.train))
+    return np.sort(order[: len(order) // HELD_OUT])
 
 
 class Replay:
@@ -123,6 +142,8 @@ def check(config: RunConfig, dataset: SequentialDataset) -> None:
     if config.features_per_class:
         feature_rows(dataset.tests[settings["test_set"]], config.features_per_class)
     stream(config, dataset)
+    if settings["own_threshold"]:
+        stream(config, dataset, held_out_rows(config, dataset))
     replay = make_replay(config, dataset)
     images = len(dataset.train)
     if replay is not None and replay.memory.size > images:

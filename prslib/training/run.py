@@ -1,7 +1,8 @@
 """Train and score a run, from its configuration to its result."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 
 import numpy as np
@@ -12,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.datasets.base import tasks_together
 from prslib.datasets.curation import feature_rows
+from prslib.metrics import best_thresholds
 from prslib.models.networks import make_model
 from prslib.models.weights import of_seed
 from prslib.training import round_alike
@@ -19,11 +21,27 @@ from prslib.training.checkpoint import Checkpoint, Progress
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.device import Inputs, check_device
 from prslib.training.gradients import memory_variance
-from prslib.training.learner import Learner, context_of, score_tasks, with_run_columns
+from prslib.training.learner import (
+    Learner,
+    context_of,
+    resampled_rows,
+    score_tasks,
+    with_run_columns,
+)
 from prslib.training.methods import METHODS
-from prslib.training.replay import check, make_replay, seeds_of, stream
+from prslib.training.replay import (
+    Segment,
+    check,
+    held_out_rows,
+    make_replay,
+    seeds_of,
+    stream,
+)
 
 round_alike()  # before the first sum: whoever trains loads this module
+
+Tasks = list[tuple[int, ...]]  # groups of tasks that are trained together
+Score = Callable[[Learner, Tasks], object]  # of the tasks seen so far
 
 
 def run(
@@ -83,8 +101,13 @@ def run_at_once(
         check(config, dataset)
     saved = Checkpoint(checkpoint, configs, save_every)
     with one_thread():
+        thresholds = {}
+        if configs[0].resolved["own_threshold"]:
+            thresholds = own_thresholds(configs[0], dataset, device)
+        score = scorer(configs, dataset, device, thresholds)
+        segments = stream(configs[0], dataset)
         progress = saved.resume(lambda: begin(configs[0], dataset, device))
-        for _ in train(configs, dataset, device, progress):
+        for _ in train(configs, dataset, device, progress, segments, score):
             saved.save_if_due(progress)
         return [result_of(config, dataset, device, progress) for config in configs]
 
@@ -113,17 +136,14 @@ def train(
     dataset: SequentialDataset,
     device: str,
     progress: Progress,
+    segments: Sequence[Segment],
+    score: Score,
 ) -> Iterator[None]:
     """Train on a stream with replay, score after each task; yield after each of both."""
     config = configs[0]  # they differ in measurements
     settings = config.resolved
     inputs = Inputs(dataset.train.inputs, device)
     labels = Inputs(dataset.train.labels.astype(np.float32), device)
-    test_inputs = {
-        name: Inputs(dataset.tests[name].inputs, device)
-        for name in dict.fromkeys(one.resolved["test_set"] for one in configs)
-    }
-    segments = stream(config, dataset)
     steps = sum(len(segment.batches) for segment in segments)
     measured_steps = set().union(*(variance_steps(one, steps) for one in configs))
 
@@ -155,15 +175,59 @@ def train(
         if already_scored:
             continue
         groups = tasks_together(segment.seen, settings["tasks_at_once"])
-        draws = settings["test_resamples"]
-        scores = {
-            name: score_tasks(
-                learner, test, dataset.tests[name], dataset, groups, draws
-            )
-            for name, test in test_inputs.items()
-        }
-        progress.scores.append(scores)
+        progress.scores.append(score(learner, groups))
         yield
+
+
+def scorer(
+    configs: Sequence[RunConfig],
+    dataset: SequentialDataset,
+    device: str,
+    thresholds: dict[int, dict[str, float]],
+) -> Score:
+    """Return the function that scores a learner on the test sets of configurations."""
+    draws = configs[0].resolved["test_resamples"]
+    test_inputs = {
+        name: Inputs(dataset.tests[name].inputs, device)
+        for name in dict.fromkeys(one.resolved["test_set"] for one in configs)
+    }
+
+    def score(learner: Learner, groups: Tasks) -> dict[str, pd.DataFrame]:
+        chosen = thresholds.get(len(groups))
+        return {
+            name: score_tasks(
+                learner, inputs, dataset.tests[name], dataset, groups, draws, chosen
+            )
+            for name, inputs in test_inputs.items()
+        }
+
+    return score
+
+
+def own_thresholds(
+    config: RunConfig, dataset: SequentialDataset, device: str
+) -> dict[int, dict[str, float]]:
+    """Choose a run's thresholds after so many groups of tasks (`Recipe.own_threshold`).
+
+    The run is trained a second time, on a stream without the held-out images. These
+    choose, as far as their tasks have been seen.
+    """
+    config = replace(config, variance_points=0)
+    train_set = dataset.train
+    left_out = held_out_rows(config, dataset)
+    inputs = Inputs(train_set.inputs, device)
+
+    def choose(learner: Learner, groups: Tasks) -> tuple[int, dict[str, float]]:
+        seen = np.isin(train_set.task[left_out], np.concatenate(groups))
+        rows = left_out[seen]
+        probabilities = learner.probabilities(inputs, rows)
+        return len(groups), best_thresholds(probabilities, train_set.labels[rows])
+
+    progress = begin(config, dataset, device)
+    segments = stream(config, dataset, left_out)
+    for _ in train([config], dataset, device, progress, segments, choose):
+        pass
+    return dict(progress.scores)
 
 
 def variance_steps(config: RunConfig, steps: int) -> set[int]:
@@ -183,10 +247,12 @@ def result_of(
     test_set = config.resolved["test_set"]
     frames = [scores[test_set] for scores in progress.scores]
     scores = pd.concat(frames, ignore_index=True)
-    if "draws" in scores:
-        rows = scores[scores["draws"].notna()].drop(columns="value")
-        measurements["resampled"] = rows.reset_index(drop=True)
-        scores = scores.drop(columns="draws")
+    if config.resolved["test_resamples"]:
+        rows = scores[resampled_rows(scores, config.class_draws)]
+        # half a precision is 0.02 points; the first is the score itself
+        draws = np.stack(rows["draws"])[:, 1:].astype(np.float16)
+        measurements["resampled"] = pd.DataFrame(draws, rows.index)
+    scores = scores.drop(columns="draws")
     if config.features_per_class:
         test = dataset.tests[test_set]
         rows = feature_rows(test, config.features_per_class)

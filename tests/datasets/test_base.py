@@ -1,5 +1,6 @@
 """The shape of every data set, schedules, and what a set is told apart by."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -44,12 +45,21 @@ REFUSED = {
     "image 1 .* label 'b'": lambda: dataset(split(task=(0, 0))),
     "image 1 of task -1": lambda: dataset(split(task=(0, -1))),
     "in 'balanced'": lambda: dataset(tests={"balanced": split(task=(1, 1))}),
+    "only test on open images": lambda: dataset(replace(split(), is_open=True)),
     r"got \[0, 2\]": lambda: dataset(class_task=np.array([0, 2])),
     "2 classes in 'class_names'": lambda: dataset(class_names=("a",)),
     r"'tail'; known": lambda: dataset(class_group=("tail", "minority")),
     "unknown dataset 'x'; known datasets: cocoseq, ": lambda: load_dataset("x"),
     "2 classes in 'train', .* got 3": lambda: dataset(split([(1, 0, 0)], (0,))),
 }
+
+
+def test_test_images_of_several_tasks_need_an_open_test_set():
+    spans = split([(1, 1), (0, 1)], (-1, 1))
+    with pytest.raises(ValueError, match="image 0 of task -1 with label 'a'"):
+        dataset(tests={"all": spans})
+    made = dataset(tests={"all": replace(spans, is_open=True)})
+    assert made.tests["all"].is_open and not made.train.is_open
 
 
 @pytest.mark.parametrize("message", REFUSED)

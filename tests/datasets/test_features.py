@@ -13,6 +13,7 @@ from torchvision.models import resnet18
 
 from prslib.cli import main
 from prslib.datasets import features, fingerprint, load_dataset
+from prslib.datasets.arrays import read_arrays
 
 FEATURES = "cocoseq-features"
 NAMES = ("apple", "bear", "person")
@@ -24,6 +25,7 @@ IDS = {
     "teorg": [[21], [22]],
 }
 WHOLE = (518, 398, 693, 463)  # training images of each task of the embedded set
+RELEASED = ("balanced", "imbalanced")
 PARTS = {  # of these images
     "cocoseq-mini": Fraction(1),
     "cocoseq-mini-75": Fraction(3, 4),
@@ -34,7 +36,7 @@ PARTS = {  # of these images
 
 
 def raw(name):
-    return features.load_mini(True, name, PARTS[name], scaled=lambda x, _: x)
+    return features.load_mini(True, name, PARTS[name], scaled=lambda x, train: x)
 
 
 def splits(dataset):
@@ -75,6 +77,35 @@ def test_inputs_are_standardised_by_two_scalars_of_the_training_set(name):
         by_hand = (split_before.inputs - values.mean()) / values.std()
         assert split.inputs.dtype == np.float32
         np.testing.assert_allclose(split.inputs, by_hand, rtol=1e-5, atol=1e-5)
+
+
+def test_both_released_test_sets_are_one_with_every_image_once():
+    tests = raw("cocoseq-mini").tests
+    both = {row.tobytes() for row in tests["both"].inputs}
+    assert len(both) == len(tests["both"])
+    apart = [{row.tobytes() for row in tests[name].inputs} for name in RELEASED]
+    assert apart[0] | apart[1] == both
+    assert len(both) < len(apart[0]) + len(apart[1])
+
+
+def test_open_images_are_no_others_and_hold_classes_of_several_tasks():
+    data = raw("cocoseq-mini")
+    open_set = data.tests["open"]
+    ours = {
+        row.tobytes()
+        for split in (data.train, data.tests["both"])
+        for row in split.inputs
+    }
+    assert not ours & {row.tobytes() for row in open_set.inputs}
+    tasks = [data.class_task[row] for row in open_set.labels]
+    several = np.array([len(set(row.tolist())) > 1 for row in tasks])
+    assert several.mean() > 0.9
+    np.testing.assert_array_equal(open_set.task < 0, several)
+    first = np.array([row[0] for row in tasks])
+    np.testing.assert_array_equal(open_set.task[~several], first[~several])
+    scale = read_arrays(features.MINI, "scale")["scale"]
+    steps = open_set.inputs / scale  # whole multiples of the same columns' scale
+    np.testing.assert_allclose(steps, np.rint(steps), atol=1e-3)
 
 
 def test_from_jpegs_to_a_data_set(root, monkeypatch, capsys):

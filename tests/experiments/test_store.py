@@ -29,7 +29,9 @@ def with_extras(finished):
     config = replace(CONFIG, features_per_class=2, variance_points=3)
     features = np.linspace(0, 1, 12, dtype=np.float32).reshape(4, 3)
     run = with_variance(finished, [0.1, 1e-17, 3.0])
-    return replace(run, config=config, features=features)
+    draws = np.array([[0.5, np.nan], [1 / 3, 1e-7]], np.float16)
+    resampled = pd.DataFrame(draws, [2, 5])  # rows of the scores
+    return replace(run, config=config, features=features, resampled=resampled)
 
 
 def test_runs_come_back_bit_for_bit(tmp_path, finished, with_extras):
@@ -45,7 +47,9 @@ def test_runs_come_back_bit_for_bit(tmp_path, finished, with_extras):
     np.testing.assert_array_equal(loaded.features, with_extras.features, strict=True)
     expected = with_extras.gradient_variance
     pd.testing.assert_frame_equal(loaded.gradient_variance, expected, check_exact=True)
-    assert store.load(CONFIG).features is None
+    expected = with_extras.resampled
+    pd.testing.assert_frame_equal(loaded.resampled, expected, check_exact=True)
+    assert store.load(CONFIG).features is store.load(CONFIG).resampled is None
 
 
 def test_damage_anywhere_is_noticed_or_changes_nothing(tmp_path, finished):

@@ -42,12 +42,11 @@ def fake_run(config: RunConfig, value) -> Run:
     offline = METHODS[config.method].offline
     dataset = labels_of(config.dataset)
     cells = cells_of(groups, offline, settings["tasks_at_once"] > 1)
-    if settings["test_resamples"]:  # resampling the classes needs all their scores
+    if config.class_draws:  # forgetting of every class
         classes = pd.DataFrame({"group": dataset.class_names})
         of_class = cells[["trained_tasks", "task"]].drop_duplicates()
-        of_class = of_class[of_class["task"] != "all"].merge(classes, how="cross")
-        rows = [of_class.assign(metric=metric) for metric in ("P", "R", "AP")]
-        cells = pd.concat([cells[cells["metric"] != "AP"], *rows], ignore_index=True)
+        of_class = of_class.merge(classes, how="cross").assign(metric="AP")
+        cells = pd.concat([cells[cells["metric"] != "AP"], of_class], ignore_index=True)
     scores = cells.assign(
         schedule="" if offline else ",".join(map(task_name, groups)),
         value=value(cells) if callable(value) else value,

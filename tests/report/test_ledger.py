@@ -10,7 +10,7 @@ from prslib.paths import project_root
 from prslib.report import ledger
 from prslib.report.claims import CLAIMS, Scores
 from prslib.report.observations import observe, settings_in_words
-from prslib.report.statistics import DECIDING
+from prslib.statistics import DECIDING
 from prslib.training.grids import configs
 from prslib.training.methods import METHODS
 

@@ -25,7 +25,7 @@ def run_of(loss):
         lost = loss(cells["group"].map(SIZES)) * (cells["trained_tasks"] == 4)
         return (0.8 - lost).where(cells["group"].map(TASKS) == cells["task"])
 
-    return fake_run(RunConfig("cocoseq-mini", "CRS"), scores)
+    return fake_run(RunConfig("cocoseq-mini", "CRS", class_draws=True), scores)
 
 
 def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
@@ -40,13 +40,19 @@ def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
     assert shown["images"].tolist() == shown["class"].map(SIZES).tolist()
 
 
-def test_weighted_correlations_are_spearmans_with_equal_weights():
+def test_correlations_are_spearmans_on_every_resample_without_absent_classes():
     rows = measures.run_forgetting(run_of(lambda size: 0.4 / size**0.5))
-    weights = pd.DataFrame(np.ones((2, len(SIZES))), columns=list(SIZES))
-    for row in measures.size_correlations(rows, weights).itertuples():
+    rng = np.random.default_rng(0)
+    draws = rng.normal(size=(len(rows), 2))
+    draws[::5, 1] = np.nan  # no positive in the second resample
+    rows["draws"] = list(draws)
+    for row in measures.size_correlations(rows).itertuples():
         cells = rows[(rows["task"] == row.task) & (rows["measure"] == row.measure)]
-        theirs = spearmanr(cells["images"], cells["value"]).statistic
-        assert [row.correlation, *row.draws] == pytest.approx([theirs] * 3)
+        theirs = [spearmanr(cells["images"], cells["value"]).statistic]
+        for drawn in np.stack(cells["draws"]).T:
+            pair = cells["images"].to_numpy(), drawn
+            theirs.append(spearmanr(*pair, nan_policy="omit").statistic)
+        assert [row.correlation, *row.draws] == pytest.approx(theirs)
 
 
 def test_the_mean_is_over_tasks_first_and_the_deviation_over_seeds():

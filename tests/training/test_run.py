@@ -4,6 +4,7 @@ import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,11 +12,12 @@ import pytest
 import torch
 from torch.nn.utils import parameters_to_vector
 
-from prslib.datasets import load_dataset
+from prslib.datasets import DATASETS, Entry, load_dataset
+from prslib.metrics import best_thresholds
 from prslib.training.config import RunConfig
-from prslib.training.learner import Learner
+from prslib.training.learner import Learner, score_tasks
 from prslib.training.methods import METHODS
-from prslib.training.replay import stream, without_training
+from prslib.training.replay import held_out_rows, stream, without_training
 from prslib.training.run import initial_model, one_thread, run, variance_steps
 
 TINY, ONE_LABEL = "digits70tiny", "imbal-digits-tiny"
@@ -58,7 +60,10 @@ def test_scores_are_tidy_and_complete():
     assert not scores.duplicated(["trained_tasks", "task", "group", "metric"]).any()
     assert scores["value"].dropna().between(0, 1).all()
     # after the first task the joined test sets are that task's own
-    first = scores[scores["trained_tasks"] == 1].groupby("task")["value"]
+    first = scores[scores["trained_tasks"] == 1]
+    further = first["metric"].str.contains("top 3")  # of all tasks seen alone
+    assert set(first.loc[further, "task"]) == {"seen"}
+    first = first[~further].groupby("task")["value"]
     np.testing.assert_array_equal(first.get_group("seen"), first.get_group("0"))
     offline = finished("Multitask").scores
     assert set(offline["trained_tasks"]) == {4} and set(offline["schedule"]) == {""}
@@ -86,6 +91,77 @@ def test_finetune_forgets_and_the_net_learns():
     learned = [by_task[trained, task] for trained, task in enumerate(tasks, 1)]
     assert min(learned) > 1.5 / 24  # chance
     assert by_task[4][tasks].mean() < 0.85 * np.mean(learned)
+
+
+def test_resamples_are_of_the_groups_and_of_classes_where_they_are_asked_for():
+    """Each is a score of the run on as many test images, some of them twice."""
+    plain = run(RunConfig("cocoseq-tiny", "CRS"))
+    every = run(RunConfig("cocoseq-tiny", "CRS", class_draws=True))
+    pd.testing.assert_frame_equal(plain.scores, every.scores, check_exact=True)
+    rows = plain.scores.loc[plain.resampled.index]
+    assert set(rows["group"]) == {"overall", "majority", "moderate", "minority"}
+    assert set(rows.loc[rows["task"] != "seen", "metric"]) == {"C-F1", "O-F1", "mAP"}
+    of_classes = every.scores.loc[every.resampled.index.difference(rows.index)]
+    assert set(of_classes["metric"]) == {"AP", "F1"}
+    assert of_classes["value"].notna().all()
+    same = every.resampled.loc[rows.index]
+    pd.testing.assert_frame_equal(plain.resampled, same, check_exact=True)
+    usual = (rows["group"] == "overall") & rows["metric"].isin(["C-F1", "O-F1", "mAP"])
+    spread = plain.resampled[usual].astype(float)
+    gaps = spread.mean(axis=1) - rows.loc[spread.index, "value"]
+    assert (gaps.abs() < 0.05).all()
+    assert (spread.std(axis=1) < 0.05).all()
+
+
+def test_a_threshold_of_its_own_is_chosen_on_images_that_are_held_out(monkeypatch):
+    """What the run trains on and its scores at 0.5 stay; test images choose nothing."""
+    chosen = []
+
+    def note(probabilities, labels):
+        chosen.append((len(probabilities), best_thresholds(probabilities, labels)))
+        return {"C-F1": 0.0, "O-F1": 0.999}
+
+    monkeypatch.setattr("prslib.training.run.best_thresholds", note)
+    dataset = DATASETS["cocoseq-tiny"]
+    plain = Entry(dataset.load, replace(dataset.recipe, own_threshold=False))
+    monkeypatch.setitem(DATASETS, "plain", plain)
+    scores = run(RunConfig("cocoseq-tiny", "PRS")).scores
+    rows = held_out_rows(RunConfig("cocoseq-tiny"), load_dataset("cocoseq-tiny"))
+    images = len(load_dataset("cocoseq-tiny", images=False).train)
+    assert len(rows) == len(set(rows)) == images // 5
+    assert [count for count, _ in chosen][-1] == len(rows)
+    assert all(0 < t["C-F1"] < 1 for _, t in chosen)
+
+    at_end = scores[(scores["trained_tasks"] == 4) & (scores["group"] == "overall")]
+    values = at_end.set_index(["task", "metric"])["value"]["seen"]
+    labels = load_dataset("cocoseq-tiny", images=False).tests["both"].labels
+    precision = labels.mean()  # all are predicted
+    f1 = values["C-F1 (own threshold)"]
+    assert f1 == pytest.approx(2 * precision / (1 + precision))
+    assert values["O-F1 (own threshold)"] == 0  # none is
+    others = run(RunConfig("plain", "PRS")).scores
+    usual = scores[~scores["metric"].str.contains("own")].reset_index(drop=True)
+    pd.testing.assert_frame_equal(usual, others.assign(dataset="cocoseq-tiny"))
+
+
+def test_open_images_count_once_a_class_is_seen_and_with_these_classes_alone():
+    """The learner is right about all labels of all images, also of tasks to come."""
+    dataset = load_dataset("cocoseq-tiny")
+    test = dataset.tests["open"]
+    learner = SimpleNamespace(
+        probabilities=lambda inputs, rows: 0.1 + 0.8 * test.labels[rows]
+    )
+    frame = score_tasks(learner, None, test, dataset, [(0,), (3,)])
+    values = frame.set_index(["task", "group", "metric"])["value"]
+    for task in ("seen", "0", "3"):
+        assert values[task, "overall", "C-R"] == values[task, "overall", "mAP"] == 1
+    names = np.array(dataset.class_names)
+    trained = np.isin(dataset.class_task, (0, 3))
+    scored = frame[frame["metric"] == "AP"].dropna(subset="value")
+    assert set(scored["group"]) == set(names[trained & test.labels.any(axis=0)])
+    both = test.labels[:, dataset.class_task == 0].any(axis=1)
+    both &= test.labels[:, dataset.class_task == 3].any(axis=1)
+    assert both.any()  # images that count for both tasks
 
 
 def test_a_memory_without_training_is_what_the_run_keeps():

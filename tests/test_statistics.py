@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import numpy as np
@@ -5,7 +6,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from prslib.report.statistics import compare, compared, ends, holm, interval, over_seeds
+from prslib import RunConfig, published, run
+from prslib.report import tables
+from prslib.statistics import SMALL, compare, compared, ends, holm, interval, over_seeds
 
 
 def column(values):
@@ -29,10 +32,89 @@ def test_two_methods_are_compared_seed_by_seed():
     assert (result.low, result.high, result.p) == pytest.approx((1, 1, 0))
     assert result.verdict == "holds"
     assert compare(seeds, seeds + 1).verdict == "does not hold"
-    assert str(result) == "1.0 (95 % interval 1.0 to 1.0, 5 seeds)"
+    said = "1.0 (95 % interval 1.0 to 1.0, 5 seeds; without the chance of the test imag"
+    assert str(result).startswith(said)
     assert "50 % interval" in str(compare(seeds, seeds, level=0.5))
     with pytest.raises(ValueError, match=r"both methods, got shapes \(5,\) and \(4,\)"):
         compare(seeds, seeds[1:])
+
+
+@pytest.mark.parametrize("level", [95, 1, 0, -1, True, math.nan])
+def test_a_level_that_no_interval_has_is_refused(level):
+    with pytest.raises(ValueError, match=r"level .*, got "):
+        compare([3.0, 4.0], [1.0, 3.0], level=level)
+
+
+def test_fractions_are_told():
+    with pytest.warns(UserWarning, match="scores in percent, .* fractions by 100"):
+        compare([0.52, 0.41], [0.47, 0.44])
+    compare([0.52, 1.41], [0.47, 0.44])
+    compare([0.0, 0.0], [0.0, 0.0])
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Two methods with three seeds each, the second in another order."""
+    seeds = {"PRS": (0, 1, 2), "CRS": (2, 0, 1)}
+    return {
+        method: [run(RunConfig("cocoseq-tiny", method, seed=seed)) for seed in order]
+        for method, order in seeds.items()
+    }
+
+
+def test_runs_are_compared_as_the_report_does(runs):
+    scores = tables.scores_of([*runs["PRS"], *runs["CRS"]])
+    rows = tables.beside(tables.final(scores), "main")
+    place = [("minority", "mAP")]
+    (theirs,) = tables.contrasts(rows, "PRS", "CRS", place).to_dict("records")
+    ours = compare(runs["PRS"], runs["CRS"], group="minority")
+    assert ours.effect == pytest.approx(theirs["difference"])
+    assert (ours.low, ours.high) == pytest.approx(
+        (theirs["low"], theirs["high"]), abs=1e-5
+    )
+    assert ours.images and "chance" not in str(ours)
+    by_seed = [
+        [
+            100
+            * one.scores.set_index(["trained_tasks", "task", "group", "metric"])
+            .sort_index()
+            .loc[(4, "seen", "minority", "mAP"), "value"]
+            .item()
+            for one in sorted(of_method, key=lambda one: one.config.seed)
+        ]
+        for of_method in (runs["PRS"], runs["CRS"])
+    ]
+    seeds_alone = compare(*by_seed)
+    assert seeds_alone.effect == pytest.approx(ours.effect)
+    assert seeds_alone.low > ours.low
+
+
+def test_runs_that_do_not_fit_each_other_are_refused(runs):
+    with pytest.raises(
+        ValueError, match=r"same seeds, got seeds \[0, 1, 2\] and \[0, 2\]"
+    ):
+        compare(runs["PRS"], runs["CRS"][:2])
+    twice = [*runs["PRS"], runs["PRS"][0]]
+    with pytest.raises(ValueError, match="one run a seed"):
+        compare(twice, twice)
+    config = RunConfig("cocoseq-tiny", "CRS", test_set="balanced")
+    others = [dataclasses.replace(one, config=config) for one in runs["CRS"]]
+    with pytest.raises(ValueError, match="one data set and test set"):
+        compare(runs["PRS"], others)
+    with pytest.raises(ValueError, match="mAP50 of overall in the scores, got "):
+        compare(runs["PRS"], runs["CRS"], metric="mAP50")
+    with pytest.raises(TypeError, match="compare runs with runs"):
+        compare(runs["PRS"], [1.0, 2.0, 3.0])
+
+
+def test_the_margin_is_half_of_the_papers_smallest_gain_on_coco():
+    cells = published.load().query(
+        "table == 'main' and dataset == 'COCOseq' and group == 'overall'"
+    )
+    scores = cells[cells["measure"] == "score"]
+    table = scores.pivot(index="metric", columns="method", values="value")
+    smallest = (table["PRS"] - table["CRS"]).min()
+    assert round(smallest / 2) == SMALL
 
 
 def test_the_least_of_several_is_tested_cell_by_cell():

@@ -1,0 +1,285 @@
+"""Measure differences with t intervals over seeds and test images."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from prslib.checks import expected, finite
+from prslib.metrics import values_and_draws
+from prslib.training.config import Run
+
+LEVEL = 0.95  # of all intervals; pages and notebooks name it in their prose
+DECIDING = 5  # seeds; with fewer nothing is decided
+EXACT = 9  # decimals; what lies below is rounding
+# Points: an interval within these shows that there is no larger difference. The rule is
+# half of the paper's smallest overall gain of PRS over CRS on COCOseq (Table 1: 3.7, in
+# O-F1), rounded to a whole point: less would not be the effect that the paper reports.
+SMALL = 2.0
+Scores = Sequence[float] | Sequence[Run] | np.ndarray
+VERDICTS = ("holds", "does not hold", "no difference", "undecided", "not run")
+WORDS = {"holds": "above", "does not hold": "below"}  # of a difference from 0
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An effect, and how far it moves when other seeds and test images are drawn."""
+
+    effect: float  # over all seeds; NaN where there is nothing to measure
+    low: float  # NaN, as `high`, for fewer than two seeds
+    high: float
+    p: float  # two-sided, of an effect of 0; NaN for fewer than `DECIDING` seeds
+    seeds: int  # that have all cells
+    level: float  # of the interval
+    images: bool = True  # whether it has the chance of the test images
+
+    @property
+    def verdict(self) -> str:
+        """Return one of `VERDICTS`; an interval above 0 speaks for the claim."""
+        return self.verdict_within(SMALL)
+
+    def verdict_within(self, small: float) -> str:
+        """Return one of `VERDICTS`; a difference up to `small` counts as none."""
+        if not self.seeds:
+            return "not run"
+        if self.seeds < DECIDING:
+            return "undecided"
+        if self.low > 0:
+            return "holds"
+        if self.high < 0:
+            return "does not hold"
+        narrow = -small <= self.low and self.high <= small
+        return "no difference" if narrow else "undecided"
+
+    def __str__(self) -> str:
+        """Return "3.3 (95 % interval 1.7 to 4.9, 10 seeds)", and what it lacks."""
+        lacks = "" if self.images else "; without the chance of the test images"
+        return f"{self.effect:.1f} ({spread(vars(self))}{lacks})"
+
+
+def compare(
+    first: Scores,
+    second: Scores,
+    level: float = LEVEL,
+    metric: str = "mAP",
+    group: str = "overall",
+) -> Interval:
+    """Compare two methods on the same seeds, with a t interval of the difference.
+
+    Runs give the report's own interval, of seeds and test images. Scores alone give the
+    interval of the seeds, Student's.
+
+    Parameters
+    ----------
+    first, second : sequence of Run, or sequence of float, (S,)
+        Runs of one data set and test set, one a seed, in any order. Or a score a seed
+        in percent, entry s of both from the same seed: the same stream, the same
+        initial weights.
+    level : float
+        Of the interval, between 0 and 1.
+    metric, group : str
+        Which score of the runs at their end, on all tasks: a metric and a group of
+        `Run.scores`.
+
+    Returns
+    -------
+    Interval
+        effect (the mean of the first less the second, in points), low, high, p, seeds,
+        level and images, whether it has the chance of the test images. `verdict` is
+        "holds" where the first is above the second, "does not hold" where it is below,
+        "no difference" where the interval lies within 2 points of 0, and else
+        "undecided".
+
+    Raises
+    ------
+    ValueError
+        If the scores are not two rows of equal length, the runs' seeds, data sets or
+        test sets differ, they have no such score, or the level is not between 0 and 1.
+    TypeError
+        If the level is not a number, or only one of the two are runs.
+
+    Notes
+    -----
+    The variance of a difference is that of the seeds, divided by their number, and that
+    over test sets drawn anew from the test images (`prslib.resamples.image_draws`);
+    Satterthwaite's formula gives the degrees of freedom. Scores that all lie within
+    [0, 1] are probably fractions: a warning says that percent is expected.
+
+    Examples
+    --------
+    >>> print(compare([50.2, 51.0, 49.5, 52.1, 50.8], [47.9, 48.0, 47.1, 48.8, 48.3]))
+    2.7 (95 % interval 2.2 to 3.2, 5 seeds; without the chance of the test images)
+    """
+    level = checked_level(level)
+    runs = [_runs_among(each) for each in (first, second)]
+    if any(runs):
+        if [len(each) for each in runs] != [len(first), len(second)]:
+            what = "two sequences of runs, or of scores"
+            raise TypeError(expected(what, "both", "compare runs with runs"))
+        return interval(_paired_gaps(*runs, metric, group)[:, None], level=level)
+    scores, others = np.asarray(first, float), np.asarray(second, float)
+    if scores.ndim != 1 or scores.shape != others.shape:
+        what = "a score a seed for both methods"
+        raise ValueError(expected(what, f"shapes {scores.shape} and {others.shape}"))
+    both = np.concatenate([scores, others])
+    both = both[~np.isnan(both)]
+    if both.any() and both.min() >= 0 and both.max() <= 1:
+        text = expected(
+            "scores in percent", "none above 1", "multiply fractions by 100"
+        )
+        warnings.warn(f"{text}: the verdict's margin is {SMALL:g} points", stacklevel=2)
+    return interval((scores - others)[:, None, None], level=level)
+
+
+def checked_level(level: object) -> float:
+    """Return the level of an interval; refuse all but numbers between 0 and 1."""
+    number = level if isinstance(level, bool) else finite("level", level)
+    if isinstance(number, bool) or not 0 < number < 1:
+        advice = "write 0.95 for 95 %"
+        raise ValueError(expected("level between 0 and 1", level, advice))
+    return number
+
+
+def _runs_among(values: Scores) -> list[Run]:
+    return [each for each in values if isinstance(each, Run)]
+
+
+def _paired_gaps(
+    first: Sequence[Run], second: Sequence[Run], metric: str, group: str
+) -> np.ndarray:
+    """Return the differences of runs by seed in points, (S, 1 + draws)."""
+    places = {
+        (run.config.dataset, run.config.resolved["test_set"])
+        for run in (*first, *second)
+    }
+    if len(places) > 1:
+        what = "runs of one data set and test set"
+        raise ValueError(expected(what, sorted(places)))
+    scores = [
+        {run.config.seed: _last_score(run, metric, group) for run in runs}
+        for runs in (first, second)
+    ]
+    seeds = sorted(scores[0])
+    if seeds != sorted(scores[1]) or len(first) != len(seeds) != len(second):
+        got = [sorted(run.config.seed for run in runs) for runs in (first, second)]
+        what = "one run a seed of both methods, of the same seeds"
+        raise ValueError(expected(what, f"seeds {got[0]} and {got[1]}"))
+    return 100 * np.array([scores[0][seed] - scores[1][seed] for seed in seeds])
+
+
+def _last_score(run: Run, metric: str, group: str) -> np.ndarray:
+    """Return a run's score at its end and its resamples, (1 + draws,)."""
+    scores = run.scores
+    at_end = scores["trained_tasks"] == scores["trained_tasks"].max()
+    rows = scores[at_end & (scores["task"] == "seen") & (scores["group"] == group)]
+    rows = rows[rows["metric"] == metric]
+    if rows.empty:
+        known = scores.loc[scores["group"] == group, "metric"].unique().tolist()
+        what = f"{metric} of {group} in the scores"
+        raise ValueError(expected(what, known or scores["group"].unique().tolist()))
+    draws = np.array([])
+    if run.resampled is not None:
+        draws = run.resampled.loc[rows.index[0]].to_numpy(float)
+    return np.concatenate([rows["value"], draws])
+
+
+def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> Interval:
+    """Return the effect of some cells: their mean, or with `over` "every" the least.
+
+    `values` are (seeds, cells, 1 + draws): each seed's value, then its values on
+    resampled test images. Seeds without a value of each cell do not enter, nor do
+    resamples.
+    """
+    values = values[~np.isnan(values[..., 0]).any(axis=1)]
+    if over == "mean":
+        values = values.mean(axis=1, keepdims=True)
+    seeds = values[..., 0]
+    count = len(values)
+    effect = float(seeds.mean(axis=0).min()) if count else math.nan
+    if count < 2:
+        return Interval(effect, math.nan, math.nan, math.nan, count, level, False)
+    images = values[..., 1:].mean(axis=0).T  # (draws, cells)
+    images = images[~np.isnan(images).any(axis=1)]  # the others lack a class group
+    drawn = len(images) > 1
+    low, high, p = map(float, ends(seeds, images if drawn else None, level))
+    p = p if count >= DECIDING else math.nan
+    return Interval(effect, low, high, p, count, level, drawn)
+
+
+def ends(
+    seeds: np.ndarray, images: np.ndarray | None = None, level: float = LEVEL
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return both ends of the interval of the least cell's mean, and its p value.
+
+    `seeds` are (S, ..., K) for K cells, `images` (B, ..., K): the means under
+    resamples.
+    """
+    count = len(seeds)
+    cells = seeds.shape[-1]
+    mean = np.round(seeds.mean(axis=0), EXACT)
+    of_seeds = np.round(seeds, EXACT).var(axis=0, ddof=1) / count
+    variance = of_seeds
+    freedom = np.full(mean.shape, count - 1.0)
+    if images is not None:  # Satterthwaite's degrees of freedom
+        of_images = images.var(axis=0, ddof=1)
+        variance = of_seeds + of_images
+        terms = of_seeds**2 / (count - 1) + of_images**2 / (len(images) - 1)
+        freedom = np.divide(variance**2, terms, out=freedom, where=terms > 0)
+    # "every" needs no correction, as each cell must pass (intersection-union); that one
+    # of K cells is below 0 is tested at a share of the level (Bonferroni)
+    error = np.sqrt(variance)
+    tail = (1 - level) / 2
+    low = (mean + error * special.stdtrit(freedom, tail)).min(axis=-1)
+    high = (mean - error * special.stdtrit(freedom, tail / cells)).min(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # certain, or 0
+        size = np.where(mean == 0, 0.0, mean / error)
+    above = special.stdtr(freedom, -size).max(axis=-1)
+    below = cells * special.stdtr(freedom, size).min(axis=-1)
+    return low, high, np.minimum(1, 2 * np.minimum(above, below))
+
+
+def holm(p: pd.Series) -> pd.Series:
+    """Return p values corrected for their number (Holm's step-down); NaN stays."""
+    order = p.dropna().sort_values(kind="stable")
+    corrected = (order * np.arange(len(order), 0, -1)).cummax()
+    return corrected.clip(upper=1).reindex(p.index)
+
+
+def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Average the column `value`, a row a seed, over the seeds of each `keys`."""
+    rows = []
+    for key, seeds in gaps.groupby(list(keys), sort=False, dropna=False):
+        gap = interval(values_and_draws(seeds).to_numpy()[:, None])
+        numbers = gap.effect, seeds["value"].std(), gap.low, gap.high, gap.seeds
+        rows.append((*cast(tuple, key), *numbers, WORDS.get(gap.verdict, "")))
+    # sd of the sample; clearly "above" or "below" where the whole interval is, else ""
+    columns = ["difference", "sd", "low", "high", "seeds", "clearly"]
+    return pd.DataFrame(rows, columns=[*keys, *columns])
+
+
+def spread(row: pd.Series | dict) -> str:
+    """Say the interval of a row of `over_seeds`: "95 % interval 1.2 to 3.4, 10 seeds"."""
+    if row["seeds"] == 1:
+        return "one seed"
+    low, high = (f"{row[name]:.1f}" for name in ("low", "high"))
+    level = row.get("level", LEVEL)
+    return f"{100 * level:g} % interval {low} to {high}, {row['seeds']} seeds"
+
+
+def compared(row: pd.Series | dict, method: str, than: str) -> str:
+    """Say a row of `over_seeds`: "PRS is 3.1 points above CRS (95 % interval ...)"."""
+    gap, clearly = row["difference"], row["clearly"]
+    if not clearly and row["seeds"] >= DECIDING:
+        same = "score about the same" if abs(gap) <= SMALL else "are not told apart"
+        return f"{method} and {than} {same}: {gap:+.1f} points ({spread(row)})"
+    if round(gap, 1) == 0:
+        return f"{method} is level with {than} ({spread(row)})"
+    way = clearly or ("ahead of" if gap > 0 else "behind")
+    if gap < 0:  # the interval of the size of the difference
+        row = dict(row) | {"low": -row["high"], "high": -row["low"]}
+    return f"{method} is {abs(gap):.1f} points {way} {than} ({spread(row)})"
