@@ -88,7 +88,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib.report.deviations import COLOURS, DEVIATIONS, deviation_configs, name_of
-from prslib.report.statistics import interval
+from prslib.statistics import interval
 from prslib.report.style import LOOKS
 from prslib.report.tables import labels_of
 from prslib.training.replay import make_replay, stream
@@ -182,7 +182,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib.report.deviations import ALL, COLOURS
-from prslib.report.statistics import DECIDING
+from prslib.statistics import DECIDING
 from prslib.report.tables import ALL_GROUPS, contrasts
 
 

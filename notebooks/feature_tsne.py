@@ -207,24 +207,35 @@ import pandas as pd
 from prslib import Run
 from prslib.report.measures import neighbour_votes
 from prslib.report.tables import labels_of
+from prslib.resamples import resampled_mean
 
 
 def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
     """Measure how far apart the classes lie, in percent, by group (section "Feature Analysis")."""
     from sklearn.metrics import silhouette_samples
 
-    keys = ["dataset", "stands_for", "method", "seed", "group"]
-    frames = []  # distances are Euclidean and between features, as in t-SNE
+    table = []  # distances are Euclidean and between features, as in t-SNE
     for run in runs:
         images = neighbour_votes(run, neighbours)
-        images["stands_for"] = labels_of(run.config.dataset).stands_for
         # 1 for classes far apart, 0 where they overlap
         silhouettes = silhouette_samples(run.features, images["class"].to_numpy())
         images["silhouette"] = 100 * silhouettes
+        dataset = labels_of(run.config.dataset)
+        settings = run.config.resolved
+        tested = len(dataset.tests[settings["test_set"]])
+        place = {"dataset": run.config.dataset, "stands_for": dataset.stands_for}
+        place |= {"method": run.config.method, "seed": run.config.seed}
         both = pd.concat([images, images.assign(group="overall")])
-        frames.append(both.melt(keys, ["kNN accuracy", "silhouette"], "metric"))
-    means = pd.concat(frames).groupby([*keys, "metric"], sort=False)["value"].mean()
-    return means.reset_index().assign(measure="score", published=np.nan)
+        for group, used in both.groupby("group", sort=False):
+            for metric in ("kNN accuracy", "silhouette"):
+                values = used[metric].to_numpy()
+                row = place | {"group": group, "metric": metric, "measure": "score"}
+                row |= {"value": values.mean(), "published": np.nan}
+                if draws := settings["test_resamples"]:
+                    rows = used["image"].to_numpy()
+                    row["draws"] = resampled_mean(values, rows, tested, draws)
+                table.append(row)
+    return pd.DataFrame(table)
 
 
 # %%

@@ -146,7 +146,7 @@ settings.save(figure, rows, "curves")
 import numpy as np
 import pandas as pd
 
-from prslib.report.statistics import over_seeds
+from prslib.statistics import over_seeds
 
 
 def variance_contrasts(rows: pd.DataFrame) -> pd.DataFrame:

@@ -61,6 +61,7 @@ def runs(settings):
     for name in settings.dataset:
         size = memory_size(name, settings.memory_share)
         fields = {"dataset": name, "rho": settings.rho, "memory_size": size}
+        fields["class_draws"] = True  # for the correlations' intervals
         made += configs_of(settings.method, settings.seeds, **fields)
     return made
 

@@ -12,8 +12,8 @@ from prslib import Run, RunConfig
 from prslib.datasets import GROUPS, SequentialDataset
 from prslib.datasets.base import task_name, tasks_together
 from prslib.datasets.curation import feature_rows
-from prslib.metrics import forgetting
-from prslib.report.tables import beside, labels_of
+from prslib.metrics import forgetting, values_and_draws
+from prslib.report.tables import beside, labels_of, with_resamples
 from prslib.training.replay import without_training
 
 DRAWN = "another for each seed"  # order of the classes
@@ -36,12 +36,16 @@ def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:
 def run_forgetting(run: Run) -> pd.DataFrame:
     """Measure the forgetting of every class of all tasks but the last, by both `FORGETTING`.
 
-    In percent of the best score, or in points; NaN where a class was never learned.
+    In percent of the best score, or in points; NaN where a class was never learned. The
+    column draws, where the run has class draws, holds both on resampled test images.
     Tasks are in the order of the schedule, classes from large to small.
     """
     dataset = labels_of(run.config.dataset)
-    scores = run.scores[run.scores["metric"].isin(["AP", "F1"])]
+    scores = with_resamples(run)
+    scores = scores[scores["metric"].isin(["AP", "F1"])]
     scores = scores[scores["group"].isin(dataset.class_names)]
+    if "draws" in scores and not scores["draws"].notna().any():
+        scores = scores.drop(columns="draws")
     both = [
         forgetting(scores, f).assign(measure=name) for name, f in FORGETTING.items()
     ]
@@ -51,38 +55,31 @@ def run_forgetting(run: Run) -> pd.DataFrame:
     sizes = pd.concat(in_turn).rename(columns={"group": "class_group"})
     rows = sizes.merge(measured.rename(columns={"group": "class"}), on="class")
     place = pd.factorize(rows["class"])[0]
-    return rows.assign(value=100 * rows["value"], place=place)
+    columns = [name for name in ("value", "draws") if name in rows]
+    return rows.assign(place=place, **{name: 100 * rows[name] for name in columns})
 
 
-def size_correlations(
-    rows: pd.DataFrame, weights: pd.DataFrame | None = None
-) -> pd.DataFrame:
+def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
     """Correlate forgetting with class size by rank (Spearman), task by task.
 
-    NaN without a rank. With weights of the classes, a column each, the column draws has
-    the correlation under each.
+    NaN without a rank. The column draws has the correlation on resampled test images: a
+    class without a positive in a resample, or one never learned there, does not enter.
     """
     keys = ["dataset", "method", "seed", "measure", "metric", "task"]
     table = []
-    for key, classes in rows.dropna(subset="value").groupby(keys, sort=False):
-        row = dict(zip(keys, key, strict=True))
-        ranks = classes[["images", "value"]].rank()
-        row["correlation"] = ranks["images"].corr(ranks["value"])
-        if weights is not None:
-            row["draws"] = _correlations(ranks, weights[classes["class"]].to_numpy())
+    for key, classes in rows.groupby(keys, sort=False):
+        values = values_and_draws(classes)  # (classes, 1 + draws)
+        sizes = values.notna().mul(classes["images"].to_numpy(), axis=0)
+        sizes = sizes.where(values.notna())
+        with np.errstate(invalid="ignore", divide="ignore"):  # all alike
+            drawn = sizes.rank().corrwith(values.rank()).to_numpy()
+        if np.isnan(classes["value"]).all():
+            continue
+        row = dict(zip(keys, key, strict=True)) | {"correlation": drawn[0]}
+        if len(drawn) > 1:
+            row["draws"] = drawn[1:]
         table.append(row)
     return pd.DataFrame(table)
-
-
-def _correlations(ranks: pd.DataFrame, weights: np.ndarray) -> np.ndarray:
-    """Return the correlation of two columns (n, 2) under each of the weights (draws, n)."""
-    weights = weights / weights.sum(axis=1, keepdims=True)
-    ranks = (ranks - ranks.mean()).to_numpy()
-    mean = weights @ ranks  # (draws, 2)
-    square = weights @ ranks**2 - mean**2
-    product = weights @ ranks.prod(axis=1) - mean.prod(axis=1)
-    with np.errstate(invalid="ignore"):  # all alike
-        return product / np.sqrt(square.prod(axis=1))
 
 
 def labelled_images(config: RunConfig) -> pd.DataFrame:
