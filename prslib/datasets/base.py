@@ -20,23 +20,23 @@ ORDER_STREAM = 1000
 class Split:
     """Inputs of a stream or a test set with their labels and tasks; Sec. 5.
 
-    Inputs are images, or features that a frozen network gives for each image.
+    Inputs are images, or the features of images or of texts.
 
     Parameters
     ----------
     inputs : numpy.ndarray of uint8, (N, H, W, channels), or of float32, (N, D), or None
         Pixels, 0 to 255, or features; None where only labels are used.
     labels : numpy.ndarray of bool, shape (N, C)
-        Multi-hot labels; every image has at least one.
+        Multi-hot labels; every sample has at least one.
     task : numpy.ndarray of int64, shape (N,)
-        Task of each image.
+        Task of each sample.
 
     Raises
     ------
     TypeError
         If an array has another type than the above.
     ValueError
-        If the shapes do not fit each other, or an image has no label.
+        If the shapes do not fit each other, or a sample has no label.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Split:
         """Check types and shapes."""
         _check_array("labels", self.labels, np.bool_, 2)
         if len(empty := np.flatnonzero(~self.labels.any(axis=1))):
-            what = "at least one label for every image"
+            what = "at least one label for every sample"
             got = f"{len(empty)} without any, the first at index {empty[0]}"
             raise ValueError(expected(what, got, "leave them out: labels.any(axis=1)"))
         _check_array("task", self.task, np.int64, 1)
@@ -66,12 +66,12 @@ class Split:
             _check_array("images", self.inputs, np.uint8, 4)
 
     def __len__(self) -> int:
-        """Return the number of images."""
+        """Return the number of samples."""
         return len(self.labels)
 
     @property
     def single_label(self) -> bool:
-        """Tell whether every image has exactly one label."""
+        """Tell whether every sample has exactly one label."""
         return bool((self.labels.sum(axis=1) == 1).all())
 
 
@@ -84,7 +84,7 @@ class SequentialDataset:
     name : str
         Name in `prslib.datasets.DATASETS`.
     train : Split
-        The images of the stream, in no particular order; a schedule orders the tasks.
+        The samples of the stream, in no particular order; a schedule orders the tasks.
     tests : dict of str to Split
         Test sets by name: "balanced" and, where there is one, "imbalanced".
     class_names : tuple of str, length C
@@ -94,7 +94,7 @@ class SequentialDataset:
     class_group : tuple of str, length C
         One of `GROUPS` for each class.
     stands_for : str or None
-        The paper's data set that this one is compared with.
+        The paper's data set that this one is compared with; None for another stream.
 
     Raises
     ------
@@ -102,7 +102,7 @@ class SequentialDataset:
         If an array has another type than the above.
     ValueError
         If the parts do not fit each other: counts of classes, task ids that are not
-        0 to T-1, an unknown group, or an image with a label outside its task.
+        0 to T-1, an unknown group, or a sample with a label outside its task.
 
     Examples
     --------
@@ -141,14 +141,14 @@ class SequentialDataset:
         for group in self.class_group:
             one_of("class group", group, GROUPS)
         for name, split in splits.items():
-            # an image of no task 0 to T-1 has no label of its own task either
+            # a sample of no task 0 to T-1 has no label of its own task either
             foreign = split.labels & (self.class_task != split.task[:, None])  # (N, C)
             if foreign.any():
                 first, column = np.argwhere(foreign)[0]
-                what = f"only labels of an image's own task in {name!r}"
-                got = f"image {first} of task {split.task[first]} with label "
+                what = f"only labels of a sample's own task in {name!r}"
+                got = f"sample {first} of task {split.task[first]} with label "
                 got += repr(self.class_names[column])
-                advice = "leave out images that span tasks"
+                advice = "leave out samples that span tasks"
                 raise ValueError(expected(what, got, advice))
 
     @property
@@ -163,7 +163,7 @@ class SequentialDataset:
 
     @property
     def class_freq(self) -> np.ndarray:
-        """Images of each class in the training stream, int64 (C,): n_i of Sec. 3."""
+        """Samples of each class in the training stream, int64 (C,): n_i of Sec. 3."""
         return self.train.labels.sum(axis=0, dtype=np.int64)
 
 
@@ -203,10 +203,10 @@ class Recipe:
         Name of the initial weights; None for the model's default.
     ewc_lambda : float
         Strength of EWC's penalty: the paper's or, for the stand-ins, what
-        `studies/ewc_strength.py` chooses on seeds and images that no result is
+        `studies/ewc_strength.py` chooses on seeds and samples that no result is
         reported on.
     test_resamples : int
-        How often the test images are drawn anew, so that intervals hold their chance
+        How often the test samples are drawn anew, so that intervals hold their chance
         too; 0 where they are many.
 
     Examples
@@ -238,7 +238,7 @@ class Recipe:
 class Clustering:
     """The labels that classes are clustered from, for `cluster_classes`."""
 
-    # bool (N, C), also of images that the split drops; each has a label
+    # bool (N, C), also of samples that the split drops; each has a label
     labels: np.ndarray
     # also of classes that are dropped later
     class_names: tuple[str, ...]
@@ -251,18 +251,18 @@ class Clustering:
 class Entry:
     """One line of `prslib.datasets.DATASETS`."""
 
-    # without images where it is given False
+    # without inputs where it is given False
     load: Callable[[bool], SequentialDataset]
     recipe: Recipe
     # None where tasks are not clustered
     clustering: Callable[[], Clustering] | None = None
-    # What tells apart runs on features that different networks gave for the same
-    # images.
+    # What tells apart runs on different features of the same samples.
     identity: Callable[[], str] = str
     # the embedded weights have learned some of its test images
     tests_on_pretrained: bool = False
-    # The images are the paper's own, some of its own, or others in their place.
-    relation: Literal["paper's", "part", "stand-in"] = "stand-in"
+    # Its samples are the paper's own, some of its own, others in their place, or those
+    # of another real stream, which stands for none of the paper's.
+    relation: Literal["paper's", "part", "stand-in", "other"] = "stand-in"
 
 
 def validate_schedule(schedule: ArrayLike, num_tasks: int) -> tuple[int, ...]:

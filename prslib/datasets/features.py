@@ -108,17 +108,22 @@ def load_mini(
         of_task = order[task[order] == number]
         kept[of_task[int(len(of_task) * share) :]] = False
     selection = selection.keep(kept)
-    features = None
-    if images:
-        # uint8 (N, D), and the scale of each column
-        values, scale = read_arrays(MINI, "features", "scale").values()
-        features = scaled(values[kept] * scale, selection)
+    features = inputs_of(MINI, kept, selection, scaled) if images else None
     return selection.dataset(name, "COCOseq", features)
 
 
-def mini_identity() -> str:
-    """Return a digest of the embedded features."""
-    return hashlib.sha256(MINI.read_bytes()).hexdigest()
+def inputs_of(
+    file: Path, kept: np.ndarray, selection: Selection, scaled: Callable = standardised
+) -> np.ndarray:
+    """Read the embedded features, float32 (N, D), of the rows `kept` in a selection."""
+    # a byte each, (N, D), and the scale of each column
+    values, scale = read_arrays(file, "features", "scale").values()
+    return scaled(values[kept] * scale, selection)
+
+
+def digest_of(file: Path) -> str:
+    """Return a digest of an embedded file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def extract(folder: Path, name: str, workers: int | None) -> None:
@@ -166,7 +171,8 @@ def _mini(name: str, share: Fraction, memory_size: int) -> Entry:
         coco.PREPARED.recipe, **HEAD, memory_size=memory_size, test_resamples=100
     )
     load = partial(load_mini, name=name, share=share)
-    return Entry(load, recipe, None, mini_identity, relation="part")
+    identity = partial(digest_of, MINI)
+    return Entry(load, recipe, None, identity, relation="part")
 
 
 def _whole(prepared: PreparedSet) -> Entry:
