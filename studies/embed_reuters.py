@@ -165,9 +165,7 @@ def attributes_of(text: str, where: str) -> dict[str, str]:
     return named
 
 
-def embed_texts(
-    unlabelled: list[str], texts: list[str], components: int = COMPONENTS
-) -> np.ndarray:
+def embed_texts(unlabelled: list[str], texts: list[str], components: int) -> np.ndarray:
     """Return features, float64 (N, components), of texts that the fit has not seen."""
     words = TfidfVectorizer(sublinear_tf=True, stop_words="english", min_df=3)
     # The exact decomposition does not hang on a random start, and one thread sums in
@@ -234,14 +232,14 @@ def is_frequent(train: np.ndarray, test: np.ndarray) -> np.ndarray:
     return in_stream & (test.sum(axis=0) >= LEAST_IN_TEST)
 
 
-def make(texts: Path, made: Path) -> None:
+def make(texts: Path, made: Path, components: int = COMPONENTS) -> None:
     """Write the embedded file from the collection in a folder."""
     documents = read_collection(texts)
     selection, corpus = select(documents)
     text_of = {str(document.number): document.text for document in documents}
     unlabelled = [document.text for document in documents if not document.topics]
     chosen = [text_of[number] for number in selection.files.tolist()]
-    values = embed_texts(unlabelled, chosen)
+    values = embed_texts(unlabelled, chosen, components)
     features, scale = to_bytes(values, selection.rows("train"))
     about = np.array(json.dumps(ABOUT))
     selection.save(made, features=features, scale=scale, about=about, **corpus)
