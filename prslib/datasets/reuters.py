@@ -37,6 +37,9 @@ MAJORITY_FROM = 200
 CAPS = (1000, 300, 100, 30, 8)
 # of the thinned streams, not of a run
 SEED = 20201126
+# The step size is that of `studies/reuters_settings.py`, where all methods vote, and the
+# strength of EWC that of `studies/ewc_strength.py`, both on a part of the stream.
+SETTINGS = HEAD | {"learning_rate": 0.002, "ewc_lambda": 1500.0}
 # tells, from the labels of the stream, bool (N, C), which documents stay, bool (N,)
 Thin = Callable[[np.ndarray], np.ndarray]
 
@@ -119,7 +122,7 @@ def _entry(
         schedule=tuple(range(NUM_TASKS)),
         test_set=test_set,
         test_resamples=100,
-        **HEAD,
+        **SETTINGS,
     )
     load = partial(load_reuters, name=name, thin=thin)
     identity = partial(digest_of, FILE)
