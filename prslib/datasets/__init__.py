@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 from prslib.checks import naming_extra, one_of
-from prslib.datasets import coco, digits, features, nuswide, single_label
+from prslib.datasets import coco, digits, features, nuswide, reuters, single_label
 from prslib.datasets.base import GROUPS as GROUPS
 from prslib.datasets.base import Entry, SequentialDataset
 from prslib.datasets.base import Recipe as Recipe
@@ -17,6 +17,7 @@ DATASETS: dict[str, Entry] = {
     "cocoseq": coco.PREPARED.entry(),
     "nuswideseq": nuswide.PREPARED.entry(),
     **features.ENTRIES,
+    **reuters.ENTRIES,
     **single_label.ENTRIES,
 }
 
@@ -29,7 +30,8 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
     name : str
         A key of `DATASETS`.
     images : bool
-        False loads the labels alone, which is enough to study what a memory holds.
+        False loads the labels alone, without images or features, which is enough to
+        study what a memory holds.
 
     Returns
     -------

@@ -20,19 +20,19 @@ ORDER_STREAM = 1000
 class Split:
     """Inputs of a stream or a test set with their labels and tasks; Sec. 5.
 
-    Inputs are images, or features that a frozen network gives for each image.
+    Inputs are images, or the features of images or of texts.
 
     Parameters
     ----------
     inputs : numpy.ndarray of uint8, (N, H, W, channels), or of float32, (N, D), or None
         Pixels, 0 to 255, or features; None where only labels are used.
     labels : numpy.ndarray of bool, shape (N, C)
-        Multi-hot labels; every image has at least one.
+        Multi-hot labels; every sample has at least one.
     task : numpy.ndarray of int64, shape (N,)
-        Task of each image; -1 in an open test set where its labels span tasks.
+        Task of each sample; -1 in an open test set where its labels span tasks.
     is_open : bool
-        Whether images may have labels of several tasks, as test images alone may.
-        Such an image is tested once one of its classes has been trained, and then on
+        Whether samples may have labels of several tasks, as test samples alone may.
+        Such a sample is tested once one of its classes has been trained, and then on
         the trained classes alone.
 
     Raises
@@ -40,7 +40,7 @@ class Split:
     TypeError
         If an array has another type than the above.
     ValueError
-        If the shapes do not fit each other, or an image has no label.
+        If the shapes do not fit each other, or a sample has no label.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Split:
         """Check types and shapes."""
         _check_array("labels", self.labels, np.bool_, 2)
         if len(empty := np.flatnonzero(~self.labels.any(axis=1))):
-            what = "at least one label for every image"
+            what = "at least one label for every sample"
             got = f"{len(empty)} without any, the first at index {empty[0]}"
             raise ValueError(expected(what, got, "leave them out: labels.any(axis=1)"))
         _check_array("task", self.task, np.int64, 1)
@@ -71,12 +71,12 @@ class Split:
             _check_array("images", self.inputs, np.uint8, 4)
 
     def __len__(self) -> int:
-        """Return the number of images."""
+        """Return the number of samples."""
         return len(self.labels)
 
     @property
     def single_label(self) -> bool:
-        """Tell whether every image has exactly one label."""
+        """Tell whether every sample has exactly one label."""
         return bool((self.labels.sum(axis=1) == 1).all())
 
 
@@ -89,7 +89,7 @@ class SequentialDataset:
     name : str
         Name in `prslib.datasets.DATASETS`.
     train : Split
-        The images of the stream, in no particular order; a schedule orders the tasks.
+        The samples of the stream, in no particular order; a schedule orders the tasks.
     tests : dict of str to Split
         Test sets by name: "balanced" and, where there are, "imbalanced" and others.
     class_names : tuple of str, length C
@@ -99,7 +99,7 @@ class SequentialDataset:
     class_group : tuple of str, length C
         One of `GROUPS` for each class.
     stands_for : str or None
-        The paper's data set that this one is compared with.
+        The paper's data set that this one is compared with; None for another stream.
 
     Raises
     ------
@@ -107,7 +107,7 @@ class SequentialDataset:
         If an array has another type than the above.
     ValueError
         If the parts do not fit each other: counts of classes, task ids that are not
-        0 to T-1, an unknown group, or an image with a label outside its task.
+        0 to T-1, an unknown group, or a sample with a label outside its task.
 
     Examples
     --------
@@ -151,14 +151,14 @@ class SequentialDataset:
         for name, split in splits.items():
             if split.is_open:
                 continue
-            # an image of no task 0 to T-1 has no label of its own task either
+            # a sample of no task 0 to T-1 has no label of its own task either
             foreign = split.labels & (self.class_task != split.task[:, None])  # (N, C)
             if foreign.any():
                 first, column = np.argwhere(foreign)[0]
-                what = f"only labels of an image's own task in {name!r}"
-                got = f"image {first} of task {split.task[first]} with label "
+                what = f"only labels of a sample's own task in {name!r}"
+                got = f"sample {first} of task {split.task[first]} with label "
                 got += repr(self.class_names[column])
-                advice = "leave out images that span tasks"
+                advice = "leave out samples that span tasks"
                 raise ValueError(expected(what, got, advice))
 
     @property
@@ -173,7 +173,7 @@ class SequentialDataset:
 
     @property
     def class_freq(self) -> np.ndarray:
-        """Images of each class in the training stream, int64 (C,): n_i of Sec. 3."""
+        """Samples of each class in the training stream, int64 (C,): n_i of Sec. 3."""
         return self.train.labels.sum(axis=0, dtype=np.int64)
 
 
@@ -213,21 +213,13 @@ class Recipe:
         Name of the initial weights; None for the model's default.
     ewc_lambda : float
         Strength of EWC's penalty: the paper's or, for the stand-ins, what
-        `studies/ewc_strength.py` chooses on seeds and images that no result is
+        `studies/ewc_strength.py` chooses on seeds and samples that no result is
         reported on.
     rho : float
         Power of allocation of PRS and OCDM: the paper's, 0 where it has none.
     test_resamples : int
-        How often the test images are drawn anew, with replacement, so that intervals
-        hold their chance too; 0 for no resamples.
-    own_threshold : bool
-        Whether F1 is also scored at a threshold of the run's own, beside 0.5. For it
-        the run is trained a second time, alike but without a fifth of the training
-        images, which its seed draws. After each task the threshold for all classes is
-        the one of 0.01, 0.02 ... 0.99 at which those images of the tasks seen so far
-        score the highest overall C-F1 or, for O-F1, the highest overall O-F1, the
-        lowest of equals. Neither test images nor what the run itself trains on are
-        touched. It costs almost a second run.
+        How often the test samples are drawn anew, with replacement, so that intervals
+        hold their chance too; 0 where they are many.
 
     Examples
     --------
@@ -253,14 +245,13 @@ class Recipe:
     ewc_lambda: float = 15000.0
     rho: float = 0.0
     test_resamples: int = 0
-    own_threshold: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
     """The labels that classes are clustered from, for `cluster_classes`."""
 
-    # bool (N, C), also of images that the split drops; each has a label
+    # bool (N, C), also of samples that the split drops; each has a label
     labels: np.ndarray
     # also of classes that are dropped later
     class_names: tuple[str, ...]
@@ -273,18 +264,18 @@ class Clustering:
 class Entry:
     """One line of `prslib.datasets.DATASETS`."""
 
-    # without images where it is given False
+    # without inputs where it is given False
     load: Callable[[bool], SequentialDataset]
     recipe: Recipe
     # None where tasks are not clustered
     clustering: Callable[[], Clustering] | None = None
-    # What tells apart runs on features that different networks gave for the same
-    # images.
+    # What tells apart runs on different features of the same samples.
     identity: Callable[[], str] = str
     # the embedded weights have learned some of its test images
     tests_on_pretrained: bool = False
-    # The images are the paper's own, some of its own, or others in their place.
-    relation: Literal["paper's", "part", "stand-in"] = "stand-in"
+    # Its samples are the paper's own, some of its own, others in their place, or those
+    # of another real stream, which stands for none of the paper's.
+    relation: Literal["paper's", "part", "stand-in", "other"] = "stand-in"
 
 
 def validate_schedule(schedule: ArrayLike, num_tasks: int) -> tuple[int, ...]:

@@ -126,26 +126,39 @@ def balanced_test(
 
     Images of the `reserve`, bool (N,), are drawn where a class finds no other.
     """
-    # The paper does not say how it draws. Here the classes are filled one after
-    # another, the rarest first, with random images that hold no class that is full
-    # already.
-    order = rng.permutation(len(labels))
-    # the reserve last
-    order = order[np.argsort(reserve[order], kind="stable")]
-    counts = np.zeros(labels.shape[1], dtype=np.int64)
-    drawn = []
-    for c in np.argsort(labels.sum(axis=0), kind="stable"):
-        for image in order[labels[order, c]]:
-            if counts[c] == per_class:
-                break
-            if (counts[labels[image]] < per_class).all():
-                counts += labels[image]
-                drawn.append(image)
+    drawn = draw_balanced(labels, per_class, rng, reserve)
+    counts = labels[drawn].sum(axis=0)
     if (counts < per_class).any():
         what = f"{per_class} test images of every class"
         got = f"{counts.min()} of class {counts.argmin()}"
         raise ValueError(expected(what, got, "ask for fewer images a class"))
-    return np.sort(np.array(drawn, dtype=np.int64))
+    return drawn
+
+
+def draw_balanced(
+    labels: np.ndarray,
+    per_class: int,
+    rng: np.random.Generator,
+    reserve: np.ndarray | None = None,
+) -> np.ndarray:
+    """Draw the indices of `per_class` images of every class, or all where it has fewer."""
+    # The paper does not say how it draws. Here the classes are filled one after
+    # another, the rarest first, with random images that hold no class that is full
+    # already.
+    order = rng.permutation(len(labels))
+    if reserve is not None:
+        # the reserve last
+        order = order[np.argsort(reserve[order], kind="stable")]
+    counts = np.zeros(labels.shape[1], dtype=np.int64)
+    drawn = np.zeros(len(labels), dtype=bool)
+    for c in np.argsort(labels.sum(axis=0), kind="stable"):
+        for image in order[labels[order, c]]:
+            if counts[c] == per_class:
+                break
+            if not drawn[image] and (counts[labels[image]] < per_class).all():
+                counts += labels[image]
+                drawn[image] = True
+    return np.flatnonzero(drawn)
 
 
 def feature_rows(test: Split, per_class: int) -> np.ndarray:

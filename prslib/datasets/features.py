@@ -137,9 +137,17 @@ def open_split(
     return Split(inputs, labels, tasks_of_images(labels, class_task), is_open=True)
 
 
-def mini_identity() -> str:
-    """Return a digest of the embedded features."""
-    return hashlib.sha256(MINI.read_bytes() + OPEN.read_bytes()).hexdigest()
+def inputs_of(file: Path, kept: np.ndarray, selection: Selection) -> np.ndarray:
+    """Read the embedded features, float32 (N, D), of the rows `kept` in a selection."""
+    # a byte each, (N, D), and the scale of each column
+    values, scale = read_arrays(file, "features", "scale").values()
+    features = values[kept] * scale
+    return standardised(features, features[selection.rows("train")])
+
+
+def digest_of(*files: Path) -> str:
+    """Return a digest of embedded files."""
+    return hashlib.sha256(b"".join(map(Path.read_bytes, files))).hexdigest()
 
 
 def extract(folder: Path, name: str, workers: int | None) -> None:
@@ -180,14 +188,15 @@ def _identity(name: str) -> str:
 # `studies/head.py` chose step size and width on a part of the training stream, and
 # `studies/ewc_strength.py` the strength of EWC.
 HEAD = {"model": "head", "learning_rate": 0.003, "ewc_lambda": 1500.0}
-HEAD |= {"clip_value": 0.5, "precision": "fp32", "own_threshold": True}
+HEAD |= {"clip_value": 0.5, "precision": "fp32", "test_resamples": 100}
 
 
 def _mini(name: str, share: Fraction, memory_size: int) -> Entry:
     sizes = {"memory_size": memory_size, "test_set": "both"}
     recipe = replace(coco.PREPARED.recipe, **HEAD, **sizes)
     load = partial(load_mini, name=name, share=share)
-    return Entry(load, recipe, None, mini_identity, relation="part")
+    identity = partial(digest_of, MINI, OPEN)
+    return Entry(load, recipe, None, identity, relation="part")
 
 
 def _whole(prepared: PreparedSet) -> Entry:

@@ -54,15 +54,15 @@ def read_table(file: Path) -> Corpus:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Rows of a prepared set: its training and test images."""
+    """Rows of a prepared set: its training and test samples."""
 
-    # The test sets share images. Rows are ordered: training, balanced only, both,
-    # imbalanced only. So each split is one stretch of rows, and no image is stored
+    # The test sets share samples. Rows are ordered: training, balanced only, both,
+    # imbalanced only. So each split is one stretch of rows, and no sample is stored
     # twice.
 
     # "released" for the published split, "derived" or "drawn" for our own
     origin: str
-    # str (N,), relative to the folder of images
+    # str (N,), relative to the folder of images; of documents their ids
     files: np.ndarray
     labels: np.ndarray  # bool (N, C)
     task: np.ndarray  # int64 (N,)
@@ -81,10 +81,10 @@ class Selection:
         return slice(*self.bounds[list(SPLITS).index(split)].tolist())
 
     def keep(self, rows: np.ndarray) -> Selection:
-        """Return the selection without the images where `rows`, bool (N,), is False."""
+        """Return the selection without samples where `rows`, bool (N,), is False."""
         before = np.concatenate([[0], rows.cumsum()])
-        of_images = "files", "labels", "task"
-        columns = {name: getattr(self, name)[rows] for name in of_images}
+        of_samples = "files", "labels", "task"
+        columns = {name: getattr(self, name)[rows] for name in of_samples}
         return replace(self, bounds=before[self.bounds], **columns)
 
     def save(self, file: Path, **more: np.ndarray) -> None:
@@ -103,9 +103,9 @@ class Selection:
         return Split(chosen, self.labels[rows], self.task[rows])
 
     def dataset(
-        self, name: str, stands_for: str, inputs: np.ndarray | None
+        self, name: str, stands_for: str | None, inputs: np.ndarray | None
     ) -> SequentialDataset:
-        """Return the data set, with a row of inputs for each image or without any."""
+        """Return the data set, with a row of inputs for each sample or without any."""
         splits = {name: self.split(self.rows(name), inputs) for name in SPLITS}
         return SequentialDataset(
             name=name,

@@ -28,7 +28,7 @@ from prslib.report.tables import labels_of
 from prslib.resamples import resampled_mean
 
 # what a run may measure beside its scores, and the field that asks for it
-EXTRAS = ("features_per_class", "class_draws", "variance_points")
+EXTRAS = ("features_per_class", "class_draws", "own_threshold", "variance_points")
 RELATIONS = ("paper's", "part", "stand-in")  # of data to the paper's
 STAGES = {"frozen_stages", "pretrained_stages"}
 FIGURE_1 = ("CRS", "EWC")

@@ -20,8 +20,15 @@ from prslib.training.methods import METHODS
 
 PRECISIONS = ("fp32", "bf16")  # of the forward pass; weights stay in float32
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
-PROTOCOL = 7  # part of every hash; rises when a change of the code changes results
-MEASUREMENTS = ("test_set", "features_per_class", "class_draws", "variance_points")
+PROTOCOL = 6  # part of every hash; rises when a change of the code changes results
+MEASUREMENTS = (
+    "test_set",
+    "features_per_class",
+    "class_draws",
+    "own_threshold",
+    "variance_points",
+)
+ADDED_LATER = ("class_draws", "own_threshold")  # in the hash where they are asked for
 
 
 def checked(default: Any, check: Callable, **rules: Any) -> Any:
@@ -82,6 +89,14 @@ class RunConfig:
     class_draws : bool
         Whether `Run.resampled` has F1 and AP of every class, too, on the test set of
         its own task; forgetting by class size needs them.
+    own_threshold : bool
+        Whether F1 is also scored at a threshold of the run's own, beside 0.5. For it
+        the run is trained a second time, alike but without a fifth of the training
+        samples, which its seed draws. After each task the threshold for all classes is
+        the one of 0.01, 0.02 ... 0.99 at which those samples of the tasks seen so far
+        score the highest overall C-F1 or, for O-F1, the highest overall O-F1, the
+        lowest of equals. Neither test samples nor what the run itself trains on are
+        touched. It costs almost a second run.
     variance_points : int
         At how many points of the stream the gradient variance over the memory is
         measured (`prslib.training.gradients`); 0 for none. They are evenly apart, the
@@ -130,6 +145,7 @@ class RunConfig:
     replay_batch_size: int | None = checked(None, whole, least=1)
     features_per_class: int = checked(0, whole, least=0)
     class_draws: bool = checked(False, flag)
+    own_threshold: bool = checked(False, flag)
     variance_points: int = checked(0, whole, least=0)
     precision: str | None = checked(None, one_of, names=PRECISIONS)
     options: dict | tuple | None = None
@@ -216,6 +232,9 @@ class RunConfig:
         unread -= set(METHODS[self.method].reads)
         fields = {k: v for k, v in self.resolved.items() if k not in unread}
         fields["weights"] = identity_of(of_seed(fields["weights"], self.seed))
+        for name in ADDED_LATER:
+            if not fields[name]:
+                del fields[name]
         if self.options:
             fields["options"] = dict(self.options)
         return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}

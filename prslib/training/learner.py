@@ -30,6 +30,7 @@ LOSSES: dict[str, tuple[Callable, Callable]] = {  # and what makes logits probab
     "cross_entropy": (F.cross_entropy, partial(torch.softmax, dim=1)),  # one-hot
 }
 
+OWN = "(own threshold)"  # ends the names of F1 at a run's own threshold
 EVALUATION_BATCH = 256  # inputs at once: of 256x256 pixels, a few GB of activations
 
 
@@ -215,7 +216,7 @@ def score_tasks(
         scored = probabilities[subset[rows]]
         labels = test.labels[subset] & classes[name]
         decisions = {}
-        if name == "seen" and not test.single_label:
+        if resamples and name == "seen" and not test.single_label:
             decisions = further_decisions(scored, classes[name], thresholds)
         frame = metrics.evaluate_draws(
             scored,
@@ -259,7 +260,7 @@ def further_decisions(
     top = metrics.top_classes(probabilities, classes)
     decisions = {f"{name} (top {metrics.TOP})": top for name in metrics.OWN_METRICS}
     for name, threshold in (thresholds or {}).items():
-        decisions[f"{name} (own threshold)"] = probabilities > threshold
+        decisions[f"{name} {OWN}"] = probabilities > threshold
     return decisions
 
 

@@ -142,7 +142,7 @@ def check(config: RunConfig, dataset: SequentialDataset) -> None:
     if config.features_per_class:
         feature_rows(dataset.tests[settings["test_set"]], config.features_per_class)
     stream(config, dataset)
-    if settings["own_threshold"]:
+    if config.own_threshold:
         stream(config, dataset, held_out_rows(config, dataset))
     replay = make_replay(config, dataset)
     images = len(dataset.train)

@@ -22,6 +22,7 @@ from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.device import Inputs, check_device
 from prslib.training.gradients import memory_variance
 from prslib.training.learner import (
+    OWN,
     Learner,
     context_of,
     resampled_rows,
@@ -102,7 +103,7 @@ def run_at_once(
     saved = Checkpoint(checkpoint, configs, save_every)
     with one_thread():
         thresholds = {}
-        if configs[0].resolved["own_threshold"]:
+        if any(config.own_threshold for config in configs):
             thresholds = own_thresholds(configs[0], dataset, device)
         score = scorer(configs, dataset, device, thresholds)
         segments = stream(configs[0], dataset)
@@ -207,7 +208,7 @@ def scorer(
 def own_thresholds(
     config: RunConfig, dataset: SequentialDataset, device: str
 ) -> dict[int, dict[str, float]]:
-    """Choose a run's thresholds after so many groups of tasks (`Recipe.own_threshold`).
+    """Choose a run's thresholds after so many groups of tasks (`RunConfig.own_threshold`).
 
     The run is trained a second time, on a stream without the held-out images. These
     choose, as far as their tasks have been seen.
@@ -247,6 +248,8 @@ def result_of(
     test_set = config.resolved["test_set"]
     frames = [scores[test_set] for scores in progress.scores]
     scores = pd.concat(frames, ignore_index=True)
+    if not config.own_threshold:  # another run of the same training asked for it
+        scores = scores[~scores["metric"].str.endswith(OWN)].reset_index(drop=True)
     if config.resolved["test_resamples"]:
         rows = scores[resampled_rows(scores, config.class_draws)]
         # half a precision is 0.02 points; the first is the score itself

@@ -1,0 +1,134 @@
+"""Reuters-21578: its tasks and test sets, and the thinned streams."""
+
+import numpy as np
+import pytest
+
+from prslib.datasets import DATASETS, curation, fingerprint, load_dataset, reuters
+from prslib.datasets.prepared import Selection
+from prslib.paths import project_root
+
+PAGE = project_root() / "docs" / "reuters.md"
+CAPS = {f"reutersseq-cap{cap}": cap for cap in reuters.CAPS[:-1]}
+CAPS["reutersseq-tiny"] = reuters.CAPS[-1]
+PARTS = {name: length for name, length, _ in reuters.STREAMS if "-part" in name}
+
+
+def stream(name):
+    return load_dataset(name, images=False).train.labels
+
+
+def kept(name):
+    """Tell which documents of the whole stream a thinned one has, by number."""
+    load = DATASETS[name].load
+    rows = load.keywords["thin"](stream("reutersseq"))
+    return set(np.flatnonzero(rows).tolist())
+
+
+def test_clustering_finds_the_tasks_in_the_stored_labels():
+    data = load_dataset("reutersseq", images=False)
+    clustering = DATASETS["reutersseq"].clustering()
+    group = curation.cluster_classes(clustering)
+    names = np.array(clustering.class_names)
+    stays = np.isin(names, data.class_names)
+    task = curation.number_by_size(group, stays)[stays]
+    np.testing.assert_array_equal(task, data.class_task)
+    assert np.bincount(task).min() >= reuters.MIN_CLASSES
+    within = curation.tasks_of_images(clustering.labels, group) >= 0
+    labels = clustering.labels[within][:, stays]
+    np.testing.assert_array_equal(labels[labels.any(axis=1)], data.train.labels)
+
+
+def test_the_documents_of_stream_and_test_are_others():
+    selection = Selection.load(reuters.FILE)
+    stream, balanced, official = (
+        set(selection.files[selection.rows(split)].tolist())
+        for split in ("train", "balanced", "imbalanced")
+    )
+    assert not stream & official
+    assert balanced < official
+    assert len(stream | official) == len(selection)
+
+
+def test_classes_and_groups_are_those_of_the_rule():
+    data = load_dataset("reutersseq", images=False)
+    official = data.tests["imbalanced"].labels.sum(axis=0)
+    assert data.class_freq.min() >= 10
+    assert official.min() >= 8
+    groups = np.array(data.class_group)
+    assert (data.class_freq[groups == "minority"] < 45).all()
+    assert (data.class_freq[groups == "majority"] >= 200).all()
+    assert set(groups) == {"majority", "moderate", "minority"}
+    balanced = data.tests["balanced"].labels.sum(axis=0)
+    assert balanced.max() == 10
+    assert balanced.min() > 0
+
+
+@pytest.mark.parametrize("name", reuters.ENTRIES)
+def test_a_stream_has_its_recipe_and_the_same_test_sets(name):
+    data, whole = (load_dataset(n, images=False) for n in (name, "reutersseq"))
+    entry = DATASETS[name]
+    assert entry.recipe.memory_size == round(len(data.train) * 2000 / 35072)
+    assert entry.relation == "other" and data.stands_for is None
+    assert data.class_group == whole.class_group
+    assert data.class_freq.min() > 0
+    for test, split in data.tests.items():
+        np.testing.assert_array_equal(split.labels, whole.tests[test].labels)
+
+
+@pytest.mark.parametrize("names", [CAPS, PARTS])
+def test_a_smaller_stream_is_part_of_a_larger_one(names):
+    sizes = []
+    larger = set(range(len(stream("reutersseq"))))
+    for name in names:
+        assert kept(name) < larger
+        larger = kept(name)
+        sizes.append(len(larger))
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize("name", CAPS)
+def test_a_cap_thins_no_class_below_it_and_none_that_it_could_thin_more(name):
+    labels, thinned, cap = stream("reutersseq"), stream(name), CAPS[name]
+    counts = thinned.sum(axis=0)
+    assert (counts >= np.minimum(labels.sum(axis=0), cap)).all()
+    # every document that stays has a class of at most so many
+    assert (np.where(thinned, counts, len(labels)).min(axis=1) <= cap).all()
+
+
+def test_a_part_is_as_long_as_a_cap_and_keeps_the_mix_of_classes():
+    whole = stream("reutersseq").sum(axis=0)
+    for part, cap in zip(PARTS, CAPS, strict=False):
+        labels = stream(part)
+        assert len(labels) == len(stream(cap)) == PARTS[part]
+        share = len(labels) / len(stream("reutersseq"))
+        apart = np.abs(labels.sum(axis=0) - share * whole)
+        # a few more or less, where a class shares documents with smaller ones
+        assert (apart <= 3 + 0.03 * whole).all()
+
+
+def test_streams_are_told_apart():
+    assert len({fingerprint(name) for name in reuters.ENTRIES}) == len(reuters.ENTRIES)
+
+
+def test_the_table_of_the_page_is_that_of_the_code():
+    lines = PAGE.read_text().splitlines()
+    rows = [line for line in lines if line.startswith("| `reutersseq")]
+    for name, row in zip(reuters.ENTRIES, rows, strict=True):
+        data = load_dataset(name, images=False)
+        freq = data.class_freq
+        memory = DATASETS[name].recipe.memory_size
+        numbers = len(data.train), freq.max(), freq.min(), memory
+        cells = [f"`{name}`", *(f"{number:,}" for number in numbers)]
+        assert row.startswith(f"| {' | '.join(cells)} |")
+
+
+def test_features_are_standardised_by_two_scalars_of_the_stream():
+    data = load_dataset("reutersseq-cap30")
+    values = data.train.inputs.astype(np.float64)
+    np.testing.assert_allclose([values.mean(), values.std()], [0, 1], atol=1e-5)
+    whole = load_dataset("reutersseq")
+    ours, theirs = (d.tests["balanced"].inputs for d in (data, whole))
+    # the same bytes, scaled by other scalars
+    slope = ours.std() / theirs.std()
+    shift = ours.mean() - slope * theirs.mean()
+    np.testing.assert_allclose(ours, theirs * slope + shift, atol=1e-4)
