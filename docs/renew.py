@@ -16,7 +16,7 @@ from articles import REPORTED
 
 from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, project_root
-from prslib.report.claims import CLAIM_WORDS
+from prslib.report.claims import CLAIMS
 from prslib.report.ledger import HEADLINES, account, as_markdown, counts
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS
 
@@ -206,8 +206,8 @@ def headline_claims() -> str:
 def all_claims() -> str:
     """Return the effect and the verdict of every claim, a table for each question."""
     claims = numbers("ledger_claims")
-    questions = {name: words.get("question") for name, words in CLAIM_WORDS.items()}
-    of_claims = claims["claim"].map(pd.Series(questions).ffill())
+    questions = {name: claim.question for name, claim in CLAIMS.items()}
+    of_claims = claims["claim"].map(questions)
     asked = claims.groupby(of_claims, sort=False)
     return "\n\n".join(f"### {name}\n\n{claims_table(rows)}" for name, rows in asked)
 

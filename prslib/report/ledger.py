@@ -9,16 +9,24 @@ from matplotlib.axes import Axes
 from prslib import Run, RunConfig, Store, run_all
 from prslib.checks import expected, one_of
 from prslib.report import topics
-from prslib.report.claims import CLAIM_WORDS, CLAIMS, Claim, Scores
+from prslib.report.claims import CLAIMS, Claim, Scores
+from prslib.report.claims.base import SETTINGS
 from prslib.report.notebook import Parameters
-from prslib.report.observations import CELL, RELATIONS, in_turn, observe, printed_rows
+from prslib.report.results import (
+    CELL,
+    PRINTED,
+    RELATIONS,
+    in_turn,
+    printed_rows,
+    results_of,
+)
 from prslib.report.statistics import LEVEL, VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
 from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
 
 BOTH = "precision and recall"
 KINDS = (*MAIN_METRICS, BOTH, "accuracy", "forgetting")
-MATCH = ["stands_for", "method", "setting", *CELL]
+MATCH = ["stands_for", "method", *SETTINGS, *CELL]
 # of `cells`: the setting, the place in the table, the numbers, where ours are from
 PLACE = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
 PLACE += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric"]
@@ -39,18 +47,22 @@ OPEN = {"markerfacecolor": "white"}
 LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
 TICKS = (-10, -5, 0, 5, 10)
 # what a reader asks first: the claims of the README and of the short picture
-HEADLINES = [name for name in CLAIMS if "headline" in CLAIM_WORDS[name]]
+HEADLINES = [claim.name for claim in CLAIMS.values() if claim.headline]
 
 
-def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
+def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
     """Set the mean over seeds of our alike runs beside every published cell, in percent."""
     theirs = printed_rows().rename(columns={"value": "theirs"})
-    ours = observations.merge(theirs[MATCH].drop_duplicates(), on=MATCH)
+    ours = results.merge(theirs[MATCH].drop_duplicates(), on=MATCH)
     relations = in_turn(ours["dataset"].unique())
     first = {labels_of(name).stands_for: name for name in reversed(relations)}
-    means = ours[ours["dataset"].isin(first.values())].groupby([*MATCH, "dataset"])
-    means = means["value"].agg(ours="mean", sd="std", seeds="count").reset_index()
-    both = theirs.merge(means, how="left", on=MATCH)
+    ours = ours[ours["dataset"].isin(first.values())]
+    means = ours.groupby([*MATCH, "dataset"], dropna=False)["value"]
+    means = (
+        means.agg(ours="mean", sd="std", seeds="count").reset_index().astype(SETTINGS)
+    )
+    both = theirs.merge(means, how="left", on=MATCH).drop(columns=list(SETTINGS))
+    both = both.rename(columns={name: printed for printed, name in PRINTED.items()})
     kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, BOTH))
     both = both.assign(
         seeds=both["seeds"].fillna(0).astype(int),
@@ -116,31 +128,30 @@ def runs(settings: Settings) -> list[RunConfig]:
 def gather(
     configs: Sequence[RunConfig], missing: str, device: str = "cpu"
 ) -> pd.DataFrame:
-    """Observe the stored runs; train the others if `missing` is "train"."""
+    """Gather what the stored runs measured; train the others if `missing` is "train"."""
     if missing == "train":
-        return observe(run_all(configs, device=device), configs)
+        return results_of(run_all(configs, device=device), configs)
     stored = map(Store().load, configs)
-    return observe([run for run in stored if run is not None], configs)
+    return results_of([run for run in stored if run is not None], configs)
 
 
 def decide(
-    observations: pd.DataFrame, level: float = LEVEL, claims: dict[str, Claim] = CLAIMS
+    results: pd.DataFrame, level: float = LEVEL, claims: dict[str, Claim] = CLAIMS
 ) -> pd.DataFrame:
     """Decide every claim on every data set that it is about, alone and by Holm among all."""
     printed = printed_rows().groupby("stands_for")
     theirs = {name: Scores(rows) for name, rows in printed}
-    ours = observations.groupby("dataset", sort=False)
+    ours = results.groupby("dataset", sort=False)
     ours = {name: Scores(rows) for name, rows in ours}
-    none = Scores(observations.iloc[:0])
+    none = Scores(results.iloc[:0])
     relations = in_turn(ours)
     rows = []
     for claim_name, claim in claims.items():
-        words = CLAIM_WORDS[claim_name]
-        head = {"claim": claim_name} | {name: words[name] for name in TEXTS}
+        head = {"claim": claim_name} | {name: getattr(claim, name) for name in TEXTS}
         head |= {"unit": claim.unit, "over": claim.over}
         for paper in claim.on:
             published = claim.decide(theirs[paper])["effect"]
-            published = words.get("printed", {}).get(paper, published)
+            published = dict(claim.printed).get(paper, published)
             head |= {"stands_for": paper, "published": published}
             names = [n for n in relations if labels_of(n).stands_for == paper]
             effects = []
@@ -215,7 +226,7 @@ def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
 def findings(runs: Sequence[Run], configs: Sequence[RunConfig], *names: str) -> str:
     """Lay out claims as Markdown, each decided by itself on a notebook's own runs."""
     claims = {name: CLAIMS[name] for name in names}
-    decided = decide(observe(runs, configs), claims=claims)
+    decided = decide(results_of(runs, configs), claims=claims)
     table = account(decided[decided["alone"] != "not run"])
     table = table.drop(columns=["after Holm", "seeds", "where"])
     return as_markdown(table.rename(columns={"uncorrected": "verdict"}))

@@ -7,27 +7,22 @@ from scipy import stats
 
 from prslib import RunConfig, run
 from prslib.paths import project_root
-from prslib.report.claims import (
-    CLAIM_WORDS,
-    CLAIMS,
-    MAIN_METRICS,
-    Scores,
-    by_seed,
-    schedule_variance,
-)
-from prslib.report.observations import observe, printed_rows
-from prslib.report.tables import scores_of
+from prslib.report.claims import CLAIMS, Scores
+from prslib.report.claims.base import by_seed
+from prslib.report.claims.conditions import schedule_variance
+from prslib.report.results import printed_rows, results_of
+from prslib.report.tables import MAIN_METRICS, scores_of
 
 
 def rows_of(table, **columns):
-    """Observations of {(method, seed): value} in all metrics, in the standard setting."""
+    """Results of {(method, seed): value} in all metrics, in the standard setting."""
     rows = [
         {"method": method, "seed": seed, "value": value, "metric": metric}
         for (method, seed), value in table.items()
         for metric in MAIN_METRICS
     ]
-    usual = {"setting": "", "rho": 0.0, "trained_tasks": 2, "task": "seen"}
-    usual |= {"group": "overall", "measure": "score"}
+    usual = {"trained_tasks": 2, "task": "seen", "group": "overall"}
+    usual |= {"measure": "score"}
     return pd.DataFrame(rows).assign(**usual | columns)
 
 
@@ -47,8 +42,7 @@ def test_the_papers_own_numbers_decide_as_committed():
     for row in committed.to_dict("records"):
         claim = CLAIMS[row["claim"]]
         effect = claim.decide(printed[row["stands_for"]])["effect"]
-        printed_effects = CLAIM_WORDS[row["claim"]].get("printed", {})
-        effect = printed_effects.get(row["stands_for"], effect)
+        effect = dict(claim.printed).get(row["stands_for"], effect)
         assert effect == pytest.approx(row["published"], 1e-5, nan_ok=True)
 
 
@@ -137,7 +131,7 @@ def test_every_score_of_real_images_has_draws_forgetting_and_order_too():
     pooled, average = (4, "seen", "overall", "O-F1"), (4, "seen", "overall", "mAP")
     np.testing.assert_array_equal(draws[pooled], stored[pooled])
     assert np.std(draws[average]) != np.std(stored[average])
-    rows = observe([done], [config]).dropna(subset="value")
+    rows = results_of([done], [config]).dropna(subset="value")
     rows = rows[rows["metric"] != "memory"]
     assert set(rows["measure"]) >= {"score", "forget", "lost", "order"}
     assert set(map(len, rows["draws"])) == {config.resolved["test_resamples"]}

@@ -9,7 +9,8 @@ from prslib.experiments.store import Store
 from prslib.paths import project_root
 from prslib.report import ledger
 from prslib.report.claims import CLAIMS, Scores
-from prslib.report.observations import observe, settings_in_words
+from prslib.report.claims.base import SETTINGS
+from prslib.report.results import results_of, run_settings
 from prslib.report.statistics import DECIDING
 from prslib.training.grids import configs
 from prslib.training.methods import METHODS
@@ -80,18 +81,18 @@ def runs():
 
 
 @pytest.fixture(scope="module")
-def observations(runs):
-    return observe(list(map(made, runs)), runs)
+def results(runs):
+    return results_of(list(map(made, runs)), runs)
 
 
 @pytest.fixture(scope="module")
-def decided(observations):
-    return ledger.decide(observations)
+def decided(results):
+    return ledger.decide(results)
 
 
 @pytest.fixture(scope="module")
-def cells(observations):
-    return ledger.cells(observations, "smoke")
+def cells(results):
+    return ledger.cells(results, "smoke")
 
 
 def cell(rows, table, method, group, metric, **filters):
@@ -105,25 +106,34 @@ def cell(rows, table, method, group, metric, **filters):
 
 def test_settings_say_how_a_run_differs_from_the_standard():
     rows = [
-        ({}, ""),
-        ({"memory_size": 25}, "memory_size=0.5"),
-        ({"rho": 0.5, "test_set": "imbalanced"}, "rho=0.5;test_set=imbalanced"),
-        ({"method": "CRS", "schedule": ORDERS[1]}, "schedule=0,1,3,2"),
-        ({"model": RNN, "learning_rate": 0.1}, "model=RNN-Attention"),
-        ({"frozen_stages": 1}, "frozen_stages=some"),
-        # two that no printed cell has
-        ({"learning_rate": 0.1}, "learning_rate=0.1"),
-        ({"variant": "authors"}, "variant=authors"),
+        ({}, {}),
+        ({"memory_size": 25}, {"memory_size": 0.5}),
+        (
+            {"rho": 0.5, "test_set": "imbalanced"},
+            {"rho": 0.5, "test_set": "imbalanced"},
+        ),
+        ({"method": "CRS", "schedule": ORDERS[1]}, {"schedule": "0,1,3,2"}),
+        ({"model": RNN, "learning_rate": 0.1}, {"model": "RNN-Attention"}),
+        ({"frozen_stages": 1}, {"frozen_stages": "other"}),
     ]
     usual = {"dataset": TINY, "method": "PRS"}
-    table = settings_in_words([c for row in rows for c in configs(**usual | row[0])])
-    assert table["setting"].tolist() == [setting for _, setting in rows]
+    asked = [c for changed, _ in rows for c in configs(**usual | changed)]
+    table = run_settings(asked)
+    said = [row.dropna().to_dict() for _, row in table[list(SETTINGS)].iterrows()]
+    assert said == [setting for _, setting in rows]
     sizes = configs(dataset="digits49tiny", method="CRS", memory_size=[33, 17, 50])
-    odd = settings_in_words(sizes)["setting"].tolist()
-    assert odd == ["", "memory_size=0.5", "memory_size=1.5"]
+    odd = run_settings(sizes)["memory_size"].fillna(1).tolist()
+    assert odd == [1, 0.5, 1.5]
     # the paper's order is not known
     single = {"dataset": "imbal-digits-tiny", "method": "CRS"}
-    assert set(settings_in_words(configs(**single, seed=[0, 1]))["setting"]) == {""}
+    table = run_settings(configs(**single, seed=[0, 1]))
+    assert len(table) == 2 and table[list(SETTINGS)].isna().all(axis=None)
+
+
+def test_runs_that_differ_in_what_no_printed_cell_has_are_left_out():
+    usual = {"dataset": TINY, "method": "PRS"}
+    asked = configs(**usual, variant=["paper", "authors"], learning_rate=[None, 0.1])
+    assert run_settings(asked)["run"].tolist() == [asked[0].hash]
 
 
 def test_there_is_a_row_for_each_published_cell(cells):
@@ -188,19 +198,19 @@ def decide_some(rows, *names):
 
 def test_verdicts_follow_the_numbers(runs):
     reverse = [config for config in runs if config.dataset == TINY]
-    reverse = observe([made(config, -1) for config in reverse], runs)
+    reverse = results_of([made(config, -1) for config in reverse], runs)
     names = ["above_crs", "best_on_tail", "schedules", "memory", "ewc_frozen"]
     behind = decide_some(reverse, "crs_majority", *names)["verdict"]
     assert behind["crs_majority"] == "holds"
     assert set(behind[names]) == {"does not hold"}
 
 
-def test_every_data_set_is_decided_the_papers_own_first(observations):
+def test_every_data_set_is_decided_the_papers_own_first(results):
     """A part of the paper's images counts before a stand-in."""
-    two = observations["method"].isin(["CRS", "PRS"])
-    observations = observations[two & observations["setting"].eq("")]
-    other = observations[observations["dataset"] == TINY]
-    both = pd.concat([observations, other.assign(dataset="cocoseq-mini")])
+    two = results["method"].isin(["CRS", "PRS"])
+    results = results[two & results[list(SETTINGS)].isna().all(axis=1)]
+    other = results[results["dataset"] == TINY]
+    both = pd.concat([results, other.assign(dataset="cocoseq-mini")])
     rows = decide_some(both, "above_crs")
     assert rows["dataset"].tolist() == ["cocoseq-mini", TINY]
     names = ["cocoseq-mini [part of COCOseq]", f"{TINY} [COCOseq]"]
@@ -210,7 +220,7 @@ def test_every_data_set_is_decided_the_papers_own_first(observations):
 
 
 def test_nothing_is_decided_without_runs(runs):
-    nothing = observe([], runs)
+    nothing = results_of([], runs)
     decided = decide_some(nothing, "above_crs", "rho_ends", "features")
     assert set(decided["verdict"]) == {"not run"}
     assert decided["published"].notna().tolist() == [True, False, False]
@@ -220,7 +230,7 @@ def test_nothing_is_decided_without_runs(runs):
 
 def test_a_gradient_variance_counts_by_its_logarithm(runs):
     config = next(config for config in runs if config.variance_points)
-    rows = observe([with_variance(made(config), [1.0, 0.0, 100.0])], runs)
+    rows = results_of([with_variance(made(config), [1.0, 0.0, 100.0])], runs)
     (value,) = rows.loc[rows["measure"] == "variance", "value"]
     assert value == pytest.approx(10)
 
@@ -238,13 +248,12 @@ def test_the_committed_claims_come_out_as_committed():
     decided = pd.read_csv(COMMITTED / "ledger_claims.csv")
     again = ledger.corrected(decided, decided["level"].iloc[0])
     assert again.tolist() == decided["verdict"].tolist()
-    usual = {"setting": "", "trained_tasks": 0, "task": "seen"}
+    usual = {"trained_tasks": 0, "task": "seen"}
     compared = 0
     for dataset in ("cocoseq-mini", "digits49seq"):
         file = COMMITTED / f"main_results_groups_{dataset}.csv"
         table = pd.read_csv(file, keep_default_na=False, na_values=["nan"])
-        table["rho"] = pd.to_numeric(table["rho"])
-        scores = Scores(table.assign(**usual))
+        scores = Scores(table.drop(columns="rho").assign(**usual))
         claims = decided[decided["dataset"] == dataset].set_index("claim")["effect"]
         for name, effect in claims.items():
             new = CLAIMS[name].decide(scores)["effect"]
