@@ -10,7 +10,7 @@ from prslib import Run, RunConfig, Store, run_all
 from prslib.checks import expected, one_of
 from prslib.report import topics
 from prslib.report.claims import CLAIMS, Claim, Scores
-from prslib.report.claims.base import SETTINGS
+from prslib.report.claims.base import FACT, SETTINGS
 from prslib.report.notebook import Parameters
 from prslib.report.results import (
     CELL,
@@ -42,6 +42,7 @@ VERDICT_LOOKS = {  # colour and what to look for without colours
     "no difference": {"color": "#009E73", "marker": "s"},
     "undecided": {"color": "#777777", "marker": "D"},
     "not run": {"color": "#bbbbbb", "marker": ""},
+    FACT: {"color": "black", "marker": "x"},
 }
 OPEN = {"markerfacecolor": "white"}
 LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
@@ -239,7 +240,7 @@ def as_markdown(table: pd.DataFrame) -> str:
 
 
 def counts(decided: pd.DataFrame) -> pd.DataFrame:
-    """Count the rows by verdict, real images first and apart from stand-ins."""
+    """Count the rows with a verdict, real images first and apart from stand-ins."""
     run = decided[decided["verdict"] != "not run"]
     images = np.where(run["data"] == RELATIONS[-1], "stand-ins", "real images")
     table = pd.crosstab(images, run["verdict"], rownames=["images"])
@@ -302,7 +303,7 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     )
     ax.grid(axis="x")
     ax.grid(axis="y", visible=False)
-    for name in VERDICTS[:-1]:
+    for name in (*VERDICTS[:-1], FACT):
         _explain(ax, name, "-", **VERDICT_LOOKS[name])
     _explain(ax, "no mark: not run")
     _explain(ax, "open: one seed", **VERDICT_LOOKS["undecided"] | OPEN)

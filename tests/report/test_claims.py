@@ -81,6 +81,16 @@ def test_shares_of_a_memory(name, rows):
     assert decide(pd.concat(frames), name)["effect"] > 0
 
 
+def test_a_fact_about_the_data_has_no_chance_and_no_verdict():
+    """The paper's 50.7 % are of all classes of MSCOCO, ours of a stream's own classes."""
+    rows = rows_of({("CRS", seed): 46.0 for seed in range(5)})
+    rows = rows.assign(measure="largest fifth of stream", metric="memory")
+    row = decide(rows, "largest_fifth")
+    assert (row["effect"], row["alone"]) == (-4, "fact")
+    assert np.isnan([row["low"], row["high"], row["p"]]).all()
+    assert CLAIMS["largest_fifth"].printed == (("COCOseq", 0.7), ("NUS-WIDEseq", 26.3))
+
+
 def test_the_weakest_cell_is_named_and_clear_ones_are_counted():
     rows = rows_of(FIVE)
     worse = (rows["metric"] == "O-F1") & (rows["method"] == "PRS")

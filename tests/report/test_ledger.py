@@ -253,7 +253,9 @@ def test_the_committed_claims_come_out_as_committed():
     for dataset in ("cocoseq-mini", "digits49seq"):
         file = COMMITTED / f"main_results_groups_{dataset}.csv"
         table = pd.read_csv(file, keep_default_na=False, na_values=["nan"])
-        standard = table.drop(columns=["rho", "memory_size", "schedule"], errors="ignore")
+        standard = table.drop(
+            columns=["rho", "memory_size", "schedule"], errors="ignore"
+        )
         scores = Scores(standard.assign(**usual))
         claims = decided[decided["dataset"] == dataset].set_index("claim")["effect"]
         for name, effect in claims.items():

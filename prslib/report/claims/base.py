@@ -38,6 +38,8 @@ OTHER = "other"  # number of stages, as networks have different numbers of them
 # differences so small that an interval within them says "no difference"
 MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
 
+FACT = "fact"  # in place of a verdict, of a constant
+
 Cells = dict[str, np.ndarray]  # by name: (1 + draws,)
 Setting = frozenset[tuple[str, object]]  # names and values of `SETTINGS`
 STANDARD: Setting = frozenset()
@@ -143,6 +145,7 @@ class Claim:
     headline: bool = False  # in the README and in the short picture
     across: Callable[[np.ndarray], np.ndarray] | None = None  # a number of all seeds
     printed: tuple[tuple[str, float], ...] = ()  # effects that the text states
+    fact: bool = False  # a constant of the data: no run and no seed changes it
 
     def evaluate(self, scores: Scores, metrics: Sequence[str]) -> tuple:
         """Return names and values (seeds, cells, 1 + draws), of seeds that have all rows."""
@@ -169,6 +172,8 @@ class Claim:
         names, values = self.evaluate(scores, self.metrics)
         whole = interval(values, self.over, level)
         row = vars(whole) | {"alone": whole.verdict_within(MARGINS.get(self.unit, 0))}
+        if self.fact and whole.seeds:
+            row |= {"alone": FACT, "low": np.nan, "high": np.nan, "p": np.nan}
         row["dropped"] = len(values) - whole.seeds
         if row["dropped"]:  # a seed that never learned a task is not like the others
             row |= {"alone": "undecided", "p": np.nan}
