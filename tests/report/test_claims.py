@@ -91,6 +91,16 @@ def test_a_fact_about_the_data_has_no_chance_and_no_verdict():
     assert CLAIMS["largest_fifth"].printed == (("COCOseq", 0.7), ("NUS-WIDEseq", 26.3))
 
 
+@pytest.mark.parametrize(
+    ("distance", "verdict"), [(18, "holds"), (25, "holds"), (27, "does not hold")]
+)
+def test_with_rho_1_prs_may_be_nearer_to_the_stream_than_crs(distance, verdict):
+    crs = rows_of({("CRS", seed): 24.0 + seed for seed in range(5)})
+    prs = rows_of({("PRS", seed): 1.0 * distance + seed for seed in range(5)}, rho=1.0)
+    rows = pd.concat([crs, prs]).assign(measure="to stream", metric="memory")
+    assert decide(rows, "rho_one")["alone"] == verdict
+
+
 def test_the_weakest_cell_is_named_and_clear_ones_are_counted():
     rows = rows_of(FIVE)
     worse = (rows["metric"] == "O-F1") & (rows["method"] == "PRS")

@@ -145,6 +145,7 @@ class Claim:
     headline: bool = False  # in the README and in the short picture
     across: Callable[[np.ndarray], np.ndarray] | None = None  # a number of all seeds
     printed: tuple[tuple[str, float], ...] = ()  # effects that the text states
+    margin: float | None = None  # of "no difference"; None for that of the unit
     fact: bool = False  # a constant of the data: no run and no seed changes it
 
     def evaluate(self, scores: Scores, metrics: Sequence[str]) -> tuple:
@@ -171,7 +172,8 @@ class Claim:
         """Return the effect on one data set, its weakest cell and each metric by itself."""
         names, values = self.evaluate(scores, self.metrics)
         whole = interval(values, self.over, level)
-        row = vars(whole) | {"alone": whole.verdict_within(MARGINS.get(self.unit, 0))}
+        margin = MARGINS.get(self.unit, 0) if self.margin is None else self.margin
+        row = vars(whole) | {"alone": whole.verdict_within(margin)}
         if self.fact and whole.seeds:
             row |= {"alone": FACT, "low": np.nan, "high": np.nan, "p": np.nan}
         row["dropped"] = len(values) - whole.seeds
