@@ -30,6 +30,7 @@ class Interval:
     p: float  # two-sided, of an effect of 0; NaN for fewer than `DECIDING` seeds
     seeds: int  # that have all cells
     level: float  # of the interval
+    cell: int = 0  # that the effect and its interval are of, where there are several
 
     @property
     def verdict(self) -> str:
@@ -95,7 +96,7 @@ def compare(scores_a: ArrayLike, scores_b: ArrayLike, level: float = LEVEL) -> I
 
 
 def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> Interval:
-    """Return the effect of some cells: their mean, or with `over` "every" the least.
+    """Return the effect of some cells: their mean, or with `over` "every" the weakest.
 
     `values` are (seeds, cells, 1 + draws): each seed's value, then its values under
     resamples of the test images. Seeds without a value of each cell do not enter.
@@ -105,23 +106,26 @@ def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> In
         values = values.mean(axis=1, keepdims=True)
     seeds = values[..., 0]
     count = len(values)
-    effect = float(seeds.mean(axis=0).min()) if count else math.nan
     if count < 2:
-        return Interval(effect, math.nan, math.nan, math.nan, count, level)
+        effect = float(seeds.min()) if count else math.nan
+        cell = int(seeds.argmin()) if count else 0
+        return Interval(effect, math.nan, math.nan, math.nan, count, level, cell)
     images = values[..., 1:].mean(axis=0).T
     drawn = len(images) and not np.isnan(images).any()
-    low, high, p = map(float, ends(seeds, images if drawn else None, level))
-    p = p if count >= DECIDING else math.nan
-    return Interval(effect, low, high, p, count, level)
+    low, high, p, cell = ends(seeds, images if drawn else None, level)
+    effect = float(seeds.mean(axis=0)[cell])
+    chance = float(p) if count >= DECIDING else math.nan
+    return Interval(effect, float(low), float(high), chance, count, level, int(cell))
 
 
 def ends(
     seeds: np.ndarray, images: np.ndarray | None = None, level: float = LEVEL
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return both ends of the interval of the least cell's mean, and its p value.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return both ends of the weakest cell's interval, its p value and its number.
 
     `seeds` are (S, ..., K) for K cells, `images` (B, ..., K): the means under
-    resamples.
+    resamples. The weakest cell has the least evidence of being above 0, so that the
+    interval is above 0 only if all cells' intervals are.
     """
     count = len(seeds)
     cells = seeds.shape[-1]
@@ -137,14 +141,21 @@ def ends(
     # "every" needs no correction, as each cell must pass (intersection-union); that one
     # of K cells is below 0 is tested at a share of the level (Bonferroni)
     error = np.sqrt(variance)
-    tail = (1 - level) / 2
-    low = (mean + error * special.stdtrit(freedom, tail)).min(axis=-1)
-    high = (mean - error * special.stdtrit(freedom, tail / cells)).min(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):  # certain, or 0
         size = np.where(mean == 0, 0.0, mean / error)
-    above = special.stdtr(freedom, -size).max(axis=-1)
-    below = cells * special.stdtr(freedom, size).min(axis=-1)
-    return low, high, np.minimum(1, 2 * np.minimum(above, below))
+    above = special.stdtr(freedom, -size)
+    below = special.stdtr(freedom, size)
+    # certain cells have the same evidence, and the lowest of them counts
+    weakest = np.lexsort((mean, -above, below), axis=-1)[..., :1]
+
+    def of_weakest(values: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(values, weakest, axis=-1)[..., 0]
+
+    tail = (1 - level) / 2
+    low = of_weakest(mean + error * special.stdtrit(freedom, tail))
+    high = of_weakest(mean - error * special.stdtrit(freedom, tail / cells))
+    p = 2 * np.minimum(of_weakest(above), cells * of_weakest(below))
+    return low, high, np.minimum(1, p), weakest[..., 0]
 
 
 def holm(p: pd.Series) -> pd.Series:

@@ -244,7 +244,10 @@ def test_holm_takes_verdicts_back():
 
 
 def test_the_committed_claims_come_out_as_committed():
-    """From the committed scores of Table 1, and Holm's correction from all rows."""
+    """From the committed scores of Table 1, and Holm's correction from all rows.
+
+    Which cell is the weakest depends on the test images' chance, which no table has.
+    """
     decided = pd.read_csv(COMMITTED / "ledger_claims.csv")
     again = ledger.corrected(decided, decided["level"].iloc[0])
     assert again.tolist() == decided["verdict"].tolist()
@@ -257,12 +260,13 @@ def test_the_committed_claims_come_out_as_committed():
             columns=["rho", "memory_size", "schedule"], errors="ignore"
         )
         scores = Scores(standard.assign(**usual))
-        claims = decided[decided["dataset"] == dataset].set_index("claim")["effect"]
+        claims = decided[decided["dataset"].eq(dataset) & decided["over"].eq("mean")]
+        claims = claims.set_index("claim")["effect"]
         for name, effect in claims.items():
             new = CLAIMS[name].decide(scores)["effect"]
             compared += not np.isnan(new)
             assert np.isnan(new) or new == pytest.approx(effect, abs=0.001)
-    assert compared > 20
+    assert compared >= 4
 
 
 def test_gather_leaves_what_is_not_stored_or_trains_it(monkeypatch, own_folders):

@@ -174,6 +174,7 @@ class Claim:
         whole = interval(values, self.over, level)
         margin = MARGINS.get(self.unit, 0) if self.margin is None else self.margin
         row = vars(whole) | {"alone": whole.verdict_within(margin)}
+        weakest = row.pop("cell")
         if self.fact and whole.seeds:
             row |= {"alone": FACT, "low": np.nan, "high": np.nan, "p": np.nan}
         row["dropped"] = len(values) - whole.seeds
@@ -187,7 +188,7 @@ class Claim:
         row["below"] = verdicts.count("does not hold")
         row["weakest"] = ""
         if self.over == "every" and len(names) > 1:
-            row["weakest"] = names[np.argmin([one.effect for one in each])]
+            row["weakest"] = names[weakest]
         for metric in MAIN_METRICS:
             _, values = self.evaluate(scores, [metric])
             one = interval(values, self.over, level)
