@@ -139,7 +139,7 @@ def gather(
 def decide(
     results: pd.DataFrame, level: float = LEVEL, claims: dict[str, Claim] = CLAIMS
 ) -> pd.DataFrame:
-    """Decide every claim on every data set that it is about, alone and by Holm among all."""
+    """Decide every claim on every data set that it is about, alone and `corrected`."""
     printed = printed_rows().groupby("stands_for")
     theirs = {name: Scores(rows) for name, rows in printed}
     ours = results.groupby("dataset", sort=False)
@@ -166,10 +166,38 @@ def decide(
 
 
 def corrected(decided: pd.DataFrame, level: float) -> pd.Series:
-    """Return the verdicts after Holm's correction among all rows."""
-    clear = decided["alone"].isin(list(WORDS))
-    lost = clear & (holm(decided["p"]) >= 1 - level)
-    return decided["alone"].mask(lost, "undecided")
+    """Return the verdicts after correction for the number of claims on a data set.
+
+    Holm's correction is among the claims on one data set that imply no other of them. A
+    claim that implies others says nothing new where they fail: it is decided where they
+    are, and its own p value is multiplied by the size of that family.
+    """
+    families = [
+        _corrected_family(family, level) for _, family in decided.groupby("dataset")
+    ]
+    return pd.concat([decided["alone"].iloc[:0], *families]).reindex(decided.index)
+
+
+def _corrected_family(family: pd.DataFrame, level: float) -> pd.Series:
+    rows = family.set_index("claim")
+    tested = rows[rows["p"].notna()]
+    parts = {name: set(CLAIMS[name].implies) & {*tested.index} for name in tested.index}
+    simple = [name for name in tested.index if not parts[name]]
+    p = holm(tested.loc[simple, "p"])
+    several = tested["p"].drop(simple)
+    p = pd.concat([p, several * len(simple)])
+    verdicts = rows["alone"].to_dict()
+
+    def verdict(name: str) -> str:
+        alone = verdicts[name]
+        if alone not in WORDS:
+            return alone
+        lost = p[name] >= 1 - level
+        if alone == "holds":
+            lost = lost or any(verdict(part) != "holds" for part in parts[name])
+        return "undecided" if lost else alone
+
+    return pd.Series([verdict(name) for name in rows.index], family.index)
 
 
 def account(decided: pd.DataFrame) -> pd.DataFrame:

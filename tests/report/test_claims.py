@@ -111,6 +111,20 @@ def test_the_weakest_cell_is_named_and_clear_ones_are_counted():
     assert row["alone"] == "does not hold"
 
 
+def test_a_claim_has_the_cells_of_those_that_it_implies():
+    """So it is never above them, on the paper's numbers as on any others."""
+    several = 0
+    for _, rows in printed_rows().groupby("stands_for"):
+        scores = Scores(rows)
+        for claim in CLAIMS.values():
+            for name in claim.implies:
+                less = claim.decide(scores)["effect"]
+                more = CLAIMS[name].decide(scores)["effect"]
+                assert np.isnan(less) or less <= more
+                several += not np.isnan(less)
+    assert several > 10
+
+
 def test_seeds_are_paired_and_what_is_missing_is_not_run():
     rows = rows_of(FIVE, group="majority")
     one = rows[(rows["method"] == "PRS") | (rows["seed"] == 3)]

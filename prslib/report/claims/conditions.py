@@ -136,6 +136,7 @@ def in_every_schedule(seed: Seed, others: tuple[str, ...]) -> Cells:
     statement="PRS outperforms CRS in every schedule",
     test="least lead of PRS over CRS in C-F1, O-F1, mAP; each schedule",
     headline=True,
+    implies=("above_crs",),
 )
 def schedules_crs(seed: Seed) -> Cells:
     return in_every_schedule(seed, ("CRS",))
@@ -144,6 +145,7 @@ def schedules_crs(seed: Seed) -> Cells:
 @orders(
     statement="PRS outperforms all in every schedule",
     test=f"least lead of PRS over {THREE}; each schedule",
+    implies=("schedules_crs", "above_gss", "above_exstream"),
 )
 def schedules(seed: Seed) -> Cells:
     return in_every_schedule(seed, RIVALS)
@@ -153,6 +155,7 @@ def schedules(seed: Seed) -> Cells:
     statement="PRS outperforms CRS with every size of memory",
     test="least lead of PRS over CRS in C-F1, O-F1, mAP; "
     "half, whole and one and a half times the memory",
+    implies=("above_crs",),
 )
 def memory_crs(seed: Seed) -> Cells:
     return named(SIZES, lambda place: seed.lead("PRS", ["CRS"], **place))
@@ -162,6 +165,7 @@ def memory_crs(seed: Seed) -> Cells:
     statement="PRS outperforms all with every size of memory",
     test=f"least lead of PRS over {THREE}; "
     "half, whole and one and a half times the memory",
+    implies=("memory_crs", "above_gss", "above_exstream"),
 )
 def memory(seed: Seed) -> Cells:
     return named(SIZES, lambda place: seed.lead("PRS", RIVALS, **place))
@@ -221,6 +225,7 @@ def rho_ends(seed: Seed) -> Cells:
     statement="With each step away from balance the performance declines",
     source="Sec. 6.2, Fig. 6",
     test="least loss, in C-F1, O-F1, mAP, of any step of rho away from 0",
+    implies=("rho_ends",),
 )
 def rho_declines(seed: Seed) -> Cells:
     scores = by_rho(seed)
@@ -300,6 +305,7 @@ def after_each_task(seed: Seed, others: tuple[str, ...]) -> Cells:
 @times(
     statement="PRS is ahead of CRS at any point of the training",
     test="least lead of PRS over CRS in C-F1, O-F1, mAP; after each task but the first",
+    implies=("above_crs",),
 )
 def any_time_crs(seed: Seed) -> Cells:
     return after_each_task(seed, ("CRS",))
@@ -309,6 +315,7 @@ def any_time_crs(seed: Seed) -> Cells:
     statement="PRS is ahead of all at any point of the training",
     test="least lead of PRS over Finetune, EWC, CRS, GSS, ExStream in C-F1, O-F1, mAP; "
     "after each task but the first",
+    implies=("any_time_crs", "best"),
 )
 def any_time(seed: Seed) -> Cells:
     return after_each_task(seed, ALL)
@@ -346,6 +353,7 @@ def imbalanced_crs(seed: Seed) -> Cells:
 @unbalanced(
     statement="With rho 0.5 PRS is above all on the imbalanced test set",
     test=f"least lead of PRS over {THREE}; overall",
+    implies=("imbalanced_crs",),
 )
 def imbalanced(seed: Seed) -> Cells:
     return on_imbalanced(seed, RIVALS, "overall")
@@ -363,6 +371,7 @@ def imbalanced_majority(seed: Seed) -> Cells:
     statement="PRS is above CRS on every architecture",
     test="least lead of PRS over CRS in C-F1, O-F1, mAP; plain net, both attention nets",
     on=(COCO,),
+    implies=("above_crs",),
 )
 def architectures_crs(seed: Seed) -> Cells:
     return named(NETWORKS, lambda place: seed.lead("PRS", ["CRS"], **place))
@@ -373,6 +382,7 @@ def architectures_crs(seed: Seed) -> Cells:
     test="least lead of PRS over ExStream in C-F1, O-F1, mAP; "
     "plain net, both attention nets",
     on=(COCO,),
+    implies=("above_exstream",),
 )
 def architectures(seed: Seed) -> Cells:
     return named(NETWORKS, lambda place: seed.lead("PRS", ["ExStream"], **place))
@@ -438,6 +448,7 @@ def balanced_is_harder(seed: Seed) -> Cells:
     "for all architectures",
     test="Multitask on the imbalanced less on the balanced test set, "
     "least of C-F1, O-F1, mAP",
+    implies=("balanced_is_harder",),
 )
 def balanced_is_harder_for_all(seed: Seed) -> Cells:
     return harder(seed, {"plain net": PLAIN} | ATTENTION)

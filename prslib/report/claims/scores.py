@@ -27,6 +27,7 @@ EVERYONE = "Finetune, EWC, CRS, GSS, ExStream in C-F1, O-F1, mAP"
     source="Table 1",
     test=f"least lead of PRS over {EVERYONE}; overall",
     headline=True,
+    implies=("above_crs", "above_gss", "above_exstream"),
 )
 def best(seed: Seed) -> Cells:
     return seed.lead("PRS", ALL)
@@ -121,6 +122,7 @@ def crs_sacrifices(seed: Seed) -> Cells:
     statement="PRS is best on the moderate and the minority classes",
     source="Sec. 6.2, Intra-task Imbalance",
     test=f"least lead of PRS over {EVERYONE}; moderate and minority",
+    implies=("crs_sacrifices",),
 )
 def best_on_tail(seed: Seed) -> Cells:
     return named(TAIL, lambda place: seed.lead("PRS", ALL, **place))
@@ -157,6 +159,7 @@ def smallest_task_crs(seed: Seed) -> Cells:
     source="Sec. 6.2, Fig. 4",
     test=f"least lead of PRS over {EVERYONE}; task 3 at the end",
     on=(NUS,),
+    implies=("smallest_task_crs",),
 )
 def smallest_task(seed: Seed) -> Cells:
     return seed.lead("PRS", ALL, task="3")
