@@ -258,7 +258,7 @@ def findings(runs: Sequence[Run], configs: Sequence[RunConfig], *names: str) -> 
     decided = decide(results_of(runs, configs), claims=claims)
     table = account(decided[decided["alone"] != "not run"])
     table = table.drop(columns=["after Holm", "seeds", "where"])
-    return as_markdown(table.rename(columns={"uncorrected": "verdict"}))
+    return as_markdown(table.rename(columns={"uncorrected": "verdict, uncorrected"}))
 
 
 def as_markdown(table: pd.DataFrame) -> str:

@@ -11,7 +11,7 @@ from pandas.io.formats.style import Styler
 from prslib import METHODS, Run, RunConfig, datasets, published
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.metrics import forgetting
-from prslib.report.statistics import DECIDING, compared, over_seeds
+from prslib.report.statistics import DECIDING, SMALL, compared, over_seeds, within
 from prslib.resamples import class_draws
 
 ALL_GROUPS = (*datasets.GROUPS, "overall")
@@ -220,7 +220,12 @@ def in_short(gaps: pd.DataFrame) -> str:
     """Say how many of `contrasts` are clear, and the ends of each data set's clear ones or all."""
     above = (gaps["clearly"] == "above").sum()
     below = (gaps["clearly"] == "below").sum()
-    text = f"Of {len(gaps)} differences {above} are clearly above 0 and {below} below"
+    unclear = gaps[gaps["clearly"] == ""]
+    decided = unclear["seeds"] >= DECIDING
+    alike = decided & within(unclear["low"], unclear["high"])
+    text = f"Of {len(gaps)} differences {above} are clearly above 0, {below} below"
+    text += f", and {alike.sum()} within {SMALL:g} points of it"
+    text += "; each by itself, not corrected for their number"
     if gaps["seeds"].max() < DECIDING:
         text += f"; it takes {DECIDING} seeds to be clear"
     lines = [f"{text}.\n"]

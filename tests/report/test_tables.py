@@ -84,9 +84,13 @@ def test_scores_and_forgetting_stand_apart_with_the_best_of_the_stream_in_bold(
 def test_differences_in_short_are_counted_and_the_ends_said():
     gaps = pd.DataFrame({"dataset": list("aaab"), "difference": [1.0, -2.0, 3.0, 0.1]})
     gaps["clearly"] = ["above", "", "above", ""]
-    gaps = gaps.assign(seeds=5, sentence=list("wxyz"))
+    ends = {"low": [0.5, -4.0, 1.0, -0.2], "high": [1.5, 0.5, 5.0, 0.4]}
+    gaps = gaps.assign(seeds=5, sentence=list("wxyz"), **ends)
     said = tables.in_short(gaps).splitlines()
-    assert said[0] == "Of 4 differences 2 are clearly above 0 and 0 below."
+    assert said[0] == (
+        "Of 4 differences 2 are clearly above 0, 0 below, and 1 within 2 points of it; "
+        "each by itself, not corrected for their number."
+    )
     assert said[2:] == ["- y", "- w", "- z"]
     assert "it takes 5 seeds" in tables.in_short(gaps.assign(seeds=2))
 

@@ -35,7 +35,8 @@ SETTINGS = {
     "rho": float,
 }
 OTHER = "other"  # number of stages, as networks have different numbers of them
-# differences so small that an interval within them says "no difference"
+# differences so small that an interval within them says "no difference": of memory as of
+# scores, and of a correlation what is called a small one (Cohen 1988)
 MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
 
 FACT = "fact"  # in place of a verdict, of a constant
