@@ -215,7 +215,7 @@ def all_claims() -> str:
 
 def claims_table(rows: pd.DataFrame, *without: str) -> str:
     """Lay out claims, without some columns; each claim is named once."""
-    texts = ["dataset", "data", "weakest"]
+    texts = ["dataset", "data", "weakest", "stands_for"]
     table = account(rows.assign(**rows[texts].fillna("")))
     table = table.rename(columns={"effect": "ours [95 % interval]"})
     table["claim"] = table["claim"].mask(table["claim"].duplicated(), "")

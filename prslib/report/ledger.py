@@ -1,6 +1,6 @@
 """Set every number and every claim of the paper beside ours, and draw both."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,12 +10,15 @@ from prslib import Run, RunConfig, Store, run_all
 from prslib.checks import expected, one_of
 from prslib.report import topics
 from prslib.report.claims import CLAIMS, Claim, Scores
-from prslib.report.claims.base import FACT, SETTINGS
+from prslib.report.claims.base import COCO, FACT, SETTINGS
 from prslib.report.notebook import Parameters
 from prslib.report.results import (
     CELL,
+    OTHER_STREAM,
+    PAPERS,
+    PART,
     PRINTED,
-    RELATIONS,
+    STAND_IN,
     in_turn,
     printed_rows,
     results_of,
@@ -43,6 +46,12 @@ VERDICT_LOOKS = {  # colour and what to look for without colours
     "undecided": {"color": "#777777", "marker": "D"},
     "not run": {"color": "#bbbbbb", "marker": ""},
     FACT: {"color": "black", "marker": "x"},
+}
+IMAGES = {
+    PAPERS: "real images",
+    PART: "real images",
+    OTHER_STREAM: "another real stream",
+    STAND_IN: "stand-ins",
 }
 OPEN = {"markerfacecolor": "white"}
 LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
@@ -84,7 +93,7 @@ def by_table(rows: pd.DataFrame) -> pd.DataFrame:
         scores = run[run["measure"] == "score"]
         correlations = rank_correlations(scores)
         row = {"table": name, "cells": len(printed), "run": len(run)}
-        row["stand_ins"] = (run["data"] == RELATIONS[-1]).sum()
+        row["stand_ins"] = (run["data"] == STAND_IN).sum()
         row["mean_difference"] = scores["difference"].abs().mean()
         row["rank_correlation"] = correlations.mean()
         row["columns"] = len(correlations)
@@ -139,30 +148,43 @@ def gather(
 def decide(
     results: pd.DataFrame, level: float = LEVEL, claims: dict[str, Claim] = CLAIMS
 ) -> pd.DataFrame:
-    """Decide every claim on every data set that it is about, alone and `corrected`."""
+    """Decide every claim on every data set that it is about, alone and `corrected`.
+
+    A claim about COCOseq is also decided on other real streams, in rows of their own: the
+    column stands_for is empty there, and no number of the paper stands beside ours.
+    """
     printed = printed_rows().groupby("stands_for")
     theirs = {name: Scores(rows) for name, rows in printed}
     ours = results.groupby("dataset", sort=False)
     ours = {name: Scores(rows) for name, rows in ours}
     none = Scores(results.iloc[:0])
     relations = in_turn(ours)
+    streams = [name for name in relations if relations[name] == OTHER_STREAM]
     rows = []
     for claim_name, claim in claims.items():
         head = {"claim": claim_name} | {name: getattr(claim, name) for name in TEXTS}
         head |= {"unit": claim.unit, "over": claim.over}
+
+        def effect_on(name: str, head: dict = head, claim: Claim = claim) -> dict:
+            place = {"dataset": name, "data": relations.get(name, "")}
+            return head | place | claim.decide(ours.get(name, none), level)
+
         for paper in claim.on:
             published = claim.decide(theirs[paper])["effect"]
             published = dict(claim.printed).get(paper, published)
             head |= {"stands_for": paper, "published": published}
             names = [n for n in relations if labels_of(n).stands_for == paper]
-            effects = []
-            for name in names or [""]:
-                head |= {"dataset": name, "data": relations.get(name, "")}
-                effects.append(head | claim.decide(ours.get(name, none), level))
-            run = [row for row in effects if row["alone"] != "not run"]
-            rows += run or effects[:1]
+            effects = [effect_on(name) for name in names or [""]]
+            rows += _only_run(effects) or effects[:1]
+        if COCO in claim.on and not claim.of_images:
+            head |= {"stands_for": "", "published": np.nan}
+            rows += _only_run(map(effect_on, streams))
     decided = pd.DataFrame(rows)
     return decided.assign(verdict=corrected(decided, level))
+
+
+def _only_run(effects: Iterable[dict]) -> list[dict]:
+    return [row for row in effects if row["alone"] != "not run"]
 
 
 def corrected(decided: pd.DataFrame, level: float) -> pd.Series:
@@ -238,15 +260,19 @@ def _with_interval(row: dict, name: str, digits: int = 1) -> str:
 
 
 def _data(row: dict) -> str:
-    if row["data"] in ("", RELATIONS[0]):
-        return row["stands_for"]
-    some = "part of " if row["data"] == RELATIONS[1] else ""
-    return f"{row['dataset']} [{some}{row['stands_for']}]"
+    about = {
+        "": row["stands_for"],
+        PAPERS: row["stands_for"],
+        PART: f"{row['dataset']} [part of {row['stands_for']}]",
+        OTHER_STREAM: f"{row['dataset']} [another real stream]",
+        STAND_IN: f"{row['dataset']} [{row['stands_for']}]",
+    }
+    return about[row["data"]]
 
 
 def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
     """Lay out the claims that data sets for the same one of the paper decide differently."""
-    run = decided[decided["alone"] != "not run"]
+    run = decided[(decided["alone"] != "not run") & (decided["data"] != OTHER_STREAM)]
     several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
     columns = ["claim", "data", "uncorrected", "effect", "paper", "seeds"]
     return account(run[several])[columns]
@@ -268,10 +294,13 @@ def as_markdown(table: pd.DataFrame) -> str:
 
 
 def counts(decided: pd.DataFrame) -> pd.DataFrame:
-    """Count the rows with a verdict, real images first and apart from stand-ins."""
+    """Count the rows with a verdict: the paper's images, other real streams, stand-ins."""
     run = decided[decided["verdict"] != "not run"]
-    images = np.where(run["data"] == RELATIONS[-1], "stand-ins", "real images")
+    images = run["data"].map(IMAGES)
     table = pd.crosstab(images, run["verdict"], rownames=["images"])
+    table = table.reindex(
+        [name for name in dict.fromkeys(IMAGES.values()) if name in table.index]
+    )
     table = table.reindex(columns=list(VERDICTS[:-1]), fill_value=0)
     return table.assign(rows=table.sum(axis=1))
 
@@ -281,7 +310,7 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     for method, look in looks_of(frame["method"]).items():
         colour, marker = look["color"], look["marker"]
         for data, rows in frame[frame["method"] == method].groupby("data"):
-            fill = "none" if data == RELATIONS[-1] else colour
+            fill = "none" if data == STAND_IN else colour
             style = {"edgecolors": colour, "facecolors": fill, "linewidths": 0.9}
             style |= {"marker": marker, "zorder": look["zorder"], "s": 16}
             ax.scatter(rows["theirs"], rows["ours"], **style)

@@ -2,7 +2,7 @@
 
 The columns:
 
-- stands_for, dataset: the paper's data set and ours;
+- stands_for, dataset: the paper's data set ("" for another real stream) and ours;
 - method;
 - those of `SETTINGS`: how the run differs from the standard, missing where it does not;
 - standard_rho: PRS's rho in the standard setting;
@@ -32,7 +32,9 @@ from prslib.resamples import class_weights
 
 # what a run may measure beside its scores, and the field that asks for it
 EXTRAS = ("features_per_class", "variance_points")
-RELATIONS = ("paper's", "part", "stand-in")  # of data to the paper's
+# of data to the paper's: its own, some of its own, another real stream, made in its place
+PAPERS, PART, OTHER_STREAM, STAND_IN = "paper's", "part", "other", "stand-in"
+RELATIONS = (PAPERS, PART, OTHER_STREAM, STAND_IN)
 STAGES = {"frozen_stages", "pretrained_stages"}
 FIGURE_1 = ("CRS", "EWC")
 ORDERS = {"normalised": "order", "plain": "order_lost"}  # of forgetting by class size
@@ -58,7 +60,7 @@ def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
         if setting.keys() - set(SETTINGS):
             continue
         row = {
-            "stands_for": labels_of(config.dataset).stands_for,
+            "stands_for": labels_of(config.dataset).stands_for or "",
             "dataset": config.dataset,
             "method": config.method,
             "standard_rho": standard.rho,
@@ -92,7 +94,7 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
 
 
 def in_turn(names: Iterable[str]) -> dict[str, str]:
-    """Return what data sets are to the paper's: its own first, then parts, then stand-ins."""
+    """Return what data sets are to the paper's, in the order of `RELATIONS`."""
     relations = {name: DATASETS[name].relation for name in names}
     return dict(sorted(relations.items(), key=lambda item: RELATIONS.index(item[1])))
 

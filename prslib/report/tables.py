@@ -119,7 +119,7 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
 
 def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.DataFrame:
     """Add stands_for and the paper's number, published; in columns `also` its cells must agree."""
-    names = rows["dataset"].map(lambda name: labels_of(name).stands_for)
+    names = rows["dataset"].map(lambda name: labels_of(name).stands_for or "")
     rows = rows.assign(stands_for=names)
     return published.beside(rows, *tables, also=also)
 

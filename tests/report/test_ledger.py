@@ -1,13 +1,16 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from fake_runs import fake_run, with_variance
 
+from prslib.datasets import DATASETS, load_dataset
 from prslib.experiments.store import Store
 from prslib.paths import project_root
 from prslib.report import ledger
+from prslib.report import results as results_module
 from prslib.report.claims import CLAIMS, Scores
 from prslib.report.claims.base import SETTINGS
 from prslib.report.results import results_of, run_settings
@@ -217,6 +220,43 @@ def test_every_data_set_is_decided_the_papers_own_first(results):
     assert ledger.account(rows)["data"].tolist() == names
     row = cell(ledger.cells(both, "smoke"), "main", "PRS", "overall", "mAP")
     assert (row["dataset"], row["data"]) == ("cocoseq-mini", "part")
+
+
+@pytest.fixture
+def reuters(monkeypatch):
+    """Another real stream, which stands for no data set of the paper."""
+    entry = replace(DATASETS[TINY], relation="other")
+    monkeypatch.setitem(DATASETS, "stream", entry)
+    labels = replace(load_dataset(TINY, images=False), name="stream", stands_for=None)
+    known = results_module.labels_of
+    find = lambda name: labels if name == "stream" else known(name)  # noqa: E731
+    for module in (ledger, results_module):
+        monkeypatch.setattr(module, "labels_of", find)
+    return "stream"
+
+
+def test_another_real_stream_is_decided_in_rows_of_its_own(results, reuters):
+    coco = results[results["dataset"] == TINY]
+    rows = coco.assign(dataset=reuters, stands_for="")
+    alone = ledger.decide(rows)
+    run = alone[alone["verdict"] != "not run"]
+    assert set(run["data"]) == {"other"} and set(run["stands_for"]) == {""}
+    assert run["published"].isna().all()
+    of_coco = {name for name, claim in CLAIMS.items() if "COCOseq" in claim.on}
+    assert set(run["claim"]) < of_coco
+    assert not any(CLAIMS[name].of_images for name in run["claim"])
+    both = ledger.decide(pd.concat([coco, rows], ignore_index=True))
+    names = {f"{TINY} [COCOseq]", f"{reuters} [another real stream]"}
+    above = both[both["claim"].eq("above_crs") & both["dataset"].ne("")]
+    assert set(ledger.account(above)["data"]) == names
+    assert ledger.counts(both).index.tolist() == ["another real stream", "stand-ins"]
+    differ = both.assign(alone=both["alone"].mask(both["data"].eq("other"), "holds"))
+    assert not ledger.disagreements(differ)["data"].str.contains("another").any()
+
+
+def test_no_printed_number_stands_beside_another_stream(results, reuters):
+    rows = results[results["dataset"] == TINY].assign(dataset=reuters, stands_for="")
+    assert set(ledger.cells(rows, "smoke")["status"]) == {"not run"}
 
 
 def test_nothing_is_decided_without_runs(runs):

@@ -147,6 +147,7 @@ class Claim:
     across: Callable[[np.ndarray], np.ndarray] | None = None  # a number of all seeds
     printed: tuple[tuple[str, float], ...] = ()  # effects that the text states
     margin: float | None = None  # of "no difference"; None for that of the unit
+    of_images: bool = False  # nothing that other streams than the paper's could show
     implies: tuple[str, ...] = ()  # claims whose cells it has among its own
     fact: bool = False  # a constant of the data: no run and no seed changes it
 

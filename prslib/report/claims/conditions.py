@@ -63,6 +63,7 @@ networks = partial(
     CLAIMS,
     question="Does it hold with other networks?",
     source="Appendix, Base Architectures",
+    of_images=True,
 )
 
 THREE = "CRS, GSS, ExStream in C-F1, O-F1, mAP"
