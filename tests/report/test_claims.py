@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from claim_frames import HOLDS, frame, turned
 from scipy import stats
 
 from prslib import RunConfig, run
@@ -63,22 +64,23 @@ def test_the_papers_own_numbers_by_hand(name, effect):
     assert decide(rows, name)["effect"] == pytest.approx(effect, nan_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "rows"),
-    [
-        ("prs_balances", {"to stream": {"PRS": 28}, "to equal": {"PRS": 4}}),
-        ("crs_follows", {"to equal": {"CRS": 30}, "to stream": {"CRS": 5}}),
-        ("gss_minority", {"minority": {"PRS": 30, "GSS": 8}}),
-        ("largest_fifth", {"largest fifth of stream": {"CRS": 60}}),
-    ],
-)
-def test_shares_of_a_memory(name, rows):
-    frames = [
-        rows_of({(method, 0): float(value)}, measure=measure).assign(metric="memory")
-        for measure, values in rows.items()
-        for method, value in values.items()
-    ]
-    assert decide(pd.concat(frames), name)["effect"] > 0
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_claim_holds_where_it_is_right_and_not_where_all_is_turned(name):
+    verdicts = {"fact"} if CLAIMS[name].fact else {"holds", "does not hold"}
+    right = decide(frame(name, HOLDS[name]), name)
+    wrong = decide(frame(name, turned(name, HOLDS[name])), name)
+    assert right["effect"] > 0 > wrong["effect"]
+    assert {right["alone"], wrong["alone"]} == verdicts
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_claim_reads_each_score_that_it_is_about_and_no_other(name):
+    """Without any one of them it has fewer cells, or none."""
+    rows = HOLDS[name]
+    cells = decide(frame(name, rows), name)["cells"]
+    for left_out in range(len(rows)):
+        fewer = [one for number, one in enumerate(rows) if number != left_out]
+        assert not fewer or decide(frame(name, fewer), name)["cells"] < cells
 
 
 def test_a_fact_about_the_data_has_no_chance_and_no_verdict():
