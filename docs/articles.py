@@ -21,8 +21,6 @@ from prslib.report.build import executed_file
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 LINK = re.compile(r"\]\((?:\.\./notebooks/)?(\w+)\.ipynb\)")
-# in the style of pandas' tables: the cells whose numbers are bold
-BOLD = re.compile(r"([^{}]*)\{\s*font-weight: bold;\s*\}")
 TIMED = "timed"  # the tag of cells that say how long something took
 FOOT = (
     "*Made by [the notebook]({notebook}) with the parameters of the profile "
@@ -89,11 +87,10 @@ def _shown(output: NotebookNode, pictures: str) -> str:
 def plain_table(text: str) -> str:
     """Return pandas' HTML table with its cells, spans and bold numbers alone."""
     soup = BeautifulSoup(text, "html.parser")
-    bold = re.findall(r"#(\w+)", " ".join(BOLD.findall(str(soup.style))))
 
     def written(cell: Tag) -> str:
         words = _words(cell)
-        if cell.get("id") in bold:
+        if cell.b:
             words = f"<b>{words}</b>"
         spans = [
             f' {key}="{value}"' for key, value in cell.attrs.items() if "span" in key

@@ -16,9 +16,10 @@ from articles import REPORTED
 
 from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, project_root
-from prslib.report.claims import CLAIM_WORDS
+from prslib.report.claims import CLAIMS
 from prslib.report.ledger import HEADLINES, account, as_markdown, counts
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS
+from prslib.statistics import within
 
 # the notebooks in the order of their questions, with their answers
 TEXTS = tomllib.loads(Path(__file__).with_name("answers.toml").read_text("utf-8"))
@@ -206,15 +207,15 @@ def headline_claims() -> str:
 def all_claims() -> str:
     """Return the effect and the verdict of every claim, a table for each question."""
     claims = numbers("ledger_claims")
-    questions = {name: words.get("question") for name, words in CLAIM_WORDS.items()}
-    of_claims = claims["claim"].map(pd.Series(questions).ffill())
+    questions = {name: claim.question for name, claim in CLAIMS.items()}
+    of_claims = claims["claim"].map(questions)
     asked = claims.groupby(of_claims, sort=False)
     return "\n\n".join(f"### {name}\n\n{claims_table(rows)}" for name, rows in asked)
 
 
 def claims_table(rows: pd.DataFrame, *without: str) -> str:
     """Lay out claims, without some columns; each claim is named once."""
-    texts = ["dataset", "data", "weakest"]
+    texts = ["dataset", "data", "weakest", "stands_for"]
     table = account(rows.assign(**rows[texts].fillna("")))
     table = table.rename(columns={"effect": "ours [95 % interval]"})
     table["claim"] = table["claim"].mask(table["claim"].duplicated(), "")
@@ -230,17 +231,7 @@ def findings() -> str:
     others = of_first_set(numbers("main_results_prs_minus_others"))
     others = others[others["group"] == "overall"]
     beside = {name: others[others["than"] == name] for name in BESIDE}
-    alike = [name for name, rows in beside.items() if rows["clearly"].isna().all()]
-    of_others = [
-        in_three(rows, "overall", name)
-        for name, rows in beside.items()
-        if name not in alike
-    ]
-    if alike:
-        of_others.append(
-            f"PRS scores about the same as {listed(alike)}: they do not differ "
-            f"clearly in {listed(MAIN_METRICS)}."
-        )
+    of_others = [in_three(rows, "overall", name) for name, rows in beside.items()]
     gains = [in_three(of_crs, group, "CRS") for group in ("minority", "overall")]
     lines = [
         f"- **What PRS buys.** {' '.join(gains)}",
@@ -249,7 +240,11 @@ def findings() -> str:
     ]
     rows = [difference_cells(of_crs, group, "CRS") for group in ALL_GROUPS]
     rows += [difference_cells(rows, "overall", name) for name, rows in beside.items()]
-    return "\n".join([*lines, "", as_markdown(pd.DataFrame(rows))])
+    note = (
+        f"Each of the {3 * len(rows)} cells is tested by itself, not corrected for their "
+        "number; bold where its 95 % interval is on one side of 0."
+    )
+    return "\n".join([*lines, "", as_markdown(pd.DataFrame(rows)), "", note])
 
 
 def in_three(rows: pd.DataFrame, group: str, than: str) -> str:
@@ -261,9 +256,15 @@ def in_three(rows: pd.DataFrame, group: str, than: str) -> str:
         difference(row, pattern.format(row["metric"]), than)
         for row in rows[clear].to_dict("records")
     ]
-    if not clear.all():
-        names = pattern.format(listed(rows.loc[~clear, "metric"]))
-        said.append(f"PRS and {than} do not differ clearly in {names}.")
+    alike = ~clear & within(rows["low"], rows["high"])
+    endings = {
+        "score about the same in": alike,
+        "do not differ clearly in": ~clear & ~alike,
+    }
+    for words, chosen in endings.items():
+        if chosen.any():
+            names = pattern.format(listed(rows.loc[chosen, "metric"]))
+            said.append(f"PRS and {than} {words} {names}.")
     return " ".join(said)
 
 

@@ -1,23 +1,28 @@
-"""Train a few runs anew; compare them, and what was drawn, with the commit.
+"""Compare the committed tables of a profile with runs that are trained anew.
 
-`make verify` calls ``python docs/verify.py``. The runs are trained in a temporary
-folder, for a minute or two. What is compared: their scores, the profile's CSV files and
-its articles.
+`make verify` calls ``python docs/verify.py``. It trains a few runs in a temporary folder,
+for a minute or two, and compares their scores with their rows. `make verify LONG=1` also
+draws every table of the profile again, into a temporary folder, from the stored runs and
+those that it trains because they miss, and compares all bytes.
 """
 
 import argparse
+import os
+import re
 import subprocess
 import sys
 import tempfile
 from io import StringIO
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from llvmlite.binding import get_host_cpu_name
 
 from prslib.checks import expected
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
-from prslib.paths import known_profiles, project_root
+from prslib.paths import cache_dir, known_profiles, project_root
 from prslib.report.tables import final, scores_of
 from prslib.report.topics import runs_of
 from prslib.training import versions
@@ -26,29 +31,40 @@ from prslib.training.config import Run, RunConfig
 TOPIC = "main_results"  # its tables have a row for every method and seed
 EVERYWHERE = "PRS"  # the method that is trained on every data set
 CELL = ["dataset", "method", "seed", "group", "metric"]
-LIMIT = 2.0  # points, root mean square: as far as other versions may move a run
+LIMIT = 2.0  # points, root mean square: as far as another torch may move a run
+CLOSE = 1e-3  # of a number, or of 1: as far as another numpy or pandas may move it
+ROUNDED = 0.1  # a number in a sentence, which has one decimal
+NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+VERSIONS = "ledger_versions.csv"
 
 
-def verify(profile: str) -> tuple[list[str], bool]:
-    """Check tables, articles and runs; the last line sums up."""
+def verify(profile: str, long: bool = False) -> tuple[list[str], bool]:
+    """Check runs, and in the long form all tables; the last line sums up."""
     folder = f"figures/{profile}"
     now = versions().agg(" ".join, axis=1)
-    then = committed(f"{folder}/ledger_versions.csv").agg(" ".join, axis=1)
-    other = ", ".join(then[~then.isin(now)])
+    then = committed(f"{folder}/{VERSIONS}").agg(" ".join, axis=1)
+    other = then[~then.isin(now)].tolist()
     lines = [f"{', '.join(now)}; processor {get_host_cpu_name()}"]
-    lines.append(f"committed with other versions: {other or 'none'}")
+    lines.append(f"committed with other versions: {', '.join(other) or 'none'}")
     tables = git("ls-files", f"{folder}/*.csv").splitlines()
-    faults = []
-    if not other:
-        changed = git("diff", "--name-only", "HEAD", "--", *tables, "docs/report")
-        faults += [f"{file}: other bytes" for file in changed.splitlines()]
     with tempfile.TemporaryDirectory() as store:
         runs = run_all(chosen(profile), Store(store))
+    faults = []
     for run in runs:
         table = committed(f"{folder}/{TOPIC}_groups_{run.config.dataset}.csv")
         faults += run_faults(run, table, LIMIT if other else 0.0)
+    checked = f"{len(runs)} runs trained anew"
+    if long:
+        with tempfile.TemporaryDirectory() as drawn:
+            faults += draw_again(profile, Path(drawn))
+            faults += tables_faults(tables, Path(drawn) / "figures" / profile, other)
+        checked += f" and {len(tables)} tables drawn again"
+    else:
+        lines.append(
+            f"The {len(tables)} tables were NOT drawn again: only the rows of these runs "
+            "were compared; `make verify LONG=1` draws all."
+        )
     lines += [f"- {fault}" for fault in faults]
-    checked = f"{len(runs)} runs trained anew and {len(tables)} tables"
     verdict = f"{len(faults)} faults" if faults else "all as committed"
     return [*lines, f"Of {checked}: {verdict}."], not faults
 
@@ -56,16 +72,20 @@ def verify(profile: str) -> tuple[list[str], bool]:
 def git(*arguments: str) -> str:
     """Return what git prints about the checkout."""
     command = ["git", "-C", project_root(), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True)
     if done.returncode:
         what = "a checkout with committed figures of the profile"
-        raise RuntimeError(expected(what, done.stderr.strip()))
-    return done.stdout
+        raise RuntimeError(expected(what, done.stderr.decode().strip()))
+    return done.stdout.decode()
 
 
 def committed(file: str) -> pd.DataFrame:
     """Read a table as it is in the last commit."""
-    text = git("show", f"HEAD:{file}")
+    return read(git("show", f"HEAD:{file}"))
+
+
+def read(text: str) -> pd.DataFrame:
+    """Read a table, with versions as text."""
     return pd.read_csv(StringIO(text), dtype={"version": str})
 
 
@@ -92,11 +112,117 @@ def run_faults(run: Run, table: pd.DataFrame, allowed: float) -> list[str]:
     return [f"{label}: up to {gaps.abs().max():.3g} points from its rows"]
 
 
+def draw_again(profile: str, folder: Path) -> list[str]:
+    """Draw a profile into ``figures`` of a folder, and say if a notebook failed.
+
+    The executed notebooks stay apart from those of `make figures`; all else of the cache,
+    such as the runs, is the usual one.
+    """
+    cache = folder / "cache"
+    cache.mkdir()
+    (cache_dir() / "runs").mkdir(parents=True, exist_ok=True)
+    for entry in cache_dir().iterdir():
+        if entry.name != "executed":
+            (cache / entry.name).symlink_to(entry)
+    own = {"PRSLIB_CACHE": str(cache), "PRSLIB_FIGURES": str(folder / "figures")}
+    command = [sys.executable, "-m", "prslib", "figures", "--profile", profile]
+    done = subprocess.run(command, cwd=project_root(), env=os.environ | own)
+    return ["a notebook failed, see above"] if done.returncode else []
+
+
+def tables_faults(tables: list[str], drawn: Path, other: list[str]) -> list[str]:
+    """Say which committed tables differ from those that were drawn again.
+
+    With the committed versions all bytes are compared; with others, numbers: of each cell
+    within `CLOSE`, or with another torch of each column within `LIMIT`.
+    """
+    names = {Path(file).name for file in tables}
+    faults = [
+        f"{file.name}: drawn again, but not committed"
+        for file in sorted(drawn.glob("*.csv"))
+        if file.name not in names
+    ]
+    for file in tables:
+        again = drawn / Path(file).name
+        if other and again.name == VERSIONS:
+            continue
+        if not again.is_file():
+            faults.append(f"{file}: not drawn again")
+            continue
+        then = git("show", f"HEAD:{file}")
+        now = again.read_bytes().decode()
+        if now == then:
+            continue
+        if not other:
+            faults.append(
+                f"{file}: other bytes{differing(read(then), read(now), 0, 0)}"
+            )
+            continue
+        trained_alike = not any(name.startswith("torch ") for name in other)
+        compare = differing if trained_alike else moved
+        if fault := compare(read(then), read(now)):
+            faults.append(f"{file}{fault}")
+    return faults
+
+
+def differing(
+    then: pd.DataFrame,
+    now: pd.DataFrame,
+    close: float = CLOSE,
+    rounded: float = ROUNDED,
+) -> str:
+    """Say which cell is the first to differ, "" where none does."""
+    if list(then) != list(now) or len(then) != len(now):
+        return ": other columns or another number of rows"
+    for column in then:
+        before, after = then[column], now[column]
+        if is_number(before) and is_number(after):
+            limit = close * np.maximum(1, before.abs())
+            equal = (before - after).abs().le(limit) | (before.isna() & after.isna())
+        else:
+            pairs = zip(before.astype(str), after.astype(str), strict=True)
+            equal = pd.Series([same_text(*pair, rounded) for pair in pairs], then.index)
+        if not equal.all():
+            row = equal.idxmin()
+            cell = f"{before[row]} is {after[row]} now"
+            return (
+                f": {column} in row {row + 1}, {cell}; {(~equal).sum()} in this column"
+            )
+    return ""
+
+
+def is_number(column: pd.Series) -> bool:
+    """Tell whether a column has numbers alone."""
+    return pd.api.types.is_numeric_dtype(column) and column.dtype != bool
+
+
+def same_text(then: str, now: str, rounded: float) -> bool:
+    """Compare words, and the numbers among them within a limit."""
+    if NUMBER.split(then) != NUMBER.split(now):
+        return False
+    pairs = zip(NUMBER.findall(then), NUMBER.findall(now), strict=True)
+    return all(abs(float(a) - float(b)) <= rounded * 1.001 for a, b in pairs)
+
+
+def moved(then: pd.DataFrame, now: pd.DataFrame) -> str:
+    """Say which column of numbers is the first to move far, "" where none does."""
+    if list(then) != list(now) or len(then) != len(now):
+        return ": other columns or another number of rows"
+    for column in then:
+        if is_number(then[column]) and is_number(now[column]):
+            gap = float(((then[column] - now[column]) ** 2).mean() ** 0.5)
+            if gap > LIMIT:
+                return f": {column} moved by {gap:.3g}, root mean square"
+    return ""
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--profile", default="quick", choices=known_profiles())
+    parser.add_argument("--long", action="store_true", help="draw every table again")
+    chosen_options = parser.parse_args()
     try:
-        lines, all_well = verify(parser.parse_args().profile)
+        lines, all_well = verify(chosen_options.profile, chosen_options.long)
     except (OSError, RuntimeError, ValueError) as error:  # it says what to do
         sys.exit(str(error))
     print("\n".join(lines))

@@ -253,7 +253,7 @@ import pandas as pd
 
 from prslib import Run, RunConfig, configs
 from prslib.report import ledger
-from prslib.report.observations import observe
+from prslib.report.results import results_of
 
 
 def by_weights(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
@@ -262,7 +262,7 @@ def by_weights(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFram
     for weights in dict.fromkeys(map(beginning, configs)):
         alike = [config for config in configs if beginning(config) == weights]
         of_weights = [run for run in runs if beginning(run.config) == weights]
-        decided = ledger.decide(observe(of_weights, alike))
+        decided = ledger.decide(results_of(of_weights, alike))
         tables.append(decided.assign(weights=weights))
     decided = pd.concat(tables)
     return decided[decided["verdict"] != "not run"].reset_index(drop=True)

@@ -37,6 +37,7 @@ class Interval:
     seeds: int  # that have all cells
     level: float  # of the interval
     images: bool = True  # whether it has the chance of the test images
+    cell: int = 0  # that the effect and its interval are of, where there are several
 
     @property
     def verdict(self) -> str:
@@ -53,13 +54,17 @@ class Interval:
             return "holds"
         if self.high < 0:
             return "does not hold"
-        narrow = -small <= self.low and self.high <= small
-        return "no difference" if narrow else "undecided"
+        return "no difference" if within(self.low, self.high, small) else "undecided"
 
     def __str__(self) -> str:
         """Return "3.3 (95 % interval 1.7 to 4.9, 10 seeds)", and what it lacks."""
         lacks = "" if self.images else "; without the chance of the test images"
         return f"{self.effect:.1f} ({spread(vars(self))}{lacks})"
+
+
+def within(low, high, small: float = SMALL):
+    """Tell whether an interval, or each of many, shows no difference larger than `small`."""
+    return (low >= -small) & (high <= small)
 
 
 def compare(
@@ -189,7 +194,7 @@ def _last_score(run: Run, metric: str, group: str) -> np.ndarray:
 
 
 def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> Interval:
-    """Return the effect of some cells: their mean, or with `over` "every" the least.
+    """Return the effect of some cells: their mean, or with `over` "every" the weakest.
 
     `values` are (seeds, cells, 1 + draws): each seed's value, then its values on
     resampled test images. Seeds without a value of each cell do not enter, nor do
@@ -200,24 +205,28 @@ def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> In
         values = values.mean(axis=1, keepdims=True)
     seeds = values[..., 0]
     count = len(values)
-    effect = float(seeds.mean(axis=0).min()) if count else math.nan
     if count < 2:
-        return Interval(effect, math.nan, math.nan, math.nan, count, level, False)
+        effect = float(seeds.min()) if count else math.nan
+        cell = int(seeds.argmin()) if count else 0
+        nothing = math.nan, math.nan, math.nan
+        return Interval(effect, *nothing, count, level, False, cell)
     images = values[..., 1:].mean(axis=0).T  # (draws, cells)
     images = images[~np.isnan(images).any(axis=1)]  # the others lack a class group
     drawn = len(images) > 1
-    low, high, p = map(float, ends(seeds, images if drawn else None, level))
-    p = p if count >= DECIDING else math.nan
-    return Interval(effect, low, high, p, count, level, drawn)
+    low, high, p, cell = ends(seeds, images if drawn else None, level)
+    effect = float(seeds.mean(axis=0)[cell])
+    chance = float(p) if count >= DECIDING else math.nan
+    return Interval(effect, float(low), float(high), chance, count, level, drawn, int(cell))
 
 
 def ends(
     seeds: np.ndarray, images: np.ndarray | None = None, level: float = LEVEL
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return both ends of the interval of the least cell's mean, and its p value.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return both ends of the weakest cell's interval, its p value and its number.
 
     `seeds` are (S, ..., K) for K cells, `images` (B, ..., K): the means under
-    resamples.
+    resamples. The weakest cell has the least evidence of being above 0, so that the
+    interval is above 0 only if all cells' intervals are.
     """
     count = len(seeds)
     cells = seeds.shape[-1]
@@ -233,14 +242,21 @@ def ends(
     # "every" needs no correction, as each cell must pass (intersection-union); that one
     # of K cells is below 0 is tested at a share of the level (Bonferroni)
     error = np.sqrt(variance)
-    tail = (1 - level) / 2
-    low = (mean + error * special.stdtrit(freedom, tail)).min(axis=-1)
-    high = (mean - error * special.stdtrit(freedom, tail / cells)).min(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):  # certain, or 0
         size = np.where(mean == 0, 0.0, mean / error)
-    above = special.stdtr(freedom, -size).max(axis=-1)
-    below = cells * special.stdtr(freedom, size).min(axis=-1)
-    return low, high, np.minimum(1, 2 * np.minimum(above, below))
+    above = special.stdtr(freedom, -size)
+    below = special.stdtr(freedom, size)
+    # certain cells have the same evidence, and the lowest of them counts
+    weakest = np.lexsort((mean, -above, below), axis=-1)[..., :1]
+
+    def of_weakest(values: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(values, weakest, axis=-1)[..., 0]
+
+    tail = (1 - level) / 2
+    low = of_weakest(mean + error * special.stdtrit(freedom, tail))
+    high = of_weakest(mean - error * special.stdtrit(freedom, tail / cells))
+    p = 2 * np.minimum(of_weakest(above), cells * of_weakest(below))
+    return low, high, np.minimum(1, p), weakest[..., 0]
 
 
 def holm(p: pd.Series) -> pd.Series:
@@ -275,7 +291,9 @@ def compared(row: pd.Series | dict, method: str, than: str) -> str:
     """Say a row of `over_seeds`: "PRS is 3.1 points above CRS (95 % interval ...)"."""
     gap, clearly = row["difference"], row["clearly"]
     if not clearly and row["seeds"] >= DECIDING:
-        same = "score about the same" if abs(gap) <= SMALL else "are not told apart"
+        same = "are not told apart"
+        if within(row["low"], row["high"]):
+            same = "score about the same"
         return f"{method} and {than} {same}: {gap:+.1f} points ({spread(row)})"
     if round(gap, 1) == 0:
         return f"{method} is level with {than} ({spread(row)})"

@@ -1,21 +1,32 @@
 """Set every number and every claim of the paper beside ours, and draw both."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib import Run, RunConfig, Store, run_all
-from prslib.report.claims import CLAIM_WORDS, CLAIMS, Claim, Scores
-from prslib.report.observations import CELL, RELATIONS, in_turn, observe, printed_rows
+from prslib.report.claims import CLAIMS, Claim, Scores
+from prslib.report.claims.base import COCO, FACT, SETTINGS
+from prslib.report.results import (
+    CELL,
+    OTHER_STREAM,
+    PAPERS,
+    PART,
+    PRINTED,
+    STAND_IN,
+    in_turn,
+    printed_rows,
+    results_of,
+)
 from prslib.report.style import looks_of
 from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
 BOTH = "precision and recall"
 KINDS = (*MAIN_METRICS, BOTH, "accuracy", "forgetting")
-MATCH = ["stands_for", "method", "setting", *CELL]
+MATCH = ["stands_for", "method", *SETTINGS, *CELL]
 # of `cells`: the setting, the place in the table, the numbers, where ours are from
 PLACE = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
 PLACE += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric"]
@@ -31,23 +42,34 @@ VERDICT_LOOKS = {  # colour and what to look for without colours
     "no difference": {"color": "#009E73", "marker": "s"},
     "undecided": {"color": "#777777", "marker": "D"},
     "not run": {"color": "#bbbbbb", "marker": ""},
+    FACT: {"color": "black", "marker": "x"},
+}
+IMAGES = {
+    PAPERS: "real images",
+    PART: "real images",
+    OTHER_STREAM: "another real stream",
+    STAND_IN: "stand-ins",
 }
 OPEN = {"markerfacecolor": "white"}
 LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
 TICKS = (-10, -5, 0, 5, 10)
 # what a reader asks first: the claims of the README and of the short picture
-HEADLINES = [name for name in CLAIMS if "headline" in CLAIM_WORDS[name]]
+HEADLINES = [claim.name for claim in CLAIMS.values() if claim.headline]
 
 
-def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
+def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
     """Set the mean over seeds of our alike runs beside every published cell, in percent."""
     theirs = printed_rows().rename(columns={"value": "theirs"})
-    ours = observations.merge(theirs[MATCH].drop_duplicates(), on=MATCH)
+    ours = results.merge(theirs[MATCH].drop_duplicates(), on=MATCH)
     relations = in_turn(ours["dataset"].unique())
     first = {labels_of(name).stands_for: name for name in reversed(relations)}
-    means = ours[ours["dataset"].isin(first.values())].groupby([*MATCH, "dataset"])
-    means = means["value"].agg(ours="mean", sd="std", seeds="count").reset_index()
-    both = theirs.merge(means, how="left", on=MATCH)
+    ours = ours[ours["dataset"].isin(first.values())]
+    means = ours.groupby([*MATCH, "dataset"], dropna=False)["value"]
+    means = (
+        means.agg(ours="mean", sd="std", seeds="count").reset_index().astype(SETTINGS)
+    )
+    both = theirs.merge(means, how="left", on=MATCH).drop(columns=list(SETTINGS))
+    both = both.rename(columns={name: printed for printed, name in PRINTED.items()})
     kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, BOTH))
     both = both.assign(
         seeds=both["seeds"].fillna(0).astype(int),
@@ -68,7 +90,7 @@ def by_table(rows: pd.DataFrame) -> pd.DataFrame:
         scores = run[run["measure"] == "score"]
         correlations = rank_correlations(scores)
         row = {"table": name, "cells": len(printed), "run": len(run)}
-        row["stand_ins"] = (run["data"] == RELATIONS[-1]).sum()
+        row["stand_ins"] = (run["data"] == STAND_IN).sum()
         row["mean_difference"] = scores["difference"].abs().mean()
         row["rank_correlation"] = correlations.mean()
         row["columns"] = len(correlations)
@@ -90,48 +112,88 @@ def rank_correlations(rows: pd.DataFrame) -> pd.Series:
 def gather(
     configs: Sequence[RunConfig], missing: str, device: str = "cpu"
 ) -> pd.DataFrame:
-    """Observe the stored runs; train the others if `missing` is "train"."""
+    """Gather what the stored runs measured; train the others if `missing` is "train"."""
     if missing == "train":
-        return observe(run_all(configs, device=device), configs)
+        return results_of(run_all(configs, device=device), configs)
     stored = map(Store().load, configs)
-    return observe([run for run in stored if run is not None], configs)
+    return results_of([run for run in stored if run is not None], configs)
 
 
 def decide(
-    observations: pd.DataFrame, level: float = LEVEL, claims: dict[str, Claim] = CLAIMS
+    results: pd.DataFrame, level: float = LEVEL, claims: dict[str, Claim] = CLAIMS
 ) -> pd.DataFrame:
-    """Decide every claim on every data set that it is about, alone and by Holm among all."""
+    """Decide every claim on every data set that it is about, alone and `corrected`.
+
+    A claim about COCOseq is also decided on other real streams, in rows of their own: the
+    column stands_for is empty there, and no number of the paper stands beside ours.
+    """
     printed = printed_rows().groupby("stands_for")
     theirs = {name: Scores(rows) for name, rows in printed}
-    ours = observations.groupby("dataset", sort=False)
+    ours = results.groupby("dataset", sort=False)
     ours = {name: Scores(rows) for name, rows in ours}
-    none = Scores(observations.iloc[:0])
+    none = Scores(results.iloc[:0])
     relations = in_turn(ours)
+    streams = [name for name in relations if relations[name] == OTHER_STREAM]
     rows = []
     for claim_name, claim in claims.items():
-        words = CLAIM_WORDS[claim_name]
-        head = {"claim": claim_name} | {name: words[name] for name in TEXTS}
+        head = {"claim": claim_name} | {name: getattr(claim, name) for name in TEXTS}
         head |= {"unit": claim.unit, "over": claim.over}
+
+        def effect_on(name: str, head: dict = head, claim: Claim = claim) -> dict:
+            place = {"dataset": name, "data": relations.get(name, "")}
+            return head | place | claim.decide(ours.get(name, none), level)
+
         for paper in claim.on:
             published = claim.decide(theirs[paper])["effect"]
-            published = words.get("printed", {}).get(paper, published)
+            published = dict(claim.printed).get(paper, published)
             head |= {"stands_for": paper, "published": published}
             names = [n for n in relations if labels_of(n).stands_for == paper]
-            effects = []
-            for name in names or [""]:
-                head |= {"dataset": name, "data": relations.get(name, "")}
-                effects.append(head | claim.decide(ours.get(name, none), level))
-            run = [row for row in effects if row["alone"] != "not run"]
-            rows += run or effects[:1]
+            effects = [effect_on(name) for name in names or [""]]
+            rows += _only_run(effects) or effects[:1]
+        if COCO in claim.on and not claim.of_images:
+            head |= {"stands_for": "", "published": np.nan}
+            rows += _only_run(map(effect_on, streams))
     decided = pd.DataFrame(rows)
     return decided.assign(verdict=corrected(decided, level))
 
 
+def _only_run(effects: Iterable[dict]) -> list[dict]:
+    return [row for row in effects if row["alone"] != "not run"]
+
+
 def corrected(decided: pd.DataFrame, level: float) -> pd.Series:
-    """Return the verdicts after Holm's correction among all rows."""
-    clear = decided["alone"].isin(list(WORDS))
-    lost = clear & (holm(decided["p"]) >= 1 - level)
-    return decided["alone"].mask(lost, "undecided")
+    """Return the verdicts after correction for the number of claims on a data set.
+
+    Holm's correction is among the claims on one data set that imply no other of them. A
+    claim that implies others says nothing new where they fail: it is decided where they
+    are, and its own p value is multiplied by the size of that family.
+    """
+    families = [
+        _corrected_family(family, level) for _, family in decided.groupby("dataset")
+    ]
+    return pd.concat([decided["alone"].iloc[:0], *families]).reindex(decided.index)
+
+
+def _corrected_family(family: pd.DataFrame, level: float) -> pd.Series:
+    rows = family.set_index("claim")
+    tested = rows[rows["p"].notna()]
+    parts = {name: set(CLAIMS[name].implies) & {*tested.index} for name in tested.index}
+    simple = [name for name in tested.index if not parts[name]]
+    p = holm(tested.loc[simple, "p"])
+    several = tested["p"].drop(simple)
+    p = pd.concat([p, several * len(simple)])
+    verdicts = rows["alone"].to_dict()
+
+    def verdict(name: str) -> str:
+        alone = verdicts[name]
+        if alone not in WORDS:
+            return alone
+        lost = p[name] >= 1 - level
+        if alone == "holds":
+            lost = lost or any(verdict(part) != "holds" for part in parts[name])
+        return "undecided" if lost else alone
+
+    return pd.Series([verdict(name) for name in rows.index], family.index)
 
 
 def account(decided: pd.DataFrame) -> pd.DataFrame:
@@ -172,15 +234,19 @@ def _with_interval(row: dict, name: str, digits: int = 1) -> str:
 
 
 def _data(row: dict) -> str:
-    if row["data"] in ("", RELATIONS[0]):
-        return row["stands_for"]
-    some = "part of " if row["data"] == RELATIONS[1] else ""
-    return f"{row['dataset']} [{some}{row['stands_for']}]"
+    about = {
+        "": row["stands_for"],
+        PAPERS: row["stands_for"],
+        PART: f"{row['dataset']} [part of {row['stands_for']}]",
+        OTHER_STREAM: f"{row['dataset']} [another real stream]",
+        STAND_IN: f"{row['dataset']} [{row['stands_for']}]",
+    }
+    return about[row["data"]]
 
 
 def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
     """Lay out the claims that data sets for the same one of the paper decide differently."""
-    run = decided[decided["alone"] != "not run"]
+    run = decided[(decided["alone"] != "not run") & (decided["data"] != OTHER_STREAM)]
     several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
     columns = ["claim", "data", "uncorrected", "effect", "paper", "seeds"]
     return account(run[several])[columns]
@@ -189,10 +255,10 @@ def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
 def findings(runs: Sequence[Run], configs: Sequence[RunConfig], *names: str) -> str:
     """Lay out claims as Markdown, each decided by itself on a notebook's own runs."""
     claims = {name: CLAIMS[name] for name in names}
-    decided = decide(observe(runs, configs), claims=claims)
+    decided = decide(results_of(runs, configs), claims=claims)
     table = account(decided[decided["alone"] != "not run"])
     table = table.drop(columns=["after Holm", "seeds", "where"])
-    return as_markdown(table.rename(columns={"uncorrected": "verdict"}))
+    return as_markdown(table.rename(columns={"uncorrected": "verdict, uncorrected"}))
 
 
 def as_markdown(table: pd.DataFrame) -> str:
@@ -202,10 +268,13 @@ def as_markdown(table: pd.DataFrame) -> str:
 
 
 def counts(decided: pd.DataFrame) -> pd.DataFrame:
-    """Count the rows by verdict, real images first and apart from stand-ins."""
+    """Count the rows with a verdict: the paper's images, other real streams, stand-ins."""
     run = decided[decided["verdict"] != "not run"]
-    images = np.where(run["data"] == RELATIONS[-1], "stand-ins", "real images")
+    images = run["data"].map(IMAGES)
     table = pd.crosstab(images, run["verdict"], rownames=["images"])
+    table = table.reindex(
+        [name for name in dict.fromkeys(IMAGES.values()) if name in table.index]
+    )
     table = table.reindex(columns=list(VERDICTS[:-1]), fill_value=0)
     return table.assign(rows=table.sum(axis=1))
 
@@ -215,7 +284,7 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     for method, look in looks_of(frame["method"]).items():
         colour, marker = look["color"], look["marker"]
         for data, rows in frame[frame["method"] == method].groupby("data"):
-            fill = "none" if data == RELATIONS[-1] else colour
+            fill = "none" if data == STAND_IN else colour
             style = {"edgecolors": colour, "facecolors": fill, "linewidths": 0.9}
             style |= {"marker": marker, "zorder": look["zorder"], "s": 16}
             ax.scatter(rows["theirs"], rows["ours"], **style)
@@ -265,7 +334,7 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     )
     ax.grid(axis="x")
     ax.grid(axis="y", visible=False)
-    for name in VERDICTS[:-1]:
+    for name in (*VERDICTS[:-1], FACT):
         _explain(ax, name, "-", **VERDICT_LOOKS[name])
     _explain(ax, "no mark: not run")
     _explain(ax, "open: one seed", **VERDICT_LOOKS["undecided"] | OPEN)

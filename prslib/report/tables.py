@@ -11,7 +11,7 @@ from pandas.io.formats.style import Styler
 from prslib import METHODS, Run, RunConfig, datasets, published
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.metrics import MAIN_METRICS, forgetting
-from prslib.statistics import DECIDING, compared, over_seeds
+from prslib.statistics import DECIDING, SMALL, compared, over_seeds, within
 
 ALL_GROUPS = (*datasets.GROUPS, "overall")
 CAPTIONS = {"score": "Scores", "forget": "Forgetting"}
@@ -105,7 +105,7 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
 
 def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.DataFrame:
     """Add stands_for and the paper's number, published; in columns `also` its cells must agree."""
-    names = rows["dataset"].map(lambda name: labels_of(name).stands_for)
+    names = rows["dataset"].map(lambda name: labels_of(name).stands_for or "")
     rows = rows.assign(stands_for=names)
     return published.beside(rows, *tables, also=also)
 
@@ -121,19 +121,11 @@ def main_tables(
     averages = averages[averages["dataset"] == dataset]
     for measure, rows in averages.groupby("measure", sort=False):
         table = main_table(rows, metrics, by)
-        shown = table.style.set_caption(f"{CAPTIONS[measure]} in percent, best in bold")
-        best = "min" if measure == "forget" else "max"
-        tables.append(shown.apply(_in_bold, axis=None, best=best))
+        best = best_cells(rows, metrics, by, lowest=measure == "forget")
+        bold = table.mask(best.reindex_like(table), "<b>" + table + "</b>")
+        caption = f"{CAPTIONS[measure]} in percent, best in bold"
+        tables.append(bold.style.set_caption(caption))
     return tables
-
-
-def _in_bold(table: pd.DataFrame, best: str) -> np.ndarray:
-    """Return the style of each cell of `main_table`, equal to the printed digit."""
-    numbers = table.map(lambda cell: float(cell.partition(" ")[0] or "nan"))
-    methods = table.index.get_level_values("method")
-    numbers[[METHODS[name].offline for name in methods]] = np.nan  # no rival
-    blocks = numbers.groupby([n for n in table.index.names if n != "method"])
-    return np.where(numbers == blocks.transform(best), "font-weight: bold", "")
 
 
 def main_table(
@@ -141,15 +133,43 @@ def main_table(
 ) -> pd.DataFrame:
     """Lay out averages as Table 1 does, ours and the paper's; `by` names columns of blocks."""
     ours = _as_text(rows["mean"], "{:.1f}") + _as_text(rows["sd"], f" ±{NEXT}{{:.1f}}")
-    pair = {"ours": ours, "paper": _as_text(rows["published"], "{:.1f}")}
-    cells = pd.concat([rows.assign(source=name, cell=pair[name]) for name in pair])
+    theirs = _as_text(rows["published"], "{:.1f}")
+    table = _laid_out(rows, {"ours": ours, "paper": theirs}, metrics, by).fillna("")
+    return table[(table != "").any(axis=1)]
+
+
+def best_cells(
+    rows: pd.DataFrame,
+    metrics: Sequence[str] = MAIN_METRICS,
+    by: Sequence[str] = (),
+    lowest: bool = False,
+) -> pd.DataFrame:
+    """Tell which cells of `main_table` have the best of their block, to the printed digit."""
+    printed = {
+        source: rows[column].map("{:.1f}".format).astype(float)
+        for source, column in {"ours": "mean", "paper": "published"}.items()
+    }
+    numbers = _laid_out(rows, printed, metrics, by)
+    methods = numbers.index.get_level_values("method")
+    numbers[[METHODS[name].offline for name in methods]] = np.nan  # no rival
+    blocks = numbers.groupby([*by, "source"])
+    return numbers.eq(blocks.transform("min" if lowest else "max"))
+
+
+def _laid_out(
+    rows: pd.DataFrame,
+    values: dict[str, pd.Series],  # ours and the paper's
+    metrics: Sequence[str],
+    by: Sequence[str],
+) -> pd.DataFrame:
+    """Set values in the rows and columns of Table 1."""
+    cells = [rows.assign(source=name, cell=column) for name, column in values.items()]
     index = [*by, "method", "source"]
-    table = cells.pivot(index=index, columns=["group", "metric"], values="cell")
-    table = table.fillna("")
+    place = ["group", "metric"]
+    table = pd.concat(cells).pivot(index=index, columns=place, values="cell")
     blocks = [rows[column].drop_duplicates() for column in by]
-    order = product(*blocks, METHODS, pair)
+    order = product(*blocks, METHODS, values)
     table = table.reindex([key for key in order if key in table.index])
-    table = table[(table != "").any(axis=1)]
     columns = [key for key in product(ALL_GROUPS, metrics) if key in table.columns]
     return table.reindex(columns=columns)
 
@@ -206,7 +226,12 @@ def in_short(gaps: pd.DataFrame) -> str:
     """Say how many of `contrasts` are clear, and the ends of each data set's clear ones or all."""
     above = (gaps["clearly"] == "above").sum()
     below = (gaps["clearly"] == "below").sum()
-    text = f"Of {len(gaps)} differences {above} are clearly above 0 and {below} below"
+    unclear = gaps[gaps["clearly"] == ""]
+    decided = unclear["seeds"] >= DECIDING
+    alike = decided & within(unclear["low"], unclear["high"])
+    text = f"Of {len(gaps)} differences {above} are clearly above 0, {below} below"
+    text += f", and {alike.sum()} within {SMALL:g} points of it"
+    text += "; each by itself, not corrected for their number"
     if gaps["seeds"].max() < DECIDING:
         text += f"; it takes {DECIDING} seeds to be clear"
     lines = [f"{text}.\n"]

@@ -4,13 +4,10 @@ import pytest
 from nbformat import v4
 
 STYLED = """<style type="text/css">
-#T_1_row0_col1, #T_1_row1_col0 {
-  font-weight: bold;
-}
 </style><table id="T_1"><caption>best in bold</caption>
 <thead><tr><th class="blank" >&nbsp;</th><th colspan="2">mAP</th></tr></thead>
 <tbody><tr><th rowspan="2">a &lt; b</th><td id="T_1_row0_col0" >1.0</td>
-<td id="T_1_row0_col1" >2.0</td></tr></tbody></table>"""
+<td id="T_1_row0_col1" ><b>2.0</b></td></tr></tbody></table>"""
 TABLE = """best in bold\n
 <table>
 <thead>

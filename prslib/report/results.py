@@ -2,9 +2,10 @@
 
 The columns:
 
-- stands_for, dataset: the paper's data set and ours;
-- method, setting (how the run differs from the standard in the paper's words, "" where
-  it does not, "memory_size=0.5" or "rho=0.5;test_set=imbalanced"), rho;
+- stands_for, dataset: the paper's data set ("" for another real stream) and ours;
+- method;
+- those of `SETTINGS`: how the run differs from the standard, missing where it does not;
+- standard_rho: PRS's rho in the standard setting;
 - seed, run (the hash of its configuration);
 - trained_tasks, task, group, measure, metric;
 - value: in percent, or in the unit that the metric's name gives;
@@ -23,34 +24,54 @@ import pandas as pd
 from prslib import METHODS, MODELS, Run, RunConfig, published
 from prslib.datasets import DATASETS, GROUPS
 from prslib.report import tables
+from prslib.report.claims.base import OTHER, SETTINGS
 from prslib.report.measures import neighbour_votes, run_forgetting, size_correlations
 from prslib.report.tables import labels_of
 from prslib.resamples import resampled_mean
 
 # what a run may measure beside its scores, and the field that asks for it
 EXTRAS = ("features_per_class", "class_draws", "own_threshold", "variance_points")
-RELATIONS = ("paper's", "part", "stand-in")  # of data to the paper's
+# of data to the paper's: its own, some of its own, another real stream, made in its place
+PAPERS, PART, OTHER_STREAM, STAND_IN = "paper's", "part", "other", "stand-in"
+RELATIONS = (PAPERS, PART, OTHER_STREAM, STAND_IN)
 STAGES = {"frozen_stages", "pretrained_stages"}
 FIGURE_1 = ("CRS", "EWC")
 ORDERS = {"normalised": "order", "plain": "order_lost"}  # of forgetting by class size
-COLUMNS = ["stands_for", "dataset", "method", "setting", "rho", "seed", "run"]
+COLUMNS = ["stands_for", "dataset", "method", *SETTINGS, "standard_rho", "seed", "run"]
+# columns of `published.load` that a setting has, too
+PRINTED = {
+    name: f"printed_{name}"
+    for name in ("memory_size", "schedule", "epochs", "test_set")
+}
 CELL = ["trained_tasks", "task", "group", "measure", "metric"]
 
 
-def settings_in_words(configs: Sequence[RunConfig]) -> pd.DataFrame:
-    """Describe configurations in the paper's terms, a row each; standards come first."""
+def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
+    """Say how configurations differ from the standard, in the columns `COLUMNS`.
+
+    Standards come first. A run that differs in anything else is left out.
+    """
     standards = {}
     rows = []
     for config in configs:
-        setting = _setting(config, standards.setdefault(config.dataset, config))
-        place = labels_of(config.dataset).stands_for, config.dataset, config.method
-        rho = config.identity.get("rho", np.nan)
-        rows.append((*place, setting, rho, config.seed, config.hash))
-    return pd.DataFrame(rows, columns=COLUMNS)
+        standard = standards.setdefault(config.dataset, config)
+        setting = _setting(config, standard)
+        if setting.keys() - set(SETTINGS):
+            continue
+        row = {
+            "stands_for": labels_of(config.dataset).stands_for or "",
+            "dataset": config.dataset,
+            "method": config.method,
+            "standard_rho": standard.resolved["rho"],
+            "seed": config.seed,
+            "run": config.hash,
+        }
+        rows.append(row | setting)
+    return pd.DataFrame(rows, columns=COLUMNS).astype(SETTINGS)
 
 
-def _setting(config: RunConfig, standard: RunConfig) -> str:
-    """Say how a configuration differs from the standard."""
+def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
+    """Return the fields in which a configuration differs, in the paper's terms."""
     fields = {"method": config.method, "seed": config.seed, "model": config.model}
     alike = replace(standard, **fields).identity
     identity = config.identity
@@ -66,25 +87,20 @@ def _setting(config: RunConfig, standard: RunConfig) -> str:
         varied["memory_size"] = round(20 * share) / 20
     if "schedule" in varied:
         varied["schedule"] = ",".join(map(str, identity["schedule"]))
-    return _in_words(varied)
-
-
-def _in_words(varied: dict[str, object]) -> str:
-    alike = dict.fromkeys(varied.keys() & STAGES, "some")  # networks have other numbers
-    return ";".join(
-        f"{name}={value}" for name, value in sorted((varied | alike).items())
-    )
+    for name in STAGES & varied.keys():
+        varied[name] = OTHER
+    return varied
 
 
 def in_turn(names: Iterable[str]) -> dict[str, str]:
-    """Return what data sets are to the paper's: its own first, then parts, then stand-ins."""
+    """Return what data sets are to the paper's, in the order of `RELATIONS`."""
     relations = {name: DATASETS[name].relation for name in names}
     return dict(sorted(relations.items(), key=lambda item: RELATIONS.index(item[1])))
 
 
-def observe(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
+def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
     """Gather what runs measured; `configs` are all that were asked for, standards first."""
-    settings = settings_in_words(configs).drop_duplicates("run")
+    settings = run_settings(configs).drop_duplicates("run")
     if not runs:
         return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
     by_hash = {run.config.hash: run for run in runs}
@@ -97,7 +113,7 @@ def observe(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
     frames = [_scores(by_hash.values()), pd.DataFrame(at_the_end)]
     rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
     # a run with features measures the same scores as the run without
-    key = ["dataset", "method", "setting", "seed", *CELL]
+    key = ["dataset", "method", *SETTINGS, "seed", *CELL]
     return rows.drop_duplicates(key, ignore_index=True)
 
 
@@ -173,20 +189,20 @@ def printed_rows() -> pd.DataFrame:
     cells = published.load().rename(columns={"dataset": "stands_for"})
     with_memory = cells.dropna(subset="memory_size").drop_duplicates("stands_for")
     standards = with_memory.set_index("stands_for").to_dict("index")
-    return cells.assign(
-        seed=0,
-        rho=np.nan,
-        task=np.where(cells["metric"] == "accuracy", "all", "seen"),
-        schedule=cells["schedule"].mask(cells["method"] == "Multitask", ""),
-        setting=[
-            _printed_setting(cell, standards[cell["stands_for"]])
-            for cell in cells.to_dict("records")
-        ],
-    )
+    settings = [
+        _printed_setting(cell, standards[cell["stands_for"]])
+        for cell in cells.to_dict("records")
+    ]
+    columns = pd.DataFrame(settings, columns=list(SETTINGS)).astype(SETTINGS)
+    # what the paper prints, beside how it differs from the standard
+    schedule = cells["schedule"].mask(cells["method"] == "Multitask", "")
+    rows = cells.assign(schedule=schedule).rename(columns=PRINTED)
+    task = np.where(cells["metric"] == "accuracy", "all", "seen")
+    return rows.assign(seed=0, task=task).join(columns)
 
 
-def _printed_setting(cell: dict, usual: dict) -> str:
-    """Say how a printed cell's setting differs from the data set's first with a memory."""
+def _printed_setting(cell: dict, usual: dict) -> dict[str, object]:
+    """Return how a printed cell differs from the data set's first with a memory."""
     reads = {"memory_size", "schedule"} & set(METHODS[cell["method"]].reads)
     names = {"architecture", "epochs", "test_set"} | reads
     varied = {name: cell[name] for name in names if cell[name] != usual[name]}
@@ -197,5 +213,5 @@ def _printed_setting(cell: dict, usual: dict) -> str:
     if cell["note"] == "rho 0.5":
         varied["rho"] = 0.5
     if cell["note"].startswith("first residual block frozen"):
-        varied["frozen_stages"] = 1
-    return _in_words(varied)
+        varied["frozen_stages"] = OTHER
+    return varied
