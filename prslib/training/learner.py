@@ -222,7 +222,7 @@ def score_tasks(
     for name, subset in subsets.items():
         scored = probabilities[subset[rows]]
         labels = test.labels[subset] & classes[name]
-        decisions = {}
+        decisions = []
         if name == "seen" and not test.single_label:
             decisions = further_decisions(scored, classes[name], thresholds)
         frame = metrics.evaluate_draws(
@@ -262,12 +262,12 @@ def further_decisions(
     probabilities: np.ndarray,
     classes: np.ndarray,
     thresholds: dict[str, float] | None,
-) -> dict[str, np.ndarray]:
-    """Predict labels (N, C) in other ways than at 0.5, for metrics of these names."""
+) -> list[metrics.Decision]:
+    """Predict labels (N, C) at other thresholds, and as the top of some classes."""
     top = metrics.top_classes(probabilities, classes)
-    decisions = {f"{name} (top {metrics.TOP})": top for name in metrics.OWN_METRICS}
+    decisions = [(name, f"top {metrics.TOP}", top) for name in metrics.OWN_METRICS]
     for name, threshold in (thresholds or {}).items():
-        decisions[f"{name} (own threshold)"] = probabilities > threshold
+        decisions.append((name, "own threshold", probabilities > threshold))
     return decisions
 
 
