@@ -1,6 +1,6 @@
 """Score predictions by class group, and measure what a run has forgotten."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,8 @@ THRESHOLD = 0.5
 # what a run may choose from, for "C-F1 (own threshold)" and "O-F1 (own threshold)"
 THRESHOLDS = tuple(round(0.01 * step, 2) for step in range(1, 100))
 OWN_METRICS = ("C-F1", "O-F1")
+# a metric, in which other way labels are predicted for it, and these, bool (N, C)
+Decision = tuple[str, str, np.ndarray]
 TOP = 3  # classes that "C-F1 (top 3)" and "O-F1 (top 3)" predict for every image
 
 
@@ -118,7 +120,7 @@ def evaluate_draws(
     class_names: Sequence[str],
     class_group: Sequence[str],
     weights: np.ndarray | None = None,
-    decisions: Mapping[str, np.ndarray] | None = None,
+    decisions: Sequence[Decision] = (),
 ) -> pd.DataFrame:
     """Return the rows of `evaluate` with an array of `score_rows`' draws in each."""
     probabilities, labels = checked(probabilities, labels)
@@ -213,14 +215,14 @@ def score_rows(
     labels: ArrayLike,
     class_group: Sequence[str],
     weights: np.ndarray | None = None,
-    decisions: Mapping[str, np.ndarray] | None = None,
+    decisions: Sequence[Decision] = (),
 ) -> tuple[list[tuple[str, str, np.ndarray]], dict[str, np.ndarray]]:
     """Score groups and classes when images count as often as their weights say.
 
     `weights` (draws, N) are whole numbers; without them every image counts once, in one
-    draw. `decisions` name further metrics, such as "C-F1 (top 3)", and the labels that
-    are predicted for them, bool (N, C). The first result are rows of group, metric and
-    values (draws,), the second the values of `class_scores`, each (draws, C).
+    draw. `decisions` add metrics such as "C-F1 (top 3)". The first result are rows of
+    group, metric and values (draws,), the second the values of `class_scores`, each
+    (draws, C).
     """
     probabilities, labels = checked(probabilities, labels)
     if len(class_group) != labels.shape[1]:
@@ -229,16 +231,16 @@ def score_rows(
     weights = np.ones((1, len(labels))) if weights is None else weights
     counts = _counts(probabilities > THRESHOLD, labels, weights)
     areas = _areas(probabilities, labels, weights)
-    further = {
-        name: _counts(predicted, labels, weights)
-        for name, predicted in (decisions or {}).items()
-    }
+    further = [
+        (metric, f"{metric} ({how})", _counts(predicted, labels, weights))
+        for metric, how, predicted in decisions
+    ]
     rows = []
     for group, mask in members_of_groups(class_group).items():
         values = _decision_scores(counts, mask)
         values["mAP"] = _mean(areas, mask & ~np.isnan(areas))
-        for name, others in further.items():
-            values[name] = _decision_scores(others, mask)[name.split(" ")[0]]
+        for metric, name, others in further:
+            values[name] = _decision_scores(others, mask)[metric]
         rows += [(group, metric, drawn) for metric, drawn in values.items()]
     return rows, _class_scores(counts, areas)
 

@@ -61,7 +61,7 @@ def test_further_decisions_are_scored_as_if_they_were_the_prediction(predictions
     kept = np.where(top, probabilities, np.inf).min(axis=1)
     assert (kept >= np.where(top, -np.inf, probabilities).max(axis=1)).all()
     names = [f"class {c}" for c in range(6)]
-    decisions = {"C-F1 (top 3)": top, "O-F1 (top 3)": top}
+    decisions = [("C-F1", "top 3", top), ("O-F1", "top 3", top)]
     rows = evaluate_draws(probabilities, labels, names, groups, None, decisions)
     values = rows.set_index(["group", "metric"])["draws"]
     as_scores = {(g, m): v for g, m, v in score(top.astype(float), labels, groups)}

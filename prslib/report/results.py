@@ -161,7 +161,8 @@ def _orders(run: Run) -> Iterator[dict]:
         row = {"measure": ORDERS[measure], "metric": metric}
         row["value"] = tasks["correlation"].mean()
         if len(tasks) and "draws" in tasks:
-            row["draws"] = np.nanmean(list(tasks["draws"]), axis=0)
+            # NaN in a resample where all classes of a task forget alike
+            row["draws"] = pd.DataFrame(list(tasks["draws"])).mean().to_numpy()
         yield row
 
 

@@ -30,7 +30,7 @@ LOSSES: dict[str, tuple[Callable, Callable]] = {  # and what makes logits probab
     "cross_entropy": (F.cross_entropy, partial(torch.softmax, dim=1)),  # one-hot
 }
 
-OWN = "(own threshold)"  # ends the names of F1 at a run's own threshold
+OWN = "own threshold"  # in the names of F1 at it, in brackets
 EVALUATION_BATCH = 256  # inputs at once: of 256x256 pixels, a few GB of activations
 
 
@@ -215,7 +215,7 @@ def score_tasks(
     for name, subset in subsets.items():
         scored = probabilities[subset[rows]]
         labels = test.labels[subset] & classes[name]
-        decisions = {}
+        decisions = []
         if resamples and name == "seen" and not test.single_label:
             decisions = further_decisions(scored, classes[name], thresholds)
         frame = metrics.evaluate_draws(
@@ -255,12 +255,12 @@ def further_decisions(
     probabilities: np.ndarray,
     classes: np.ndarray,
     thresholds: dict[str, float] | None,
-) -> dict[str, np.ndarray]:
-    """Predict labels (N, C) in other ways than at 0.5, for metrics of these names."""
+) -> list[metrics.Decision]:
+    """Predict labels (N, C) at other thresholds, and as the top of some classes."""
     top = metrics.top_classes(probabilities, classes)
-    decisions = {f"{name} (top {metrics.TOP})": top for name in metrics.OWN_METRICS}
+    decisions = [(name, f"top {metrics.TOP}", top) for name in metrics.OWN_METRICS]
     for name, threshold in (thresholds or {}).items():
-        decisions[f"{name} {OWN}"] = probabilities > threshold
+        decisions.append((name, OWN, probabilities > threshold))
     return decisions
 
 

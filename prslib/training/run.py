@@ -249,7 +249,7 @@ def result_of(
     frames = [scores[test_set] for scores in progress.scores]
     scores = pd.concat(frames, ignore_index=True)
     if not config.own_threshold:  # another run of the same training asked for it
-        scores = scores[~scores["metric"].str.endswith(OWN)].reset_index(drop=True)
+        scores = scores[~scores["metric"].str.endswith(f"({OWN})")].reset_index(drop=True)
     if config.resolved["test_resamples"]:
         rows = scores[resampled_rows(scores, config.class_draws)]
         # half a precision is 0.02 points; the first is the score itself
