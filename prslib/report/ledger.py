@@ -37,7 +37,8 @@ CELLS = [*PLACE, "kind", "theirs", "ours", "sd", "seeds", "difference", "status"
 CELLS += ["dataset", "data", "profile", "note"]
 TEXTS = ("statement", "source", "test")  # of a claim
 # of `account`
-WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "weakest cell"]
+WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "would show"]
+WORDED += ["weakest cell"]
 WORDED += [*MAIN_METRICS, "paper", "seeds", "where"]
 VERDICT_LOOKS = {  # colour and what to look for without colours
     "holds": {"color": "#0072B2", "marker": "o"},
@@ -233,6 +234,9 @@ def _describe(row: dict) -> dict:
     digits = 2 if row["unit"] == "rank correlation" else 1
     # of a narrow interval how large a difference it leaves open
     largest = f"{max(abs(row['low']), abs(row['high'])):.{digits}f}"
+    # from where on an effect would have been clear with an interval of this width
+    width = row["high"] - row["low"]
+    enough = "" if np.isnan(width) else f"{width / 2:.{digits}f}"
     narrow = {"no difference": f"no difference larger than {largest}"}
     clear = "clearly above in {above} of {cells}, below in {below}".format_map(row)
     effect = _with_interval(row, "", digits)
@@ -242,6 +246,7 @@ def _describe(row: dict) -> dict:
         "after Holm": narrow.get(row["verdict"], row["verdict"]),
         "uncorrected": narrow.get(row["alone"], row["alone"]),
         "effect": f"{effect} {row['unit']}" if effect else "",
+        "would show": enough if row["alone"] == "undecided" else "",
         "weakest cell": f"{row['weakest']}; {clear}" if row["weakest"] else "",
         **{metric: _with_interval(row, f"{metric} ") for metric in MAIN_METRICS},
         "paper": "" if np.isnan(row["published"]) else f"{row['published']:+.1f}",
