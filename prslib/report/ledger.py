@@ -155,9 +155,9 @@ def decide(
     column stands_for is empty there, and no number of the paper stands beside ours.
     """
     printed = printed_rows().groupby("stands_for")
-    theirs = {name: Scores(rows) for name, rows in printed}
-    ours = results.groupby("dataset", sort=False)
-    ours = {name: Scores(rows) for name, rows in ours}
+    theirs = {str(name): Scores(rows) for name, rows in printed}
+    of_sets = results.groupby("dataset", sort=False)
+    ours = {str(name): Scores(rows) for name, rows in of_sets}
     none = Scores(results.iloc[:0])
     relations = in_turn(ours)
     streams = [name for name in relations if relations[name] == OTHER_STREAM]
@@ -315,10 +315,16 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     for method, look in looks_of(frame["method"]).items():
         colour, marker = look["color"], look["marker"]
         for data, rows in frame[frame["method"] == method].groupby("data"):
-            fill = "none" if data == STAND_IN else colour
-            style = {"edgecolors": colour, "facecolors": fill, "linewidths": 0.9}
-            style |= {"marker": marker, "zorder": look["zorder"], "s": 16}
-            ax.scatter(rows["theirs"], rows["ours"], **style)
+            ax.scatter(
+                rows["theirs"],
+                rows["ours"],
+                s=16,
+                marker=marker,
+                edgecolors=colour,
+                facecolors="none" if data == STAND_IN else colour,
+                linewidths=0.9,
+                zorder=look["zorder"],
+            )
         _explain(ax, method, color=colour, marker=marker, markerfacecolor="none")
     ax.plot([0, 100], [0, 100], color="0.35", linewidth=1, linestyle="--", zorder=0)
     lowest = min(0, frame[["theirs", "ours"]].min().min())  # forgetting may be below 0
@@ -365,7 +371,8 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     )
     ax.grid(axis="x")
     ax.grid(axis="y", visible=False)
-    for name in (*VERDICTS[:-1], FACT):
+    verdicts = [*VERDICTS[:-1], *{FACT}.intersection(frame["verdict"])]
+    for name in verdicts:
         _explain(ax, name, "-", **VERDICT_LOOKS[name])
     _explain(ax, "no mark: not run")
     _explain(ax, "open: one seed", **VERDICT_LOOKS["undecided"] | OPEN)
