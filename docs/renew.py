@@ -200,7 +200,13 @@ def headline_claims() -> str:
     claims = numbers("ledger_claims").set_index("claim", drop=False)
     claims = of_first_set(claims.loc[list(HEADLINES)])
     return claims_table(
-        claims, "data", "weakest cell", *MAIN_METRICS, "seeds", "uncorrected"
+        claims,
+        "data",
+        "would show",
+        "weakest cell",
+        *MAIN_METRICS,
+        "seeds",
+        "uncorrected",
     )
 
 

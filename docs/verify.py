@@ -183,8 +183,8 @@ def differing(
             pairs = zip(before.astype(str), after.astype(str), strict=True)
             equal = pd.Series([same_text(*pair, rounded) for pair in pairs], then.index)
         if not equal.all():
-            row = equal.idxmin()
-            cell = f"{before[row]} is {after[row]} now"
+            row = int(np.argmin(equal))
+            cell = f"{before.iloc[row]} is {after.iloc[row]} now"
             return (
                 f": {column} in row {row + 1}, {cell}; {(~equal).sum()} in this column"
             )

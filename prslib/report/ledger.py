@@ -34,7 +34,8 @@ CELLS = [*PLACE, "kind", "theirs", "ours", "sd", "seeds", "difference", "status"
 CELLS += ["dataset", "data", "profile", "note"]
 TEXTS = ("statement", "source", "test")  # of a claim
 # of `account`
-WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "weakest cell"]
+WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "would show"]
+WORDED += ["weakest cell"]
 WORDED += [*MAIN_METRICS, "paper", "seeds", "where"]
 VERDICT_LOOKS = {  # colour and what to look for without colours
     "holds": {"color": "#0072B2", "marker": "o"},
@@ -128,9 +129,9 @@ def decide(
     column stands_for is empty there, and no number of the paper stands beside ours.
     """
     printed = printed_rows().groupby("stands_for")
-    theirs = {name: Scores(rows) for name, rows in printed}
-    ours = results.groupby("dataset", sort=False)
-    ours = {name: Scores(rows) for name, rows in ours}
+    theirs = {str(name): Scores(rows) for name, rows in printed}
+    of_sets = results.groupby("dataset", sort=False)
+    ours = {str(name): Scores(rows) for name, rows in of_sets}
     none = Scores(results.iloc[:0])
     relations = in_turn(ours)
     streams = [name for name in relations if relations[name] == OTHER_STREAM]
@@ -207,6 +208,9 @@ def _describe(row: dict) -> dict:
     digits = 2 if row["unit"] == "rank correlation" else 1
     # of a narrow interval how large a difference it leaves open
     largest = f"{max(abs(row['low']), abs(row['high'])):.{digits}f}"
+    # from where on an effect would have been clear with an interval of this width
+    width = row["high"] - row["low"]
+    enough = "" if np.isnan(width) else f"{width / 2:.{digits}f}"
     narrow = {"no difference": f"no difference larger than {largest}"}
     clear = "clearly above in {above} of {cells}, below in {below}".format_map(row)
     effect = _with_interval(row, "", digits)
@@ -216,6 +220,7 @@ def _describe(row: dict) -> dict:
         "after Holm": narrow.get(row["verdict"], row["verdict"]),
         "uncorrected": narrow.get(row["alone"], row["alone"]),
         "effect": f"{effect} {row['unit']}" if effect else "",
+        "would show": enough if row["alone"] == "undecided" else "",
         "weakest cell": f"{row['weakest']}; {clear}" if row["weakest"] else "",
         **{metric: _with_interval(row, f"{metric} ") for metric in MAIN_METRICS},
         "paper": "" if np.isnan(row["published"]) else f"{row['published']:+.1f}",
@@ -284,10 +289,16 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     for method, look in looks_of(frame["method"]).items():
         colour, marker = look["color"], look["marker"]
         for data, rows in frame[frame["method"] == method].groupby("data"):
-            fill = "none" if data == STAND_IN else colour
-            style = {"edgecolors": colour, "facecolors": fill, "linewidths": 0.9}
-            style |= {"marker": marker, "zorder": look["zorder"], "s": 16}
-            ax.scatter(rows["theirs"], rows["ours"], **style)
+            ax.scatter(
+                rows["theirs"],
+                rows["ours"],
+                s=16,
+                marker=marker,
+                edgecolors=colour,
+                facecolors="none" if data == STAND_IN else colour,
+                linewidths=0.9,
+                zorder=look["zorder"],
+            )
         _explain(ax, method, color=colour, marker=marker, markerfacecolor="none")
     ax.plot([0, 100], [0, 100], color="0.35", linewidth=1, linestyle="--", zorder=0)
     lowest = min(0, frame[["theirs", "ours"]].min().min())  # forgetting may be below 0
@@ -334,7 +345,8 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     )
     ax.grid(axis="x")
     ax.grid(axis="y", visible=False)
-    for name in (*VERDICTS[:-1], FACT):
+    verdicts = [*VERDICTS[:-1], *{FACT}.intersection(frame["verdict"])]
+    for name in verdicts:
         _explain(ax, name, "-", **VERDICT_LOOKS[name])
     _explain(ax, "no mark: not run")
     _explain(ax, "open: one seed", **VERDICT_LOOKS["undecided"] | OPEN)

@@ -346,6 +346,15 @@ def test_gather_leaves_what_is_not_stored_or_trains_it(monkeypatch, own_folders)
     assert set(ledger.gather(runs, "train")["seed"]) == {0, 1}
 
 
+def test_an_undecided_row_says_which_difference_would_have_shown(decided):
+    row = decided[decided["alone"] == "holds"].iloc[:1]
+    said = {}
+    for alone in ("holds", "undecided"):
+        changed = row.assign(alone=alone, low=-1.0, high=4.0, unit="points")
+        (said[alone],) = ledger.account(changed)["would show"]
+    assert said == {"holds": "", "undecided": "2.5"}
+
+
 def test_claims_that_nothing_decides_leave_an_empty_table(decided):
     table = ledger.account(decided.iloc[:0])
     assert table.empty and list(table) == list(ledger.account(decided))
