@@ -68,6 +68,7 @@ def runs(settings):
         dataset=settings.dataset,
         rho=settings.rho,
         memory_size=settings.memory_size,
+        own_threshold=True,
     )
 
 

@@ -108,6 +108,7 @@ drawn = by_class[by_class["metric"] == "AP"].dropna(subset="value")
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from scipy.stats import linregress
 
 from prslib.report.style import looks_of
 
@@ -120,7 +121,7 @@ def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
         colour = look["color"]
         ax.plot(points["images"], points["value"], look["marker"], color=colour, alpha=0.45, ms=4)
         size = np.log10(points["images"])
-        slope, level = np.polyfit(size, points["value"], 1)
+        slope, level, *_ = linregress(size, points["value"])
         ends = np.array([size.min(), size.max()])
         label = f"{method}: {slope:+.1f} for ten times the images"
         ax.plot(10**ends, slope * ends + level, color=colour, linewidth=2.4, label=label)
