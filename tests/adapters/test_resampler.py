@@ -46,6 +46,41 @@ def test_several_labels_come_in_any_form(of):
     assert (kept == Y[rows]).all()
 
 
+@pytest.mark.parametrize(
+    "coded", [Y * 2.0 - 1, Y.astype(object), pd.DataFrame(Y).astype("boolean")]
+)
+def test_labels_are_also_coded_otherwise(coded):
+    rows = MemoryResampler(60).fit(X, Y).sample_indices_
+    assert (MemoryResampler(60).fit(X, coded).sample_indices_ == rows).all()
+
+
+@pytest.mark.parametrize(
+    ("coded", "values"),
+    [
+        (Y * 255, "0, 255"),
+        (Y + 1, "1, 2"),
+        (Y * -1, "(0, -1|-1, 0)"),
+        (np.where(Y, 1, np.arange(4) - 1), r"0, 1, 2, -1"),
+        (Y * 0.5, "0.0, 0.5"),
+        (np.where(Y, "yes", "no"), "'(no', 'yes|yes', 'no)'"),
+        (sparse.csr_array(Y * 2), "0, 2"),
+    ],
+)
+def test_other_values_are_named_with_what_to_write(coded, values):
+    with pytest.raises(ValueError, match=f"got the values {values}; write y == v"):
+        MemoryResampler(60).fit_resample(X, coded)
+
+
+def test_rows_without_a_label_are_left_out_with_a_warning():
+    labels = Y.copy()
+    labels[::10] = False
+    with pytest.warns(UserWarning, match=f"{len(Y[::10])} of {len(Y)} rows have no"):
+        kept, _ = MemoryResampler(10**4).fit_resample(X, labels)
+    assert (kept == X[labels.any(axis=1)]).all()
+    with pytest.raises(ValueError, match=f"got {len(X)} rows without any label"):
+        MemoryResampler(60).fit_resample(X, np.zeros_like(Y))
+
+
 def test_text_labels_and_seeds():
     names = [["cat", "dog", "eel", "fly"][k] for k in Y.argmax(axis=1)]
     resampler = MemoryResampler(60, random_state=np.random.RandomState(0))
@@ -63,6 +98,20 @@ def test_it_is_a_step_of_a_pipeline():
     pipeline = pytest.importorskip("imblearn.pipeline", reason="no imbalanced-learn")
     made = pipeline.make_pipeline(MemoryResampler(20), KNeighborsClassifier(1))
     assert made.fit(X, Y)[-1].n_samples_fit_ == 20
+
+
+def test_it_balances_the_bags_of_an_ensemble():
+    ensemble = pytest.importorskip("imblearn.ensemble", reason="no imbalanced-learn")
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(1000) < 0.05, "rare", "usual")
+    inputs = rng.normal(size=(1000, 2)) + 2 * (labels == "rare")[:, None]
+    bags = ensemble.BalancedBaggingClassifier(
+        sampler=MemoryResampler(60), n_estimators=5, random_state=0
+    ).fit(inputs, labels)
+    for pipeline in bags.estimators_:
+        counts = list(pipeline["sampler"].sampling_strategy_.values())
+        assert sum(counts) == 60 and min(counts) >= 25
+    assert (bags.predict(inputs)[labels == "rare"] == "rare").mean() > 0.8
 
 
 def test_targets_become_multi_hot_rows():
