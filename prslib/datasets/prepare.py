@@ -90,6 +90,9 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     if getattr(options, "download_ids", False):
         ids = download_ids(prepared, data_dir() / f"{prepared.name}_ids")
     corpus = prepared.corpus(options.annotations)
+    if not ids and corpus.files[0].startswith("train2017/"):
+        what = "released ids, which name the halves that COCO 2017 cut otherwise"
+        raise ValueError(expected(what, "none", "give --ids or --download-ids"))
     if root and not ids and prepared.some_images_lost:
         missing = missing_files(root, corpus.files, allowed=True)
         # which leaves them out
