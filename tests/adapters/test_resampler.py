@@ -1,8 +1,3 @@
-import copy
-import pickle
-import sys
-from types import ModuleType
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +7,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prslib.adapters import MemoryResampler, multi_hot
-from prslib.paths import project_root
-from prslib.samplers import make_sampler
 
 
 @parametrize_with_checks([MemoryResampler(20)])
@@ -140,45 +133,3 @@ def test_targets_become_multi_hot_rows():
 def test_a_target_that_cannot_be_represented_is_refused(targets, match):
     with pytest.raises(ValueError, match=match):
         multi_hot(targets, 5)
-
-
-class Buffer:
-    """Mammoth's, as far as a subclass touches it."""
-
-    def __init__(self, buffer_size, device="cpu"):
-        self.buffer_size, self.device = buffer_size, device
-        self.num_seen_examples = 0
-        self.attributes = ["examples", "labels", "logits", "task_labels"]
-
-    def init_tensors(self, *given):
-        for name, values in zip(self.attributes, given, strict=True):
-            if values is not None:
-                shape = self.buffer_size, *values.shape[1:]
-                setattr(self, name, torch.zeros(shape, dtype=values.dtype))
-
-
-@pytest.mark.parametrize("several", [False, True])
-def test_a_mammoth_buffer_holds_what_prs_holds(several, monkeypatch):
-    module = ModuleType("utils.buffer")
-    module.Buffer = Buffer
-    monkeypatch.setitem(sys.modules, "utils", ModuleType("utils"))
-    monkeypatch.setitem(sys.modules, "utils.buffer", module)
-    monkeypatch.syspath_prepend(project_root() / "examples")
-    import mammoth_buffer
-
-    rng = np.random.default_rng(0)
-    targets = rng.integers(0, 5, 120)
-    rows = np.eye(5, dtype=bool)[targets] | (several & (rng.random((120, 5)) < 0.2))
-    labels = torch.from_numpy(rows.astype(np.int64) if several else targets)
-    buffer = mammoth_buffer.PRSBuffer(15, num_classes=5)
-    for start in range(0, 120, 10):
-        part = torch.arange(start, start + 10)
-        buffer.add_data(part, labels[start : start + 10], logits=-part.float())
-        if start == 50:  # it is saved and copied as any other
-            buffer = copy.deepcopy(pickle.loads(pickle.dumps(buffer)))
-    slots = make_sampler("prs", 15, 5, 0).place(rows)
-    items = {slot: item for item, slot in enumerate(slots.tolist()) if slot >= 0}
-    assert buffer.examples.tolist() == [items[slot] for slot in range(15)]
-    assert buffer.logits.tolist() == [-items[slot] for slot in range(15)]
-    assert (buffer.labels == labels[buffer.examples]).all()
-    assert buffer.num_seen_examples == 120
