@@ -32,9 +32,11 @@ def add_command(
     commands: argparse._SubParsersAction, name: str, run: Callable, *settings: object
 ) -> argparse.ArgumentParser:
     """Add a command, which its function's docstring explains."""
+    # without docstrings where PYTHONOPTIMIZE is 2
     text, _, example = inspect.cleandoc(run.__doc__ or "").partition("\n\nExample: ")
-    parser = commands.add_parser(name, description=text, help=text.splitlines()[0])
-    parser.epilog = f"example: {example}"
+    summary, _, _ = text.partition("\n")
+    parser = commands.add_parser(name, description=text, help=summary)
+    parser.epilog = f"example: {example}" if example else None
     parser.set_defaults(command=partial(run, *settings))
     return parser
 
