@@ -27,15 +27,19 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
     """Read an image list and the label files of the 49 concepts; Sec. 4.2."""
     half = "Test" if is_test else "Train"
     listed = folder / "ImageList" / f"{half}Imagelist.txt"
-    if not listed.is_file():
-        advice = "unpack ImageList.zip and Groundtruth.zip there"
-        raise FileNotFoundError(expected(f"a list of images, {listed}", "none", advice))
+    label_files = [
+        folder / "Groundtruth" / "TrainTestLabels" / f"Labels_{name}_{half}.txt"
+        for name in CLASSES
+    ]
+    for file in (listed, *label_files):
+        if not file.is_file():
+            advice = "unpack ImageList.zip and Groundtruth.zip there"
+            raise FileNotFoundError(expected(f"a file {file}", "none", advice))
     with readable(f"names of images in {listed}", "unpack ImageList.zip again"):
         lines = decoded(listed.read_bytes()).replace("\\", "/").splitlines()
         files = np.array([line.strip() for line in lines if line.strip()])
     columns = []
-    for name in CLASSES:
-        file = folder / "Groundtruth" / "TrainTestLabels" / f"Labels_{name}_{half}.txt"
+    for file in label_files:
         what = f"{len(files)} lines of 0 or 1 in {file}"
         with readable(what, "unpack Groundtruth.zip again"):
             digits = "".join(decoded(file.read_bytes()).split())

@@ -127,6 +127,10 @@ def test_a_list_in_another_encoding_is_named(tmp_path, listed, column, file):
         nuswide.read_half(tmp_path, is_test=False)
 
 
-def test_a_list_that_is_not_there_is_named_with_what_to_unpack(tmp_path):
+def test_a_file_that_is_not_there_is_named_with_what_to_unpack(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"TrainImagelist.*got none; unpack"):
+        nuswide.read_half(tmp_path, is_test=False)
+    write_lists(tmp_path, LISTED.encode(), b"1 0 1")
+    (tmp_path / "Groundtruth/TrainTestLabels/Labels_toy_Train.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"Labels_toy.*got none; unpack"):
         nuswide.read_half(tmp_path, is_test=False)
