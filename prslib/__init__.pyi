@@ -6,6 +6,7 @@ from .experiments.sweep import run_all as run_all
 from .memory import Memory as Memory
 from .models import MODELS as MODELS
 from .models.networks import make_model as make_model
+from .previews import preview as preview
 from .samplers import SAMPLERS as SAMPLERS
 from .samplers import Sampler as Sampler
 from .samplers import make_sampler as make_sampler

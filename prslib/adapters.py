@@ -1,5 +1,6 @@
 """Use samplers that look at labels alone to resample data, as scikit-learn does."""
 
+import warnings
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
@@ -14,7 +15,7 @@ with naming_extra("data"):
     from scipy.sparse import issparse
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin
     from sklearn.utils import _safe_indexing, check_random_state, column_or_1d
-    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import validate_data
 
 
@@ -24,7 +25,7 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
     Parameters
     ----------
     size : int
-        Rows to keep; of ``size`` rows and fewer, all.
+        Rows to keep. Of ``size`` labelled rows and fewer all are kept.
     method : str
         A key of `SAMPLERS` that looks at labels alone.
     random_state : int, RandomState or None
@@ -39,6 +40,10 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
     sampling_strategy_ : dict
         How many samples of each class were kept.
 
+    Notes
+    -----
+    A row without any label never enters a memory. It is left out with a warning.
+
     Examples
     --------
     >>> X = np.arange(60)[:, None]
@@ -47,6 +52,9 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
     >>> y.count("usual"), y.count("rare"), kept.count("usual"), kept.count("rare")
     (48, 12, 10, 10)
     """
+
+    # imbalanced-learn then sets no sampling_strategy
+    _sampling_type = "bypass"
 
     def __init__(
         self,
@@ -73,12 +81,23 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
         X : list, array, sparse matrix or data frame, (N, ...)
             The samples.
         y : list, array, sparse matrix, series or data frame, (N,) or (N, C)
-            One label a sample, numbers or text; or multi-hot rows.
+            One label a sample, numbers or text; or multi-hot rows of 0 and 1, or of -1
+            and 1.
 
         Returns
         -------
         X, y
             The rows that are kept, in order and of the same type.
+
+        Raises
+        ------
+        ValueError
+            If ``y`` is neither, or no row has a label.
+
+        Warns
+        -----
+        UserWarning
+            If rows without a label are left out.
         """
         checked, targets = validate_data(
             self,
@@ -92,13 +111,14 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
         )
         X = checked if issparse(X) else X  # noqa: N806
         y = targets if issparse(y) else y
-        check_classification_targets(targets)
-        if type_of_target(targets) == "multilabel-indicator":
-            rows = (targets.toarray() if issparse(targets) else targets) == 1
-            classes = np.arange(rows.shape[1])
-        else:
-            classes, numbers = np.unique(column_or_1d(targets), return_inverse=True)
-            rows = np.eye(len(classes), dtype=bool)[numbers]
+        rows, classes = _rows_and_classes(targets)
+        unlabelled = len(rows) - np.count_nonzero(rows.any(axis=1))
+        if unlabelled == len(rows):
+            got = f"{len(rows)} rows without any label"
+            raise ValueError(f"y: {expected('a row with a label', got)}")
+        if unlabelled:
+            text = f"{unlabelled} of {len(rows)} rows have no label and are left out"
+            warnings.warn(text, stacklevel=2)
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(2**31 - 1)
@@ -123,6 +143,24 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _rows_and_classes(targets: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return checked targets as bool (N, C), and what each class is called."""
+    targets = targets.toarray() if issparse(targets) else targets
+    if targets.ndim == 1 or targets.shape[1] == 1:
+        targets = column_or_1d(targets)
+        check_classification_targets(targets)
+        classes, numbers = np.unique(targets, return_inverse=True)
+        return np.eye(len(classes), dtype=bool)[numbers], classes
+    is_plain = targets.dtype != object  # text and numbers have no order
+    values = set((np.unique(targets) if is_plain else targets.ravel()).tolist())
+    if not (values <= {0, 1} or values <= {-1, 1}):
+        shown = ", ".join(map(repr, list(values)[:5]))
+        what = "multi-hot rows of 0 and 1, or of -1 and 1"
+        advice = "write y == v, where v is the value that stands for a label"
+        raise ValueError(f"y: {expected(what, f'the values {shown}', advice)}")
+    return targets == 1, np.arange(targets.shape[1])
 
 
 def multi_hot(targets: Iterable, num_classes: int) -> np.ndarray:

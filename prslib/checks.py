@@ -210,4 +210,8 @@ def _bytes_of(array: Any) -> bytes:
     if hasattr(array, "cpu"):
         uint8 = array.new_zeros(0).byte().dtype  # numpy has no bfloat16
         array = array.cpu().contiguous().view(uint8).numpy()
+    elif array.dtype.names:  # there may be unused bytes between the fields
+        return b"".join(_bytes_of(array[name]) for name in array.dtype.names)
+    elif array.dtype.kind == "T":  # whose bytes are pointers
+        return repr(array.tolist()).encode()
     return array.tobytes()

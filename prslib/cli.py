@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from ast import literal_eval
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
@@ -62,6 +63,11 @@ def _parser() -> ArgumentParser:
     argument("notebook", nargs="*", help="by default all of the profile")
     argument("--profile", **PROFILE)
     add_prepare(commands)
+    argument = add("preview", show_preview)
+    argument("file", type=Path, help="labels in the order of the stream")
+    argument("--size", type=int, default=2000, help="of the memory (%(default)s)")
+    argument("--rho", type=float, default=0.0, help="of PRS and OCDM (%(default)s)")
+    argument("--seed", type=int, default=0)
     argument = add("conformance", find_departures)
     argument("sampler", nargs="?", default="prslib.samplers:PRS")
     argument("--seeds", type=int, default=5, help="runs a stream (%(default)s)")
@@ -163,6 +169,26 @@ def show_plan(options: Namespace) -> int:
             status = 1
     print(plan(notebooks, Store()) if notebooks else "no runs")
     return status
+
+
+def show_preview(options: Namespace) -> None:
+    """Show what each sampler's memory would hold of your labels, without training.
+
+    The file is a CSV with a header: columns of 0 and 1, a class each, or one column
+    called labels with class names, several in a cell divided by | or ;. Or it is an npz
+    file with the array labels, rows of 0 and 1 or class numbers, and maybe names; or
+    annotations in COCO's format.
+
+    Example: prslib preview labels.csv --size 2000
+    """
+    from prslib.previews import preview, read_labels
+
+    labels, names = read_labels(options.file)
+    print(
+        preview(
+            labels, options.size, rho=options.rho, seed=options.seed, class_names=names
+        )
+    )
 
 
 def find_departures(options: Namespace) -> int:

@@ -1,7 +1,6 @@
 """Keep what a batch carries in the slots of a memory of fixed size."""
 
 import copy
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,8 @@ class Memory:
     Notes
     -----
     The first write decides the columns: names, kinds (numpy array or torch tensor),
-    dtypes, devices and row shapes. It allocates buffers for all ``size`` slots.
+    dtypes, devices and row shapes. It allocates buffers for all ``size`` slots. Text
+    may be longer in a later batch: its column grows.
 
     Examples
     --------
@@ -105,28 +105,50 @@ class Memory:
             or the first write.
         TypeError
             If a column is no array or tensor, or not of the first write's kind and
-            dtype.
+            dtype; if it is masked or sparse, or holds objects.
         """
         listed = _integers(slots).tolist()
         if listed and not -1 <= min(listed) <= max(listed) < self.size:
             raise ValueError(f"slots: {expected(f'-1 to {self.size - 1}', listed)}")
-        # a tensor's graph would stay alive in the memory
-        columns = {
-            name: column.detach() if hasattr(column, "detach") else column
-            for name, column in columns.items()
-        }
-        self._check(columns, len(listed))
-        last = {slot: row for row, slot in enumerate(listed) if slot >= 0}
-        for name, column in columns.items():
-            if name not in self._columns:
-                zeros = partial(np.zeros, dtype=column.dtype)
-                make = getattr(column, "new_zeros", zeros)  # on the same device
-                self._columns[name] = make((self.size, *column.shape[1:]))
-            if last:
-                self._columns[name][list(last)] = column[list(last.values())]
+        if not columns or columns.keys() != (self._columns or columns).keys():
+            names = sorted(self._columns) or "at least one"
+            raise ValueError(f"columns: {expected(f'{names}', sorted(columns))}")
+        last = self._store(listed, columns)
         if new := [slot for slot in last if not self._is_filled[slot]]:
             self._is_filled[new] = True
             self._filled = np.append(self._filled, new)
+
+    def update(self, slots: np.ndarray, **columns: Any) -> None:
+        """Store new rows of some columns in filled slots, the others stay.
+
+        Parameters
+        ----------
+        slots : int64 (K,)
+            Filled slots, as ``draw`` returns them. Of equal slots the last one is kept.
+        **columns : arrays or tensors (K, ...)
+            Some columns of the first write.
+
+        Raises
+        ------
+        ValueError
+            If a slot holds nothing or is no integer, a column is new, or one does not
+            fit the slots or the first write.
+        TypeError
+            If a column is not of the first write's kind and dtype.
+
+        Examples
+        --------
+        >>> memory = Memory(3)
+        >>> memory.write(np.array([0, 1]), index=np.array([7, 8]), logits=np.zeros(2))
+        >>> memory.update(np.array([1]), logits=np.array([0.5]))
+        >>> memory.read(np.array([0, 1]))
+        {'index': array([7, 8]), 'logits': array([0. , 0.5])}
+        """
+        slots = self._filled_slots(slots)
+        if not columns or columns.keys() - self._columns.keys():
+            what = f"some of {sorted(self._columns)}"
+            raise ValueError(f"columns: {expected(what, sorted(columns))}")
+        self._store(slots.tolist(), columns)
 
     def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Draw filled slots uniformly without replacement (Sec. 3.1, replay).
@@ -180,30 +202,95 @@ class Memory:
         ValueError
             If a slot holds nothing, or is no integer.
         """
+        slots = self._filled_slots(slots)
+        return {name: column[slots] for name, column in self._columns.items()}
+
+    def _filled_slots(self, slots: np.ndarray) -> np.ndarray:
+        """Return slots that hold a sample as int64 (K,); refuse others."""
         slots = _integers(slots)
         inside = ((slots >= 0) & (slots < self.size)).all()
         if not inside or not self._is_filled[slots].all():
             raise ValueError(f"slots: {expected('filled slots', slots.tolist())}")
-        return {name: column[slots] for name, column in self._columns.items()}
+        return slots
 
-    def _check(self, columns: dict[str, Any], length: int) -> None:
-        """Refuse columns that do not fit the slots or the first write."""
-        if not columns or columns.keys() != (self._columns or columns).keys():
-            names = sorted(self._columns) or "at least one"
-            raise ValueError(f"columns: {expected(f'{names}', sorted(columns))}")
+    def _store(self, slots: list[int], columns: dict[str, Any]) -> dict[int, int]:
+        """Store rows in slots but -1; return the row that each slot now holds."""
+        # a tensor's graph would stay alive in the memory
+        columns = {
+            name: column.detach() if hasattr(column, "detach") else column
+            for name, column in columns.items()
+        }
         for name, column in columns.items():
-            is_array = isinstance(column, np.ndarray)
-            if not is_array and not hasattr(column, "new_zeros"):
-                text = expected("an array or a tensor", type(column).__name__)
-                raise TypeError(f"column {name!r}: {text}")
-            first = self._columns.get(name, column)
-            if is_array != isinstance(first, np.ndarray) or column.dtype != first.dtype:
-                text = expected(_kind(first), _kind(column))
-                raise TypeError(f"column {name!r}: {text}")
-            shape = length, *first.shape[1:]
-            if tuple(column.shape) != shape:
-                text = expected(f"shape {shape}", tuple(column.shape))
-                raise ValueError(f"column {name!r}: {text}")
+            _check(name, column, self._columns.get(name, column), len(slots))
+        last = {slot: row for row, slot in enumerate(slots) if slot >= 0}
+        for name, column in columns.items():
+            stored = self._columns.get(name)
+            if stored is None:
+                stored = self._empty(column)
+            elif stored.dtype != column.dtype and column.dtype.kind in "US":
+                # where the new text is longer
+                longest = np.promote_types(stored.dtype, column.dtype)
+                stored = stored.astype(longest, copy=False)
+            if last:
+                stored[list(last)] = column[list(last.values())]
+            self._columns[name] = stored
+        return last
+
+    def _empty(self, column: Any) -> Any:
+        """Return a buffer for rows like a column's."""
+        shape = self.size, *column.shape[1:]
+        if hasattr(column, "new_zeros"):  # on the same device
+            return column.new_zeros(shape)
+        return np.zeros(shape, _native(column.dtype))
+
+
+def _check(name: str, column: Any, first: Any, length: int) -> None:
+    """Refuse a column that cannot be stored, or does not fit the first write."""
+    is_array = isinstance(column, np.ndarray)
+    if not is_array and not hasattr(column, "new_zeros"):
+        text = expected("an array or a tensor", type(column).__name__)
+        raise TypeError(f"column {name!r}: {text}")
+    if isinstance(column, np.ma.MaskedArray):
+        text = expected("an array", "a masked array", "fill it")
+        raise TypeError(f"column {name!r}: {text}")
+    if is_array and column.dtype.hasobject and column.dtype.kind != "T":
+        advice = "write column.astype(str) for text; of other objects store the number"
+        text = expected("numbers or text", f"objects, {_kind(column)}", advice)
+        raise TypeError(f"column {name!r}: {text}")
+    if not is_array and not _is_dense(column):
+        got = f"{column.layout}, {column.dtype}, on {column.device}"
+        text = expected("a dense tensor", got, "write to_dense() or dequantize()")
+        raise TypeError(f"column {name!r}: {text}")
+    same_kind = is_array == isinstance(first, np.ndarray)
+    if not same_kind or not _one_dtype(column.dtype, first.dtype):
+        is_text = is_array and {column.dtype.kind, first.dtype.kind} & set("UST")
+        advice = "write text as np.dtypes.StringDType() every time" if is_text else ""
+        text = expected(_kind(first), _kind(column), advice)
+        raise TypeError(f"column {name!r}: {text}")
+    shape = length, *first.shape[1:]
+    if tuple(column.shape) != shape:
+        text = expected(f"shape {shape}", tuple(column.shape))
+        raise ValueError(f"column {name!r}: {text}")
+
+
+def _is_dense(tensor: Any) -> bool:
+    """Tell whether a tensor has a number of its own at every place."""
+    if tensor.is_quantized or tensor.is_nested or tensor.is_meta:
+        return False
+    return str(tensor.layout) == "torch.strided"
+
+
+def _one_dtype(dtype: Any, first: Any) -> bool:
+    """Tell whether rows of one dtype fit a column of another; text of any length."""
+    if not isinstance(dtype, np.dtype):
+        return dtype == first
+    is_text = dtype.kind in "US" and dtype.kind == first.kind
+    return is_text or _native(dtype) == _native(first)
+
+
+def _native(dtype: np.dtype) -> np.dtype:
+    """Return a dtype in the processor's byte order, the only one that pickle keeps."""
+    return dtype if dtype.kind == "T" else dtype.newbyteorder("=")
 
 
 def _integers(slots: np.ndarray) -> np.ndarray:

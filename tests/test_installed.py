@@ -38,6 +38,17 @@ def test_what_is_missing_is_named_with_its_extra_and_labels_need_neither_it_nor_
     assert not (tmp_path / "cache").exists()
 
 
+def test_commands_work_without_docstrings(tmp_path):
+    environment = os.environ | {"PYTHONOPTIMIZE": "2", "PRSLIB_CACHE": str(tmp_path)}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    for command in ("--version", "--help", "prepare --help", "runs"):
+        arguments = [sys.executable, "-m", "prslib", *command.split()]
+        done = subprocess.run(
+            arguments, env=environment, text=True, capture_output=True
+        )
+        assert done.returncode == 0, done.stderr
+
+
 def test_every_help_text_has_an_example_that_is_understood():
     commands = _parser()._subparsers._group_actions[0].choices
     prepared = commands["prepare"]._subparsers._group_actions[0].choices

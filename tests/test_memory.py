@@ -1,3 +1,5 @@
+import copy
+import pickle
 import re
 
 import numpy as np
@@ -57,6 +59,97 @@ def test_draw_gives_what_there_is():
     assert memory.draw(0, rng).dtype == np.int64
 
 
+def test_an_update_changes_some_columns_of_filled_slots():
+    memory = Memory(4)
+    memory.write(numbers(2, 0), index=numbers(5, 6), logits=np.zeros((2, 3)))
+    memory.update(numbers(0, 2, 0), logits=np.eye(3))
+    rows = memory.read(numbers(2, 0))
+    assert rows["index"].tolist() == [5, 6] and memory.filled.tolist() == [2, 0]
+    assert rows["logits"].tolist() == [[0, 1, 0], [0, 0, 1]]
+    other = Memory(4)
+    other.load_state_dict(memory.state_dict())
+    assert (other.read(numbers(2))["logits"] == [0, 1, 0]).all()
+
+
+@pytest.mark.parametrize("kind", ["U", "S"])
+def test_text_of_other_length_is_taken(kind):
+    memory = Memory(3)
+    for slot, name in enumerate(("bb.jpg", "a.jpg", "ccc.jpg")):
+        memory.write(numbers(slot), name=np.array([name], dtype=kind))
+    names = memory.read(numbers(0, 1, 2))["name"].astype(str)
+    assert names.tolist() == ["bb.jpg", "a.jpg", "ccc.jpg"]
+    for other in (np.array(["d"], np.dtypes.StringDType()), numbers(1)):
+        with pytest.raises(TypeError, match=r"write text as np.dtypes.StringDType\(\)"):
+            memory.write(numbers(0), name=other)
+
+
+TEXT = np.dtypes.StringDType
+PADDED = np.zeros(
+    2, np.dtype([("a", "i1"), ("b", [("c", "f8"), ("d", "i1")])], align=True)
+)
+PADDED.view(np.uint8)[:] = 7  # also between the fields
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array(["a", "b" * 100], TEXT()),
+        np.array(["a", np.nan], TEXT(na_object=np.nan)),
+        np.array([["a"], ["bb"]]),
+        np.array([b"a", b"bb"]),
+        np.array(["2020-01-01", "NaT"], "datetime64[D]"),
+        np.array([1, 2], ">i4"),
+        np.array([1, 2], np.longdouble),
+        np.array([1 + 1j, np.nan]),
+        np.asfortranarray(np.ones((2, 3, 4))),
+        PADDED,
+    ],
+    ids=lambda column: str(column.dtype),
+)
+def test_whatever_is_taken_comes_back_from_a_file(column):
+    memory = Memory(4)
+    memory.write(numbers(3, 0), column=column)
+    memory.write(numbers(1), column=column[1:])
+    rows = repr(memory.read(numbers(3, 0, 1)))
+    for again in (copy.deepcopy, lambda state: pickle.loads(pickle.dumps(state))):
+        other = Memory(4)
+        other.load_state_dict(again(memory.state_dict()))
+        assert repr(other.read(numbers(3, 0, 1))) == rows
+        other.load_state_dict(again(memory).state_dict())
+        assert repr(other.read(numbers(3, 0, 1))) == rows
+
+
+def test_changed_text_of_any_length_is_noticed():
+    memory = Memory(2)
+    memory.write(numbers(0), name=np.array(["a" * 50], TEXT()))
+    state = memory.state_dict()
+    state["columns"]["name"][0] = "a" * 49 + "b"
+    with pytest.raises(ValueError, match="got a changed one"):
+        memory.load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    ("column", "error"),
+    [
+        (np.array(["a.jpg"], object), r"got objects, .*; write column.astype\(str\)"),
+        (np.zeros(1, [("name", object)]), "expected numbers or text, got objects"),
+        (np.ma.array([1.0], mask=[True]), "got a masked array; fill it"),
+    ],
+)
+def test_what_could_not_be_read_back_is_refused_when_it_is_written(column, error):
+    memory = Memory(3)
+    with pytest.raises(TypeError, match=error):
+        memory.write(numbers(0), column=column)
+    memory.write(numbers(0), column=numbers(1))  # and leaves no column
+
+
+def test_tensors_without_numbers_of_their_own_are_refused():
+    torch = pytest.importorskip("torch")
+    for tensor in (torch.ones(1, 3).to_sparse(), torch.ones(1, device="meta")):
+        with pytest.raises(TypeError, match="expected a dense tensor, got torch"):
+            Memory(3).write(numbers(0), column=tensor)
+
+
 ROW = {"index": numbers(1), "images": np.zeros((1, 2, 2), np.uint8)}
 
 
@@ -100,6 +193,10 @@ def test_columns_must_match_the_first_write(slots, change, error):
         (lambda: written().read(numbers(-1)), "expected filled slots"),
         (lambda: written().read(numbers(3)), "expected filled slots"),
         (lambda: written().read(np.array([True])), "slots: expected integers of"),
+        (lambda: written().update(numbers(1), **ROW), "expected filled slots"),
+        (lambda: written().update(numbers(0)), r"some of \['images', 'index'\], got"),
+        (lambda: written().update(numbers(0), y=numbers(1)), r"got \['y'\]"),
+        (lambda: written().update(numbers(0), index=numbers(1, 2)), "shape .1,., got"),
         (lambda: Memory(4).load_state_dict({"size": 3}), "expected size 4, got 3"),
     ],
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import readable
+from prslib.checks import expected, readable
 from prslib.datasets.prepared import Corpus, PreparedSet
 
 # clustered with the others, but no classes of the data set
@@ -17,30 +20,91 @@ DROPPED = (
 )
 
 
+def read_halves(folder: Path) -> list[Corpus]:
+    """Read both of COCO's instances files, which must have the same categories."""
+    files = instances_files(folder)
+    halves = [read_half(folder, is_test) for is_test in (False, True)]
+    for is_test in (False, True):
+        names = halves[is_test].names
+        others = halves[not is_test].names
+        if missing := [name for name in others if name not in names]:
+            what = f"the categories of {files[not is_test]} in {files[is_test]}"
+            got = f"none called {', '.join(map(repr, missing))}"
+            raise ValueError(expected(what, got, "give both files the same names"))
+    return halves
+
+
 def read_half(folder: Path, is_test: bool) -> Corpus:
     """Read one of COCO's two instances files; Sec. 4.1."""
-    half = "val2014" if is_test else "train2014"
-    file = folder / f"instances_{half}.json"
+    file = instances_files(folder)[is_test]
+    half = file.name.removeprefix("instances_").split(".")[0]
+    images, labels, names = read_instances(file)
+    return Corpus(
+        key=np.array(list(images)),
+        is_test=np.full(len(images), is_test),
+        files=np.array([f"{half}/{name}" for name in images.values()]),
+        labels=labels,
+        names=names,
+    )
+
+
+def read_instances(file: Path) -> tuple[dict[int, str], np.ndarray, tuple[str, ...]]:
+    """Read a file in COCO's format: images by id, labels bool (N, C), class names."""
     with readable(f"COCO's instances in {file}", "download the annotations again"):
-        content = json.loads(file.read_bytes())
+        raw = file.read_bytes()
+        content = json.loads(gzip.decompress(raw) if file.suffix == ".gz" else raw)
         images = {entry["id"]: entry["file_name"] for entry in content["images"]}
         categories = {entry["id"]: entry["name"] for entry in content["categories"]}
+        _refuse_repeated("image id", (entry["id"] for entry in content["images"]))
+        for key in ("id", "name"):
+            found = (entry[key] for entry in content["categories"])
+            _refuse_repeated(f"category {key}", found)
         names = sorted(categories.values())
         row = {number: i for i, number in enumerate(images)}
         column = {number: names.index(name) for number, name in categories.items()}
         labels = np.zeros((len(images), len(names)), dtype=bool)
         for entry in content["annotations"]:
             labels[row[entry["image_id"]], column[entry["category_id"]]] = True
-    keys = np.array(list(images))
-    halves = np.full(len(images), is_test)
-    files = np.array([f"{half}/{name}" for name in images.values()])
-    return Corpus(keys, halves, files, labels, tuple(names))
+    return images, labels, tuple(names)
+
+
+def _refuse_repeated(what: str, values: Iterable) -> None:
+    """Raise ValueError where two entries have one value."""
+    ((value, count),) = Counter(values).most_common(1) or [(None, 1)]
+    if count > 1:
+        raise ValueError(f"the {what} {value!r} stands there {count} times")
+
+
+def instances_files(folder: Path) -> list[Path]:
+    """Find the files of the training and of the test half, of 2014 or else of 2017."""
+    # 2017 has the images of 2014 with their ids, cut into other halves
+    folder = folder.parent if folder.is_file() else folder
+    places = folder, folder / "annotations"
+    for place in places:
+        for year in (2014, 2017):
+            files = [
+                _plain_or_zipped(place / f"instances_{half}{year}.json")
+                for half in ("train", "val")
+            ]
+            if all(file.is_file() for file in files):
+                return files
+    advice = "unpack annotations_trainval2014.zip there"
+    what = f"instances_train2014.json and instances_val2014.json in {folder}"
+    there = [file.name for place in places for file in place.glob("instances_*")]
+    got = " and ".join(sorted(there)) or "neither"
+    raise FileNotFoundError(expected(f"{what}, or those of 2017, or .gz", got, advice))
+
+
+def _plain_or_zipped(file: Path) -> Path:
+    """Return the file, or where it is not there the one with .gz after its name."""
+    zipped = file.with_name(f"{file.name}.gz")
+    return zipped if zipped.is_file() and not file.is_file() else file
 
 
 PREPARED = PreparedSet(
     name="cocoseq",
     stands_for="COCOseq",
-    read_half=read_half,
+    read_halves=read_halves,
     annotations="instances_train2014.json and instances_val2014.json",
     images="train2014/ and val2014/",
     table="coco2014_labels.npz",

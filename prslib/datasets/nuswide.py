@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import readable
+from prslib.checks import expected, readable
 from prslib.datasets.arrays import EMBEDDED
 from prslib.datasets.prepared import Corpus, PreparedSet
 
@@ -16,25 +18,51 @@ GROUP = json.loads((EMBEDDED / "nuswide_groups.json").read_text())
 CLASSES = tuple(sorted(GROUP))
 
 
+def read_halves(folder: Path) -> list[Corpus]:
+    """Read the training and the test half."""
+    return [read_half(folder, is_test) for is_test in (False, True)]
+
+
 def read_half(folder: Path, is_test: bool) -> Corpus:
     """Read an image list and the label files of the 49 concepts; Sec. 4.2."""
     half = "Test" if is_test else "Train"
     listed = folder / "ImageList" / f"{half}Imagelist.txt"
-    lines = listed.read_text(encoding="utf-8").replace("\\", "/").splitlines()
-    files = np.array([line.strip() for line in lines])
+    label_files = [
+        folder / "Groundtruth" / "TrainTestLabels" / f"Labels_{name}_{half}.txt"
+        for name in CLASSES
+    ]
+    for file in (listed, *label_files):
+        if not file.is_file():
+            advice = "unpack ImageList.zip and Groundtruth.zip there"
+            raise FileNotFoundError(expected(f"a file {file}", "none", advice))
+    with readable(f"names of images in {listed}", "unpack ImageList.zip again"):
+        lines = decoded(listed.read_bytes()).replace("\\", "/").splitlines()
+        files = np.array([line.strip() for line in lines if line.strip()])
     columns = []
-    for name in CLASSES:
-        file = folder / "Groundtruth" / "TrainTestLabels" / f"Labels_{name}_{half}.txt"
+    for file in label_files:
         what = f"{len(files)} lines of 0 or 1 in {file}"
         with readable(what, "unpack Groundtruth.zip again"):
-            digits = b"".join(file.read_bytes().split())
-            if len(digits) != len(files) or set(digits) - set(b"01"):
+            digits = "".join(decoded(file.read_bytes()).split())
+            if len(digits) != len(files) or set(digits) - set("01"):
                 raise ValueError(f"{len(digits)} digits, or others")
-        columns.append(np.frombuffer(digits, dtype=np.uint8) == ord("1"))
+        columns.append(np.frombuffer(digits.encode(), dtype=np.uint8) == ord("1"))
     # ids are rows of the list
     keys = np.arange(len(files))
     halves = np.full(len(files), is_test)
     return Corpus(keys, halves, files, np.stack(columns, axis=1), CLASSES)
+
+
+def decoded(raw: bytes) -> str:
+    """Return the text of a list in UTF-8, in UTF-16 with its mark, or of Windows."""
+    encodings = ["utf-8-sig", "cp1252"]
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encodings = ["utf-16"]
+    for encoding in encodings:
+        with suppress(UnicodeDecodeError):
+            text = raw.decode(encoding)
+            if "\0" not in text:
+                return text
+    raise ValueError(f"not in {' or '.join(encodings)}; save it as UTF-8")
 
 
 # The derivation does not find the published tasks. They rest on the images whose links
@@ -42,7 +70,7 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
 PREPARED = PreparedSet(
     name="nuswideseq",
     stands_for="NUS-WIDEseq",
-    read_half=read_half,
+    read_halves=read_halves,
     annotations="ImageList/ and Groundtruth/TrainTestLabels/",
     images="a folder a concept",
     table="nuswide_labels.npz",

@@ -32,9 +32,11 @@ def add_command(
     commands: argparse._SubParsersAction, name: str, run: Callable, *settings: object
 ) -> argparse.ArgumentParser:
     """Add a command, which its function's docstring explains."""
+    # without docstrings where PYTHONOPTIMIZE is 2
     text, _, example = inspect.cleandoc(run.__doc__ or "").partition("\n\nExample: ")
-    parser = commands.add_parser(name, description=text, help=text.splitlines()[0])
-    parser.epilog = f"example: {example}"
+    summary, _, _ = text.partition("\n")
+    parser = commands.add_parser(name, description=text, help=summary)
+    parser.epilog = f"example: {example}" if example else None
     parser.set_defaults(command=partial(run, *settings))
     return parser
 
@@ -90,6 +92,9 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     if getattr(options, "download_ids", False):
         ids = download_ids(prepared, data_dir() / f"{prepared.name}_ids")
     corpus = prepared.corpus(options.annotations)
+    if not ids and corpus.files[0].startswith("train2017/"):
+        what = "released ids, which name the halves that COCO 2017 cut otherwise"
+        raise ValueError(expected(what, "none", "give --ids or --download-ids"))
     if root and not ids and prepared.some_images_lost:
         missing = missing_files(root, corpus.files, allowed=True)
         # which leaves them out

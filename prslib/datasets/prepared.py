@@ -148,8 +148,8 @@ class PreparedSet:
 
     name: str
     stands_for: str
-    # takes the folder of annotations and whether the test half is asked for
-    read_half: Callable[[Path, bool], Corpus]
+    # takes the folder of annotations; the training half and the test half
+    read_halves: Callable[[Path], list[Corpus]]
     # files in that folder, in words
     annotations: str
     # what the folder of images holds
@@ -200,8 +200,7 @@ class PreparedSet:
     def corpus(self, annotations: Path | None = None) -> Corpus:
         """Read the labels of all images from the annotations, or else from a table."""
         if annotations:
-            halves = [self.read_half(annotations, is_test) for is_test in (False, True)]
-            *columns, names = zip(*halves, strict=True)
+            *columns, names = zip(*self.read_halves(annotations), strict=True)
             corpus = Corpus(*map(np.concatenate, columns), names[0])
         else:
             folder = data_dir() / self.name

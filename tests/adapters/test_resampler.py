@@ -1,8 +1,3 @@
-import copy
-import pickle
-import sys
-from types import ModuleType
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +7,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prslib.adapters import MemoryResampler, multi_hot
-from prslib.paths import project_root
-from prslib.samplers import make_sampler
 
 
 @parametrize_with_checks([MemoryResampler(20)])
@@ -46,6 +39,41 @@ def test_several_labels_come_in_any_form(of):
     assert (kept == Y[rows]).all()
 
 
+@pytest.mark.parametrize(
+    "coded", [Y * 2.0 - 1, Y.astype(object), pd.DataFrame(Y).astype("boolean")]
+)
+def test_labels_are_also_coded_otherwise(coded):
+    rows = MemoryResampler(60).fit(X, Y).sample_indices_
+    assert (MemoryResampler(60).fit(X, coded).sample_indices_ == rows).all()
+
+
+@pytest.mark.parametrize(
+    ("coded", "values"),
+    [
+        (Y * 255, "0, 255"),
+        (Y + 1, "1, 2"),
+        (Y * -1, "(0, -1|-1, 0)"),
+        (np.where(Y, 1, np.arange(4) - 1), r"0, 1, 2, -1"),
+        (Y * 0.5, "0.0, 0.5"),
+        (np.where(Y, "yes", "no"), "'(no', 'yes|yes', 'no)'"),
+        (sparse.csr_array(Y * 2), "0, 2"),
+    ],
+)
+def test_other_values_are_named_with_what_to_write(coded, values):
+    with pytest.raises(ValueError, match=f"got the values {values}; write y == v"):
+        MemoryResampler(60).fit_resample(X, coded)
+
+
+def test_rows_without_a_label_are_left_out_with_a_warning():
+    labels = Y.copy()
+    labels[::10] = False
+    with pytest.warns(UserWarning, match=f"{len(Y[::10])} of {len(Y)} rows have no"):
+        kept, _ = MemoryResampler(10**4).fit_resample(X, labels)
+    assert (kept == X[labels.any(axis=1)]).all()
+    with pytest.raises(ValueError, match=f"got {len(X)} rows without any label"):
+        MemoryResampler(60).fit_resample(X, np.zeros_like(Y))
+
+
 def test_text_labels_and_seeds():
     names = [["cat", "dog", "eel", "fly"][k] for k in Y.argmax(axis=1)]
     resampler = MemoryResampler(60, random_state=np.random.RandomState(0))
@@ -63,6 +91,20 @@ def test_it_is_a_step_of_a_pipeline():
     pipeline = pytest.importorskip("imblearn.pipeline", reason="no imbalanced-learn")
     made = pipeline.make_pipeline(MemoryResampler(20), KNeighborsClassifier(1))
     assert made.fit(X, Y)[-1].n_samples_fit_ == 20
+
+
+def test_it_balances_the_bags_of_an_ensemble():
+    ensemble = pytest.importorskip("imblearn.ensemble", reason="no imbalanced-learn")
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(1000) < 0.05, "rare", "usual")
+    inputs = rng.normal(size=(1000, 2)) + 2 * (labels == "rare")[:, None]
+    bags = ensemble.BalancedBaggingClassifier(
+        sampler=MemoryResampler(60), n_estimators=5, random_state=0
+    ).fit(inputs, labels)
+    for pipeline in bags.estimators_:
+        counts = list(pipeline["sampler"].sampling_strategy_.values())
+        assert sum(counts) == 60 and min(counts) >= 25
+    assert (bags.predict(inputs)[labels == "rare"] == "rare").mean() > 0.8
 
 
 def test_targets_become_multi_hot_rows():
@@ -91,45 +133,3 @@ def test_targets_become_multi_hot_rows():
 def test_a_target_that_cannot_be_represented_is_refused(targets, match):
     with pytest.raises(ValueError, match=match):
         multi_hot(targets, 5)
-
-
-class Buffer:
-    """Mammoth's, as far as a subclass touches it."""
-
-    def __init__(self, buffer_size, device="cpu"):
-        self.buffer_size, self.device = buffer_size, device
-        self.num_seen_examples = 0
-        self.attributes = ["examples", "labels", "logits", "task_labels"]
-
-    def init_tensors(self, *given):
-        for name, values in zip(self.attributes, given, strict=True):
-            if values is not None:
-                shape = self.buffer_size, *values.shape[1:]
-                setattr(self, name, torch.zeros(shape, dtype=values.dtype))
-
-
-@pytest.mark.parametrize("several", [False, True])
-def test_a_mammoth_buffer_holds_what_prs_holds(several, monkeypatch):
-    module = ModuleType("utils.buffer")
-    module.Buffer = Buffer
-    monkeypatch.setitem(sys.modules, "utils", ModuleType("utils"))
-    monkeypatch.setitem(sys.modules, "utils.buffer", module)
-    monkeypatch.syspath_prepend(project_root() / "examples")
-    import mammoth_buffer
-
-    rng = np.random.default_rng(0)
-    targets = rng.integers(0, 5, 120)
-    rows = np.eye(5, dtype=bool)[targets] | (several & (rng.random((120, 5)) < 0.2))
-    labels = torch.from_numpy(rows.astype(np.int64) if several else targets)
-    buffer = mammoth_buffer.PRSBuffer(15, num_classes=5)
-    for start in range(0, 120, 10):
-        part = torch.arange(start, start + 10)
-        buffer.add_data(part, labels[start : start + 10], logits=-part.float())
-        if start == 50:  # it is saved and copied as any other
-            buffer = copy.deepcopy(pickle.loads(pickle.dumps(buffer)))
-    slots = make_sampler("prs", 15, 5, 0).place(rows)
-    items = {slot: item for item, slot in enumerate(slots.tolist()) if slot >= 0}
-    assert buffer.examples.tolist() == [items[slot] for slot in range(15)]
-    assert buffer.logits.tolist() == [-items[slot] for slot in range(15)]
-    assert (buffer.labels == labels[buffer.examples]).all()
-    assert buffer.num_seen_examples == 120

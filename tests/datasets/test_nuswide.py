@@ -89,3 +89,48 @@ def test_label_files_of_other_length_or_other_digits(nus, capsys, content):
     assert f"{EMPTY + 1} lines of 0 or 1 in {file}" in said
     assert "digits, or others" in said
     assert not (nus / "data/nuswideseq").exists()
+
+
+LISTED = "actor\\0001_1.jpg\r\ncaf\u00e9\\0002_2.jpg\r\n\r\nactor\\0003_3.jpg\r\n\r\n"
+
+
+def write_lists(folder, listed, column):
+    (folder / "ImageList").mkdir(parents=True)
+    (folder / "ImageList/TrainImagelist.txt").write_bytes(listed)
+    labels_folder = folder / "Groundtruth/TrainTestLabels"
+    labels_folder.mkdir(parents=True)
+    for name in nuswide.CLASSES:
+        (labels_folder / f"Labels_{name}_Train.txt").write_bytes(column)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_lists_are_read_in_any_common_encoding_and_with_blank_lines(tmp_path, encoding):
+    column = "1\r\n0\r\n\r\n1\r\n".encode(encoding)
+    write_lists(tmp_path, LISTED.encode(encoding), column)
+    half = nuswide.read_half(tmp_path, is_test=False)
+    names = ["actor/0001_1.jpg", "caf\u00e9/0002_2.jpg", "actor/0003_3.jpg"]
+    assert half.files.tolist() == names
+    assert half.labels[:, 0].tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("listed", "column", "file"),
+    [
+        (LISTED.encode("utf-16-le"), b"1 0 1", "TrainImagelist"),
+        (b"actor\\1.jpg \x81\r\n", b"1", "TrainImagelist"),
+        (LISTED.encode(), "1 0 1".encode("utf-32"), "Labels_animal"),
+    ],
+)
+def test_a_list_in_another_encoding_is_named(tmp_path, listed, column, file):
+    write_lists(tmp_path, listed, column)
+    with pytest.raises(ValueError, match=rf"in .*{file}.*save it as UTF-8"):
+        nuswide.read_half(tmp_path, is_test=False)
+
+
+def test_a_file_that_is_not_there_is_named_with_what_to_unpack(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"TrainImagelist.*got none; unpack"):
+        nuswide.read_half(tmp_path, is_test=False)
+    write_lists(tmp_path, LISTED.encode(), b"1 0 1")
+    (tmp_path / "Groundtruth/TrainTestLabels/Labels_toy_Train.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"Labels_toy.*got none; unpack"):
+        nuswide.read_half(tmp_path, is_test=False)

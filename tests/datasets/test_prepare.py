@@ -1,6 +1,8 @@
 """From a COCO folder to COCOseq: the command, interruptions and bad input."""
 
+import gzip
 import hashlib
+import json
 import re
 import shutil
 from dataclasses import replace
@@ -198,6 +200,80 @@ def test_bad_input_is_named_before_any_work(coco, capsys, file, old, new, messag
     said = capsys.readouterr().err
     assert re.search(message, said), said
     assert not (coco / "data/cocoseq").exists()
+
+
+def change_categories(root, change):
+    """Write the validation half's categories as `change` returns them."""
+    file = root / "coco/annotations/instances_val2014.json"
+    content = json.loads(file.read_text())
+    content["categories"] = change(content["categories"])
+    file.write_text(json.dumps(content))
+
+
+def test_categories_of_both_halves_are_joined_by_name(coco):
+    def renumber(categories):
+        return [entry | {"id": 10 * entry["id"]} for entry in categories[::-1]]
+
+    change_categories(coco, renumber)
+    file = coco / "coco/annotations/instances_val2014.json"
+    content = json.loads(file.read_text())
+    for entry in content["annotations"]:
+        entry["category_id"] *= 10
+    file.write_text(json.dumps(content))
+    assert prepare(coco) == 0
+    labels = load_dataset("cocoseq").tests["balanced"].labels.astype(int).tolist()
+    assert labels == [[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("change", "file", "said"),
+    [
+        (lambda rows: rows[:3] + rows[4:], "val2014", "none called 'cup'; give both"),
+        (
+            lambda rows: [*rows, {"id": 9, "name": "zebra"}],
+            "train2014",
+            "'zebra'; give",
+        ),
+        (
+            lambda rows: [*rows, {"id": 9, "name": "dog"}],
+            "val2014",
+            "category name 'dog' stands there 2 times",
+        ),
+        (
+            lambda rows: [*rows, {"id": 5, "name": "eel"}],
+            "val2014",
+            "category id 5 stands there 2 times",
+        ),
+    ],
+)
+def test_categories_that_differ_or_repeat_are_named(coco, capsys, change, file, said):
+    change_categories(coco, change)
+    assert prepare(coco) == 1
+    error = capsys.readouterr().err
+    assert said in error and f"instances_{file}.json" in error
+
+
+def test_annotations_may_be_zipped_one_folder_deeper_or_those_of_2017(coco, capsys):
+    annotations = coco / "coco/annotations"
+    ids = ["--ids", str(coco / "ids")]
+    for half in ("train", "val"):
+        plain = annotations / f"instances_{half}2014.json"
+        later = f"instances_{half}2017.json.gz"
+        (annotations / later).write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
+    command = ["prepare", "cocoseq", "--annotations", str(coco / "coco")]
+    assert main(command) == 1
+    assert "expected released ids, which name the halves" in capsys.readouterr().err
+    assert main([*command, *ids]) == 0
+    dataset = load_dataset("cocoseq", images=False)
+    assert dataset.train.labels.astype(int).tolist() == [
+        *([1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0])
+    ]
+    (annotations / later).unlink()
+    assert main([*command, *ids]) == 1
+    error = capsys.readouterr().err
+    what = "expected instances_train2014.json and instances_val2014.json in"
+    assert what in error and "got instances_train2017.json.gz; unpack" in error
 
 
 def test_work_on_another_selection_is_not_overwritten(coco, capsys):

@@ -1,0 +1,295 @@
+"""Preview what memories would hold of a stream's labels, without training."""
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prslib.checks import expected, one_of, power, readable, whole
+from prslib.datasets.arrays import read_arrays
+from prslib.datasets.coco import read_instances
+from prslib.datasets.curation import class_groups
+from prslib.samplers import SAMPLERS, make_sampler
+from prslib.samplers.prs import partition
+
+# those that look at labels alone
+METHODS = tuple(name for name, sampler in SAMPLERS.items() if not sampler.needs)
+BATCH = 10  # of the stream, as in the paper
+YES = {"1", "1.0", "True", "true", "TRUE"}
+NO = {"0", "0.0", "False", "false", "FALSE"}
+# names of a column of class names, of which a cell may hold several
+LABEL_COLUMNS = {"label", "labels", "class", "classes", "tag", "tags"}
+
+
+@dataclass(frozen=True, eq=False)
+class Preview:
+    """What memories hold at the end of a stream."""
+
+    size: int
+    class_names: tuple[str, ...]
+    class_group: tuple[str, ...]
+    # int64 (C,), samples of each class in the stream, n_i
+    class_freq: np.ndarray
+    # float64 (C,), the quota m_i of Eq. (1)
+    quota: np.ndarray
+    # int64 (C,) by method, samples of each class in its memory, l_i
+    class_counts: dict[str, np.ndarray]
+    samples: int
+    unlabelled: int
+
+    @property
+    def imbalance(self) -> float:
+        """How many times as frequent the most frequent class is as the rarest."""
+        found = self.class_freq[self.class_freq > 0]
+        return float(found.max() / found.min())
+
+    @property
+    def table(self) -> dict[str, list]:
+        """Columns with a row a class, the most frequent first, for a data frame."""
+        order = np.argsort(-self.class_freq, kind="stable")
+        columns = {
+            "class": np.array(self.class_names, dtype=object),
+            "group": np.array(self.class_group, dtype=object),
+            "stream": self.class_freq,
+            "quota": self.quota,
+            **self.class_counts,
+        }
+        return {name: values[order].tolist() for name, values in columns.items()}
+
+    def __str__(self) -> str:
+        """Return the table by class, then by group."""
+        table = self.table
+        rows = [list(map(_text, row)) for row in zip(*table.values(), strict=True)]
+        groups = np.array(self.class_group)
+        for group in dict.fromkeys(table["group"]):
+            sums = [
+                np.sum(values[groups == group])
+                for values in (self.class_freq, self.quota, *self.class_counts.values())
+            ]
+            rows.append([f"all {group}", group, *map(_text, sums)])
+        lines = [list(table), *rows]
+        columns = []
+        for number, column in enumerate(zip(*lines, strict=True)):
+            width = max(map(len, column))
+            align = str.ljust if number < 2 else str.rjust
+            columns.append([align(cell, width) for cell in column])
+        text = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
+        about = f"{self.samples} samples, {self.unlabelled} of them without a label; "
+        about += f"memory of {self.size}; imbalance {self.imbalance:.0f}:1"
+        return "\n".join([about, *text])
+
+
+def preview(
+    labels: Any,
+    size: int,
+    methods: Sequence[str] = METHODS,
+    *,
+    rho: float = 0.0,
+    seed: int = 0,
+    class_names: Sequence[str] | None = None,
+) -> Preview:
+    """Return what each sampler's memory holds at the end of a stream (Algorithm 1).
+
+    Parameters
+    ----------
+    labels : array (N, C) or (N,)
+        Multi-hot rows of bool or of 0 and 1 in the order of the stream; or one class
+        number a sample, from 0.
+    size : int
+        Capacity of the memories, in samples.
+    methods : sequence of str
+        Keys of ``SAMPLERS`` that look at labels alone.
+    rho : float
+        Power of allocation of PRS and OCDM.
+    seed : int
+        Seed of each sampler.
+    class_names : sequence of str, optional
+        Names of the C classes, by default their numbers.
+
+    Returns
+    -------
+    Preview
+        Its text is a table by class and group; ``table`` makes a data frame.
+
+    Raises
+    ------
+    ValueError
+        If labels are neither, no sample has one, names are too many or too few, a
+        method is unknown or looks at more than labels, or a number is out of range.
+
+    Examples
+    --------
+    >>> rare = np.arange(1000) % 50 == 0
+    >>> print(preview(np.stack([~rare, rare], axis=1), size=20, methods=["crs", "prs"]))
+    1000 samples, 0 of them without a label; memory of 20; imbalance 49:1
+    class         group     stream  quota  crs  prs
+    0             majority     980   10.0   19   11
+    1             minority      20   10.0    1    9
+    all majority  majority     980   10.0   19   11
+    all minority  minority      20   10.0    1    9
+    """
+    rows = _multi_hot(labels, 0 if class_names is None else len(class_names))
+    size = whole("size", size, least=1)
+    rho = power("rho", rho)
+    names = [str(c) for c in range(rows.shape[1])]
+    names = list(map(str, class_names)) if class_names is not None else names
+    if len(names) != rows.shape[1]:
+        what = f"{rows.shape[1]} class names"
+        raise ValueError(f"class_names: {expected(what, len(names))}")
+    class_freq = rows.sum(axis=0)
+    if not class_freq.any():
+        got = f"{len(rows)} samples without any"
+        raise ValueError(f"labels: {expected('a sample with a label', got)}")
+    counts = {}
+    for method in methods:
+        one_of("method", method.lower(), METHODS)
+        options = {"rho": rho} if method.lower() in ("prs", "ocdm") else {}
+        sampler = make_sampler(method, size, len(names), seed, **options)
+        for start in range(0, len(rows), BATCH):
+            sampler.place(rows[start : start + BATCH])
+        counts[method] = sampler.class_counts
+    return Preview(
+        size=size,
+        class_names=tuple(names),
+        class_group=class_groups(class_freq),
+        class_freq=class_freq,
+        quota=size * partition(class_freq, rho).astype(np.float64),
+        class_counts=counts,
+        samples=len(rows),
+        unlabelled=int((~rows.any(axis=1)).sum()),
+    )
+
+
+def read_labels(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """Read labels and class names of a CSV, npz or npy file, or COCO's JSON.
+
+    Parameters
+    ----------
+    file : Path
+        A CSV file has a header, and columns of 0 and 1 or one column of class names,
+        several in a cell separated by ``|`` or ``;``. An npz file has an array
+        ``labels`` and maybe ``names``.
+
+    Returns
+    -------
+    labels : array (N, C) or (N,)
+        As `preview` takes them.
+    class_names : tuple of str or None
+        None where the file names no classes.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is of another kind, or cannot be read.
+    """
+    if not file.is_file():
+        raise FileNotFoundError(expected(f"a file {file}", "none"))
+    kinds = {
+        ".csv": _read_csv,
+        ".tsv": _read_csv,
+        ".npz": _read_npz,
+        ".npy": _read_npy,
+        ".json": _read_coco,
+        ".gz": _read_coco,
+    }
+    kind = file.suffix.lower()
+    if kind not in kinds:
+        what = f"a file that ends with {', '.join(kinds)}"
+        raise ValueError(expected(what, file.name))
+    return kinds[kind](file)
+
+
+def _read_coco(file: Path) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Read annotations in COCO's format."""
+    _, labels, names = read_instances(file)
+    return labels, names
+
+
+def _read_npy(file: Path) -> tuple[np.ndarray, None]:
+    """Read one array."""
+    with readable(f"an array of labels in {file}", "write it with np.save"):
+        return np.load(file), None
+
+
+def _read_npz(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """Read the arrays ``labels`` and ``names``."""
+    stored = read_arrays(file)
+    if "labels" not in stored:
+        what = f"an array 'labels' in {file}"
+        raise ValueError(expected(what, ", ".join(stored) or "none"))
+    names = tuple(stored["names"].tolist()) if "names" in stored else None
+    return stored["labels"], names
+
+
+def _read_csv(file: Path) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Read columns of 0 and 1, or else one column of class names."""
+    with readable(f"labels in {file}", "see `prslib preview --help`"):
+        header, cells = _table(file.read_text(encoding="utf-8-sig"))
+        is_label = np.array([set(column) <= YES | NO for column in cells.T])
+        if is_label.sum() > 1:
+            _check_columns(header, is_label)
+            names = np.array(header)[is_label].tolist()
+            return np.isin(cells[:, is_label], [*YES]), tuple(names)
+        named = [k for k, name in enumerate(header) if name.lower() in LABEL_COLUMNS]
+        if len(named) != 1 and len(header) > 1:
+            what = "columns of 0 and 1, or one called labels with class names"
+            raise ValueError(expected(what, ", ".join(header)))
+        column = cells[:, named[0] if named else 0].tolist()
+    found = [re.split(r"\s*[|;]\s*", cell) for cell in column]
+    names = sorted({name for classes in found for name in classes} - {""})
+    labels = [[name in classes for name in names] for classes in found]
+    return np.array(labels), tuple(names)
+
+
+def _table(text: str) -> tuple[list[str], np.ndarray]:
+    """Return the header and the cells (N, columns) of a CSV text."""
+    first_line = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first_line.count)
+    stream = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    lines = [[cell.strip() for cell in line] for line in stream if line]
+    if len(lines) < 2:
+        raise ValueError(expected("a header and a row a sample", f"{len(lines)} lines"))
+    header, *rows = lines
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(header):
+            what = f"{len(header)} cells in row {number}"
+            raise ValueError(expected(what, len(row)))
+    if set(header) <= YES | NO:
+        raise ValueError(expected("a header that names the classes", header))
+    return header, np.array(rows)
+
+
+def _check_columns(header: list[str], is_label: np.ndarray) -> None:
+    """Refuse columns that are no labels, but for a first one, and repeated names."""
+    others = [name for name, label in zip(header, is_label, strict=True) if not label]
+    if others and others != header[:1]:
+        what = "columns of 0 and 1 after one that names the samples"
+        raise ValueError(expected(what, f"others in {', '.join(others)}"))
+    if len(set(header)) < len(header):
+        repeated = sorted({name for name in header if header.count(name) > 1})
+        raise ValueError(expected("a name for each class", f"{repeated} repeated"))
+
+
+def _multi_hot(labels: Any, num_classes: int) -> np.ndarray:
+    """Return multi-hot rows, or numbers of that many classes or more, as bool (N, C)."""
+    array = np.asarray(labels)
+    is_number = array.ndim == 1 and array.dtype.kind in "iu" and array.size > 0
+    if is_number and array.min() >= 0:
+        return array[:, None] == np.arange(max(array.max() + 1, num_classes))
+    has_rows = array.ndim == 2 and array.size > 0 and array.dtype.kind in "biuf"
+    if has_rows and np.isin(array, (0, 1)).all():
+        return array == 1
+    what = "rows of 0 and 1, or class numbers from 0"
+    raise ValueError(f"labels: {expected(what, f'{array.dtype} {array.shape}')}")
+
+
+def _text(value: Any) -> str:
+    """Return a cell of the table."""
+    return f"{value:.1f}" if isinstance(value, float) else str(value)

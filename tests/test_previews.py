@@ -1,0 +1,159 @@
+"""What memories would hold of a label matrix, and the files that it is read from."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from real_folders import coco_json
+
+import prslib
+from prslib.cli import main
+from prslib.previews import METHODS, read_labels
+from prslib.samplers import make_sampler
+
+RNG = np.random.default_rng(0)
+LABELS = RNG.random((3000, 4)) < [0.5, 0.3, 0.02, 0.0]
+NAMES = ("cat", "dog", "eel", "fly")
+
+
+def test_it_holds_what_the_samplers_hold():
+    result = prslib.preview(LABELS, 100, rho=0.5, seed=3, class_names=NAMES)
+    assert result.class_counts.keys() == set(METHODS) == {"cbrs", "crs", "ocdm", "prs"}
+    for name, counts in result.class_counts.items():
+        rho = {"rho": 0.5} if name in ("prs", "ocdm") else {}
+        sampler = make_sampler(name, 100, 4, 3, **rho)
+        for start in range(0, 3000, 10):
+            sampler.place(LABELS[start : start + 10])
+        assert counts.tolist() == sampler.class_counts.tolist()
+    freq = LABELS.sum(axis=0)
+    assert result.class_freq.tolist() == freq.tolist()
+    np.testing.assert_allclose(result.quota, 100 * freq**0.5 / (freq**0.5).sum())
+    assert result.imbalance == freq[0] / freq[2]
+    assert result.unlabelled == (~LABELS.any(axis=1)).sum()
+
+
+def test_its_table_is_a_data_frame_and_its_text_adds_the_groups():
+    result = prslib.preview(LABELS, 100, ["prs"], class_names=NAMES)
+    frame = pd.DataFrame(result.table)
+    assert frame["class"].tolist() == list(NAMES)
+    assert frame["group"].tolist() == ["majority", "moderate", *["minority"] * 2]
+    assert (np.diff(frame["stream"]) <= 0).all()
+    lines = str(result).splitlines()
+    assert lines[1].split() == ["class", "group", "stream", "quota", "prs"]
+    minority = frame[frame["group"] == "minority"]
+    cells = lines[-1].split()
+    assert cells[:3] == ["all", "minority", "minority"]
+    assert cells[-1] == str(minority["prs"].sum())
+
+
+@pytest.mark.parametrize(
+    "labels", [LABELS.astype(int), LABELS.astype(float), LABELS.tolist()]
+)
+def test_labels_of_any_number_type_are_the_same(labels):
+    results = [prslib.preview(rows, 50, ["prs"]) for rows in (LABELS, labels)]
+    assert str(results[0]) == str(results[1])
+
+
+def test_class_numbers_are_labels_too():
+    numbers = LABELS.argmax(axis=1)
+    one_hot = np.eye(4, dtype=bool)[numbers]
+    results = [
+        prslib.preview(rows, 50, ["prs"], class_names=NAMES)
+        for rows in (numbers, one_hot)
+    ]
+    assert str(results[0]) == str(results[1])
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "match"),
+    [
+        (LABELS * 2, {}, "labels: expected rows of 0 and 1, or class numbers from 0"),
+        ([-1, 0], {}, "labels: expected rows"),
+        (np.zeros((0, 3)), {}, "labels: expected rows"),
+        (["cat"], {}, "labels: expected rows"),
+        (np.zeros((5, 3)), {}, "a sample with a label, got 5 samples without any"),
+        (LABELS, {"class_names": ["cat"]}, "expected 4 class names, got 1"),
+        (
+            LABELS,
+            {"methods": ["gss"]},
+            "unknown method 'gss'; known methods: cbrs, crs",
+        ),
+        (LABELS, {"size": 0}, "size must be at least 1"),
+    ],
+)
+def test_other_arguments_are_refused(labels, options, match):
+    with pytest.raises(ValueError, match=match):
+        prslib.preview(labels, **{"size": 10} | options)
+
+
+ROWS = np.array([[1, 0], [1, 1], [0, 0]], dtype=bool)
+
+
+def files(folder):
+    """Write the same labels of two classes in each form that is read."""
+    csvs = {
+        "columns.csv": "cat,dog\n1,0\n1,1\n0,0\n",
+        "named.csv": "\ufeffimage;cat;dog\r\na;1;0\r\nb;1;1\r\nc;0;0\r\n\r\n",
+        "words.tsv": "cat\tdog\nTrue\tFalse\nTrue\tTrue\nFalse\tFalse\n",
+        "single.csv": 'animal\ncat\ncat|dog\n""\n',
+        "labels.csv": "image,labels\na,cat\nb,cat; dog\nc,\n",
+    }
+    for name, text in csvs.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    np.savez(folder / "labels.npz", labels=ROWS, names=["cat", "dog"])
+    content = coco_json([5, 7, 9], "abc", ROWS, ["cat", "dog"])
+    (folder / "coco.json").write_text(json.dumps(content))
+    return [folder / name for name in (*csvs, "labels.npz", "coco.json")]
+
+
+def test_labels_are_read_from_csv_npz_and_coco(tmp_path):
+    for file in files(tmp_path):
+        labels, names = read_labels(file)
+        assert names == ("cat", "dog"), file
+        assert (labels == ROWS).all(), file
+    np.save(tmp_path / "numbers.npy", [0, 2, 0])
+    assert read_labels(tmp_path / "numbers.npy")[0].tolist() == [0, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("none.csv", None, "expected a file"),
+        ("labels.xlsx", b"", "expected a file that ends with .csv"),
+        ("empty.csv", b"", "expected a header and a row a sample, got 0 lines"),
+        ("short.csv", b"cat,dog\n1,0\n1\n", "expected 2 cells in row 2, got 1"),
+        ("numbers.csv", b"1,0\n1,1\n", "expected a header that names the classes"),
+        ("scores.csv", b"cat,dog\n1,0.3\n1,1\n", "called labels with class names"),
+        ("gap.csv", b"id,cat,dog,eel\na,1,,0\n", "others in id, dog"),
+        ("twice.csv", b"cat,cat\n1,0\n", "['cat'] repeated"),
+        ("latin.csv", "caf\u00e9,dog\n1,0\n".encode("cp1252"), "UnicodeDecodeError"),
+        ("quote.csv", b'label\n"cat\n', "unexpected end of data"),
+        ("broken.npz", b"PK", "whole arrays in"),
+        ("broken.npy", b"no", "an array of labels in"),
+        ("broken.json", b"{", "COCO's instances in"),
+        ("list.json", b"[]", "COCO's instances in"),
+    ],
+)
+def test_a_broken_file_gives_one_sentence(tmp_path, capsys, name, content, said):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert main(["preview", str(tmp_path / name)]) == 1
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+
+
+def test_an_npz_file_without_labels_is_told_what_it_has(tmp_path, capsys):
+    np.savez(tmp_path / "y.npz", y=ROWS)
+    assert main(["preview", str(tmp_path / "y.npz")]) == 1
+    assert "expected an array 'labels' in" in capsys.readouterr().err
+
+
+def test_the_command_prints_the_table(tmp_path, capsys):
+    pd.DataFrame(LABELS[:, :3], columns=NAMES[:3]).to_csv(
+        tmp_path / "labels.csv", index=False
+    )
+    command = ["preview", str(tmp_path / "labels.csv"), "--size", "100", "--rho", "0.5"]
+    assert main(command) == 0
+    result = prslib.preview(LABELS[:, :3], 100, rho=0.5, class_names=NAMES[:3])
+    assert capsys.readouterr().out == f"{result}\n"
