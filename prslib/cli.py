@@ -18,7 +18,9 @@ from prslib.training import round_alike
 
 PROFILE = {"default": "quick", "help": "a folder in params/ (%(default)s)"}
 OPTION = "another field of RunConfig, such as memory_size=500; may be repeated"
+DEVICE = "cpu, cuda, mps, or auto: a GPU where there is one (%(default)s)"
 REMOVE = "runs, states such as failed or interrupted, or all; running ones stay"
+CHECK = "check the results in a folder, such as one from someone else"
 VARIANT = "authors compares with the slots of the released code (%(default)s)"
 
 
@@ -54,11 +56,12 @@ def _parser() -> ArgumentParser:
     argument("dataset")
     argument("method")
     argument("--seed", type=int, default=0)
-    argument("--rho", type=float, default=0.0)
+    argument("--rho", type=float, help="power of allocation; 0 by default")
     argument("--option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
-    argument("--device", default="cpu", help="cpu or cuda (%(default)s)")
+    argument("--device", default="cpu", help=DEVICE)
     argument = add("runs", list_or_remove)
     argument("--remove", nargs="+", metavar="WHAT", help=REMOVE)
+    argument("--check", metavar="FOLDER", help=CHECK)
     argument = add("plan", show_plan)
     argument("notebook", nargs="*", help="by default all of the profile")
     argument("--profile", **PROFILE)
@@ -95,8 +98,11 @@ def train_run(options: Namespace) -> None:
     from prslib.experiments.store import Store
     from prslib.experiments.sweep import run_all
     from prslib.training.config import RunConfig
+    from prslib.training.methods import METHODS
 
-    fields: dict[str, Any] = {"seed": options.seed, "rho": options.rho, "options": {}}
+    fields: dict[str, Any] = {"options": {}}
+    if options.rho is not None:
+        fields["rho"] = options.rho
     for text in options.option:
         name, equals, value = text.partition("=")
         if not equals:
@@ -105,6 +111,13 @@ def train_run(options: Namespace) -> None:
             value = literal_eval(value)
         is_field = name in RunConfig.__dataclass_fields__  # else of the sampler
         (fields if is_field else fields["options"])[name] = value
+    one_of("method", options.method, METHODS)
+    reads = {name for method in METHODS.values() for name in method.reads}
+    reads -= set(METHODS[options.method].reads)
+    if unread := sorted(reads & fields.keys()):
+        what = f"options that {options.method} has"
+        raise TypeError(expected(what, ", ".join(unread), "leave them out"))
+    fields = {"seed": options.seed} | fields
     config = RunConfig(options.dataset, options.method, **fields)
     store = Store()
     (run,) = run_all([config], store, device=options.device)
@@ -116,24 +129,38 @@ def train_run(options: Namespace) -> None:
     print(f"in percent after the last task, stored in {store.path(config)}")
 
 
-def list_or_remove(options: Namespace) -> None:
-    """List what is stored, running and failed, and how large it is.
+def list_or_remove(options: Namespace) -> int:
+    """List what is stored, running and failed, how large it is and how long it took.
 
-    The store is runs/ of the cache or of $PRSLIB_CACHE.
+    The store is runs/ of the cache or of $PRSLIB_CACHE. With --check, say of every
+    result in a folder, such as one from someone else, whether it is what its name and
+    its configuration say, and whether it is equal to that of this store.
 
     Example: prslib runs --remove failed
     """
-    from prslib.experiments.inventory import list_runs, remove
-    from prslib.experiments.store import Store
+    from prslib.experiments.inventory import check_folder, list_runs, remove
+    from prslib.experiments.store import Store, mixture
 
     store = Store()
+    if options.check:
+        results = check_folder(options.check, store)
+        for row in results.itertuples():
+            print(f"{row.run}  {row.what or 'unknown'}: {row.verdict}")
+        right = results["verdict"].str.startswith("right")
+        if mixed := mixture(results["on"]):
+            print(mixed)
+        print(f"{right.sum()} of {len(results)} results are right in {options.check}")
+        return 0 if right.all() else 1
     runs = remove(store, options.remove) if options.remove else list_runs(store)
     if len(runs):
-        print(runs.to_string(index=False, float_format="{:.2f}".format))
+        print(runs.to_string(index=False, float_format="{:.2f}".format, na_rep=""))
     counts = runs["state"].value_counts().items()
     text = ", ".join(f"{count} {state}" for state, count in counts) or "no runs"
+    if mixed := mixture(on for on in runs["on"] if on):
+        print(mixed)
     where = "removed from" if options.remove else "in"
     print(f"{text}, {runs['MB'].sum():.2f} MB {where} {store.folder}")
+    return 0
 
 
 def show_plan(options: Namespace) -> int:

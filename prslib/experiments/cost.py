@@ -49,7 +49,11 @@ def plan(notebooks: Sequence[tuple[str, list[RunConfig], str]], store: Store) ->
     rows = []
     for name, configs, device in notebooks:
         for config in tqdm(configs, name, unit="run"):
-            row = {"notebook": name, "hash": config.hash, "training": config.training}
+            row = {
+                "notebook": name,
+                "hash": config.hash,
+                "training": config.training_hash,
+            }
             row |= {"runs": 1, "missing": 0, "steps": 0, "hours": 0.0}
             if not store.path(config).exists():
                 segments = stream(config, labels_of(config.dataset))

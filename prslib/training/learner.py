@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from prslib import metrics
 from prslib.datasets import SequentialDataset, Split
-from prslib.datasets.base import task_name, tasks_together
+from prslib.datasets.base import task_name
 from prslib.models.networks import Staged
 from prslib.resamples import image_weights, resampled
 from prslib.training import gradients
@@ -20,6 +20,7 @@ from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.ewc import EWC
 from prslib.training.replay import Replay
+from prslib.training.validation import run_columns
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
@@ -234,15 +235,5 @@ def score_tasks(
 
 def with_run_columns(config: RunConfig, scores: pd.DataFrame) -> pd.DataFrame:
     """Add the columns of `Run.scores` that name the run."""
-    identity = config.identity
-    schedule = identity.get("schedule", ())
-    groups = tasks_together(schedule, config.resolved["tasks_at_once"])
-    columns = {
-        "dataset": config.dataset,
-        "method": config.method,
-        "rho": identity.get("rho", np.nan),
-        "memory_size": identity.get("memory_size", 0),
-        "schedule": ",".join(map(task_name, groups)),
-        "seed": config.seed,
-    }
+    columns = run_columns(config)
     return pd.concat([pd.DataFrame(columns, index=scores.index), scores], axis=1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 
 import numpy as np
@@ -17,7 +18,7 @@ from prslib.models.weights import of_seed
 from prslib.training import round_alike
 from prslib.training.checkpoint import Checkpoint, Progress
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
-from prslib.training.device import Inputs, check_device
+from prslib.training.device import Inputs, check_device, conditions
 from prslib.training.gradients import memory_variance
 from prslib.training.learner import Learner, context_of, score_tasks, with_run_columns
 from prslib.training.methods import METHODS
@@ -39,7 +40,8 @@ def run(
     config : RunConfig
         The configuration.
     device : str
-        Where to compute, "cpu", "cuda" or, for the second GPU, "cuda:1".
+        Where to compute: "cpu", "cuda", "cuda:1" for the second GPU, or "mps"; "auto"
+        is a GPU where there is one.
     checkpoint : path-like, optional
         The file in which the run saves its state. If it exists, the run goes on from
         there, with the result of one without interruption; a file that does not fit
@@ -73,11 +75,11 @@ def run_at_once(
     checkpoint: str | PathLike | None = None,
     save_every: float = SAVE_EVERY,
 ) -> list[Run]:
-    """Train once for runs that differ only in what they measure (`RunConfig.training`).
+    """Train once for runs that differ only in what they measure (`RunConfig.training_hash`).
 
     Each gets the bytes of `run`.
     """
-    check_device(device)
+    device = check_device(device)
     dataset = load_dataset(configs[0].dataset)
     for config in configs:
         check(config, dataset)
@@ -86,7 +88,10 @@ def run_at_once(
         progress = saved.resume(lambda: begin(configs[0], dataset, device))
         for _ in train(configs, dataset, device, progress):
             saved.save_if_due(progress)
-        return [result_of(config, dataset, device, progress) for config in configs]
+        runs = [result_of(config, dataset, device, progress) for config in configs]
+    took = {"steps": progress.step, "seconds": round(progress.seconds, 3)}
+    record = conditions(device) | took
+    return [replace(one, record=record) for one in runs]
 
 
 @contextmanager
