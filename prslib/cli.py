@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from ast import literal_eval
 from collections.abc import Callable
 from contextlib import suppress
+from inspect import signature
 from pkgutil import resolve_name
 from typing import Any
 
@@ -12,10 +13,11 @@ import prslib
 from prslib import conformance
 from prslib.checks import VARIANTS, expected, naming_extra, one_of
 from prslib.datasets.prepare import add_command, add_prepare
-from prslib.paths import known_notebooks, known_profiles
+from prslib.paths import known_notebooks, known_profiles, params_file
 from prslib.report.build import execute, stale
 from prslib.training import round_alike
 
+ERRORS = OSError, ValueError, TypeError, RuntimeError, ImportError, MemoryError
 PROFILE = {"default": "quick", "help": "a folder in params/ (%(default)s)"}
 OPTION = "another field of RunConfig, such as memory_size=500; may be repeated"
 DEVICE = "cpu, cuda, mps, or auto: a GPU where there is one (%(default)s)"
@@ -31,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with naming_extra("report"):
             return options.command(options) or 0
-    except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
+    except ERRORS as error:
         print(error, file=sys.stderr)  # it says what to do
         return 1
 
@@ -144,8 +146,8 @@ def list_or_remove(options: Namespace) -> int:
     store = Store()
     if options.check:
         results = check_folder(options.check, store)
-        for row in results.itertuples():
-            print(f"{row.run}  {row.what or 'unknown'}: {row.verdict}")
+        for row in results.to_dict("records"):
+            print(f"{row['run']}  {row['what'] or 'unknown'}: {row['verdict']}")
         right = results["verdict"].str.startswith("right")
         if mixed := mixture(results["on"]):
             print(mixed)
@@ -173,6 +175,8 @@ def show_plan(options: Namespace) -> int:
 
     Example: prslib plan --profile paper
     """
+    from yaml import YAMLError
+
     from prslib.experiments.cost import plan
     from prslib.experiments.store import Store
     from prslib.report.topics import all_runs_of, device_of
@@ -184,8 +188,10 @@ def show_plan(options: Namespace) -> int:
         try:
             if runs := all_runs_of(profile, name):
                 notebooks.append((name, runs, device_of(profile, name)))
-        except FileNotFoundError as error:
-            print(f"left out: {name}: {error}", file=sys.stderr)
+        except (*ERRORS, YAMLError) as error:
+            missing = isinstance(error, FileNotFoundError)
+            file = name if missing else params_file(profile, name)
+            print(f"left out: {file}: {error}", file=sys.stderr)
             status = 1
     print(plan(notebooks, Store()) if notebooks else "no runs")
     return status
@@ -204,9 +210,10 @@ def find_departures(options: Namespace) -> int:
     sys.path.insert(0, "")  # a module in the working directory
     try:
         make = resolve_name(options.sampler)
-    except (ImportError, AttributeError, ValueError) as error:
-        got = f"{options.sampler!r} ({error})"
-        raise ValueError(expected("package.module:Class", got)) from error
+        signature(make).bind(1, 1, 0)  # size, classes, seed
+    except Exception as error:  # whatever a module leads to
+        what = "package.module:Class, made as Class(size, num_classes, seed)"
+        raise ValueError(expected(what, f"{options.sampler!r} ({error})")) from error
     answer = conformance.check_prs(make, options.seeds, options.variant)
     print(options.sampler, answer)
     return 1 if answer.departures else 0
