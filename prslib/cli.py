@@ -1,7 +1,7 @@
 """Train what is missing, draw the report, and look after its runs and data."""
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from ast import literal_eval
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,6 +23,7 @@ OPTION = "another field of RunConfig, such as memory_size=500; may be repeated"
 DEVICE = "cpu, cuda, mps, or auto: a GPU where there is one (%(default)s)"
 REMOVE = "runs, states such as failed or interrupted, or all; running ones stay"
 CHECK = "check the results in a folder, such as one from someone else"
+TFLOPS = "hours of a card that computes at this rate, such as 40, in 10^12 a second"
 VARIANT = "authors compares with the slots of the released code (%(default)s)"
 
 
@@ -67,12 +68,21 @@ def _parser() -> ArgumentParser:
     argument = add("plan", show_plan)
     argument("notebook", nargs="*", help="by default all of the profile")
     argument("--profile", **PROFILE)
+    argument("--tflops", type=_rate, help=TFLOPS)
     add_prepare(commands)
     argument = add("conformance", find_departures)
     argument("sampler", nargs="?", default="prslib.samplers:PRS")
     argument("--seeds", type=int, default=5, help="runs a stream (%(default)s)")
     argument("--variant", default="paper", choices=VARIANTS, help=VARIANT)
     return parser
+
+
+def _rate(text: str) -> float:
+    """Return a rate above 0."""
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise ArgumentTypeError(expected("TFLOP/s above 0, such as 40", text))
+    return value
 
 
 def execute_notebooks(options: Namespace) -> int:
@@ -169,9 +179,10 @@ def show_plan(options: Namespace) -> int:
     """Tell which runs are missing, their steps, and their hours on this machine.
 
     For every notebook of a profile: its runs, those that are not stored yet, and how
-    long they take, one after another, without scores and gradient variances, from a
-    few real steps of each kind. The labels of its data sets suffice: their annotations,
-    or a prepared set.
+    long they take, one after another: by stored runs of the same kind or, without
+    scores and gradient variances, by a few real steps of each kind. With --tflops the
+    hours are those of a card that computes at this rate. The labels of its data sets
+    suffice: their annotations, or a prepared set.
 
     Example: prslib plan --profile paper
     """
@@ -193,7 +204,8 @@ def show_plan(options: Namespace) -> int:
             file = name if missing else params_file(profile, name)
             print(f"left out: {file}: {error}", file=sys.stderr)
             status = 1
-    print(plan(notebooks, Store()) if notebooks else "no runs")
+    tflops = options.tflops
+    print(plan(notebooks, Store(), tflops) if notebooks else "no runs")
     return status
 
 
