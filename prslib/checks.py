@@ -63,8 +63,8 @@ def device_name(device: object) -> str:
     """Return a device's name as text, wherever it is; refuse what is none."""
     name = str(device)
     if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", name):
-        what = "device 'auto', 'cpu', 'cuda', 'cuda:1' for the second GPU, or 'mps'"
-        raise ValueError(expected(what, repr(name)))
+        known = "auto, cpu, cuda, cuda:1 for the second GPU, mps"
+        raise ValueError(f"unknown device {name!r}; known devices: {known}")
     return name
 
 

@@ -47,7 +47,7 @@ def test_one_run_is_trained_once_and_its_scores_printed(tmp_path, monkeypatch, c
             "options that Finetune has, got memory_size; leave them out",
         ),
         (["run", "digits70tiny", "CRS", "--option", "subsets=9"], "known: none"),
-        (["run", "digits70tiny", "CRS", "--device", "gpu"], "expected device 'auto'"),
+        (["run", "digits70tiny", "CRS", "--device", "gpu"], "unknown device 'gpu'"),
         (
             ["run", "digits70tiny", "CRS", "--option", "memory_size=10**12"],
             "memory_size must be a whole number",
