@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -56,6 +57,15 @@ def one_of(name: str, value: str, names: Iterable[str]) -> str:
             f"unknown {name} {value!r}; known {name}s: {', '.join(sorted(names))}"
         )
     return value
+
+
+def device_name(device: object) -> str:
+    """Return a device's name as text, wherever it is; refuse what is none."""
+    name = str(device)
+    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", name):
+        known = "auto, cpu, cuda, cuda:1 for the second GPU, mps"
+        raise ValueError(f"unknown device {name!r}; known devices: {known}")
+    return name
 
 
 def whole(name: str, value: object, least: int) -> int:

@@ -1,10 +1,11 @@
 """Train what is missing, draw the report, and look after its runs and data."""
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from ast import literal_eval
 from collections.abc import Callable
 from contextlib import suppress
+from inspect import signature
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -13,12 +14,21 @@ import prslib
 from prslib import conformance
 from prslib.checks import VARIANTS, expected, naming_extra, one_of
 from prslib.datasets.prepare import add_command, add_prepare
-from prslib.paths import known_notebooks, known_profiles, project_root
+from prslib.paths import (
+    known_notebooks,
+    known_profiles,
+    params_file,
+    project_root,
+)
 from prslib.training import round_alike
 
+ERRORS = OSError, ValueError, TypeError, RuntimeError, ImportError, MemoryError
 PROFILE = {"default": "quick", "help": "a folder in params/ (%(default)s)"}
 OPTION = "another field of RunConfig, such as memory_size=500; may be repeated"
+DEVICE = "cpu, cuda, mps, or auto: a GPU where there is one (%(default)s)"
 REMOVE = "runs, states such as failed or interrupted, or all; running ones stay"
+CHECK = "check the results in a folder, such as one from someone else"
+TFLOPS = "hours of a card that computes at this rate, such as 40, in 10^12 a second"
 VARIANT = "authors compares with the slots of the released code (%(default)s)"
 
 
@@ -29,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with naming_extra("report"):
             return options.command(options) or 0
-    except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
+    except ERRORS as error:
         print(error, file=sys.stderr)  # it says what to do
         return 1
 
@@ -54,14 +64,16 @@ def _parser() -> ArgumentParser:
     argument("dataset")
     argument("method")
     argument("--seed", type=int, default=0)
-    argument("--rho", type=float, default=0.0)
+    argument("--rho", type=float, help="power of allocation; 0 by default")
     argument("--option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
-    argument("--device", default="cpu", help="cpu or cuda (%(default)s)")
+    argument("--device", default="cpu", help=DEVICE)
     argument = add("runs", list_or_remove)
     argument("--remove", nargs="+", metavar="WHAT", help=REMOVE)
+    argument("--check", metavar="FOLDER", help=CHECK)
     argument = add("plan", show_plan)
     argument("notebook", nargs="*", help="by default all of the profile")
     argument("--profile", **PROFILE)
+    argument("--tflops", type=_rate, help=TFLOPS)
     add_prepare(commands)
     argument = add("preview", show_preview)
     argument("file", type=Path, help="labels in the order of the stream")
@@ -73,6 +85,14 @@ def _parser() -> ArgumentParser:
     argument("--seeds", type=int, default=5, help="runs a stream (%(default)s)")
     argument("--variant", default="paper", choices=VARIANTS, help=VARIANT)
     return parser
+
+
+def _rate(text: str) -> float:
+    """Return a rate above 0."""
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise ArgumentTypeError(expected("TFLOP/s above 0, such as 40", text))
+    return value
 
 
 def execute_notebooks(options: Namespace) -> int:
@@ -102,8 +122,11 @@ def train_run(options: Namespace) -> None:
     from prslib.experiments.store import Store
     from prslib.experiments.sweep import run_all
     from prslib.training.config import RunConfig
+    from prslib.training.methods import METHODS
 
-    fields: dict[str, Any] = {"seed": options.seed, "rho": options.rho, "options": {}}
+    fields: dict[str, Any] = {"options": {}}
+    if options.rho is not None:
+        fields["rho"] = options.rho
     for text in options.option:
         name, equals, value = text.partition("=")
         if not equals:
@@ -112,6 +135,13 @@ def train_run(options: Namespace) -> None:
             value = literal_eval(value)
         is_field = name in RunConfig.__dataclass_fields__  # else of the sampler
         (fields if is_field else fields["options"])[name] = value
+    one_of("method", options.method, METHODS)
+    reads = {name for method in METHODS.values() for name in method.reads}
+    reads -= set(METHODS[options.method].reads)
+    if unread := sorted(reads & fields.keys()):
+        what = f"options that {options.method} has"
+        raise TypeError(expected(what, ", ".join(unread), "leave them out"))
+    fields = {"seed": options.seed} | fields
     config = RunConfig(options.dataset, options.method, **fields)
     store = Store()
     (run,) = run_all([config], store, device=options.device)
@@ -123,36 +153,53 @@ def train_run(options: Namespace) -> None:
     print(f"in percent after the last task, stored in {store.path(config)}")
 
 
-def list_or_remove(options: Namespace) -> None:
-    """List what is stored, running and failed, and how large it is.
+def list_or_remove(options: Namespace) -> int:
+    """List what is stored, running and failed, how large it is and how long it took.
 
-    The store is runs/ of the cache or of $PRSLIB_CACHE.
+    The store is runs/ of the cache or of $PRSLIB_CACHE. With --check, say of every
+    result in a folder, such as one from someone else, whether it is what its name and
+    its configuration say, and whether it is equal to that of this store.
 
     Example: prslib runs --remove failed
     """
-    from prslib.experiments.inventory import list_runs, remove
-    from prslib.experiments.store import Store
+    from prslib.experiments.inventory import check_folder, list_runs, remove
+    from prslib.experiments.store import Store, mixture
 
     store = Store()
+    if options.check:
+        results = check_folder(options.check, store)
+        for row in results.to_dict("records"):
+            print(f"{row['run']}  {row['what'] or 'unknown'}: {row['verdict']}")
+        right = results["verdict"].str.startswith("right")
+        if mixed := mixture(results["on"]):
+            print(mixed)
+        print(f"{right.sum()} of {len(results)} results are right in {options.check}")
+        return 0 if right.all() else 1
     runs = remove(store, options.remove) if options.remove else list_runs(store)
     if len(runs):
-        print(runs.to_string(index=False, float_format="{:.2f}".format))
+        print(runs.to_string(index=False, float_format="{:.2f}".format, na_rep=""))
     counts = runs["state"].value_counts().items()
     text = ", ".join(f"{count} {state}" for state, count in counts) or "no runs"
+    if mixed := mixture(on for on in runs["on"] if on):
+        print(mixed)
     where = "removed from" if options.remove else "in"
     print(f"{text}, {runs['MB'].sum():.2f} MB {where} {store.folder}")
+    return 0
 
 
 def show_plan(options: Namespace) -> int:
     """Tell which runs are missing, their steps, and their hours on this machine.
 
     For every notebook of a profile: its runs, those that are not stored yet, and how
-    long they take, one after another, without scores and gradient variances, from a
-    few real steps of each kind. The labels of its data sets suffice: their annotations,
-    or a prepared set.
+    long they take, one after another: by stored runs of the same kind or, without
+    scores and gradient variances, by a few real steps of each kind. With --tflops the
+    hours are those of a card that computes at this rate. The labels of its data sets
+    suffice: their annotations, or a prepared set.
 
     Example: prslib plan --profile paper
     """
+    from yaml import YAMLError
+
     from prslib.experiments.cost import plan
     from prslib.experiments.store import Store
     from prslib.report.topics import device_of, runs_of
@@ -164,10 +211,13 @@ def show_plan(options: Namespace) -> int:
         try:
             if runs := runs_of(profile, name):
                 notebooks.append((name, runs, device_of(profile, name)))
-        except FileNotFoundError as error:
-            print(f"left out: {name}: {error}", file=sys.stderr)
+        except (*ERRORS, YAMLError) as error:
+            missing = isinstance(error, FileNotFoundError)
+            file = name if missing else params_file(profile, name)
+            print(f"left out: {file}: {error}", file=sys.stderr)
             status = 1
-    print(plan(notebooks, Store()) if notebooks else "no runs")
+    tflops = options.tflops
+    print(plan(notebooks, Store(), tflops) if notebooks else "no runs")
     return status
 
 
@@ -204,9 +254,10 @@ def find_departures(options: Namespace) -> int:
     sys.path.insert(0, "")  # a module in the working directory
     try:
         make = resolve_name(options.sampler)
-    except (ImportError, AttributeError, ValueError) as error:
-        got = f"{options.sampler!r} ({error})"
-        raise ValueError(expected("package.module:Class", got)) from error
+        signature(make).bind(1, 1, 0)  # size, classes, seed
+    except Exception as error:  # whatever a module leads to
+        what = "package.module:Class, made as Class(size, num_classes, seed)"
+        raise ValueError(expected(what, f"{options.sampler!r} ({error})")) from error
     answer = conformance.check_prs(make, options.seeds, options.variant)
     print(options.sampler, answer)
     return 1 if answer.departures else 0

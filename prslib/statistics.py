@@ -216,7 +216,9 @@ def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> In
     low, high, p, cell = ends(seeds, images if drawn else None, level)
     effect = float(seeds.mean(axis=0)[cell])
     chance = float(p) if count >= DECIDING else math.nan
-    return Interval(effect, float(low), float(high), chance, count, level, drawn, int(cell))
+    return Interval(
+        effect, float(low), float(high), chance, count, level, drawn, int(cell)
+    )
 
 
 def ends(

@@ -25,7 +25,7 @@ from prslib import cli, configs, run_all
 MOST = 8  # kills of one piece of work before it may finish
 LIMIT = 300  # seconds after which a piece of work hangs
 # files that hold times, or what a kill may leave: the next writing has another name
-OTHER = ("executed", "features.txt", ".lock", ".part", ".checkpoint")
+OTHER = ("executed", ".txt", ".json", ".lock", ".part", ".checkpoint")
 METHODS = ("CRS", "PRS", "GSS", "ExStream", "EWC", "Multitask")
 COCOSEQ = (
     "prepare cocoseq --images ../coco --annotations ../coco/annotations --ids ../ids"

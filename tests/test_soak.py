@@ -16,6 +16,8 @@ import prslib.training.run, torch, soak
 from prslib.experiments import store
 
 def in_place(path):
+    if path.suffix != store.RESULT:
+        return usual(path)
     path.write_bytes(b"half of it")
     os._exit(9)
 

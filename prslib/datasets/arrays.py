@@ -23,6 +23,8 @@ from prslib.checks import expected, readable
 from prslib.paths import PACKAGE, ending_with_us, replacing
 
 EMBEDDED = PACKAGE / "datasets" / "embedded"
+# bytes of an npz file's last record; two of them count its arrays
+END = 22
 SUM = np.dtype("<u8")  # of a checksum
 # bytes of a large array that are compared when it is opened
 SAMPLE = 1 << 30
@@ -37,7 +39,16 @@ PIXELS = np.dtype((np.uint8, (RESOLUTION, RESOLUTION, 3)))
 def read_arrays(file: Path, *names: str) -> dict[str, np.ndarray]:
     """Read some or all arrays of an npz file; ValueError where it is damaged."""
     advice = "make, download or install it again"
-    with readable(f"whole arrays in {file}", advice), zipfile.ZipFile(file) as stored:
+    with (
+        readable(f"whole arrays in {file}", advice),
+        open(file, "rb") as stream,
+        zipfile.ZipFile(stream) as stored,
+    ):
+        # zipfile reads on until a changed length says that the names end
+        stream.seek(-END, os.SEEK_END)
+        end = stream.read()
+        if int.from_bytes(end[10:12], "little") != len(stored.namelist()):
+            raise ValueError("its list of arrays has changed")
         # read whole, so that zipfile compares the checksum; np.load stops early
         names = names or [name.removesuffix(".npy") for name in stored.namelist()]
         content = {name: BytesIO(stored.read(f"{name}.npy")) for name in names}

@@ -1,4 +1,4 @@
-"""Estimate what missing runs cost: their steps times the time of a measured step."""
+"""Estimate what missing runs cost: their steps times the time of one."""
 
 import time
 from collections.abc import Sequence
@@ -9,19 +9,26 @@ from functools import cache, partial
 import numpy as np
 import pandas as pd
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils.flop_counter import FlopCounterMode
 from tqdm import tqdm
 
 from prslib.datasets import DATASETS, load_dataset
 from prslib.datasets.arrays import PIXELS
 from prslib.datasets.base import SequentialDataset, Split
-from prslib.experiments.store import Store
+from prslib.experiments.store import Store, conditions_of
 from prslib.models import MODELS
 from prslib.models.weights import NONE
+from prslib.samplers import SAMPLERS
+from prslib.training.checkpoint import Progress
 from prslib.training.config import RunConfig
+from prslib.training.device import Inputs, check_device, conditions
 from prslib.training.methods import METHODS
 from prslib.training.replay import HELD_OUT, stream
-from prslib.training.run import begin, one_thread, train
+from prslib.training.run import begin, make_learner, one_thread, train
 
+AT_ONCE = 10  # samples that fill a memory
+TWO = 2  # samples whose operations are counted: batch norm needs more than one
 BLANK = 1000  # images in place of those that are not here
 FEATURES = np.dtype((np.float32, (1280,)))  # as `prslib prepare features` makes them
 # what a step's time depends on
@@ -40,24 +47,48 @@ STEPS = 3
 SECONDS = 1.0
 
 
-def plan(notebooks: Sequence[tuple[str, list[RunConfig], str]], store: Store) -> str:
+def plan(
+    notebooks: Sequence[tuple[str, list[RunConfig], str]],
+    store: Store,
+    tflops: float | None = None,
+) -> str:
     """Lay out the missing runs of notebooks, their steps and hours, as text.
 
-    Each notebook comes with its runs and their device.
+    Each notebook comes with its runs and their device. The hours follow from stored
+    runs of the same kind on that device, else from a few steps that are timed here;
+    with ``tflops``, from counted operations at that rate, in 10^12 a second.
     """
     labels_of = cache(partial(load_dataset, images=False))
+    recorded = recorded_steps(notebooks, store)
+    sources: dict[str, set[str]] = {}  # hashes of runs by where their hours are from
     rows = []
     for name, configs, device in notebooks:
         for config in tqdm(configs, name, unit="run"):
-            row = {"notebook": name, "hash": config.hash, "training": config.training}
+            row = {
+                "notebook": name,
+                "hash": config.hash,
+                "training": config.training_hash,
+            }
             row |= {"runs": 1, "missing": 0, "steps": 0, "hours": 0.0}
             if not store.path(config).exists():
                 segments = stream(config, labels_of(config.dataset))
                 steps = sum(len(segment.batches) for segment in segments)
-                if config.resolved["own_threshold"]:  # it trains a second time
+                if config.own_threshold:  # it trains a second time
                     steps += steps * (HELD_OUT - 1) // HELD_OUT
-                seconds = steps * measure_step(representative(config), device)
-                row |= {"missing": 1, "steps": steps, "hours": seconds / 3600}
+                kind = representative(config)
+                if tflops:
+                    seconds = count_operations(kind) / (tflops * 1e12)
+                    source = f"operations that are counted, at {tflops:g} TFLOP/s"
+                elif (kind, kind_of(device)) in recorded:
+                    seconds = recorded[kind, kind_of(device)]
+                    source = f"stored runs of the same kind on {device}"
+                else:
+                    seconds = measure_step(kind, device)
+                    source = f"steps timed on {conditions_of(conditions(here(device)))}"
+                    if kind_of(device) != kind_of(here(device)):
+                        source += f", for want of {device}"
+                sources.setdefault(source, set()).add(config.hash)
+                row |= {"missing": 1, "steps": steps, "hours": steps * seconds / 3600}
             rows.append(row)
     runs = pd.DataFrame(rows).drop_duplicates(["notebook", "hash"])
     total = runs.drop_duplicates("hash").assign(notebook="all, each run once")
@@ -66,7 +97,36 @@ def plan(notebooks: Sequence[tuple[str, list[RunConfig], str]], store: Store) ->
     counts = trainings[["runs", "missing"]].sum()
     table = counts.join(trainings[["steps", "hours"]].max())
     table = table.groupby("notebook", sort=False).sum().reset_index()
-    return table.to_string(index=False, float_format="{:,.3g}".format)
+    lines = [table.to_string(index=False, float_format="{:,.3g}".format)]
+    lines += [f"hours of {len(of)} runs: {source}" for source, of in sources.items()]
+    return "\n".join(lines)
+
+
+def recorded_steps(
+    notebooks: Sequence[tuple[str, list[RunConfig], str]], store: Store
+) -> dict[tuple[RunConfig, str], float]:
+    """Return the median seconds of a step, scores included, by kind and device."""
+    times: dict = {}
+    for _, configs, _ in notebooks:
+        for config in configs:
+            record = store.record(config)
+            if record and record["steps"]:
+                key = representative(config), record["device"]
+                step = record["seconds"] / record["steps"]
+                times.setdefault(key, {})[config.training_hash] = step
+    return {key: float(np.median(list(by.values()))) for key, by in times.items()}
+
+
+def here(device: str) -> str:
+    """Return the device whose steps can be timed: the CPU where that one is not."""
+    with suppress(ValueError):
+        return check_device(device)
+    return "cpu"
+
+
+def kind_of(device: str) -> str:
+    """Return a device without its number, as records have it."""
+    return here(device) if device == "auto" else device.partition(":")[0]
 
 
 def representative(config: RunConfig) -> RunConfig:
@@ -84,18 +144,19 @@ def representative(config: RunConfig) -> RunConfig:
 
 @cache
 def measure_step(config: RunConfig, device: str = "cpu") -> float:
-    """Return the seconds of a step: begin the run and look at the clock."""
-    if not torch.cuda.is_available():  # its CPU is measured instead
-        device = "cpu"
+    """Return the seconds of a step: begin the run with a full memory and time steps."""
+    device = here(device)
     precision = "fp32" if device == "cpu" else config.precision
     plain = replace(config, weights=NONE, precision=precision)
     dataset = with_inputs(config.dataset)
     times = []
     with one_thread():
         progress = begin(plain, dataset, device)
+        if progress.replay:
+            fill(progress, dataset)
         segments = stream(plain, dataset)
         for _ in train([plain], dataset, device, progress, segments, _unscored):
-            if device != "cpu":
+            if device.startswith("cuda"):
                 torch.cuda.synchronize()
             times.append(time.perf_counter())
             if len(times) >= STEPS and times[-1] - times[0] > SECONDS:
@@ -105,6 +166,75 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
 
 def _unscored(*_arguments: object) -> None:
     """Score nothing: the steps are timed."""
+
+
+def fill(progress: Progress, dataset: SequentialDataset) -> None:
+    """Fill a memory with random samples of all classes: most steps find a full one."""
+    learner, replay = progress.learner, progress.replay
+    needs = replay.sampler.needs
+    rng = np.random.default_rng(0)
+    first = Inputs(dataset.train.inputs[:1], learner.device)
+    width = learner.encode(first[np.zeros(1, int)]).flatten(1).shape[1]
+    classes = np.eye(dataset.num_classes, dtype=bool)
+    for start in range(0, replay.memory.size, AT_ONCE):
+        numbers = np.arange(start, min(start + AT_ONCE, replay.memory.size))
+        count = len(numbers)
+        context: dict = {}
+        if "features" in needs:
+            context["features"] = rng.random((count, width), np.float32)
+        if "gradient_products" in needs:  # each gradient resembles no other
+            context["gradient_products"] = partial(_eye, count)
+        rows = rng.integers(len(dataset.train), size=count)
+        replay.offer(rows, classes[numbers % dataset.num_classes], **context)
+
+
+def _eye(count: int, subsets: np.ndarray) -> np.ndarray:
+    return np.eye(len(subsets) + count)
+
+
+def count_operations(config: RunConfig) -> float:
+    """Return the floating-point operations of a step, of matrices and convolutions."""
+    method = METHODS[config.method]
+    settings = config.resolved
+    batch = settings["batch_size"]
+    samples = batch + (settings["replay_batch_size"] if method.sampler else 0)
+    frozen = max(settings["frozen_stages"], settings.get(method.frozen, 0))
+    usual = RunConfig(config.dataset, "Finetune", model=config.model)
+    network = replace(usual, frozen_stages=frozen, weights=NONE)
+    frozen_operations, operations = sample_operations(network)
+    total = samples * operations
+    # a sample's own gradient takes as many as its share of the batch's
+    if method.ewc:
+        total += samples * (operations - frozen_operations)
+    needs = SAMPLERS[method.sampler].needs if method.sampler else ()
+    if "features" in needs:
+        total += batch * frozen_operations
+    if "gradient_products" in needs:  # at most: a full memory often compares with fewer
+        seed = np.random.SeedSequence(0)
+        gss = config.sampler_for(with_inputs(config.dataset), seed)
+        compared = getattr(gss, "subsets", 0) * getattr(gss, "subset_size", 0)
+        total += (compared + batch) * operations
+    return total
+
+
+@cache
+def sample_operations(config: RunConfig) -> tuple[float, float]:
+    """Return a sample's operations in frozen stages, and in all of a training step."""
+    dataset = with_inputs(config.dataset)
+    learner = make_learner(config, dataset)
+    row = dataset.train.inputs[:1]
+    counts = []
+    # fake tensors have shapes alone: nothing is computed
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        inputs = torch.empty((TWO, *row.shape[1:]), dtype=torch.from_numpy(row).dtype)
+        targets = torch.zeros(TWO, dataset.num_classes)
+        with FlopCounterMode(display=False) as counter:
+            encoded = learner.encode(inputs)
+            counts.append(counter.get_total_flops() / TWO)
+            loss = learner.objective(encoded, targets)
+            torch.autograd.grad(loss, learner.parameters, allow_unused=True)
+            counts.append(counter.get_total_flops() / TWO)
+    return counts[0], counts[1]
 
 
 def with_inputs(name: str) -> SequentialDataset:

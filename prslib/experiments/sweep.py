@@ -10,6 +10,8 @@ import os
 import socket
 import sys
 import time
+import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -21,7 +23,7 @@ from joblib import cpu_count
 from joblib.externals.loky import get_reusable_executor
 from tqdm import tqdm
 
-from prslib.checks import expected, naming_extra, whole
+from prslib.checks import device_name, expected, naming_extra, whole
 from prslib.datasets import load_dataset
 from prslib.experiments.store import CHECKPOINT, Store, describe
 from prslib.models import MODELS
@@ -31,6 +33,7 @@ from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.grids import check_all
 from prslib.training.methods import registered, with_registered
 
+TRIES_ALONE = 2  # of a run that is killed by itself, too
 POLL = 0.5  # seconds after which Ctrl-C and the locks of other processes are looked at
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 IN_CLUSTER = 256  # trainings at once; each holds a lock
@@ -62,7 +65,8 @@ def run_all(
         (`Architecture.gpu_share`). A cluster has as many as its machines have cores and
         GPUs.
     device : str
-        "cpu", "cuda" or, for the second GPU, "cuda:1".
+        "cpu", "cuda", "cuda:1" for the second GPU, "mps", or "auto": a GPU where this
+        machine has one.
     save_every : float
         Seconds between two checkpoints of a run. There are none on a cluster.
     address : str, optional
@@ -80,8 +84,8 @@ def run_all(
     TypeError
         If ``workers`` is no whole number.
     ValueError
-        If a configuration does not fit its data set, ``workers`` is below 1, or runs
-        are missing and the device is not there.
+        If a configuration does not fit its data set, ``workers`` is below 1, the device
+        is none, or runs are missing and it is not there.
     OSError
         If runs are missing and the store cannot be written.
     ModuleNotFoundError, ConnectionError
@@ -96,8 +100,9 @@ def run_all(
 
     Each run is stored when it ends and saves checkpoints on the way, so that an
     interruption loses a few minutes. Runs that differ only in what they look at, such
-    as the test set, are trained as one. A run whose process is killed is tried once
-    more, by itself.
+    as the test set, are trained as one. A run whose process is killed, or whose GPU has
+    too little memory, is tried again when all others are done, by itself; if it is
+    killed there, once more.
 
     Processes that ask for the same runs share the work: each trains what no other one
     trains, then loads what the others have stored. Worker processes are spawned, not
@@ -105,6 +110,7 @@ def run_all(
     """
     if workers is not None:
         workers = whole("workers", workers, least=1)
+    device = device_name(device)
     store = store or Store()
     check_all(configs)
     by_hash = {config.hash: config for config in configs}
@@ -115,7 +121,7 @@ def run_all(
         address = address or os.environ.get("RAY_ADDRESS")
         if address:  # its machines share no folder
             save_every = math.inf
-        pool = make_pool(missing, device, workers, address)
+        device, pool = make_pool(missing, device, workers, address)
         Sweep(store, device, save_every).train(missing, pool)
         runs |= {config.hash: store.load(config) for config in missing}
     return [runs[config.hash] for config in configs]  # ty: ignore
@@ -129,13 +135,15 @@ class Sweep:
         self.options = {"device": device, "save_every": save_every}
         self.errors: list[str] = []
         self.cause: Exception | None = None  # of the last of them
-        self.killed: list[list[RunConfig]] = []
+        self.retried: list[list[RunConfig]] = []  # each alone, when others are done
+        self.tries_alone: Counter[str] = Counter()  # that were killed, by training
+        self.is_alone = False
 
     def train(self, configs: Sequence[RunConfig], pool: Pool) -> None:
         """Train and store runs; raise RuntimeError at the end if some failed."""
         groups = {}
         for config in configs:
-            groups.setdefault(config.training, []).append(config)
+            groups.setdefault(config.training_hash, []).append(config)
         how = {"desc": "training", "unit": "run", "smoothing": 0, "file": bar_stream()}
         bar = tqdm(total=len(configs), **how)
         with pool as (submit, limit), bar:
@@ -143,7 +151,10 @@ class Sweep:
             self.bar = bar
             self.work(list(groups.values()), limit)
             # one by one, so that none takes another one with it
-            self.work(self.killed.copy(), limit=1)
+            self.is_alone = True
+            while self.retried:
+                waiting, self.retried = self.retried, []
+                self.work(waiting, limit=1)
         if self.errors:
             what = f"{len(self.errors)} of {len(configs)} runs failed"
             lines = [f"{what}, the others are stored:", *self.errors]
@@ -187,14 +198,24 @@ class Sweep:
             for run in future.result():
                 self.store.save(run)
         except Exception as error:
-            if isinstance(error, BrokenProcessPool) and group not in self.killed:
-                self.killed.append(group)
+            if self.is_retried(group, error):
+                self.retried.append(group)
             else:
                 self.fail(group, error)
         else:
             self.store.finish(group)
             self.bar.set_postfix_str(describe(group[-1].identity), refresh=False)
             self.bar.update(len(group))
+
+    def is_retried(self, group: list[RunConfig], error: Exception) -> bool:
+        """Tell whether to try a run again: it may have failed for what others did."""
+        # where one process of a pool is killed, all that are at work raise this
+        killed = isinstance(error, BrokenProcessPool)
+        if self.is_alone:
+            name = group[0].training_hash
+            self.tries_alone[name] += 1
+            return killed and self.tries_alone[name] < TRIES_ALONE
+        return killed or type(error).__name__ == "OutOfMemoryError"  # torch's
 
     def fail(self, group: list[RunConfig], error: Exception) -> None:
         """Record the error that ended runs."""
@@ -208,14 +229,30 @@ class Sweep:
 
 def train_group(group: list[RunConfig], hashes: list[str], **options: Any) -> list[Run]:
     """Train runs that train alike, on whatever machine."""
-    from prslib.training.run import run_at_once  # loads torch
+    import torch
+
+    from prslib.training.run import run_at_once
 
     here = [config.hash for config in group]
     if here != hashes:
         what = f"runs {', '.join(hashes)} on {socket.gethostname()}"
         advice = "install there the data and the prslib of the machine that asked"
         raise ValueError(expected(what, ", ".join(here), advice))
-    return run_at_once(group, **options) if group else []
+    try:
+        return run_at_once(group, **options) if group else []
+    except Exception as error:
+        forget_locals(error)
+        raise
+    finally:
+        torch.cuda.empty_cache()  # other processes may need it; nothing without a GPU
+
+
+def forget_locals(error: BaseException | None) -> None:
+    """Free what the frames of an error hold: a network, its inputs on a GPU."""
+    # this process's next run needs the room
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def bar_stream() -> TextIO:
@@ -241,20 +278,26 @@ def gpu_share(configs: Sequence[RunConfig], device: str) -> float:
 
 def make_pool(
     configs: Sequence[RunConfig], device: str, workers: int | None, address: str | None
-) -> Pool:
-    """Return what trains these runs."""
-    share = gpu_share(configs, device)
+) -> tuple[str, Pool]:
+    """Return the device and what trains these runs."""
     if address:
-        return cluster(address, share)
+        if device == "auto":
+            advice = "its machines may have other ones than this"
+            raise ValueError(
+                expected("device cpu or cuda on a cluster", device, advice)
+            )
+        return device, cluster(address, gpu_share(configs, device))
     from prslib.training.device import check_device  # loads torch
 
-    check_device(device)
+    device = check_device(device)
+    share = gpu_share(configs, device)
     for name in {config.dataset for config in configs}:
         load_dataset(name)  # its errors come before work
-    trainings = {config.training for config in configs}
+    trainings = {config.training_hash for config in configs}
     most = min(cpu_count(), int(1 / share)) if share else cpu_count()
     count = min(workers or most, len(trainings))
-    return processes(count) if count > 1 else contextlib.nullcontext((at_once, 1))
+    alone = contextlib.nullcontext((at_once, 1))
+    return device, processes(count) if count > 1 else alone
 
 
 def at_once(function: Callable, *arguments: object) -> Future:
@@ -272,6 +315,12 @@ def processes(count: int) -> Iterator[tuple[Submit, int]]:
     """Let processes of this machine call functions; end them on an error or Ctrl-C."""
     # asked for each time: new processes take the next work where one is killed
     pool = partial(get_reusable_executor, count, env=ONE_THREAD, **ending_with_us())
+    try:
+        pool()
+    except OSError as error:  # its locks are files in shared memory
+        what = "room for the locks of worker processes in shared memory (/dev/shm)"
+        advice = "make room there, or set workers=1"
+        raise OSError(expected(what, error, advice)) from error
     try:
         # one more than processes, so that none waits for this one
         yield lambda *task: pool().submit(*task), count + 1

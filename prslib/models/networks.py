@@ -111,6 +111,21 @@ def _two_blocks(before: int, after: int, stride: int) -> nn.Sequential:
     return nn.Sequential(first, BasicBlock(after, after))
 
 
+class Normalise(nn.Module):
+    """Bring images in [0, 1], (B, 3, H, W), to ImageNet's mean and deviation."""
+
+    # torchvision's module would wait for a GPU, to see that no deviation is 0
+    def __init__(self):
+        super().__init__()
+        for name, values in (("mean", IMAGENET_MEAN), ("std", IMAGENET_STD)):
+            row = torch.tensor(values).view(-1, 1, 1)
+            self.register_buffer(name, row, persistent=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return images of the same shape."""
+        return (images - self.mean) / self.std
+
+
 def resnet_backbone(
     image_shape: tuple[int, int, int], weights: str, name: str
 ) -> Layers:
@@ -120,11 +135,9 @@ def resnet_backbone(
         raise ValueError(expected(what, image_shape[2], "choose another model"))
     with naming_extra("training", f" for {name}"):
         from torchvision.models import get_model
-        from torchvision.transforms import Normalize
     net = get_model(name, weights=None)
     load_weights(net, name, weights)
-    normalise = Normalize(IMAGENET_MEAN, IMAGENET_STD)
-    stem = nn.Sequential(normalise, net.conv1, net.bn1, net.relu, net.maxpool)
+    stem = nn.Sequential(Normalise(), net.conv1, net.bn1, net.relu, net.maxpool)
     stages = [stem, net.layer1, net.layer2, net.layer3, net.layer4]
     pool = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
     return stages, pool, net.fc.in_features

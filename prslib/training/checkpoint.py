@@ -1,6 +1,7 @@
 """Save a run between two steps, and go on from there with the same numbers."""
 
 import hashlib
+import pickle
 import time
 import warnings
 import zipfile
@@ -8,15 +9,24 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 
+from prslib.checks import expected, finite, whole
+from prslib.datasets import load_dataset
 from prslib.paths import PACKAGE, replacing
 from prslib.training.config import RunConfig
+from prslib.training.device import conditions
 from prslib.training.learner import Learner
-from prslib.training.replay import Replay
+from prslib.training.replay import Replay, stream
+from prslib.training.validation import check_scores, evaluations, score_cells
+
+# in a dict that stands for an array, and whether it was one number
+ARRAY = "numpy's array"
+NUMBER = "is a number"
 
 
 class Progress:
@@ -33,33 +43,91 @@ class Progress:
         self.step = 0  # training steps so far
         self.scores: list[dict[str, pd.DataFrame]] = []  # by segment and test set
         self.variances: dict[int, dict] = {}  # of the gradient over the memory, by step
+        self.start = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """How long the work has taken that is not lost, interruptions aside."""
+        return time.perf_counter() - self.start
 
     def state_dict(self) -> dict:
-        """Return the state of network, optimiser, sampler, memory and results."""
+        """Return the state as tensors, numbers, text, lists and dicts of these."""
+        generator = self.replay.rng.bit_generator.state if self.replay else None
+        scores = [
+            {name: to_lists(frame) for name, frame in each.items()}
+            for each in self.scores
+        ]
         return {
-            "states": [each.state_dict() for each in self.stateful],
-            "rng": self.replay.rng if self.replay else None,
+            "states": [as_tensors(each.state_dict()) for each in self.stateful],
+            "generator": generator,
             "step": self.step,
-            "scores": self.scores,
+            "scores": scores,
             "variances": self.variances,
+            "seconds": self.seconds,
         }
 
     def load_state_dict(self, state: dict) -> None:
         """Go on where `state_dict` was called."""
         for each, saved in zip(self.stateful, state["states"], strict=True):
-            each.load_state_dict(saved)
+            each.load_state_dict(as_arrays(saved))
         if self.replay:
-            self.replay.rng = state["rng"]
+            self.replay.rng.bit_generator.state = state["generator"]
         self.step = state["step"]
-        self.scores = state["scores"]
+        self.scores = [
+            {name: to_frame(lists) for name, lists in each.items()}
+            for each in state["scores"]
+        ]
         self.variances = state["variances"]
+        self.start = time.perf_counter() - state["seconds"]
+
+
+# `torch.load` reads tensors, numbers, text, lists and dicts without running code.
+# Samplers, the memory and scores have numpy's arrays and pandas' frames, too.
+
+
+def as_tensors(state: Any) -> Any:
+    """Replace arrays and numpy's numbers by tensors in dicts that say so."""
+    if isinstance(state, dict):
+        return {name: as_tensors(value) for name, value in state.items()}
+    if isinstance(state, np.ndarray | np.generic):
+        return {ARRAY: torch.from_numpy(np.array(state)), NUMBER: np.isscalar(state)}
+    return state
+
+
+def as_arrays(state: Any) -> Any:
+    """Return what `as_tensors` was given."""
+    if not isinstance(state, dict):
+        return state
+    if state.keys() == {ARRAY, NUMBER}:
+        array = state[ARRAY].cpu().numpy()
+        return array[()] if state[NUMBER] else array
+    return {name: as_arrays(value) for name, value in state.items()}
+
+
+def to_lists(frame: pd.DataFrame) -> dict[str, list]:
+    """Return the columns of scores as lists; draws, (draws,) each, as tensors."""
+    columns = {name: frame[name].tolist() for name in frame}
+    if "draws" in columns:
+        columns["draws"] = [
+            torch.from_numpy(draws) if isinstance(draws, np.ndarray) else draws
+            for draws in columns["draws"]
+        ]
+    return columns
+
+
+def to_frame(columns: dict[str, list]) -> pd.DataFrame:
+    """Return scores of columns that `to_lists` returned."""
+    if "draws" in columns:
+        draws = [
+            draws.cpu().numpy() if isinstance(draws, torch.Tensor) else draws
+            for draws in columns["draws"]
+        ]
+        columns = columns | {"draws": pd.Series(draws, dtype=object)}
+    return pd.DataFrame(columns)
 
 
 class Checkpoint:
-    """A file with the progress of runs of one training, or None.
-
-    Reading it unpickles it: only a file of this user's own may be there.
-    """
+    """A file with the progress of runs of one training, or None."""
 
     def __init__(
         self,
@@ -68,7 +136,7 @@ class Checkpoint:
         save_every: float,
     ):
         self.path = None if path is None else Path(path)
-        self.runs = {config.hash for config in configs}
+        self.configs = configs
         self.code = code_digest(PACKAGE)  # now: the files may change meanwhile
         self.save_every = save_every
         self.due = time.monotonic() + save_every
@@ -79,9 +147,12 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return progress
         try:
-            progress.load_state_dict(self._read(progress.learner.device))
+            state = self._read(progress.learner.device)
+            progress.load_state_dict(state)
+            self._check(progress)
         except Exception as error:  # such as the state of a network edited since
-            text = f"cannot resume from the checkpoint {self.path}: {error!r}"
+            reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+            text = f"cannot resume from the checkpoint {self.path}: {reason}"
             warnings.warn(f"{text}; the run starts again", stacklevel=4)
             return start()
         return progress
@@ -90,16 +161,55 @@ class Checkpoint:
         with zipfile.ZipFile(self.path) as file:  # torch compares no checksums
             if file.testzip():
                 raise ValueError("it is damaged")
-        saved = torch.load(self.path, map_location=device, weights_only=False)
-        if saved["code"] != self.code or not self.runs <= saved["runs"]:
+        try:
+            saved = torch.load(self.path, map_location=device, weights_only=True)
+        except pickle.UnpicklingError as error:  # such as one of an earlier version
+            raise ValueError("it holds more than tensors, numbers and text") from error
+        if saved["code"] != self.code or not self._runs() <= set(saved["runs"]):
             raise ValueError("other code or other runs wrote it")
+        here = conditions(device)
+        if saved["conditions"] != here:
+            raise ValueError(expected(f"one made on {here}", saved["conditions"]))
         return saved["progress"]
+
+    def _runs(self) -> set[str]:
+        return {config.hash for config in self.configs}
+
+    def _check(self, progress: Progress) -> None:
+        """Refuse progress that cannot be of these runs."""
+        config = self.configs[0]
+        dataset = load_dataset(config.dataset, images=False)
+        lengths = [len(segment.batches) for segment in stream(config, dataset)]
+        ends = np.cumsum(lengths)  # the step after which each evaluation comes
+        step = whole("step", progress.step, least=0)
+        evaluated = len(progress.scores)
+        # the last step of a segment is saved before its evaluation, and after
+        if evaluated not in (np.sum(ends < step), np.sum(ends <= step)):
+            what = f"scores after steps {ends.tolist()}"
+            raise ValueError(expected(what, f"{evaluated} of them at step {step}"))
+        finite("seconds", progress.seconds, least=0)
+        test_sets = {each.resolved["test_set"] for each in self.configs}
+        steps = zip(evaluations(config), progress.scores, strict=False)
+        own = any(each.own_threshold for each in self.configs)
+        for groups, scores in steps:
+            for name in test_sets:
+                check_scores(scores[name], score_cells(config, groups, name, own))
+        for at, row in progress.variances.items():
+            finite("gradient variance", row["value"], least=0)
+            if not 0 < whole("step", at, least=1) <= step:
+                raise ValueError(expected(f"gradient variances up to {step}", at))
+        if progress.replay:
+            check_rows(progress.replay, len(dataset.train))
 
     def save_if_due(self, progress: Progress) -> None:
         """Write the file if its time has come; only warn if it cannot be written."""
         if self.path is None or time.monotonic() < self.due:
             return
-        saved = {"runs": self.runs, "code": self.code}
+        saved = {
+            "runs": sorted(self._runs()),
+            "code": self.code,
+            "conditions": conditions(progress.learner.device),
+        }
         try:
             with replacing(self.path) as file:
                 torch.save(saved | {"progress": progress.state_dict()}, file)
@@ -107,6 +217,17 @@ class Checkpoint:
             text = f"the checkpoint {self.path} cannot be written ({error})"
             warnings.warn(f"{text}; the run goes on", stacklevel=2)
         self.due = time.monotonic() + self.save_every
+
+
+def check_rows(replay: Replay, images: int) -> None:
+    """Refuse a memory of rows that the training set has not."""
+    slots = replay.memory.filled
+    if len(slots) == 0:
+        return
+    rows = replay.memory.read(slots)["index"]
+    if rows.min() < 0 or rows.max() >= images:
+        what = f"rows 0 to {images - 1} in memory"
+        raise ValueError(expected(what, f"{rows.min()} to {rows.max()}"))
 
 
 @cache  # of the code that this process has loaded

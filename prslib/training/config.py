@@ -245,10 +245,12 @@ class RunConfig:
         return _digest(self.identity)
 
     @property
-    def training(self) -> str:
+    def training_hash(self) -> str:
         """Twelve hexadecimal digits, equal for runs that differ in `MEASUREMENTS`."""
         identity = self.identity
         return _digest({k: identity[k] for k in identity if k not in MEASUREMENTS})
+
+    training = training_hash  # its name before
 
     def sampler_for(
         self, dataset: SequentialDataset, seed: np.random.SeedSequence
@@ -298,6 +300,10 @@ class Run:
         [0, 1]: a column a resample, the rows those of `scores` with the same index.
         They are the scores of the class groups, task by task C-F1, O-F1, mAP and
         accuracy alone. None where the data set has none.
+    record : dict or None
+        How it was computed: device, card (or kind of processor), versions of torch,
+        numpy and cuDNN, tf32, and the steps and wall seconds of the training with its
+        scores. None where that is not known.
     """
 
     config: RunConfig
@@ -306,3 +312,4 @@ class Run:
     features: np.ndarray | None = None
     gradient_variance: pd.DataFrame | None = None
     resampled: pd.DataFrame | None = None
+    record: dict | None = None

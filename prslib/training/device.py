@@ -1,21 +1,46 @@
 """Say which devices are here, and where a network's inputs lie."""
 
+import platform
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from prslib.checks import one_of
+from prslib.checks import device_name, one_of
 
 INPUTS_SHARE = 0.5  # of a GPU's free memory for inputs; training needs the rest
 
 
-def check_device(device: torch.device | str) -> None:
-    """Refuse a device that is not here: "cpu", "cuda", "cuda:1" for the second GPU."""
+def check_device(device: torch.device | str) -> str:
+    """Return the name of a device that is here; "auto" is a GPU where there is one."""
+    name = device_name(device)
     gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
-    names = ["cpu", *gpus]
+    names = [*gpus, "cpu"]
+    if torch.backends.mps.is_available():
+        names.insert(0, "mps")
     if gpus:
-        names.append("cuda")
-    one_of("device", str(device), names)
+        names.insert(0, "cuda")
+    return names[0] if name == "auto" else one_of("device", name, names)
+
+
+def conditions(device: torch.device | str) -> dict[str, str | bool]:
+    """Return what beside a configuration decides the last digits of a result."""
+    kind = torch.device(device).type
+    found = {
+        "device": kind,
+        "card": platform.machine(),
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+    }
+    if kind == "cuda":
+        found["card"] = torch.cuda.get_device_name(device)
+        found["cudnn"] = str(torch.backends.cudnn.version())
+        precisions = (
+            torch.backends.cudnn.conv.fp32_precision,
+            torch.backends.cuda.matmul.fp32_precision,
+        )
+        found["tf32"] = "tf32" in precisions
+    return found
 
 
 class Inputs:
@@ -29,6 +54,9 @@ class Inputs:
         self.tensor = torch.as_tensor(inputs)
         if self.device.type == "cuda":
             free, _ = torch.cuda.mem_get_info(self.device)
+            # blocks that this process keeps of an earlier run are free, too
+            free += torch.cuda.memory_reserved(self.device)
+            free -= torch.cuda.memory_allocated(self.device)
             if self.tensor.nbytes <= INPUTS_SHARE * free:
                 self.tensor = self.tensor.to(self.device)
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from prslib import metrics
 from prslib.datasets import GROUPS, SequentialDataset, Split
-from prslib.datasets.base import task_name, tasks_together
+from prslib.datasets.base import task_name
 from prslib.models.networks import Staged
 from prslib.resamples import image_draws, weighted_mean
 from prslib.training import gradients
@@ -20,6 +20,7 @@ from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.ewc import EWC
 from prslib.training.replay import Replay
+from prslib.training.validation import OWN, run_columns
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
@@ -30,7 +31,6 @@ LOSSES: dict[str, tuple[Callable, Callable]] = {  # and what makes logits probab
     "cross_entropy": (F.cross_entropy, partial(torch.softmax, dim=1)),  # one-hot
 }
 
-OWN = "own threshold"  # in the names of F1 at it, in brackets
 EVALUATION_BATCH = 256  # inputs at once: of 256x256 pixels, a few GB of activations
 
 
@@ -266,15 +266,5 @@ def further_decisions(
 
 def with_run_columns(config: RunConfig, scores: pd.DataFrame) -> pd.DataFrame:
     """Add the columns of `Run.scores` that name the run."""
-    identity = config.identity
-    schedule = identity.get("schedule", ())
-    groups = tasks_together(schedule, config.resolved["tasks_at_once"])
-    columns = {
-        "dataset": config.dataset,
-        "method": config.method,
-        "rho": identity.get("rho", np.nan),
-        "memory_size": identity.get("memory_size", 0),
-        "schedule": ",".join(map(task_name, groups)),
-        "seed": config.seed,
-    }
+    columns = run_columns(config)
     return pd.concat([pd.DataFrame(columns, index=scores.index), scores], axis=1)

@@ -144,11 +144,12 @@ def check(config: RunConfig, dataset: SequentialDataset) -> None:
     stream(config, dataset)
     if config.own_threshold:
         stream(config, dataset, held_out_rows(config, dataset))
-    replay = make_replay(config, dataset)
     images = len(dataset.train)
-    if replay is not None and replay.memory.size > images:
+    size = settings["memory_size"]
+    if METHODS[config.method].sampler and size > images:
         what = f"memory_size up to the {images} images of {config.dataset}"
-        raise ValueError(expected(what, replay.memory.size))
+        raise ValueError(expected(what, size))
+    make_replay(config, dataset)
 
 
 def without_training(config: RunConfig, dataset: SequentialDataset) -> Replay | None:

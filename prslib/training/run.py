@@ -19,10 +19,9 @@ from prslib.models.weights import of_seed
 from prslib.training import round_alike
 from prslib.training.checkpoint import Checkpoint, Progress
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
-from prslib.training.device import Inputs, check_device
+from prslib.training.device import Inputs, check_device, conditions
 from prslib.training.gradients import memory_variance
 from prslib.training.learner import (
-    OWN,
     Learner,
     context_of,
     resampled_rows,
@@ -38,6 +37,7 @@ from prslib.training.replay import (
     seeds_of,
     stream,
 )
+from prslib.training.validation import OWN
 
 round_alike()  # before the first sum: whoever trains loads this module
 
@@ -58,7 +58,8 @@ def run(
     config : RunConfig
         The configuration.
     device : str
-        Where to compute, "cpu", "cuda" or, for the second GPU, "cuda:1".
+        Where to compute: "cpu", "cuda", "cuda:1" for the second GPU, or "mps"; "auto"
+        is a GPU where there is one.
     checkpoint : path-like, optional
         The file in which the run saves its state. If it exists, the run goes on from
         there, with the result of one without interruption; a file that does not fit
@@ -92,11 +93,11 @@ def run_at_once(
     checkpoint: str | PathLike | None = None,
     save_every: float = SAVE_EVERY,
 ) -> list[Run]:
-    """Train once for runs that differ only in what they measure (`RunConfig.training`).
+    """Train once for runs that differ only in what they measure (`RunConfig.training_hash`).
 
     Each gets the bytes of `run`.
     """
-    check_device(device)
+    device = check_device(device)
     dataset = load_dataset(configs[0].dataset)
     for config in configs:
         check(config, dataset)
@@ -110,7 +111,10 @@ def run_at_once(
         progress = saved.resume(lambda: begin(configs[0], dataset, device))
         for _ in train(configs, dataset, device, progress, segments, score):
             saved.save_if_due(progress)
-        return [result_of(config, dataset, device, progress) for config in configs]
+        runs = [result_of(config, dataset, device, progress) for config in configs]
+    took = {"steps": progress.step, "seconds": round(progress.seconds, 3)}
+    record = conditions(device) | took
+    return [replace(one, record=record) for one in runs]
 
 
 @contextmanager
@@ -249,7 +253,9 @@ def result_of(
     frames = [scores[test_set] for scores in progress.scores]
     scores = pd.concat(frames, ignore_index=True)
     if not config.own_threshold:  # another run of the same training asked for it
-        scores = scores[~scores["metric"].str.endswith(f"({OWN})")].reset_index(drop=True)
+        scores = scores[~scores["metric"].str.endswith(f"({OWN})")].reset_index(
+            drop=True
+        )
     if config.resolved["test_resamples"]:
         rows = scores[resampled_rows(scores, config.class_draws)]
         # half a precision is 0.02 points; the first is the score itself

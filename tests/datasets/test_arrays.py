@@ -5,7 +5,13 @@ import pytest
 from PIL import Image
 
 from prslib.datasets import arrays
-from prslib.datasets.arrays import fill_rows, open_rows, read_arrays, read_image
+from prslib.datasets.arrays import (
+    fill_rows,
+    open_rows,
+    read_arrays,
+    read_image,
+    write_arrays,
+)
 
 ROW = np.dtype((np.uint8, (3,)))
 ITEMS = range(7)
@@ -80,3 +86,25 @@ def test_what_is_no_whole_jpeg_gives_no_image(tmp_path):
     assert read_image(tmp_path, "whole.jpg").shape == (256, 256, 3)
     for name in ("png.jpg", "cut.jpg", "none.jpg"):
         assert read_image(tmp_path, name) is None
+
+
+def test_no_changed_header_byte_loses_an_array(tmp_path):
+    file = tmp_path / "arrays.npz"
+    wide = {f"array_{number}": np.arange(number + 3) for number in range(6)}
+    write_arrays(file, **wide)
+    content = file.read_bytes()
+    headers = content.index(b"PK\x01\x02")
+    refused = 0
+    for position in range(headers, len(content)):
+        for bits in (0x01, 0xFF):
+            changed = bytearray(content)
+            changed[position] ^= bits
+            file.write_bytes(changed)
+            try:
+                arrays = read_arrays(file)
+            except ValueError:
+                refused += 1
+                continue
+            assert arrays.keys() == wide.keys()
+            assert all(np.array_equal(arrays[name], wide[name]) for name in wide)
+    assert refused > 100

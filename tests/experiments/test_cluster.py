@@ -91,7 +91,7 @@ def test_ctrl_c_leaves_the_cluster_and_keeps_what_is_finished(
     store = Store(tmp_path)
     with pytest.raises(ConnectionError, match=r"a GPU in the cluster .* got none"):
         sweep.run_all(grid, store, device="cuda", address=address)
-    made = {config.seed: [fake_run(config, 0.5)] for config in grid}
+    made = {config.seed: [fake_run(config, 0.5, whole=True)] for config in grid}
     monkeypatch.setattr(sweep, "train_group", lambda group, **_: made[group[0].seed])
     monkeypatch.setattr(Store, "finish", interrupt)
     with pytest.raises(KeyboardInterrupt):

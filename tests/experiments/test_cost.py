@@ -1,14 +1,18 @@
 """``python -m prslib plan``: which runs are missing, and how long they take."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from prslib.cli import main
+from prslib.datasets import load_dataset
 from prslib.datasets.features import MINI
 from prslib.datasets.prepared import Selection
 from prslib.experiments import cost
 from prslib.experiments.cost import measure_step
+from prslib.experiments.store import RECORD, Store
 from prslib.experiments.sweep import run_all
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs
@@ -51,6 +55,7 @@ def test_a_plan_counts_what_is_missing_once(monkeypatch, capsys):
     hook = register_optimizer_step_post_hook(lambda *_: steps.append(1))
     run_all([plain], workers=1)
     hook.remove()
+    Store().path(plain, RECORD).unlink()  # its time would count
     assert main(["plan", "--profile", "smoke", *runs]) == 0
     lines = capsys.readouterr().out.splitlines()
     cells = [line.split()[-4:] for line in lines[1:4]]
@@ -60,6 +65,73 @@ def test_a_plan_counts_what_is_missing_once(monkeypatch, capsys):
     assert [int(cell[2]) for cell in cells] == expected
     hours = [float(cell[3]) for cell in cells]
     np.testing.assert_allclose(hours, np.array(expected) / 3600, rtol=0.01)
+    assert lines[4].startswith("hours of 3 runs: steps timed on cpu (")
+
+
+def test_a_plan_knows_how_long_stored_runs_took(monkeypatch):
+    stored, other = configs(**MLP, method="PRS", seed=[0, 1])
+    (run,) = run_all([stored], workers=1)
+    record = run.record | {"device": "cuda", "seconds": 72.0 * run.record["steps"]}
+    Store().save(replace(run, record=record))
+    text = cost.plan([("one", [stored, other], "cuda")], Store())
+    assert (
+        text.splitlines()[-1] == "hours of 1 runs: stored runs of the same kind on cuda"
+    )
+    hours = float(text.splitlines()[1].split()[-1])
+    assert hours == pytest.approx(72.0 * record["steps"] / 3600, rel=0.05)
+
+
+@pytest.mark.parametrize("method", ["ExStream", "GSS", "OCDM"])
+def test_steps_are_timed_with_a_full_memory(method, monkeypatch):
+    config = RunConfig(**MLP, method=method)
+    lengths = []
+
+    def note(configs, dataset, device, progress):
+        lengths.append((len(progress.replay.sampler), len(progress.replay.memory)))
+        yield from [None] * cost.STEPS
+
+    monkeypatch.setattr(cost, "train", note)
+    monkeypatch.setattr(cost, "SECONDS", 0.0)
+    measure_step.__wrapped__(config)
+    size = config.resolved["memory_size"]
+    ((slots, rows),) = lengths
+    # of ExStream's classes some have a slot more, drawn at random
+    classes = load_dataset(config.dataset, images=False).num_classes
+    assert size - classes < slots == rows <= size
+
+
+def test_operations_are_counted_from_shapes(capsys, monkeypatch):
+    dataset = load_dataset(MLP["dataset"])
+    pixels = dataset.train.inputs[0].size
+    # a weight has two operations in each of forward pass, its gradient, its input's
+    layers = [(pixels, 64), (64, 64), (64, dataset.num_classes)]
+    passes = [2, 3, 3]  # nobody asks for the gradient of pixels
+    sample = sum(2 * a * b * n for (a, b), n in zip(layers, passes, strict=True))
+    count = {
+        name: cost.count_operations(RunConfig(**MLP, method=name))
+        for name in ("Finetune", "CRS", "EWC", "GSS")
+    }
+    assert count["Finetune"] == 30 * sample
+    assert count["CRS"] == 40 * sample
+    assert count["EWC"] == 60 * sample
+    assert count["GSS"] == (40 + 100 + 30) * sample
+    runs = lambda _profile, _name: [RunConfig(**MLP, method="CRS")]  # noqa: E731
+    monkeypatch.setattr("prslib.report.topics.runs_of", runs)
+    command = ["plan", "--profile", "smoke", "rho_sweep", "--tflops", "0.001"]
+    assert main(command) == 0
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said == "hours of 1 runs: operations that are counted, at 0.001 TFLOP/s"
+    with pytest.raises(SystemExit):
+        main([*command[:-1], "0"])
+
+
+def test_a_resnet_is_counted_without_being_computed(monkeypatch, tmp_path):
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
+    (tmp_path / "cocoseq").mkdir()
+    Selection.load(MINI).save(tmp_path / "cocoseq" / "labels.npz")
+    config = RunConfig("cocoseq", "PRS", weights="none")
+    # arithmetic of 20 images of 256x256 pixels in a ResNet-101
+    assert cost.count_operations(config) == pytest.approx(1.2e12, rel=0.05)
 
 
 def test_a_plan_names_the_notebooks_whose_labels_are_missing(monkeypatch, capsys):

@@ -1,16 +1,23 @@
 """Runs come back as stored, damage is noticed, nothing half written stays."""
 
 import errno
+import io
+import json
+import math
 import os
 import warnings
+import zipfile
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from fake_runs import fake_run, with_variance
 
-from prslib.experiments.store import LOCK, Store
+from prslib.datasets import load_dataset
+from prslib.datasets.curation import feature_rows
+from prslib.experiments.store import RECORD, RUNNING, Store, describe
 from prslib.experiments.sweep import run_all
 from prslib.training.config import RunConfig
 
@@ -19,7 +26,7 @@ CONFIG = RunConfig(dataset="digits70tiny", rho=0.1)
 
 @pytest.fixture
 def finished():
-    run = fake_run(CONFIG, lambda rows: 1 / 3)
+    run = fake_run(CONFIG, lambda rows: 1 / 3, whole=True)
     run.scores.loc[:3, "value"] = [np.nan, 1e-17, 1.0, 0.1 + 0.2]
     return run
 
@@ -27,7 +34,9 @@ def finished():
 @pytest.fixture
 def with_extras(finished):
     config = replace(CONFIG, features_per_class=2, variance_points=3)
-    features = np.linspace(0, 1, 12, dtype=np.float32).reshape(4, 3)
+    test = load_dataset(CONFIG.dataset, images=False).tests["balanced"]
+    rows = len(feature_rows(test, 2))
+    features = np.linspace(0, 1, 3 * rows, dtype=np.float32).reshape(rows, 3)
     run = with_variance(finished, [0.1, 1e-17, 3.0])
     draws = np.array([[0.5, np.nan], [1 / 3, 1e-7]], np.float16)
     resampled = pd.DataFrame(draws, [2, 5])  # rows of the scores
@@ -101,10 +110,110 @@ def test_a_store_that_cannot_be_written_is_an_error(tmp_path):
 def test_a_lock_is_free_again_after_its_release_and_says_what_it_is_for(tmp_path):
     store = Store(tmp_path)
     lock = store.lock(CONFIG)
-    text = store.path(CONFIG, LOCK).read_text()
+    text = store.path(CONFIG, RUNNING).read_text()
     assert text == "PRS rho=0.1 on digits70tiny, seed 0"
     looks = replace(CONFIG, test_set="imbalanced")  # trains alike
     with pytest.raises(TimeoutError):
         store.lock(looks)
     lock.release()
     store.lock(looks).release()
+
+
+def rewritten(path, changes):
+    """Change members of a stored run, with the right checksums."""
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in members.items():
+            if name in changes:
+                content = changes[name](content)
+            if content is not None:
+                file.writestr(name, content)
+
+
+def edit(change):
+    """Let a function change the scores."""
+
+    def edited(content):
+        frame = pd.read_csv(io.BytesIO(content), keep_default_na=False)
+        return change(frame).to_csv(index=False)
+
+    return edited
+
+
+def npy(array):
+    content = io.BytesIO()
+    np.save(content, array)
+    return content.getvalue()
+
+
+def with_settings(**others):
+    return lambda content: json.dumps(json.loads(content) | others)
+
+
+LIES = {
+    "other data": {"config.json": with_settings(data="0" * 12)},
+    "seed 99": {"scores.csv": edit(lambda rows: rows.assign(seed=99))},
+    "other method": {"scores.csv": edit(lambda rows: rows.assign(method="CRS"))},
+    "other rho": {"scores.csv": edit(lambda rows: rows.assign(rho=0.2))},
+    "format NaN": {"config.json": with_settings(format=math.nan)},
+    "half of the rows": {"scores.csv": edit(lambda rows: rows[::2])},
+    "a row twice": {"scores.csv": edit(lambda rows: rows.iloc[[0, *range(len(rows))]])},
+    "scores of 7": {"scores.csv": edit(lambda rows: rows.assign(value=7.0))},
+    "text": {"scores.csv": edit(lambda rows: rows.assign(value="good"))},
+    "no rows": {"scores.csv": edit(lambda rows: rows[:0])},
+    "fewer slots": {"memory_labels.npy": lambda _: npy(np.zeros((3, 70), bool))},
+    "numbers": {"memory_labels.npy": lambda _: npy(np.zeros((50, 70)))},
+    "no features": {"features.npy": lambda _: None},
+    "no config": {"config.json": lambda _: None},
+    "variances below 0": {
+        "gradient_variance.csv": edit(lambda rows: rows.assign(value=-1.0))
+    },
+}
+
+
+@pytest.mark.parametrize("changes", LIES.values(), ids=LIES)
+def test_a_result_that_is_not_what_it_says_is_trained_again(
+    tmp_path, with_extras, changes
+):
+    store = Store(tmp_path)
+    path = store.save(with_extras)
+    rewritten(path, {})
+    assert store.load(with_extras.config) is not None
+    rewritten(path, changes)
+    with pytest.warns(UserWarning, match="expected|no item named|could not convert"):
+        assert store.load(with_extras.config) is None
+
+
+def test_a_run_that_is_not_what_it_says_is_not_stored(tmp_path, finished):
+    seven = replace(finished, scores=finished.scores.assign(value=7.0))
+    with pytest.raises(ValueError, match=r"expected scores in \[0, 1\], got 7.0"):
+        Store(tmp_path).save(seven)
+    assert not list(tmp_path.iterdir())
+
+
+def test_how_a_run_was_computed_is_beside_the_bytes_that_are_compared(tmp_path):
+    config = RunConfig("imbal-digits-tiny", "CRS", batch_size=40)
+    (run,) = run_all([config], store := Store(tmp_path), workers=1)
+    content = store.path(config).read_bytes()
+    record = run.record
+    assert record["device"] == "cpu" and record["torch"] == torch.__version__
+    assert record["steps"] == 27 and 0 < record["seconds"] < 600
+    store.save(replace(run, record=record | {"card": "another", "seconds": 1.0}))
+    assert store.path(config).read_bytes() == content
+    assert store.load(config).record["card"] == "another"
+    for text in ("", "[]", '{"seconds": "long"}'):  # a record loses no result
+        store.path(config, RECORD).write_text(text)
+        assert store.load(config).record is None
+    store.save(replace(run, record=None))
+    assert not store.path(config, RECORD).exists()
+
+
+def test_a_description_tells_two_settings_apart():
+    usual = RunConfig("digits70tiny", "PRS", seed=3)
+    assert describe(usual.identity) == "PRS rho=0 on digits70tiny, seed 3"
+    larger = replace(usual, memory_size=60, schedule=(3, 2, 1, 0), rho=0.5)
+    text = "PRS rho=0.5 memory_size=60 schedule=3,2,1,0 on digits70tiny, seed 3"
+    assert describe(larger.identity) == text
+    gss = RunConfig("digits70tiny", "GSS", options={"subsets": 5})
+    assert describe(gss.identity).startswith("GSS options=subsets:5 on")

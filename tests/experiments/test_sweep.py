@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from contextlib import suppress
 
 import pytest
@@ -14,7 +15,7 @@ from joblib import Parallel, delayed
 
 from prslib.experiments import sweep
 from prslib.experiments.inventory import list_runs
-from prslib.experiments.store import CHECKPOINT, FAILURE, Store
+from prslib.experiments.store import CHECKPOINT, FAILURE, RECORD, RESULT, Store
 from prslib.paths import project_root
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs
@@ -32,7 +33,7 @@ def test_runs_are_trained_once_and_come_in_order(tmp_path, capfd):
     assert "2/2" in bar
     assert "on imbal-digits-tiny, seed 0" in bar
     written = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
-    again = sweep.run_all([*grid, grid[0]], store, device="of another machine")
+    again = sweep.run_all([*grid, grid[0]], store, device="cuda:7")
     assert len(again) == 3
     assert written == {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
     assert "training" not in capfd.readouterr().err
@@ -43,6 +44,12 @@ def test_runs_are_trained_once_and_come_in_order(tmp_path, capfd):
     [
         ({}, {"workers": "2"}, TypeError, "workers must be a whole number, got '2'"),
         ({}, {"workers": -3}, ValueError, "workers must be at least 1, got -3"),
+        (
+            {},
+            {"device": "gpu"},
+            ValueError,
+            "unknown device 'gpu'; known devices: auto",
+        ),
         ({"memory_size": 10**5}, {}, ValueError, "memory_size up to the 1150 images"),
     ],
 )
@@ -56,7 +63,7 @@ def test_errors_come_before_any_training(tmp_path, fields, options, error, messa
 def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypatch):
     grid = configs(**MLP, method="Finetune", seed=[0, 1, 2, 3])
     store, notes = Store(tmp_path / "runs"), tmp_path / "notes"
-    made = {config.seed: [fake_run(config, 0.5)] for config in grid}
+    made = {config.seed: [fake_run(config, 0.5, whole=True)] for config in grid}
 
     def kill(group, **_options):
         if group[0].seed == 1:  # as a system does whose memory does not suffice
@@ -69,10 +76,58 @@ def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypat
     message = r"1 of 4 runs failed(?s:.*)seed 1: .*memory usage(?s:.*)SIGKILL"
     with pytest.raises(RuntimeError, match=message):
         sweep.run_all(grid, store, workers=2)
-    assert notes.read_text() == "xx"  # one retry, by itself
+    assert notes.read_text() == "xxx"  # one retry by itself, and one more
     stored = [store.load(config) is not None for config in grid]
     assert stored == [True, False, True, True]
     assert store.path(grid[1], FAILURE).exists()
+
+
+def test_a_killed_process_uses_up_no_retry_of_the_others(tmp_path, monkeypatch):
+    grid = configs(**MLP, method="Finetune", seed=[0, 1])
+    store, notes = Store(tmp_path / "runs"), tmp_path / "notes"
+    made = {config.seed: [fake_run(config, 0.5, whole=True)] for config in grid}
+
+    def kill_once(group, **_options):
+        with open(notes, "a") as file:
+            file.write(f"{group[0].seed}")
+        both = {"0", "1"}
+        while not both <= set(notes.read_text()):
+            time.sleep(0.01)
+        # the first in company, then whatever is tried first by itself
+        if notes.read_text() in ("01", "10") or len(notes.read_text()) == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return made[group[0].seed]
+
+    monkeypatch.setattr(sweep, "train_group", kill_once)
+    assert len(sweep.run_all(grid, store, workers=2)) == 2
+    assert len(notes.read_text()) == 5
+
+
+class Large:
+    """As a network on a GPU."""
+
+
+def test_a_run_without_memory_is_tried_again_alone_and_keeps_nothing(
+    tmp_path, monkeypatch
+):
+    grid = configs(**MLP, method="Finetune", seed=[0, 1])
+    tried, kept = [], []
+
+    class OutOfMemoryError(RuntimeError):
+        pass
+
+    def run_at_once(group, **_options):
+        tried.append(group[0].seed)
+        network = Large()
+        kept.append(weakref.ref(network))
+        if len(tried) == 1:
+            raise OutOfMemoryError("CUDA out of memory")
+        return [fake_run(group[0], 0.5, whole=True)]
+
+    monkeypatch.setattr("prslib.training.run.run_at_once", run_at_once)
+    assert len(sweep.run_all(grid, Store(tmp_path), workers=1)) == 2
+    assert tried == [0, 1, 0]
+    assert not any(reference() for reference in kept)
 
 
 PROGRAM = """
@@ -163,10 +218,10 @@ def test_a_run_that_fails_does_not_lose_the_others(tmp_path, monkeypatch):
     assert isinstance(raised.value.__cause__, FloatingPointError)
     assert [config for config in grid if store.load(config) is None] == [failing]
     text = store.path(failing, FAILURE).read_text()
-    assert "Finetune on imbal-digits-tiny, seed 1" in text
+    assert "Finetune batch_size=30 on imbal-digits-tiny, seed 1" in text
     assert "in break_down" in text
     assert len(sweep.run_all(grid, store, workers=1)) == 3
-    assert {file.suffix for file in tmp_path.iterdir()} == {".zip"}
+    assert {file.suffix for file in tmp_path.iterdir()} == {".zip", ".json"}
 
 
 def test_a_run_that_cannot_be_stored_goes_on_at_its_checkpoint(tmp_path, monkeypatch):
@@ -188,7 +243,8 @@ def test_a_run_that_another_process_gave_up_is_trained(tmp_path, monkeypatch):
     lock = store.lock(config)
     monkeypatch.setattr(sweep.time, "sleep", lambda _: lock.release())
     assert sweep.run_all([config], store, workers=1)[0].config == config
-    assert [file.name for file in tmp_path.iterdir()] == [store.path(config).name]
+    names = {store.path(config, kind).name for kind in (RESULT, RECORD)}
+    assert {file.name for file in tmp_path.iterdir()} == names
 
 
 def test_ctrl_c_frees_the_locks_and_keeps_the_checkpoint(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from prslib.datasets.base import tasks_together
 from prslib.training.config import Run, RunConfig
 from prslib.training.learner import task_name
 from prslib.training.methods import METHODS
+from prslib.training.validation import CELL, evaluations, run_columns, score_cells
 
 GROUPS = ("overall", "majority", "moderate", "minority")
 METRICS = ("C-F1", "O-F1", "mAP", "C-P", "C-R", "O-P", "O-R")
@@ -35,14 +36,28 @@ def cells_of(groups, offline, single):
     return pd.DataFrame(rows, columns=["trained_tasks", "task", "group", "metric"])
 
 
-def fake_run(config: RunConfig, value) -> Run:
-    """Return a run whose scores are one number or ``value(rows)``, in [0, 1]."""
+@cache
+def all_cells(config):
+    """Return the rows of a real run, without values."""
+    test_set = config.resolved["test_set"]
+    own = config.own_threshold
+    rows = [score_cells(config, each, test_set, own) for each in evaluations(config)]
+    return pd.DataFrame(sorted(set().union(*rows)), columns=CELL)
+
+
+def fake_run(config: RunConfig, value, whole=False) -> Run:
+    """Return a run whose scores are one number or ``value(rows)``, in [0, 1].
+
+    The whole of it, which can be stored, has the scores of all classes, too.
+    """
     settings, identity = config.resolved, config.identity
     groups = tuple(tasks_together(settings["schedule"], settings["tasks_at_once"]))
     offline = METHODS[config.method].offline
     dataset = labels_of(config.dataset)
     cells = cells_of(groups, offline, settings["tasks_at_once"] > 1)
-    if config.class_draws:  # forgetting of every class
+    if whole:
+        cells = all_cells(config)
+    elif config.class_draws:  # forgetting of every class
         classes = pd.DataFrame({"group": dataset.class_names})
         of_class = cells[["trained_tasks", "task"]].drop_duplicates()
         of_class = of_class.merge(classes, how="cross").assign(metric="AP")
@@ -65,4 +80,5 @@ def fake_run(config: RunConfig, value) -> Run:
 def with_variance(run: Run, values) -> Run:
     """Return the run with a gradient variance at some points of the stream."""
     frame = pd.DataFrame({"images": range(len(values)), "samples": 1, "value": values})
+    frame = frame.assign(**run_columns(run.config))
     return dataclasses.replace(run, gradient_variance=frame)

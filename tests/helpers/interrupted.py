@@ -12,9 +12,9 @@ class Stopped(BaseException):
     """As a KeyboardInterrupt."""
 
 
-def stopped_at(step, config, store, save_every=1):
+def stopped_at(step, config, store, save_every=1, file=None):
     """Train until a step and stop, as Ctrl-C does; return the steps that were taken."""
-    file = store.path(config, CHECKPOINT)
+    file = file or store.path(config, CHECKPOINT)
     taken = []
     train, save = Learner.step, checkpoint.Checkpoint.save_if_due
 

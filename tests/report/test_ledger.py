@@ -340,7 +340,7 @@ def test_the_committed_claims_come_out_as_committed():
 
 def test_gather_leaves_what_is_not_stored_or_trains_it(monkeypatch, own_folders):
     runs = configs(dataset="imbal-digits-tiny", method=["Finetune"], seed=[0, 1])
-    Store().save(made(runs[0]))
+    Store().save(fake_run(runs[0], 0.5, whole=True))
     assert set(ledger.gather(runs, "leave")["seed"]) == {0}
     monkeypatch.setattr(ledger, "run_all", lambda runs, **_: map(made, runs))
     assert set(ledger.gather(runs, "train")["seed"]) == {0, 1}

@@ -1,8 +1,12 @@
 """Checkpoints: runs that are stopped end with the same bytes."""
 
+import io
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from interrupted import stopped_at
 
 from prslib.experiments.store import CHECKPOINT, Store
@@ -67,6 +71,93 @@ def test_a_file_that_does_not_fit_costs_a_warning(
         again = run(config, checkpoint=tmp_path / "file")
     assert len(caught) == 1
     assert again.scores.equals(run(config).scores)
+
+
+def forged(content, **changes):
+    """Change what a checkpoint holds, with the right checksums."""
+    saved = torch.load(io.BytesIO(content), weights_only=True)
+    saved["progress"] |= changes
+    torch.save(saved, file := io.BytesIO())
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("step", [10**9, -5, None, 2.5, 1])
+def test_a_forged_checkpoint_is_refused_by_its_content(tmp_path, half_way, step):
+    config, path = half_way
+    # of step 1 there are no scores yet, nor were all classes seen
+    changes = {"step": step} if step != 1 else {"step": 1, "scores": [{}]}
+    (tmp_path / "file").write_bytes(forged(path.read_bytes(), **changes))
+    with pytest.warns(UserWarning, match="cannot resume .*; the run starts again"):
+        again = run(config, checkpoint=tmp_path / "file")
+    assert again.scores.equals(run(config).scores)
+
+
+def test_forged_scores_and_rows_are_refused(half_way, tmp_path):
+    config, path = half_way
+    file = tmp_path / "file"
+    saved = torch.load(path, weights_only=True)["progress"]
+    (first,) = saved["scores"]
+    (name,) = first
+    high = {name: first[name] | {"value": [7.0] * len(first[name]["value"])}}
+    fewer = {name: {key: column[1:] for key, column in first[name].items()}}
+    for changes, why in (
+        ({"scores": [high]}, "scores in \\[0, 1\\], got 7.0"),
+        ({"scores": [fewer]}, "scores in .* cells"),
+        ({"variances": {3: {"value": -1.0}}}, "gradient variance must be at least 0"),
+    ):
+        file.write_bytes(forged(path.read_bytes(), **changes))
+        with pytest.warns(UserWarning, match=why):
+            stopped_at(1, config, Store(tmp_path), file=file)
+
+
+class Code:
+    """Unpickled it leaves a file."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return Path.touch, (self.file,)
+
+
+def test_a_checkpoint_runs_no_code_and_an_old_one_starts_over(half_way, tmp_path):
+    config, path = half_way
+    file = tmp_path / "file"
+    content = forged(path.read_bytes(), scores=Code(tmp_path / "ran"))
+    file.write_bytes(content)
+    with pytest.warns(UserWarning, match="more than tensors, numbers and text") as said:
+        run(config, checkpoint=file)
+    assert len(said) == 1
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_checkpoint_of_a_gpu_is_not_continued_on_a_cpu(half_way, tmp_path):
+    config, path = half_way
+    saved = torch.load(path, weights_only=True)
+    saved["conditions"] |= {"device": "cuda", "card": "A100"}
+    torch.save(saved, tmp_path / "file")
+    with pytest.warns(UserWarning, match="A100.*; the run starts again"):
+        run(config, checkpoint=tmp_path / "file")
+
+
+def test_arrays_and_numbers_come_back_as_they_were():
+    state = {
+        "array": np.arange(6, dtype=np.int32).reshape(2, 3),
+        "fortran": np.asfortranarray(np.eye(2, dtype=np.float32)),
+        "empty": np.zeros((0, 3), bool),
+        "number": np.float64(0.1),
+        "tensor": torch.ones(2),
+        "nested": {"array": np.array(3, np.uint8), "text": "name", "long": 1 << 127},
+    }
+    torch.save(checkpoint.as_tensors(state), file := io.BytesIO())
+    file.seek(0)
+    again = checkpoint.as_arrays(torch.load(file, weights_only=True))
+    assert isinstance(again["number"], np.float64)
+    assert isinstance(again["tensor"], torch.Tensor)
+    for name in ("array", "fortran", "empty", "number"):
+        np.testing.assert_array_equal(again[name], state[name], strict=True)
+    assert again["nested"]["array"].shape == ()
+    assert again["nested"]["long"] == 1 << 127
 
 
 def test_a_checkpoint_of_edited_code_does_not_count(tmp_path, half_way, monkeypatch):

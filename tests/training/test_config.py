@@ -108,4 +108,4 @@ def test_options_of_the_sampler_are_part_of_the_identity_where_given():
     assert dataclasses.replace(fewer, seed=1).options == fewer.options
     assert RunConfig(TINY, "GSS", options={}).hash == plain.hash
     assert fewer.identity == plain.identity | {"options": dict(fewer.options)}
-    assert fewer.hash != plain.hash and fewer.training != plain.training
+    assert fewer.hash != plain.hash and fewer.training_hash != plain.training_hash

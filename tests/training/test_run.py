@@ -15,6 +15,7 @@ from torch.nn.utils import parameters_to_vector
 from prslib.datasets import DATASETS, Entry, load_dataset
 from prslib.metrics import best_thresholds
 from prslib.training.config import RunConfig
+from prslib.training.device import check_device
 from prslib.training.learner import Learner, score_tasks
 from prslib.training.methods import METHODS
 from prslib.training.replay import held_out_rows, stream, without_training
@@ -194,6 +195,19 @@ def test_same_configuration_same_numbers_whatever_is_measured(dataset, method):
     assert (rows["samples"] <= plain.resolved["memory_size"]).all()
     assert (rows["value"] > 0).all()
     assert variance_steps(replace(plain, variance_points=3), 20) == {7, 13, 20}
+
+
+def test_auto_is_a_gpu_where_there_is_one(monkeypatch):
+    assert check_device("auto") == "cpu" or torch.cuda.is_available()
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    assert check_device("auto") == check_device("mps") == "mps"
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    assert check_device("auto") == "cuda"
+    assert check_device("cuda:1") == "cuda:1"
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
+    with pytest.raises(ValueError, match="known devices: cpu, cuda, cuda:0, cuda:1"):
+        check_device("mps")
 
 
 @pytest.mark.parametrize("device", ["cuda:99", "gpu", None])
