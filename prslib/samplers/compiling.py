@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import config
+from numba.core import config as numba_config
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.extending import register_jitable
 
+config: Any = numba_config  # its fields are set from the environment
 FOLDER = Path(__file__).resolve().parent
 OWN = FOLDER / "__pycache__"
 
@@ -85,7 +86,7 @@ class CheckedFile(IndexDataCacheFile):
 
 def tell(function: Callable) -> None:
     """Say on stderr that a function is compiled, which takes some seconds."""
-    name = f"{function.__module__}.{function.__name__}"
+    name = f"{function.__module__}.{getattr(function, '__name__', function)}"
     text = f"prslib: compiling {name} for this processor, for some seconds"
     print(text, file=sys.stderr, flush=True)
 
@@ -127,7 +128,7 @@ class NoCache(NullCache):
     def __init__(self, function: Callable):
         self.function = function
 
-    def load_overload(self, _sig: Any, _target_context: Any) -> None:
+    def load_overload(self, sig: Any, target_context: Any) -> None:
         """Say that the function is compiled."""
         tell(self.function)
 

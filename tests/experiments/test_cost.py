@@ -86,7 +86,7 @@ def test_steps_are_timed_with_a_full_memory(method, monkeypatch):
     config = RunConfig(**MLP, method=method)
     lengths = []
 
-    def note(configs, dataset, device, progress):
+    def note(configs, dataset, device, progress, segments, score):
         lengths.append((len(progress.replay.sampler), len(progress.replay.memory)))
         yield from [None] * cost.STEPS
 

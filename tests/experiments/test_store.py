@@ -21,7 +21,7 @@ from prslib.experiments.store import RECORD, RUNNING, Store, describe
 from prslib.experiments.sweep import run_all
 from prslib.training.config import RunConfig
 
-CONFIG = RunConfig(dataset="digits70tiny", rho=0.1)
+CONFIG = RunConfig(dataset="cocoseq-tiny", rho=0.1)
 
 
 @pytest.fixture
@@ -34,13 +34,11 @@ def finished():
 @pytest.fixture
 def with_extras(finished):
     config = replace(CONFIG, features_per_class=2, variance_points=3)
-    test = load_dataset(CONFIG.dataset, images=False).tests["balanced"]
+    test = load_dataset(CONFIG.dataset, images=False).tests["both"]
     rows = len(feature_rows(test, 2))
     features = np.linspace(0, 1, 3 * rows, dtype=np.float32).reshape(rows, 3)
     run = with_variance(finished, [0.1, 1e-17, 3.0])
-    draws = np.array([[0.5, np.nan], [1 / 3, 1e-7]], np.float16)
-    resampled = pd.DataFrame(draws, [2, 5])  # rows of the scores
-    return replace(run, config=config, features=features, resampled=resampled)
+    return replace(run, config=config, features=features)
 
 
 def test_runs_come_back_bit_for_bit(tmp_path, finished, with_extras):

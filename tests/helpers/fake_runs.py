@@ -74,7 +74,11 @@ def fake_run(config: RunConfig, value, whole=False) -> Run:
     size = identity.get("memory_size", 0)
     memory = np.zeros((size, dataset.num_classes), bool)
     memory[np.arange(size), np.arange(size) % dataset.num_classes] = True
-    return Run(config, scores, memory)
+    resampled = None
+    if whole and (draws := settings["test_resamples"]):
+        values = np.linspace(0, 1, 2 * draws).reshape(2, draws)
+        resampled = pd.DataFrame(values.astype(np.float16), [2, 5])  # of the scores
+    return Run(config, scores, memory, resampled=resampled)
 
 
 def with_variance(run: Run, values) -> Run:
