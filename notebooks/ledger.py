@@ -93,21 +93,22 @@ settings.save(figure, run, "agreement")
 #
 # How sure is that? The runs of one seed share the order of the stream and the initial weights.
 # All cells of a seed stay together, and the interval is Student's t over the seeds' own effects.
-# Where there are few test images, their chance is added, from resamples of the classes: a class of
-# three test images has a score of chance, and the classes of a group stand for each other.
+# Where there are few test images, their chance is added, from resamples of the images.
 #
 # By itself a claim *holds* if the whole interval is above 0. It does *not hold* if the interval is
 # below 0, which shows the opposite. An interval within 2 points of 0 shows that there is *no
 # difference* larger than its ends. Otherwise the claim is *undecided*, as it is with fewer than
 # five seeds, or where a seed drops out because it never learned what a row measures. Intervals and
 # the column `uncorrected` are about one row each. Many rows are tested at once, so the column
-# `after Holm` is corrected for their number.
+# `after Holm` is corrected: among the claims on one data set that imply no other. A claim that
+# implies others holds where they do, at the level divided by the family's size. A constant, such as
+# a share of the data, is a fact and has no verdict.
 #
-# The weakest of many noisy cells lies low even where all are right. The upper end of such a claim's
-# interval is therefore the lowest of the cells' own upper ends, each at a level corrected for the
-# number of cells. The claim does not hold where one cell by itself shows it. It holds where every
-# cell by itself does, which needs no correction. The table names the weakest cell, counts the cells
-# that are clear by themselves, and shows C-F1, O-F1 and mAP by themselves.
+# A claim about many cells is measured in the weakest, which has the least evidence of being above 0.
+# Effect and interval are that cell's; the upper end is at a level corrected for the number of cells.
+# The claim does not hold where one cell by itself shows it. It holds where every cell by itself
+# does, which needs no correction. The table names the weakest cell, counts the cells that are clear
+# by themselves, and shows C-F1, O-F1 and mAP by themselves.
 
 # %%
 decided = ledger.decide(observations, settings.level)
@@ -181,5 +182,5 @@ display(versions())
 #   its twin, and a claim near its limit may be decided otherwise. `make verify` says how far.
 # - Intervals are over seeds, and on `cocoseq-mini` over test images. They say nothing of other data
 #   sets, sizes or settings.
-# - The verdicts of all rows together are wrong somewhere in at most one of twenty such ledgers, by
-#   the chance of the seeds. What holds "by itself" alone is a hint.
+# - The verdicts on one data set together are wrong somewhere in at most about one of twenty such
+#   ledgers, by chance. What holds "by itself" alone is a hint.

@@ -12,7 +12,8 @@ from prslib.paths import known_notebooks, notebook_file
 from prslib.report.notebook import Settings
 from prslib.training.config import RunConfig
 
-LEDGER = "ledger"  # asks for the runs of all others
+LEDGER = "ledger"  # asks for the runs of the others
+NO_CLAIM = ("when_it_pays", LEDGER)  # no claim is about their runs
 # have the standard settings: the first run of a data set is what others vary
 STANDARD = ("main_results", "precision_recall", "single_label")
 
@@ -45,10 +46,10 @@ def device_of(profile: str, notebook: str) -> str:
 
 
 def runs(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
-    """Return the runs of all notebooks, each once, and the notebooks whose files miss."""
+    """Return the runs that claims are about, each once, and the notebooks whose files miss."""
     first = {}
     errors = {}
-    names = [name for name in known_notebooks(profile) if name != LEDGER]
+    names = [name for name in known_notebooks(profile) if name not in NO_CLAIM]
     for name in sorted(names, key=lambda name: name not in STANDARD):
         try:
             for config in runs_of(profile, name):
