@@ -114,13 +114,10 @@ def memory_size_of(length: int) -> int:
     return round(length * 2000 / 35072)
 
 
-def _entry(
-    name: str, length: int, thin: Thin | None, test_set: str = "imbalanced"
-) -> Entry:
+def _entry(name: str, length: int, thin: Thin | None) -> Entry:
     recipe = Recipe(
         memory_size=memory_size_of(length),
         schedule=tuple(range(NUM_TASKS)),
-        test_set=test_set,
         test_resamples=100,
         **SETTINGS,
     )
@@ -149,7 +146,7 @@ STREAMS = (
     ("reutersseq-part3292", 3292, _part(3292)),
     ("reutersseq-part1981", 1981, _part(1981)),
     ("reutersseq-part893", 893, _part(893)),
+    # for tests: every class, and few documents
+    ("reutersseq-tiny", 247, _cap(8)),
 )
 ENTRIES = {row[0]: _entry(*row) for row in STREAMS}
-# for tests: every class and few documents, and the small test set
-ENTRIES["reutersseq-tiny"] = _entry("reutersseq-tiny", 247, _cap(8), "balanced")
