@@ -93,12 +93,13 @@ def read_file(file: Path, count: int, first: int) -> list[Document]:
         raise FileNotFoundError(expected(what, f"no {file.name}", ADVICE))
     text = decoded(file)
     documents = []
-    position = text.index("\n")
+    position = len(FIRST_LINE)
     while position < len(text):
         where = f"document {first + len(documents)} in {file}"
         found = DOCUMENT.match(text, position)
         if not found or "<REUTERS" in found[2]:
-            raise ValueError(expected(f"{where} from <REUTERS> to </REUTERS>", "a cut"))
+            what = f"{where} from <REUTERS> to </REUTERS>"
+            raise ValueError(expected(what, "a part", ADVICE))
         documents.append(read_document(found[1], found[2], where))
         if documents[-1].number != first + len(documents) - 1:
             got = f'NEWID="{documents[-1].number}"'
@@ -135,7 +136,8 @@ def read_document(attributes: str, content: str, where: str) -> Document:
     topics = TOPICS.findall(content)
     text = TEXT.search(content)
     if len(topics) != 1 or not text:
-        raise ValueError(expected(f"one TOPICS and one TEXT in {where}", "others"))
+        what = f"one TOPICS and one TEXT in {where}"
+        raise ValueError(expected(what, "none or several", ADVICE))
     topics = re.findall("<D>([^<]+)</D>", topics[0])
     # ModApte: documents that were indexed, with a topic
     is_used = topics and named["TOPICS"] == "YES"
@@ -151,24 +153,27 @@ def read_document(attributes: str, content: str, where: str) -> Document:
 def attributes_of(text: str, where: str) -> dict[str, str]:
     """Return a document's attributes, all of them known and with a known value."""
     if ATTRIBUTE.sub("", text).strip():
-        raise ValueError(expected(f'attributes as NAME="value" of {where}', text))
+        what = f'attributes as NAME="value" of {where}'
+        raise ValueError(expected(what, text, ADVICE))
     named = dict(ATTRIBUTE.findall(text))
     for name in VALUES.keys() | named.keys():
         if name not in VALUES:
             known = ", ".join(sorted(VALUES))
-            raise ValueError(expected(f"attributes {known} of {where}", name))
+            what = f"attributes {known} of {where}"
+            raise ValueError(expected(what, name, ADVICE))
         if name not in named and name not in OPTIONAL:
-            raise ValueError(expected(f"attribute {name} of {where}", "none"))
+            what = f"attribute {name} of {where}"
+            raise ValueError(expected(what, "none", ADVICE))
         if name in named and not VALUES[name].fullmatch(named[name]):
             what = f"{name} of {where} as {VALUES[name].pattern}"
-            raise ValueError(expected(what, repr(named[name])))
+            raise ValueError(expected(what, repr(named[name]), ADVICE))
     return named
 
 
 def embed_texts(unlabelled: list[str], texts: list[str], components: int) -> np.ndarray:
     """Return features, float64 (N, components), of texts that the fit has not seen."""
     words = TfidfVectorizer(sublinear_tf=True, stop_words="english", min_df=3)
-    # The exact decomposition does not hang on a random start, and one thread sums in
+    # The exact decomposition does not depend on a random start, and one thread adds in
     # one order.
     svd = TruncatedSVD(components, algorithm="arpack", random_state=SVD_SEED)
     with threadpool_limits(1):

@@ -151,3 +151,13 @@ def test_features_are_of_the_first_images_with_a_single_label():
     labels = matrix(2, {0}, {0, 1}, {1}, {0}, {0})
     split = Split(None, labels, np.zeros(5, dtype=np.int64))
     assert feature_rows(split, 2).tolist() == [0, 2, 3]
+
+
+def test_a_balanced_draw_takes_all_of_a_class_that_is_short_and_no_image_twice():
+    labels = np.array([[1, 1, 0], [0, 1, 0], [0, 1, 1], [0, 1, 0], [1, 0, 0]]) == 1
+    drawn = curation.draw_balanced(labels, 3, np.random.default_rng(0))
+    assert len(set(drawn.tolist())) == len(drawn)
+    # the first and last class are short; the middle one is filled up
+    np.testing.assert_array_equal(labels[drawn].sum(axis=0), [2, 3, 1])
+    with pytest.raises(ValueError, match="3 test images of every class, got 1 of"):
+        curation.balanced_test(labels, 3, np.random.default_rng(0), labels[:, 0])
