@@ -27,13 +27,13 @@
 # the methods. The paper finds that the plain network is best when every image is seen once, and
 # that PRS leads on every network.
 #
-# The quick profile runs on `digits70seq`, a **stand-in**. A small convolutional network takes the
+# The seeds profile runs on `digits70seq`, a **stand-in**, the quick one on a tiny part of it. A small convolutional network takes the
 # place of ResNet-101, and AC and RA are built upon it. A step of AC costs as much as five plain
 # ones, a step of RA as much as two. So the quick profile leaves AC out and has one seed, which
 # decides nothing; the seeds profile has all three networks and five seeds. There are 2 epochs
 # where the paper has 10, and AC and RA take 1 epoch only.
 #
-# *About a minute on two cores for the quick profile, nothing the second time.*
+# *Half a minute on two cores for the quick profile, nothing the second time.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to

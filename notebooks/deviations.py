@@ -27,13 +27,12 @@
 # stake. `python -m prslib conformance package.module:Class` finds such a step in a sampler of your
 # own.
 #
-# The paper has no such figure. The quick profile follows the memories on `cocoseq-mini` and on
-# `digits49seq`, a stand-in with the class frequencies of NUS-WIDEseq, and trains on `cocoseq-mini`,
-# **real COCO images**. The paper profile follows them on all labels of COCOseq and NUS-WIDEseq. The
+# The paper has no such figure. The quick profile follows the memories on `cocoseq-mini`, real COCO
+# images, and on `reutersseq`, real articles, and trains on the first. The paper profile follows them on all labels of COCOseq and NUS-WIDEseq. The
 # latter's split is derived where the released ids are not there.
 #
-# *About four minutes on two cores for the quick profile. The second time nothing is trained, and
-# the memories take one minute.*
+# *Two minutes on two cores for the quick profile. The second time nothing is trained, and the
+# memories take one minute.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to

@@ -262,6 +262,7 @@ for name in settings.dataset:
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
 
 from prslib.datasets import GROUPS
 from prslib.report.measures import neighbour_votes
@@ -290,6 +291,7 @@ def plot_votes(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.set(xscale="log", xlabel="training images of the class (log scale)")
     ax.set_ylabel("kNN accuracy,\nPRS minus CRS (points)")
     ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
     return ax
 
 

@@ -24,11 +24,11 @@
 # in all the metrics". It draws the scores and prints none, so only the order of the methods can be
 # compared.
 #
-# The quick profile runs on `digits49seq`, a **stand-in** with NUS-WIDEseq's class frequencies
-# divided by 6. In the paper's schedule Task 3 comes first and is the oldest as well as the
+# The seeds profile runs on `digits49seq`, a **stand-in** with NUS-WIDEseq's class frequencies
+# divided by 6, the quick one on a tiny part of it, which decides nothing. In the paper's schedule Task 3 comes first and is the oldest as well as the
 # smallest.
 #
-# *A few seconds after `main_results`, whose runs it reads.*
+# *Half a minute on two cores for the quick profile.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
