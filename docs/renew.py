@@ -170,15 +170,6 @@ def main_table() -> str:
     )
 
 
-def small_table() -> str:
-    """Return each group's mAP on real images, the best in bold."""
-    rows = of_first_set(scores())
-    rivals = rows[rows["method"] != "Multitask"]  # which sees all tasks at once
-    best = rows.index.isin(rivals.groupby("column")["mean"].idxmax())
-    rows = rows.assign(cell=rows["cell"].mask(best, "**" + rows["cell"] + "**"))
-    return scores_table(rows, [f"{group} mAP" for group in ALL_GROUPS], "")
-
-
 def ledger_counts() -> str:
     """Count the claims by verdict, real images apart from stand-ins."""
     said = [
@@ -195,21 +186,6 @@ def ledger_counts() -> str:
     )
 
 
-def headline_claims() -> str:
-    """Return the effect and the verdict of `HEADLINES` on real images."""
-    claims = numbers("ledger_claims").set_index("claim", drop=False)
-    claims = of_first_set(claims.loc[list(HEADLINES)])
-    return claims_table(
-        claims,
-        "data",
-        "would show",
-        "weakest cell",
-        *MAIN_METRICS,
-        "seeds",
-        "uncorrected",
-    )
-
-
 def all_claims() -> str:
     """Return the effect and the verdict of every claim, a table for each question."""
     claims = numbers("ledger_claims")
@@ -219,13 +195,13 @@ def all_claims() -> str:
     return "\n\n".join(f"### {name}\n\n{claims_table(rows)}" for name, rows in asked)
 
 
-def claims_table(rows: pd.DataFrame, *without: str) -> str:
-    """Lay out claims, without some columns; each claim is named once."""
+def claims_table(rows: pd.DataFrame) -> str:
+    """Lay out claims; each claim is named once."""
     texts = ["dataset", "data", "weakest", "stands_for"]
     table = account(rows.assign(**rows[texts].fillna("")))
     table = table.rename(columns={"effect": "ours [95 % interval]"})
     table["claim"] = table["claim"].mask(table["claim"].duplicated(), "")
-    return as_markdown(table.drop(columns=["where", *without]))
+    return as_markdown(table.drop(columns="where"))
 
 
 def findings() -> str:
@@ -368,9 +344,7 @@ def sampler_table() -> str:
 
 WRITTEN: dict[str, Callable[[], str]] = {
     "main table": main_table,
-    "small table": small_table,
     "ledger": ledger_counts,
-    "claims": headline_claims,
     "all claims": all_claims,
     "findings": findings,
     "verdict": verdict,

@@ -116,6 +116,7 @@ from prslib.report.style import looks_of
 
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw forgetting over the class's size: a mark a class, and a fitted line a method."""
+    frame = frame[frame["images"] > 0]  # a class without any has no place on a log scale
     classes = frame.groupby(["method", "class"], sort=False)[["images", "value"]].mean().dropna()
     for method, look in looks_of(frame["method"]).items():
         points = classes.loc[method]

@@ -47,7 +47,7 @@ REPETITIONS = 3
 
 def choice() -> pd.DataFrame:
     """Return the mean mAP of every setting on what is held out, the best first."""
-    plain = {"test_resamples": 0, "own_threshold": False}
+    plain = {"test_resamples": 0}
     recipe = dataclasses.replace(DATASETS[DATA].recipe, **plain)
     dataset = held_out(DATA, images=True)
     steps = [(name, step) for name, steps in STEPS.items() for step in steps]

@@ -75,6 +75,7 @@ def test_a_plan_names_the_file_of_parameters_that_is_none(
     folder.mkdir(parents=True)
     (folder / "rho_sweep.yaml").write_text("seeds: [0")
     (folder / "inter_task.yaml").write_text("")
+    (tmp_path / "notebooks").symlink_to(project_root() / "notebooks")
     for name in ("prslib.paths", "prslib.report.notebook"):
         monkeypatch.setattr(f"{name}.project_root", lambda: tmp_path, raising=False)
     assert main(["plan", "--profile", "smoke"]) == 1

@@ -154,7 +154,7 @@ def test_the_command_says_one_line_first(capsys):
     assert said[0].endswith("checked: 7 of 10 streams, 5,314 decisions")
     assert said[1].startswith("- Eq. (2)")
     assert main(["conformance", "prslib:Nobody"]) == 1
-    assert "expected package.module:Class, got 'prslib:N" in capsys.readouterr().err
+    assert "made as Class(size, num_classes, seed), got 'prslib:N" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ REFUSED = {
 
 def test_test_images_of_several_tasks_need_an_open_test_set():
     spans = split([(1, 1), (0, 1)], (-1, 1))
-    with pytest.raises(ValueError, match="image 0 of task -1 with label 'a'"):
+    with pytest.raises(ValueError, match="sample 0 of task -1 with label 'a'"):
         dataset(tests={"all": spans})
     made = dataset(tests={"all": replace(spans, is_open=True)})
     assert made.tests["all"].is_open and not made.train.is_open
