@@ -47,6 +47,7 @@ from prslib.datasets import DATASETS, load_dataset
 from prslib.report.style import LOOKS, join_panels, looks_of
 from prslib.samplers import SAMPLERS, make_sampler
 from prslib.samplers.reference import ReferencePRS
+from prslib.samplers.released import ReleasedPRS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "tests" / "helpers"), str(ROOT / "examples")]
@@ -191,7 +192,7 @@ def contestants() -> list[Contestant]:
         ours.append(Contestant(name, name, "ours", make))
         make = on_labels(PLAIN[key], **options)
         plain.append(Contestant(f"{name} in plain numpy", name, "plain", make, SLOW))
-    authors = on_labels(SAMPLERS["prs"], rho=RHO, variant="authors")
+    authors = on_labels(ReleasedPRS, rho=RHO)
     listed = [
         *ours,
         *map(in_one_piece, ours[:3]),

@@ -17,7 +17,7 @@ from articles import REPORTED
 from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, project_root
 from prslib.report.claims import CLAIMS
-from prslib.report.ledger import HEADLINES, account, as_markdown, counts
+from prslib.report.ledger import account, as_markdown, counts
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS
 from prslib.statistics import within
 
@@ -163,7 +163,11 @@ def main_table() -> str:
     """Return overall scores and each group's mAP."""
     columns = [f"overall {metric}" for metric in MAIN_METRICS]
     columns += [f"{group} mAP" for group in ALL_GROUPS[:-1]]
-    sets = scores().fillna({"stands_for": ""}).groupby(["dataset", "stands_for"], sort=False)
+    sets = (
+        scores()
+        .fillna({"stands_for": ""})
+        .groupby(["dataset", "stands_for"], sort=False)
+    )
     return "\n\n".join(
         scores_table(rows, columns, f"{name} [{stands_for}]" if stands_for else name)
         for (name, stands_for), rows in sets
@@ -231,7 +235,9 @@ def findings_of(name: str, of_crs: pd.DataFrame, others: pd.DataFrame) -> str:
         f"- **Beside {listed(BESIDE)}.** {' '.join(of_others)}",
     ]
     rows = [difference_cells(of_crs, group, "CRS") for group in ALL_GROUPS]
-    rows += [difference_cells(rows, "overall", method) for method, rows in beside.items()]
+    rows += [
+        difference_cells(rows, "overall", method) for method, rows in beside.items()
+    ]
     note = (
         f"Each of the {3 * len(rows)} cells is tested by itself, not corrected for their "
         "number; bold where its 95 % interval is on one side of 0."
@@ -243,7 +249,9 @@ def verdict() -> str:
     """Say on what stream a balanced memory pays, what it buys, and what it costs."""
     starts = numbers("when_it_pays_pays_from")
     starts = starts[starts["method"] == "PRS"].set_index("metric")["from"]
-    gaps = numbers("main_results_prs_minus_crs").set_index(["dataset", "group", "metric"])
+    gaps = numbers("main_results_prs_minus_crs").set_index(
+        ["dataset", "group", "metric"]
+    )
     text, images = ("reutersseq", "cocoseq-mini")
 
     def points(name: str, group: str, metric: str) -> str:

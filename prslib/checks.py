@@ -3,7 +3,7 @@
 import hashlib
 import math
 import re
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
@@ -134,71 +134,106 @@ def multi_hot(labels: Any, num_classes: int | None) -> np.ndarray:
 
     Without ``num_classes`` there are as many classes as the labels name.
     """
-    if hasattr(labels, "detach"):  # a tensor, wherever it lies
-        labels = labels.detach().cpu().numpy()
-    elif hasattr(labels, "to_numpy"):  # a frame or a series
-        labels = labels.to_numpy()
-    elif isinstance(labels, list | tuple):
-        labels = _from_lists(labels, num_classes)
+    if not isinstance(labels, np.ndarray):
+        labels = _as_array(labels, num_classes)
     if isinstance(labels, np.ma.MaskedArray):
         raise TypeError(f"labels: {expected('bool', 'a masked array', 'fill it')}")
-    labels = np.asarray(labels, order="C")
-    if labels.ndim == 1 and labels.dtype.kind in "iu":
-        return from_class_numbers([[c] for c in labels.tolist()], num_classes)
     if labels.dtype != bool:
-        labels = _zeros_and_ones(labels)
+        labels = _of_numbers(labels, num_classes)
     if labels.ndim != 2 or num_classes not in (None, labels.shape[1]):
         what = f"shape (B, {num_classes or 'C'}), or class numbers (B,)"
         raise ValueError(f"labels: {expected(what, labels.shape)}")
+    labels = np.asarray(labels, order="C")
     return labels if labels.flags.writeable else labels.copy()
 
 
-def _zeros_and_ones(labels: np.ndarray) -> np.ndarray:
-    """Return numbers 0 and 1 as bool; refuse others, such as scores and NaN."""
+def from_class_numbers(
+    samples: np.ndarray, classes: np.ndarray, length: int, num_classes: int | None
+) -> np.ndarray:
+    """Return multi-hot labels, bool (B, C); sample ``samples[i]`` has ``classes[i]``."""
+    count = num_classes
+    if count is None:
+        count = int(classes.max(initial=-1)) + 1
+    outside = classes[(classes < 0) | (classes >= count)]
+    if outside.size:
+        last = "" if num_classes is None else f" to {count - 1}"
+        advice = "a list of lists has [] for a sample without a label"
+        text = expected(f"class numbers from 0{last}", outside[0], advice)
+        raise ValueError(f"labels: {text}")
+    labels = np.zeros((length, count), np.bool_)
+    labels[samples, classes] = True
+    return labels
+
+
+def _as_array(labels: Any, num_classes: int | None) -> np.ndarray:
+    """Return what tensors, frames, sparse matrices and lists of labels hold."""
+    if hasattr(labels, "detach"):  # a tensor, wherever it lies
+        return labels.detach().cpu().numpy()
+    for name in ("toarray", "to_numpy"):  # sparse matrices, frames
+        if hasattr(labels, name):
+            return getattr(labels, name)()
+    if not isinstance(labels, list | tuple):
+        return np.asarray(labels)
+    rows = [row.tolist() if hasattr(row, "tolist") else row for row in labels]
+    are_lists = [isinstance(row, list | tuple | set) for row in rows]
+    if all(are_lists):
+        rows = [list(row) for row in rows]
+        return _of_lists(rows, num_classes)
+    if any(are_lists):
+        wrong = rows[are_lists.index(False)]
+        what = "a list of class numbers for each sample"
+        raise TypeError(f"labels: {expected(what, repr(wrong))}")
+    return np.array(rows)
+
+
+def _of_lists(rows: list[list], num_classes: int | None) -> np.ndarray:
+    """Return rows of 0 and 1, or lists of class numbers, as an array (B, C)."""
+    flat = [value for row in rows for value in row]
+    lengths = {len(row) for row in rows}
+    are_numbers = all(isinstance(value, Integral) for value in flat)
+    if any(isinstance(value, bool) for value in flat) or not are_numbers:
+        if len(lengths) > 1:
+            what = "rows of one length, or lists of class numbers"
+            raise ValueError(f"labels: {expected(what, f'lengths {sorted(lengths)}')}")
+        return np.array(rows)
+    is_grid = len(lengths) == 1 and num_classes in (None, *lengths)
+    if flat and is_grid and {*flat} <= {0, 1}:
+        if any(len(row) != len(set(row)) for row in rows):  # classes are not repeated
+            return np.array(rows)
+        if lengths != {1} or num_classes == 1:
+            what = "rows that are either multi-hot labels or class numbers"
+            advice = "write np.array(labels, dtype=bool) for multi-hot labels"
+            raise ValueError(f"labels: {expected(what, repr(rows)[:60], advice)}")
+    samples = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    classes = np.array(flat, np.int64)
+    return from_class_numbers(samples, classes, len(rows), num_classes)
+
+
+def _of_numbers(labels: np.ndarray, num_classes: int | None) -> np.ndarray:
+    """Return class numbers (B,), or rows of 0 and 1, as bool (B, C); refuse others."""
+    if labels.dtype == object:  # of pandas: lists of class numbers, or True and False
+        labels = _as_array(labels.tolist(), num_classes)
+        if labels.dtype == bool:
+            return labels
     if labels.dtype.kind not in "iuf":
         what = "bool, 0 and 1, or class numbers"
-        raise TypeError(f"labels: {expected(what, labels.dtype)}")
+        advice = "np.unique(names, return_inverse=True) numbers names"
+        raise TypeError(f"labels: {expected(what, labels.dtype, advice)}")
+    if labels.ndim == 0:
+        return labels
+    length = len(labels)
+    if labels.shape == (0,):
+        return np.zeros((0, num_classes or 0), np.bool_)
+    if labels.ndim == 1 and labels.dtype.kind in "iu":
+        return from_class_numbers(np.arange(length), labels, length, num_classes)
     ones = labels == 1
     other = labels[~ones & (labels != 0)]
     if other.size:
         advice = "write labels > 0.5 for scores, labels == 1 for -1 and 1"
+        if labels.shape[1:] == (1,):
+            advice = "write labels[:, 0] for class numbers"
         raise ValueError(f"labels: {expected('0 and 1', other.flat[0], advice)}")
     return ones
-
-
-def _from_lists(labels: Sequence, num_classes: int | None) -> np.ndarray:
-    """Return what a list of labels means: class numbers, or rows of 0 and 1."""
-    rows = [row.tolist() if hasattr(row, "tolist") else row for row in labels]
-    if not any(isinstance(row, list | tuple | set) for row in rows):
-        return np.asarray(rows if rows else np.zeros((0, num_classes or 0), bool))
-    if not all(isinstance(row, list | tuple | set) for row in rows):
-        what = "a list of class numbers for each sample"
-        raise TypeError(f"labels: {expected(what, repr(labels)[:60])}")
-    flat = [value for row in rows for value in row]
-    if any(isinstance(value, bool) for value in flat):
-        return np.asarray(rows)
-    is_matrix = {len(row) for row in rows} == {num_classes} and {*flat} <= {0, 1}
-    is_lists = all(len(row) == len(set(row)) for row in rows)
-    if is_matrix and is_lists:
-        what = "rows that are either multi-hot labels or class numbers"
-        advice = "write np.array(labels, dtype=bool) for multi-hot labels"
-        raise ValueError(f"labels: {expected(what, repr(labels)[:60], advice)}")
-    if is_matrix:
-        return np.asarray(rows) == 1
-    return from_class_numbers(rows, num_classes)
-
-
-def from_class_numbers(rows: Sequence, num_classes: int | None) -> np.ndarray:
-    """Return multi-hot labels, bool (B, C), of lists of class numbers."""
-    flat = [whole("labels: class number", c, least=0) for row in rows for c in row]
-    count = max(flat, default=-1) + 1 if num_classes is None else num_classes
-    if flat and max(flat) >= count:
-        what = f"class numbers from 0 to {count - 1}"
-        raise ValueError(f"labels: {expected(what, max(flat))}")
-    labels = np.zeros((len(rows), count), bool)
-    samples = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-    labels[samples, flat] = True
-    return labels
 
 
 def checksum(state: dict[str, Any]) -> str:

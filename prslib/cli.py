@@ -11,7 +11,6 @@ from pkgutil import resolve_name
 from typing import Any
 
 import prslib
-from prslib import conformance
 from prslib.checks import VARIANTS, expected, naming_extra, one_of
 from prslib.datasets.prepare import add_command, add_prepare
 from prslib.paths import (
@@ -251,6 +250,8 @@ def find_departures(options: Namespace) -> int:
 
     Example: prslib conformance my_module:MyPRS
     """
+    from prslib import conformance  # which loads numba
+
     sys.path.insert(0, "")  # a module in the working directory
     try:
         make = resolve_name(options.sampler)
@@ -258,7 +259,8 @@ def find_departures(options: Namespace) -> int:
     except Exception as error:  # whatever a module leads to
         what = "package.module:Class, made as Class(size, num_classes, seed)"
         raise ValueError(expected(what, f"{options.sampler!r} ({error})")) from error
-    answer = conformance.check_prs(make, options.seeds, options.variant)
+    shown = sys.stderr.isatty()
+    answer = conformance.check_prs(make, options.seeds, options.variant, progress=shown)
     print(options.sampler, answer)
     return 1 if answer.departures else 0
 

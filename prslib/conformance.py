@@ -1,29 +1,31 @@
 """Check whether a sampler decides as Algorithm 1 of PRS.
 
-The streams, and what PRS decides on them, lie in samplers/embedded/conformance.jsonl.gz
+Ten streams, and what PRS decides on them, lie in samplers/embedded/conformance.jsonl.gz
 for any language: a line that says what each field means, then each stream's line and a
-line a sample.
+line a sample. Two more are drawn anew in every check.
 """
 
 import gzip
 import inspect
 import json
+import sys
 import traceback
 from collections.abc import Callable
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
 from prslib.checks import VARIANTS, expected, one_of, whole
 from prslib.paths import PACKAGE
-from prslib.samplers.prs import PRS
 from prslib.samplers.reference import ReferencePRS
+from prslib.samplers.released import ReleasedPRS
 
 VECTORS = PACKAGE / "samplers" / "embedded" / "conformance.jsonl.gz"
 EQUATIONS = {  # what can depart, in the order of Algorithm 1
+    "error": "an exception, so that the rest of the stream is not checked",
+    "partition": "Eq. (1): the target p_i ~ n_i^rho, the one place where rho enters",
     "fill": "Algorithm 1, lines 6-9: the first m samples fill the slots in order",
-    "acceptance": "Eq. (2): the probability of being accepted",
+    "acceptance": "Eq. (2): the probability of being accepted, from Eq. (1)'s target",
     "class_probability": "Sec. 3.4: the class to shrink, softmax(delta_i), delta_i > 0",
     "candidates": "Eq. (4): the set K",
     "distance": "Eq. (5): the distance to the target",
@@ -37,6 +39,7 @@ each row, -1 for a sample that is not kept
 """
 LEVEL = 1e-6  # of each test; four a stream make one false alarm in 25,000 checks
 BATCH = 10
+HEAD = 1000  # a batch where the decisions are not looked at
 NEVER = 1e-12  # a class with a smaller chance is never drawn
 LEAST = 25  # expected acceptances and rejections in a stratum
 SHOWN = 6  # slots in a message
@@ -50,6 +53,7 @@ class Stream(NamedTuple):
     rho: float
     labels: np.ndarray  # bool (T, C)
     uniforms: np.ndarray  # (T, 3)
+    head: int = 0  # samples whose decisions are followed and not looked at
 
     def make(self, make: Callable, seed: object, **options: object):
         """Make a sampler for the stream."""
@@ -76,6 +80,7 @@ class Answer(NamedTuple):
     only: str  # the condition under which it is accepted
     checked: str  # how much was compared
     released: bool  # all slots are those of the authors' released code
+    failure: str = ""  # what is asked for, and the traceback, where the sampler failed
 
     def __str__(self) -> str:
         """Say whether the sampler is accepted, or where it first departs."""
@@ -85,7 +90,8 @@ class Answer(NamedTuple):
         lines = [f"departs from {self.rule} at {first}; checked: {self.checked}"]
         if self.released:
             lines.append("its slots are those of the released code: --variant authors")
-        return "\n".join(lines + [f"- {one}" for one in self.departures])
+        lines += [f"- {one}" for one in self.departures]
+        return "\n".join(lines + [self.failure] * bool(self.failure))
 
 
 def read_vectors() -> list[tuple[Stream, list[dict]]]:
@@ -109,13 +115,39 @@ def _stream(head: dict, steps: list[dict]) -> Stream:
     return Stream(head["stream"], head["size"], head["rho"], labels, uniforms)
 
 
+def drawn_streams(rng: np.random.Generator, takes_rho: bool) -> list[Stream]:
+    """Draw streams that no implementation has been fitted to."""
+    streams = []
+    if takes_rho:
+        num_classes = int(rng.integers(8, 30))
+        chance = 0.8 / np.arange(1, num_classes + 1)
+        labels = rng.random((800, num_classes)) < rng.permutation(chance)
+        labels[~labels.any(axis=1), 0] = True
+        uniforms = rng.random((800, 3))
+        size = int(rng.integers(20, 60))
+        streams.append(Stream("drawn, rho 2", size, 2.0, labels, uniforms))
+    # counts that 16 bits cannot hold
+    head = 33_000
+    labels = np.zeros((head + 500, 6), np.bool_)
+    labels[:, 0] = True
+    few = np.r_[0:60, head : head + 500]
+    labels[few] = rng.random((len(few), 6)) < 0.3
+    labels[~labels.any(axis=1), 1] = True
+    uniforms = rng.random((len(labels), 3))
+    size = int(rng.integers(20, 50))
+    streams.append(Stream("drawn, long", size, 0.0, labels, uniforms, head))
+    return streams
+
+
 def check_prs(
     make: Callable,
     seeds: int = 5,
     variant: str = "paper",
     only: list[str] | None = None,
+    fresh_seed: int | None = None,
+    progress: bool = False,
 ) -> Answer:
-    """Compare an implementation of PRS with Algorithm 1 on the embedded streams.
+    """Compare an implementation of PRS with Algorithm 1, on ten streams and two drawn.
 
     Parameters
     ----------
@@ -127,7 +159,12 @@ def check_prs(
     variant : {"paper", "authors"}
         What to compare with: Algorithm 1, or the slots of the authors' released code.
     only : list of str or None
-        Names of streams; None for all.
+        Names of embedded streams; None for all, and two that are drawn: one with rho 2,
+        one of 33,500 samples.
+    fresh_seed : int or None
+        Seed of the streams that are drawn; None for another one at every check.
+    progress : bool
+        Whether to name each stream on stderr as its check begins.
 
     Returns
     -------
@@ -137,17 +174,19 @@ def check_prs(
     Raises
     ------
     ValueError
-        If the sampler fails or answers in another form, with stream, samples and
-        traceback; if the variant or a stream is unknown, ``seeds`` is below 1 or, for
-        "authors", ``place`` has no parameter ``uniforms``.
+        If the sampler fails or answers in another form on every stream, with stream,
+        samples and traceback; if the variant or a stream is unknown, ``seeds`` is below
+        1 or, for "authors", ``place`` does not decide by a parameter ``uniforms``.
 
     Notes
     -----
     The reference follows the sampler slot by slot and says what could have happened
     next. If ``place`` has a parameter ``uniforms`` it gets the file's, (B, 3), and must
-    do what follows from them. Else the choices of the runs are tested: how many samples
-    were accepted, in strata of s, by chi-square; the class and the rank among ties by
-    Kolmogorov and Smirnov.
+    do what follows from them. Where it has none, or its slots do not depend on them
+    alone, the choices of the runs are tested: how many samples were accepted, in strata
+    of s, by chi-square; the class and the rank among ties by Kolmogorov and Smirnov.
+    Runs that decide alike whatever the seed count as one. Departures on streams with a
+    rho other than 0 alone are those of Eq. (1).
 
     Examples
     --------
@@ -156,55 +195,100 @@ def check_prs(
     """
     one_of("variant", variant, VARIANTS)
     whole("seeds", seeds, least=1)
-    streams = {stream.name: stream for stream, _ in read_vectors()}
+    if fresh_seed is None:
+        fresh_seed = int(np.random.default_rng().integers(2**31))
+    embedded = {stream.name: stream for stream, _ in read_vectors()}
     for name in only or ():
-        one_of("stream", name, streams)
+        one_of("stream", name, embedded)
     parameters = inspect.signature(make).parameters.values()
     takes_rho = any(p.name == "rho" or p.kind == p.VAR_KEYWORD for p in parameters)
-    records = [
-        _Record(stream)
-        for name, stream in streams.items()
-        if name in (only or streams) and (takes_rho or stream.rho == 0)
-    ]
-    for record, seed in product(records, range(seeds)):
-        if seed and record.takes_uniforms:  # another seed changes nothing
-            continue
-        options = {"rho": record.stream.rho} if takes_rho else {}
-        try:
-            record.follow(make, options, seed)
-        except Exception as error:
-            said = f"{record.where}: {type(error).__name__}: {error}{ASKED}"
-            raise ValueError(f"{said}\n{traceback.format_exc()}") from error
-    takes_uniforms = all(record.takes_uniforms for record in records)
-    if variant == "authors" and not takes_uniforms:
+    streams = [embedded[name] for name in only or embedded]
+    streams = [stream for stream in streams if takes_rho or stream.rho == 0]
+    drawn = []
+    if only is None:
+        drawn = drawn_streams(np.random.default_rng(fresh_seed), takes_rho)
+    records = [_Record(stream, make, takes_rho) for stream in [*streams, *drawn]]
+    by_numbers = _decides_by_numbers(records[0]) if records else False
+    for record in records:
+        if progress:
+            text = f"conformance: stream {record.stream.name!r}"
+            print(text, file=sys.stderr, flush=True)
+        record.run(seeds, by_numbers)
+    failed = [record for record in records if record.error]
+    failure = ""
+    if failed:
+        error = failed[0].error
+        failure = ASKED + "\n" + "".join(traceback.format_exception(error))
+    if failed and len(failed) == len(records):
+        where = f"stream {failed[0].stream.name!r}, {failed[0].failure}"
+        raise ValueError(where + failure) from error
+    if variant == "authors" and not by_numbers:
         what = "place(labels, uniforms), which decides by the file's numbers, (B, 3)"
-        text = expected(what, "place without uniforms")
+        text = expected(what, "place without uniforms, or one that ignores them")
         raise ValueError(f"variant 'authors': {text}")
-    departures = [one for record in records for one in record.departures()]
     apart = [one for record in records for one in record.from_released()]
+    departures = [one for record in records for one in record.departures()]
+    departures = _with_target(departures, records)
     rule = "Algorithm 1"
     if variant == "authors":
         departures = apart
         rule = EQUATIONS["released"]
-    decisions = sum(record.decisions for record in records)
+    checked = f"{len(streams)} of {len(embedded)} streams"
+    if drawn:
+        checked += f" and {len(drawn)} drawn by fresh_seed={fresh_seed}"
+    checked += f", {sum(record.decisions for record in records):,} decisions"
+    several = [record for record in records if record.runs_alike is not None]
+    if several and all(record.runs_alike for record in several):
+        checked += "; all seeds decide alike, so that they count as one"
+    order = list(EQUATIONS)
     return Answer(
-        departures=sorted(
-            departures, key=lambda one: list(EQUATIONS).index(one.equation)
-        ),
+        departures=sorted(departures, key=lambda one: order.index(one.equation)),
         rule=rule,
         only="" if takes_rho else " for rho = 0 only, since it takes no rho",
-        checked=f"{len(records)} of {len(streams)} streams, {decisions:,} decisions",
-        released=takes_uniforms and not apart,
+        checked=checked,
+        released=by_numbers and not apart and not failed,
+        failure=failure,
     )
+
+
+def _decides_by_numbers(record: "_Record") -> bool:
+    """Tell whether slots depend on the numbers that ``place`` is given, and on no others."""
+    try:
+        place = record.made(0).place
+        if "uniforms" not in inspect.signature(place).parameters:
+            return False
+        uniforms = record.stream.uniforms
+        runs = [(0, uniforms), (1, uniforms), (0, 1 - uniforms)]
+        first, again, other = (record.slots_of(*run) for run in runs)
+    except Exception:  # the check of the stream says where
+        return True
+    return first == again and first != other
+
+
+def _with_target(
+    departures: list[Departure], records: list["_Record"]
+) -> list[Departure]:
+    """Add Eq. (1) where all streams that depart have a rho other than 0."""
+    rho = {record.stream.name: record.stream.rho for record in records}
+    powers = [rho[one.stream] for one in departures if one.equation != "error"]
+    if not powers or 0.0 not in rho.values() or 0.0 in powers:
+        return departures
+    first = next(one for one in departures if one.equation != "error")
+    text = f"as no stream with rho 0 departs; {first.text}"
+    return [Departure("partition", first.stream, text), *departures]
 
 
 class _Record:
     """The departure of a sampler's decisions on one stream from Algorithm 1."""
 
-    def __init__(self, stream: Stream):
+    def __init__(self, stream: Stream, make: Callable, takes_rho: bool):
         self.stream = stream
-        self.where = f"stream {stream.name!r}"
-        self.takes_uniforms = False  # the sampler takes the numbers of the file
+        self.make = make
+        self.options = {"rho": stream.rho} if takes_rho else {}
+        self.batch = "as it is made"
+        self.error = None  # what the sampler raised
+        self.takes_uniforms = False  # the sampler decides by the numbers of the file
+        self.runs_alike = None  # whether all seeds decide alike, None for one run
         self.slots = []  # of all samples of the last run
         self.decisions = 0
         self.by_equation = {}  # departures by equation
@@ -216,21 +300,69 @@ class _Record:
         departure = Departure(equation, self.stream.name, text)
         self.by_equation.setdefault(equation, departure)
 
-    def follow(self, make: Callable, options: dict, seed: int) -> None:
+    @property
+    def failure(self) -> str:
+        """At which batch the sampler failed, and how."""
+        return f"{self.batch}: {type(self.error).__name__}: {self.error}"
+
+    def made(self, seed: int):
+        """Make the sampler that is checked."""
+        return self.stream.make(self.make, seed, **self.options)
+
+    def slots_of(self, seed: int, uniforms: np.ndarray) -> list[int]:
+        """Return the slots of the first samples of the stream for these numbers."""
+        slots = []
+        place = self.made(seed).place
+        rows = self.stream.labels
+        for start in range(0, len(rows), BATCH):
+            batch = slice(start, start + BATCH)
+            answer = place(rows[batch].copy(), uniforms=uniforms[batch].copy())
+            slots.extend(np.asarray(answer).tolist())
+        return slots
+
+    def run(self, seeds: int, by_numbers: bool) -> None:
+        """Let the sampler decide the stream for each seed, till it fails."""
+        self.takes_uniforms = by_numbers
+        if (
+            by_numbers or self.stream.head
+        ):  # it takes long, and its counts are the point
+            seeds = 1
+        first = None
+        for seed in range(seeds):
+            seen = self.decisions, len(self.coins)
+            ranks = {name: len(values) for name, values in self.ranks.items()}
+            try:
+                self.follow(seed)
+            except Exception as error:
+                self.error = error
+                return
+            if first is None:
+                first = self.slots
+            elif self.slots == first:  # no other run: it would count twice
+                self.runs_alike = self.runs_alike is not False
+                self.decisions, coins = seen
+                del self.coins[coins:]
+                for name, values in self.ranks.items():
+                    del values[ranks[name] :]
+            else:
+                self.runs_alike = False
+
+    def follow(self, seed: int) -> None:
         """Let a sampler decide the stream, and look at each of its decisions."""
         stream = self.stream
         self.rng = np.random.default_rng(seed)
         self.plain = stream.make(ReferencePRS, 0, rho=stream.rho)
         self.slots = []
         self.came = np.zeros(stream.size)  # when the sample in each slot came
-        place = stream.make(make, seed, **options).place
-        self.takes_uniforms = "uniforms" in inspect.signature(place).parameters
-        for start in range(0, len(stream.labels), BATCH):
-            labels = stream.labels[start : start + BATCH]
-            uniforms = stream.uniforms[start : start + BATCH]
-            batch = f"samples {start} to {start + len(labels) - 1}"
-            self.where = f"stream {stream.name!r}, {batch}"
-            more = {"uniforms": uniforms.copy()} if self.takes_uniforms else {}
+        place = self.made(seed).place
+        named = "uniforms" in inspect.signature(place).parameters
+        start = 0
+        while start < len(stream.labels):
+            end = start + (HEAD if start + HEAD <= stream.head else BATCH)
+            labels = stream.labels[start:end]
+            uniforms = stream.uniforms[start:end]
+            self.batch = f"samples {start} to {start + len(labels) - 1}"
+            more = {"uniforms": uniforms.copy()} if named else {}
             slots = np.asarray(place(labels.copy(), **more))
             if slots.shape != (len(labels),):
                 raise ValueError(expected(f"{len(labels)} slots", repr(slots)))
@@ -239,13 +371,15 @@ class _Record:
                 filled = len(self.plain)
                 self.slots.append(slot)
                 if filled == stream.size:
-                    self.decide(sample, y, u, slot)
+                    if sample >= stream.head:
+                        self.decide(sample, y, u, slot)
                 elif slot != filled:
                     text = f"sample {sample}: {expected(f'slot {filled}', slot)}"
                     return self.depart("fill", text)
                 self.plain.follow(y, slot)
                 if slot >= 0:
                     self.came[slot] = sample
+            start = end
 
     def decide(self, sample: int, y: np.ndarray, u: np.ndarray, slot: int) -> None:
         """Look at one decision of a sampler with a full memory."""
@@ -301,6 +435,8 @@ class _Record:
         """Return what was seen, and what the tests of all choices say."""
         from scipy.stats import chi2, kstest
 
+        if self.error:
+            self.depart("error", self.failure)
         if strata := _strata(self.coins):
             z = [(a - s).sum() ** 2 / (s * (1 - s)).sum() for s, a in strata]
             s, a = strata[int(np.argmax(z))]
@@ -321,10 +457,10 @@ class _Record:
 
     def from_released(self) -> list[Departure]:
         """Return the first slot that is not that of the authors' released code."""
-        if not self.takes_uniforms:
-            return []
         stream = self.stream
-        sampler = stream.make(PRS, 0, rho=stream.rho, variant="authors")
+        if not self.takes_uniforms or stream.head:
+            return []
+        sampler = stream.make(ReleasedPRS, 0, rho=stream.rho)
         slots = sampler.choose_batch(stream.labels, stream.uniforms)
         # a sampler that does not fill the slots in order was followed no further
         for t, (slot, got) in enumerate(zip(slots.tolist(), self.slots, strict=False)):

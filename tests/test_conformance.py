@@ -5,7 +5,7 @@ import pytest
 from released_prs import ReleasedPRS
 
 from prslib.cli import main
-from prslib.conformance import check_prs, read_vectors
+from prslib.conformance import _Record, check_prs, drawn_streams, read_vectors
 from prslib.report.deviations import DEVIATIONS
 from prslib.samplers import CRS, PRS
 from prslib.samplers.reference import ReferencePRS
@@ -66,20 +66,86 @@ def test_slots_that_do_not_fill_in_order_are_named():
     assert [one.equation for one in answer.departures] == ["fill"]
 
 
-ALL = "decides as Algorithm 1 does; checked: 10 of 10 streams, 9,334 decisions"
+ALL = "does; checked: 10 of 10 streams and 2 drawn by fresh_seed=0, 10,"
 WITHOUT_RHO = (
-    "decides as Algorithm 1 does for rho = 0 only, since it takes no rho; "
-    "checked: 7 of 10 streams, 5,314 decisions"
+    "does for rho = 0 only, since it takes no rho; "
+    "checked: 7 of 10 streams and 1 drawn by fresh_seed=0, 5,814 decisions"
 )
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
-    [(PRS, ALL), (given(PRS), ALL), (lambda *a: ReferencePRS(*a), WITHOUT_RHO)],
+    [(PRS, ALL), (given(PRS), ALL), (lambda *a: PRS(*a), WITHOUT_RHO)],
 )
 def test_prs_is_accepted_without_rho_for_rho_0_alone(make, said):
-    answer = check_prs(make, seeds=1)
-    assert str(answer) == said and not answer.released
+    answer = check_prs(make, seeds=1, fresh_seed=0)
+    assert str(answer).startswith(f"decides as Algorithm 1 {said}")
+    assert not answer.released
+
+
+class CutRho(ReferencePRS):
+    def __init__(self, *arguments, rho):
+        super().__init__(*arguments, rho=min(rho, 1.0))
+
+
+class SmallCounts(ReferencePRS):
+    def counted(self, y):
+        return super().counted(y).astype(np.int16)
+
+
+@pytest.mark.parametrize(("number", "sampler"), [(0, CutRho), (1, SmallCounts)])
+def test_drawn_streams_show_what_the_embedded_ones_do_not(number, sampler):
+    stream = drawn_streams(np.random.default_rng(0), takes_rho=True)[number]
+    record = _Record(stream, sampler, takes_rho=True)
+    record.run(seeds=1, by_numbers=False)
+    assert record.departures()
+
+
+def test_what_departs_for_other_rho_alone_departs_from_the_target():
+    class NoRho(ReferencePRS):
+        def __init__(self, size, num_classes, seed, *, rho=0.0):
+            super().__init__(size, num_classes, seed)
+
+    answer = check_prs(NoRho, 2, only=["multi-label", "negative rho", "single-label"])
+    assert "departs from Algorithm 1 at Eq. (1): the target" in str(answer)
+    assert "as no stream with rho 0 departs" in str(answer)
+
+
+def test_numbers_that_are_ignored_leave_the_choices_to_be_tested():
+    class Ignores(PRS):
+        def place(self, labels, uniforms=None):
+            return super().place(labels)
+
+    answer = check_prs(Ignores, 2, only=["single-label", "multi-label"])
+    assert not answer.departures
+    with pytest.raises(ValueError, match="or one that ignores them"):
+        check_prs(Ignores, 1, variant="authors", only=["single-label"])
+
+
+def test_an_exception_in_one_stream_does_not_end_the_check():
+    class Stops(PRS):
+        def place(self, labels):
+            return super().place(labels) if self.num_classes != 70 else 1 / 0
+
+    names = ["COCOseq", "single-label"]
+    answer = check_prs(Stops, 1, only=names)
+    assert "exception, so that the rest of the stream is not checked" in str(answer)
+    assert "'COCOseq', samples 0 to 9: ZeroDivisionError: division by" in str(answer)
+    assert answer.checked == "2 of 10 streams, 280 decisions"
+    assert "Traceback" in str(answer)
+
+
+def test_seeds_that_decide_alike_count_as_one(capsys):
+    class Fixed(ReferencePRS):
+        def __init__(self, size, num_classes, seed, *, rho):
+            super().__init__(size, num_classes, 0, rho=rho)
+
+    answer = check_prs(Fixed, 5, only=["single-label"], progress=True)
+    assert answer.checked == (
+        "1 of 10 streams, 280 decisions; "
+        "all seeds decide alike, so that they count as one"
+    )
+    assert capsys.readouterr().err == "conformance: stream 'single-label'\n"
 
 
 def test_the_released_code_is_told_from_the_paper():
@@ -102,7 +168,7 @@ ONE_SLOT = SimpleNamespace(place=lambda labels: [0])
     ("make", "match"),
     [
         (lambda *_, rho: 3, "AttributeError: 'int' object has no attribute 'place'"),
-        (lambda c, m, seed, rho: CRS(m, c, seed), r"labels: expected shape \(B, 20\)"),
+        (lambda m, c, seed, rho: CRS(m, c + 1, seed), r"expected shape \(B, 6\)"),
         (lambda *_, rho: ONE_SLOT, r"samples 0 to 9: ValueError: expected 10 slots"),
     ],
 )
@@ -151,10 +217,13 @@ def test_the_command_says_one_line_first(capsys):
     assert main(["conformance", "prslib.samplers:CRS", "--seeds", "1"]) == 1
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("prslib.samplers:CRS departs from Algorithm 1 at Eq. (2)")
-    assert said[0].endswith("checked: 7 of 10 streams, 5,314 decisions")
+    assert "; checked: 7 of 10 streams and 1 drawn by fresh_seed=" in said[0]
     assert said[1].startswith("- Eq. (2)")
     assert main(["conformance", "prslib:Nobody"]) == 1
-    assert "made as Class(size, num_classes, seed), got 'prslib:N" in capsys.readouterr().err
+    assert (
+        "made as Class(size, num_classes, seed), got 'prslib:N"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ from prslib.checks import Seed, one_of
 from prslib.samplers.base import Sampler
 from prslib.samplers.cbrs import CBRS
 from prslib.samplers.crs import CRS
+from prslib.samplers.estimator_checks import check_sampler
 from prslib.samplers.exstream import ExStream
 from prslib.samplers.gss import GSS
 from prslib.samplers.ocdm import OCDM
-from prslib.samplers.promises import check_sampler
 from prslib.samplers.prs import PRS
+from prslib.samplers.released import ReleasedPRS
 
 SAMPLERS: dict[str, type[Sampler]] = {
     "cbrs": CBRS,
@@ -21,12 +22,14 @@ SAMPLERS: dict[str, type[Sampler]] = {
     "ocdm": OCDM,
     "prs": PRS,
 }
+# the class of a variant, where it has one of its own
+VARIANT_CLASSES = {("prs", "authors"): ReleasedPRS}
 
 __all__ = ["SAMPLERS", "Sampler", "check_sampler", "make_sampler"]
 
 
 def make_sampler(
-    name: str, size: int, num_classes: int, seed: Seed, **options: object
+    name: str, size: int, num_classes: int | None, seed: Seed, **options: object
 ) -> Sampler:
     """Make an empty sampler by its name in ``SAMPLERS`` (Sec. 3).
 
@@ -36,8 +39,8 @@ def make_sampler(
         A key of ``SAMPLERS``, in any case.
     size : int
         Capacity of the memory m, in samples.
-    num_classes : int
-        Number of classes C.
+    num_classes : int or None
+        Number of classes C; None where it is not known.
     seed : int, SeedSequence or Generator
         Source of every random decision.
     **options
@@ -64,7 +67,9 @@ def make_sampler(
         name = name.lower()
     one_of("sampler", name, SAMPLERS)
     check_options(name, options)
-    return SAMPLERS[name](size, num_classes, seed, **options)
+    variant = name, str(options.get("variant"))
+    sampler_class = VARIANT_CLASSES.get(variant, SAMPLERS[name])
+    return sampler_class(size, num_classes, seed, **options)
 
 
 def check_options(name: str, options: dict[str, object]) -> Mapping[str, Parameter]:

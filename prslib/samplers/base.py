@@ -2,7 +2,7 @@
 
 import copy
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, ClassVar
@@ -27,7 +27,7 @@ class Sampler:
     size : int
         Capacity of the memory m, in samples.
     num_classes : int or None
-        Number of classes C. None where it is not known: classes are then added as they
+        Number of classes C; None where it is not known. Classes are then added as they
         come.
     seed : int, SeedSequence or Generator
         Source of every random decision.
@@ -39,6 +39,9 @@ class Sampler:
         ``"gradient_products"`` or none. A training run computes and passes these alone.
     draws : int
         Uniform numbers that `choose` gets for each sample.
+    by_class : tuple of str
+        Names of the sampler's own arrays with an entry a class: `add_classes` appends
+        zeros.
     rng : Generator
         For further random decisions.
 
@@ -69,8 +72,11 @@ class Sampler:
 
     needs: ClassVar[frozenset[str]] = frozenset()
     draws: ClassVar[int] = 1
-    # compiled ones cannot, and the generator's state takes time to read
-    _may_fail: ClassVar[bool] = True
+    by_class: ClassVar[tuple[str, ...]] = ()
+    # a compiled choose_batch raises nothing; to read the generator's state takes longer
+    # than its decisions
+    _compiled: ClassVar[bool] = False
+    _grows: bool = False  # classes are added as they come
 
     def __init__(self, size: int, num_classes: int | None, seed: Seed):
         self._lock = threading.RLock()
@@ -121,11 +127,11 @@ class Sampler:
         Returns
         -------
         int64 (B,)
-            As `choose` returns them, one after the other. `place` then calls `follow`
-            for each, unless this method has done so.
+            As `choose` returns them, one after the other. `place` calls `follow` for
+            each, unless this method has done so.
         """
         slots = np.full(len(labels), -1)
-        with self._as_before_on_error():
+        with self._unchanged_on_error():
             for b in np.flatnonzero(labels.any(axis=1)):
                 row = {name: values[b] for name, values in context.items()}
                 slot = self.choose(labels[b], uniforms[b], **row)
@@ -162,140 +168,92 @@ class Sampler:
         ValueError
             If ``labels`` has another shape, or values that are no labels.
         """
-        labels = self._labels(labels)
         if (context or self.needs) and context.keys() != self.needs:
             what = f"the keywords {sorted(self.needs) or 'none'}"
             text = expected(what, sorted(context) or "none")
             raise TypeError(f"{type(self).__name__}.place: {text}")
         with self._lock:
-            generator = self.rng.bit_generator.state if self._may_fail else None
+            labels = self._multi_hot(labels)
+            shape = len(labels), self.draws
+            if self._compiled:
+                return self.choose_batch(labels, self.rng.random(shape))
+            generator = self.rng.bit_generator.state
             seen = self.seen
             try:
-                uniforms = self.rng.random((len(labels), self.draws))
-                slots = self.choose_batch(labels, uniforms, **context)
+                slots = self.choose_batch(labels, self.rng.random(shape), **context)
                 if self.seen == seen:
-                    self._follow_all(labels, slots)
+                    slots = self._follow_batch(labels, slots)
             except BaseException:
-                if generator:
-                    self.rng.bit_generator.state = generator
+                self.rng.bit_generator.state = generator
                 raise
         return slots
 
-    def _labels(self, labels: Any) -> np.ndarray:
-        """Return multi-hot labels, bool (B, C); add classes where they are new."""
-        known = None if self._grows else self.num_classes
-        labels = multi_hot(labels, known)
-        if self._grows:
-            self.add_classes(labels.shape[1])
-            more = self.num_classes - labels.shape[1]
-            labels = np.pad(labels, ((0, 0), (0, more)))
-        return labels
+    def add_classes(self, count: int) -> None:
+        """Let the sampler know more classes, which have no sample yet.
 
-    def _follow_all(self, labels: np.ndarray, slots: Any) -> None:
-        """Follow a batch, all of it or, where a slot is wrong, nothing."""
-        if (
-            np.shape(slots) != (len(labels),)
-            or np.asarray(slots).dtype.kind not in "iu"
-        ):
-            what = f"{len(labels)} whole numbers as slots"
-            text = expected(what, repr(slots))
-            raise TypeError(f"{type(self).__name__}.choose_batch: {text}")
-        with self._as_before_on_error():
-            for y, slot in zip(labels, slots, strict=True):
-                self._follow(np.flatnonzero(y), slot)
-
-    @contextmanager
-    def _as_before_on_error(self) -> Iterator[None]:
-        arrays = tuple(array.copy() for array in self._arrays)
-        extras = copy.deepcopy(states.extras(self))
-        try:
-            yield
-        except BaseException:
-            self._arrays = arrays
-            vars(self).update(extras)
-            raise
-
-    def add_classes(self, num_classes: int) -> None:
-        """Let the sampler know ``num_classes`` classes in all; new ones have no sample.
-
-        Decisions are those of a sampler that knew all classes from the start.
+        Decisions are those of a sampler that knew all classes from the start. A sampler
+        with ``num_classes=None`` adds classes by itself.
 
         Parameters
         ----------
-        num_classes : int
-            Number of classes C from now on. Fewer than before change nothing.
+        count : int
+            How many classes are added to C.
+
+        Raises
+        ------
+        ValueError
+            If ``count`` is negative.
+        TypeError
+            If it is not an integer.
 
         Examples
         --------
         >>> from prslib import make_sampler
-        >>> sampler = make_sampler("PRS", size=2, num_classes=None, seed=0)
+        >>> sampler = make_sampler("PRS", size=2, num_classes=1, seed=0)
+        >>> sampler.add_classes(2)
         >>> sampler.place([[0], [0, 2]])
         array([0, 1])
         >>> sampler.class_counts
         array([2, 0, 1])
         """
-        more = num_classes - self.num_classes
-        if more <= 0:
+        count = whole("count", count, least=0)
+        if count == 0:
             return
         with self._lock:
-            for name, value in vars(self).items():
-                if name in self.by_class:
-                    vars(self)[name] = np.pad(value, (0, more))
-            self._arrays = books.with_classes(self._arrays, num_classes)
-            self.num_classes = num_classes
-
-    by_class: ClassVar[tuple[str, ...]] = ()
+            for name in self.by_class:
+                values = getattr(self, name)  # (..., C)
+                room = [(0, 0)] * (values.ndim - 1) + [(0, count)]
+                setattr(self, name, np.pad(values, room))
+            self._arrays = books.with_classes(self._arrays, self.num_classes + count)
+            self.num_classes += count
 
     def follow(self, y: np.ndarray, slot: int) -> None:
         """Count a sample and store its labels in a slot (Algorithm 1, lines 5 and 9).
 
-        `place` does this itself. Call it to keep the books for another sampler's
-        decisions, and `place` no more: samplers that count for themselves, such as
-        CBRS, are not told.
+        `place` does this itself. Call it to count for another sampler's decisions, and
+        `place` no more: samplers that count for themselves, such as CBRS, are not told.
 
         Parameters
         ----------
-        y : bool (C,)
-            Labels of the sample.
+        y : bool (C,), or int, or list of int
+            Labels of the sample: multi-hot, or its class numbers.
         slot : int
             Its slot, -1 for none.
 
         Raises
         ------
-        TypeError
-            If ``y`` is not boolean.
+        TypeError, ValueError
+            If ``y`` is no such labels, as for a batch.
         ValueError
-            If ``y`` does not have the shape (C,), or the slot is neither -1, nor
-            filled, nor the next free one.
+            If the slot is neither -1, nor filled, nor the next free one.
         """
-        y = self._one(y)
         with self._lock:
-            self._follow(np.flatnonzero(y), slot)
-
-    def _follow(self, classes: np.ndarray, slot: int) -> None:
-        """Count a sample of some classes and store it in a slot."""
-        last = min(len(self), self.size - 1) if len(classes) else -1
-        if not isinstance(slot, Integral) or not -1 <= slot <= last:
-            advice = "slots fill in order, the next free one is len(self)"
-            text = expected(f"a whole number from -1 to {last}", repr(slot), advice)
-            raise ValueError(f"{type(self).__name__}: {text}")
-        if len(classes) == 0:
-            return
-        while not books.follow(self._arrays, classes, slot):
-            self._arrays = books.enlarged(self._arrays, len(classes))
-
-    def _one(self, y: Any) -> np.ndarray:
-        """Return the labels of one sample, bool (C,)."""
-        y = np.asarray(y)
-        if y.dtype == bool:
-            (y,) = self._labels(y[None])
-            return y
-        if y.ndim == 1 and len(y) == self.num_classes and np.isin(y, (0, 1)).all():
-            what = "a sample's labels as bool, or its class numbers"
-            advice = f"write np.array({y.tolist()}, dtype=bool) for multi-hot labels"
-            raise ValueError(f"labels: {expected(what, y.tolist(), advice)}")
-        (y,) = self._labels([y.ravel()])
-        return y
+            classes = np.flatnonzero(self._one_sample(y))
+            slot = self._checked_slot(slot, len(self) if len(classes) else -1)
+            if len(classes) == 0:
+                return
+            while not books.follow(self._arrays, classes, slot):
+                self._arrays = books.enlarged(self._arrays, len(classes))
 
     @property
     def state(self) -> books.State:
@@ -359,8 +317,8 @@ class Sampler:
         Returns
         -------
         dict
-            The sampler's name and arguments, ``generator``, the arrays of the base's
-            books, the sampler's further arrays and numbers, and a ``checksum``.
+            The sampler's name and arguments, ``generator``, the arrays of the buffer
+            state, the sampler's further arrays and numbers, and a ``checksum``.
 
         Examples
         --------
@@ -398,6 +356,64 @@ class Sampler:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take a lock of its own."""
         vars(self).update(state, _lock=threading.RLock())
+
+    def _multi_hot(self, labels: Any) -> np.ndarray:
+        """Return labels of a batch, bool (B, C); add classes that are new."""
+        if not self._grows:
+            return multi_hot(labels, self.num_classes)
+        labels = multi_hot(labels, None)
+        self.add_classes(max(0, labels.shape[1] - self.num_classes))
+        missing = self.num_classes - labels.shape[1]
+        return np.pad(labels, ((0, 0), (0, missing)))
+
+    def _one_sample(self, y: Any) -> np.ndarray:
+        """Return labels of one sample, bool (C,)."""
+        y = np.asarray(y)
+        if y.dtype == bool:
+            return self._multi_hot(y[None])[0]
+        if y.ndim == 1 and len(y) == self.num_classes and np.isin(y, (0, 1)).all():
+            what = "a sample's labels as bool, or its class numbers"
+            advice = f"write np.array({y.tolist()}, dtype=bool) for multi-hot labels"
+            raise ValueError(f"labels: {expected(what, y.tolist(), advice)}")
+        return self._multi_hot([y.ravel()])[0]
+
+    def _follow_batch(self, labels: np.ndarray, slots: Any) -> np.ndarray:
+        """Follow a batch, all of it or, where a slot is wrong, nothing."""
+        slots = np.asarray(slots)
+        if slots.shape != (len(labels),) or slots.dtype.kind not in "iu":
+            text = expected(f"{len(labels)} whole numbers as slots", repr(slots))
+            raise TypeError(f"{type(self).__name__}.choose_batch: {text}")
+        labelled = labels.any(axis=1)
+        slots = np.where(labelled, slots, -1)
+        listed = slots.tolist()
+        filled = len(self)
+        for slot in listed:
+            self._checked_slot(slot, filled)
+            filled = max(filled, slot + 1)
+        for b in np.flatnonzero(labelled).tolist():
+            self.follow(labels[b], listed[b])
+        return slots
+
+    def _checked_slot(self, slot: Any, filled: int) -> int:
+        """Return the slot of a sample; refuse one that it cannot have."""
+        last = min(filled, self.size - 1)
+        if not isinstance(slot, Integral) or not -1 <= slot <= last:
+            advice = "slots fill in order, the next free one is len(self)"
+            text = expected(f"a whole number from -1 to {last}", repr(slot), advice)
+            raise ValueError(f"{type(self).__name__}: {text}")
+        return int(slot)
+
+    @contextmanager
+    def _unchanged_on_error(self) -> Generator[None]:
+        """Put the state back as it was where the block raises."""
+        arrays = tuple(array.copy() for array in self._arrays)
+        extras = copy.deepcopy(states.extras(self))
+        try:
+            yield
+        except BaseException:
+            self._arrays = arrays
+            vars(self).update(extras)
+            raise
 
     def _run(
         self, place: Any, labels: np.ndarray, uniforms: np.ndarray, *arguments: Any

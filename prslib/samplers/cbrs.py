@@ -63,7 +63,7 @@ class CBRS(Sampler):
     [900  90  10] [10 10 10]
     """
 
-    _may_fail = False
+    _compiled = True
     draws = 3  # rarest label, acceptance, slot
     by_class = ("class_seen", "class_slots", "is_full")
 

@@ -31,7 +31,7 @@ class CRS(Sampler):
     [900  90  10] [88 11  1]
     """
 
-    _may_fail = False
+    _compiled = True
 
     def choose_batch(self, labels: Array, uniforms: Array) -> Array:
         """Return the slots of a batch, one sample after the other."""

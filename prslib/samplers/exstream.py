@@ -78,6 +78,10 @@ class ExStream(Sampler):
         self.samples = np.zeros(self.size, np.int64)
         self.prototypes = np.zeros((self.size, 0), np.float32)
 
+    def add_classes(self, count: int) -> None:
+        """Refuse: the memory is divided among the classes in advance."""
+        raise TypeError(expected("all classes of ExStream in advance", f"{count} more"))
+
     def vectors(self, slots: np.ndarray) -> np.ndarray:
         """Return the vectors in filled slots, int64 (K,); float32 (K, D), a copy."""
         return self.prototypes[within("slot", slots, self.size)]

@@ -89,7 +89,7 @@ class ReferencePRS(Sampler):
         """
         from prslib.samplers.explain import explain
 
-        return explain(self, self._one(label))
+        return explain(self, self._one_sample(label))
 
     def counted(self, y: np.ndarray) -> np.ndarray:
         """Return n_i with the sample at hand (line 5)."""

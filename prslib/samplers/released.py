@@ -7,21 +7,16 @@ the distances are computed in float32.
 
 import numpy as np
 
-from prslib.checks import Seed
-from prslib.samplers.base import Sampler
-from prslib.samplers.prs import PRS
-from prslib.samplers.reference import TOLERANCE
+from prslib.checks import Seed, one_of
+from prslib.samplers.reference import TOLERANCE, ReferencePRS
 
 Array = np.ndarray
 
 
-class ReleasedPRS(PRS):
+class ReleasedPRS(ReferencePRS):
     """Decide as the released code does; `PRS` lists the differences."""
 
-    variant = "authors"
-    _may_fail = True
     by_class = ("last_partition",)
-    choose_batch = Sampler.choose_batch  # sample by sample, not compiled
 
     def __init__(
         self,
@@ -33,6 +28,7 @@ class ReleasedPRS(PRS):
         variant: str = "authors",
     ):
         super().__init__(size, num_classes, seed, rho=rho)
+        self.variant = one_of("variant", variant, ["authors"])
         # p_i of the last sample, and the classes in the order they appeared
         self.last_partition = np.zeros(self.num_classes, np.float32)
         self.appearance = np.zeros(0, np.int64)
@@ -47,7 +43,7 @@ class ReleasedPRS(PRS):
     def follow(self, y: Array, slot: int) -> None:
         """Count a sample and store its labels in a slot, as every sampler does."""
         super().follow(y, slot)
-        new = np.setdiff1d(np.flatnonzero(self._one(y)), self.appearance)
+        new = np.setdiff1d(np.flatnonzero(self._one_sample(y)), self.appearance)
         self.appearance = np.append(self.appearance, new)
 
     def counted(self, y: Array) -> Array:

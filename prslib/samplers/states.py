@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from prslib.samplers.base import Sampler
 
 
-BOOKS = "books.numbers", "books.classes", "books.members"  # arrays of the base
+ARRAYS = "books.numbers", "books.classes", "books.members"  # the buffer state
+# names in saved states, where they are others than those of class and attribute
+SAVED_AS = {"ReleasedPRS": "PRS", "last_partition": "partition"}
 
 
 def arguments(sampler: Sampler) -> dict[str, Any]:
@@ -35,23 +37,23 @@ def extras(sampler: Sampler) -> dict[str, Any]:
 
 def saved(sampler: Sampler) -> dict[str, Any]:
     """Return a copy of a sampler's state."""
+    name = type(sampler).__name__
     state = {
-        "sampler": type(sampler).__name__,
+        "sampler": SAVED_AS.get(name, name),
         "generator": sampler.rng.bit_generator.state,
-        **dict(zip(BOOKS, sampler._arrays, strict=True)),
+        **dict(zip(ARRAYS, sampler._arrays, strict=True)),
         **arguments(sampler),
-        **extras(sampler),
+        **{SAVED_AS.get(name, name): value for name, value in extras(sampler).items()},
     }
     return copy.deepcopy(state | {"checksum": checksum(state)})
 
 
 def restore(sampler: Sampler, state: dict[str, Any]) -> None:
     """Let a sampler go on from a state; refuse one that is not its own, or changed."""
-    if sampler._grows and isinstance(state.get("num_classes"), int):
-        sampler.add_classes(state["num_classes"])
     mine = saved(sampler)
     for name in ("sampler", *arguments(sampler)):
-        if state.get(name) != mine[name]:
+        may_differ = name == "num_classes" and sampler._grows
+        if state.get(name) != mine[name] and not may_differ:
             raise ValueError(expected(f"{name} {mine[name]!r}", state.get(name)))
     if state.keys() != mine.keys():
         raise ValueError(expected(f"entries {sorted(mine)}", sorted(state)))
@@ -64,5 +66,7 @@ def restore(sampler: Sampler, state: dict[str, Any]) -> None:
     generator = state["generator"]
     sampler.rng = np.random.Generator(getattr(np.random, generator["bit_generator"])())
     sampler.rng.bit_generator.state = generator
-    sampler._arrays = tuple(state[name] for name in BOOKS)
-    vars(sampler).update({name: state[name] for name in extras(sampler)})
+    sampler._arrays = tuple(state[name] for name in ARRAYS)
+    sampler.num_classes = state["num_classes"]
+    for name in extras(sampler):
+        setattr(sampler, name, state[SAVED_AS.get(name, name)])

@@ -35,7 +35,7 @@ class First(Sampler):
 
 
 @pytest.mark.parametrize("sampler", [ReferencePRS, Smallest, First])
-def test_it_keeps_every_promise(sampler):
+def test_it_passes_the_estimator_checks(sampler):
     check_sampler(sampler)
 
 
@@ -64,6 +64,53 @@ def test_a_slot_that_cannot_be_is_named(slot):
         Wrong(10, 5, 0).place(np.ones((4, 5), bool))
 
 
+def test_a_wrong_slot_leaves_the_sampler_as_it_was():
+    class Wrong(Sampler):
+        """Give the fourth sample a slot that cannot be."""
+
+        def __init__(self, size, num_classes, seed):
+            super().__init__(size, num_classes, seed)
+            self.turns = np.zeros(1, int)
+
+        def choose(self, y, u):
+            self.turns += 1
+            return len(self) if self.turns != 4 else self.rng.integers(50, 60)
+
+    class WrongBatch(Sampler):
+        """Give the last sample of a batch of four a slot that cannot be."""
+
+        def choose_batch(self, labels, uniforms):
+            return [*range(len(labels) - 1), 7 if len(labels) == 4 else -1]
+
+    for sampler in (Wrong(10, 5, 0), WrongBatch(10, 5, 0)):
+        before = sampler.state_dict()
+        with pytest.raises(ValueError, match="expected a whole number from -1 to 3"):
+            sampler.place(np.ones((4, 5), bool))
+        assert sampler.state_dict()["checksum"] == before["checksum"]
+        sampler.place(np.ones((3, 5), bool))
+        assert sampler.seen == 3
+
+
+def test_own_classes_grow():
+    class Last(Sampler):
+        """Remember when each class came last."""
+
+        by_class = ("last",)
+
+        def __init__(self, size, num_classes, seed):
+            super().__init__(size, num_classes, seed)
+            self.last = np.zeros((2, self.num_classes))
+
+        def choose(self, y, u):
+            self.last[:, y] = self.seen + 1
+            return self.seen % self.size
+
+    sampler = Last(3, None, 0)
+    sampler.place([1, 0, 4])
+    assert sampler.last.tolist() == [[2, 1, 0, 0, 3]] * 2
+    assert sampler.labels.shape == (3, 5)
+
+
 class Forgetful(Sampler):
     """Keep what it decides by where no state is looked for."""
 
@@ -86,6 +133,45 @@ def draw_globally(self, chance, u):
     return np.random.choice(len(chance), p=chance)
 
 
+class Positional(Forgetful):
+    def __init__(self, size, num_classes, seed, chance):
+        super().__init__(size, num_classes, seed)
+
+
+class NoName(Forgetful):
+    def __init__(self, size, num_classes, seed, *, chance=0.5):
+        super().__init__(size, num_classes, seed)
+
+
+class NoBase(Sampler):
+    def __init__(self, size, num_classes, seed):
+        self.size = size
+
+
+class TwoNumbers(Sampler):
+    def choose(self, y, u):
+        return int(u[1] * len(self)) if len(self) == self.size else len(self)
+
+
+class OneArgument(Sampler):
+    def choose(self, y):
+        return 0
+
+
+class Nothing(Sampler):
+    pass
+
+
+class NoSlot(Sampler):
+    def choose(self, y, u):
+        self.turns = 1
+
+
+class Late(Sampler):
+    def choose(self, y, u):
+        return len(self.kept)
+
+
 def broken(**methods):
     return type("Broken", (ReferencePRS,), methods)
 
@@ -99,7 +185,15 @@ def broken(**methods):
         (broken(__len__=lambda self: 3), "expected a length of"),
         (broken(draw_class=draw_globally), "equal slots from equal seeds, got others"),
         (broken(counted=count_and_draw), "global generator not to be used"),
-        (Forgetful, "equal slots after restoring"),
+        (Forgetful, "equal slots after restoring, got others; .* not saved: turns"),
+        (Positional, r"make\(.*\) to return a sampler, .*; options are keyword-only"),
+        (NoName, "the option chance as an attribute, got none; write self.chance ="),
+        (NoBase, r"__init__ to call super\(\).__init__\(size, num_classes, seed\)"),
+        (TwoNumbers, "IndexError: .*; u has 1 numbers: write draws = 2 in the class"),
+        (OneArgument, r"TypeError: .*; it is called as choose\(y, u\)"),
+        (Nothing, "TypeError: Nothing: expected a method choose"),
+        (NoSlot, "ValueError: NoSlot: expected a whole number from -1 to 0, got None"),
+        (Late, "AttributeError: .*'kept'; make every attribute in __init__"),
         (lambda *options: object(), "no attribute 'place'"),
     ],
 )

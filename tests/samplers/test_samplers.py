@@ -1,4 +1,4 @@
-"""The promises of every sampler; a new entry of SAMPLERS is tested by being there."""
+"""What every sampler does; a new entry of SAMPLERS is tested by being there."""
 
 import copy
 import os
@@ -18,6 +18,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prs_examples import long_tailed
+from scipy.sparse import csr_matrix
 
 from prslib.paths import PACKAGE
 from prslib.samplers import SAMPLERS, check_sampler, make_sampler
@@ -66,7 +67,7 @@ def run(sampler, rows, batch=10):
 
 
 @ALL
-def test_it_does_what_every_sampler_promises(name):
+def test_it_passes_the_estimator_checks(name):
     check_sampler(SAMPLERS[name], context)
 
 
@@ -137,9 +138,17 @@ def test_a_long_single_label_stream_ends_on_target(name, rho):
         (np.full((2, 8), "a"), TypeError, "bool, 0 and 1, or class numbers, got <U1"),
         (np.ones(8, bool), ValueError, r"expected shape \(B, 8\), or .*, got \(8,\)"),
         (np.ones((2, 5), bool), ValueError, r"got \(2, 5\)"),
-        (np.array([1, -1]), ValueError, "class number must be at least 0, got -1"),
+        (np.array([1, -1]), ValueError, "expected class numbers from 0 to 7, got -1"),
         ([[1], [8]], ValueError, "expected class numbers from 0 to 7, got 8"),
-        ([[1.5]], TypeError, "class number must be a whole number, got 1.5"),
+        ([[1.5]], ValueError, "expected 0 and 1, got 1.5; write labels\\[:, 0\\] for"),
+        (np.array([[3], [4]]), ValueError, "got 3; write labels\\[:, 0\\] for class"),
+        ([[True], [True, False]], ValueError, r"rows of one length, .* lengths \[1, 2"),
+        ([[1], 2], TypeError, "expected a list of class numbers for each .* got 2"),
+        (["cat", "dog"], TypeError, "got <U3; np.unique.* numbers names"),
+        ([["cat"], ["dog"]], TypeError, "got <U3; np.unique.* numbers names"),
+        ([[None], [1]], TypeError, "bool, 0 and 1, or class numbers, got object"),
+        (np.array([0.0, 2.0]), ValueError, "expected 0 and 1, got 2.0"),
+        (3, ValueError, r"or class numbers \(B,\), got \(\)"),
         (np.ma.ones((2, 8), bool), TypeError, "expected bool, got a masked array"),
     ],
 )
@@ -181,7 +190,12 @@ def test_arguments_are_checked(name, change, error, match):
         np.eye(8, dtype=bool)[[2, 0, 7]].tolist(),
         np.eye(8, dtype=int)[[2, 0, 7]].tolist(),
         pd.DataFrame(np.eye(8, dtype=int)[[2, 0, 7]]),
+        pd.DataFrame(np.eye(8, dtype=bool)[[2, 0, 7]]).astype("boolean"),
         pd.Series([2, 0, 7]),
+        pd.Series([[2], [0], [7]]),
+        csr_matrix(np.eye(8)[[2, 0, 7]]),
+        [torch.tensor(2), torch.tensor(0), torch.tensor(7)],
+        np.eye(8, dtype=bool)[:, [2, 0, 7]].T,
         torch.eye(8)[[2, 0, 7]],
         torch.tensor([2, 0, 7]),
     ],
@@ -233,9 +247,25 @@ def test_classes_that_come_later_change_no_decision(name, batch):
     assert other.place(more).tolist() == known.place(more).tolist()
 
 
+@pytest.mark.parametrize("options", [{}, {"variant": "authors"}])
+def test_added_classes_change_no_decision(options):
+    rows = stream(300)
+    known, added = (make_sampler("prs", 9, n, 5, **options) for n in (8, 6))
+    assert (
+        added.place(rows[:100, :6]).tolist()
+        == known.place(rows[:100] & [True] * 6 + [False] * 2).tolist()
+    )
+    added.add_classes(2)
+    assert added.place(rows[100:]).tolist() == known.place(rows[100:]).tolist()
+    with pytest.raises(ValueError, match="count must be at least 0"):
+        added.add_classes(-1)
+
+
 def test_exstream_needs_its_classes_in_advance():
     with pytest.raises(ValueError, match="num_classes of ExStream, got None"):
         make_sampler("exstream", 5, None, 0)
+    with pytest.raises(TypeError, match="ExStream"):
+        make_sampler("exstream", 5, 2, 0).add_classes(1)
 
 
 @pytest.mark.parametrize("index", [-1, 5, np.array([0, -1])])
@@ -379,6 +409,13 @@ def test_copies_go_on_alike_and_a_state_is_not_the_sampler(name, options):
     for c in range(NUM_CLASSES):
         members = np.flatnonzero(sampler.labels[:, c])
         assert sorted(sampler.members(c)) == members.tolist()
+
+
+def test_the_authors_state_keeps_its_names():
+    sampler = make_sampler("prs", 4, 3, 0, variant="authors")
+    state = sampler.state_dict()
+    assert state["sampler"] == "PRS" and state["variant"] == "authors"
+    assert {"partition", "appearance", "books.members"} <= state.keys()
 
 
 @ALL_VARIANTS

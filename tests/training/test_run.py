@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.nn.utils import parameters_to_vector
 
-from prslib.datasets import DATASETS, Entry, load_dataset
+from prslib.datasets import load_dataset
 from prslib.metrics import best_thresholds
 from prslib.training.config import RunConfig
 from prslib.training.device import check_device

@@ -1,15 +1,18 @@
-"""Check what every sampler promises, one of prslib or of one's own."""
+"""Estimator checks: what every sampler does, one of prslib or of one's own."""
 
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from prslib.checks import expected
+from prslib.samplers import states
+from prslib.samplers.base import Sampler
 
 
 def check_sampler(make: Callable, context: Callable | None = None) -> None:
-    """Check what every sampler promises, as scikit-learn's `check_estimator` does.
+    """Check what every sampler does, as scikit-learn's `check_estimator` does.
 
     Parameters
     ----------
@@ -23,7 +26,7 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
     Raises
     ------
     AssertionError
-        With what was expected and what came.
+        With what was expected, what came and what to do.
     AttributeError
         If the sampler lacks an attribute that all have: place, needs, class_freq,
         class_counts or labels.
@@ -54,6 +57,8 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
     if hasattr(make(25, 8, 7), "load_state_dict"):
         restored = _run(make, context, stream, 7, restored_at=196)
         advice = "keep all of the state in arrays and numbers without a leading _"
+        if unsaved := _unsaved(make(25, 8, 7)):
+            advice += f"; not saved: {', '.join(unsaved)}"
         same = np.array_equal(first, restored)
         _expect(same, "equal slots after restoring", f"others; {advice}")
 
@@ -65,6 +70,51 @@ def _features(sampler: Any, labels: np.ndarray, start: int) -> dict:
     return {"features": features[start:].astype(np.float32)}
 
 
+def _unsaved(sampler: Any) -> list[str]:
+    """Return the attributes of a sampler that its class adds and no state has."""
+    if not isinstance(sampler, Sampler):
+        return []
+    usual = vars(Sampler(1, 1, 0)).keys() | states.extras(sampler).keys()
+    return sorted(vars(sampler).keys() - usual)
+
+
+def _made(make: Callable, size: int, num_classes: int, seed: int) -> Any:
+    """Make a sampler; say what is wrong with its ``__init__``."""
+    try:
+        sampler = make(size, num_classes, seed)
+    except TypeError as error:
+        advice = "options are keyword-only and have a default: *, chance=0.5"
+        _fail("make(size, num_classes, seed) to return a sampler", error, advice)
+    if not isinstance(sampler, Sampler):
+        return sampler
+    if not hasattr(sampler, "_arrays"):
+        what = "__init__ to call super().__init__(size, num_classes, seed)"
+        _fail(what, "none of the base's attributes")
+    for name in inspect.signature(type(sampler)).parameters:
+        if name != "seed" and not hasattr(sampler, name):
+            what = f"the option {name} as an attribute"
+            _fail(what, "none", f"write self.{name} = {name} in __init__")
+    return sampler
+
+
+def _placed(place: Callable, sampler: Any, rows: np.ndarray, more: dict) -> np.ndarray:
+    """Place a batch; say what is wrong with ``choose`` where it raises."""
+    try:
+        return np.asarray(place(rows, **more))
+    except AttributeError as error:
+        if not isinstance(sampler, Sampler):
+            raise
+        _fail("place to return slots", error, "make every attribute in __init__")
+    except Exception as error:
+        advice = ""
+        if isinstance(error, TypeError):
+            advice = "it is called as choose(y, u), or choose_batch(labels, uniforms)"
+        if isinstance(error, IndexError):
+            draws = getattr(sampler, "draws", 1)
+            advice = f"u has {draws} numbers: write draws = 2 in the class for two"
+        _fail("place to return slots", error, advice)
+
+
 def _run(
     make: Callable,
     context: Callable,
@@ -74,15 +124,17 @@ def _run(
     restored_at: int | None = None,
 ) -> np.ndarray:
     """Let a new sampler decide a stream, check every batch, and return all slots."""
-    sampler = make(size, stream.shape[1], 7)
-    memory, answers = np.zeros((size, stream.shape[1]), bool), []
+    sampler = _made(make, size, stream.shape[1], 7)
+    memory = np.zeros((size, stream.shape[1]), bool)
+    answers = []
     for start in (0, *range(0, len(stream), batch)):  # an empty batch comes first
         if start == restored_at:
             state = sampler.state_dict()  # a run goes on from it after a kill
-            sampler = make(size, stream.shape[1], 8)
+            sampler = _made(make, size, stream.shape[1], 8)
             sampler.load_state_dict(state)
         rows = stream[start : start + batch] if answers else stream[:0]
-        slots = np.asarray(sampler.place(rows, **context(sampler, rows, start)))
+        place = sampler.place
+        slots = _placed(place, sampler, rows, context(sampler, rows, start))
         fit = slots.shape == (len(rows),) and slots.dtype.kind == "i"
         _expect(fit, f"{len(rows)} whole numbers as slots", repr(slots))
         inside = ((slots >= -1) & (slots < size)).all()
@@ -96,8 +148,8 @@ def _run(
         if hasattr(sampler, "vectors"):  # it merges samples
             memory = sampler.labels
         freq = stream[: start + len(rows)].sum(axis=0)
-        books = {"class_freq": freq, "class_counts": memory.sum(axis=0)}
-        for name, value in (books | {"labels": memory}).items():
+        counts = {"class_freq": freq, "class_counts": memory.sum(axis=0)}
+        for name, value in (counts | {"labels": memory}).items():
             came = getattr(sampler, name)
             _expect(np.array_equal(came, value), f"{value} as {name}", str(came))
         filled = np.count_nonzero(memory.any(axis=1))
@@ -108,5 +160,13 @@ def _run(
 
 def _expect(right: bool | np.bool_, what: str, came: str) -> None:
     if not right:
-        said = expected(what, came, "see prslib.Sampler")
-        raise AssertionError(f"check_sampler: {said}")
+        _fail(what, came)
+
+
+def _fail(what: str, came: str | Exception, advice: str = "") -> NoReturn:
+    """Raise AssertionError with what was expected, what came and what to do."""
+    cause = came if isinstance(came, Exception) else None
+    if cause is not None:
+        came = f"{type(cause).__name__}: {cause}"
+    text = expected(what, came, advice or "see prslib.Sampler")
+    raise AssertionError(f"check_sampler: {text}") from cause
