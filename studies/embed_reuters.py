@@ -156,7 +156,7 @@ def attributes_of(text: str, where: str) -> dict[str, str]:
         what = f'attributes as NAME="value" of {where}'
         raise ValueError(expected(what, text, ADVICE))
     named = dict(ATTRIBUTE.findall(text))
-    for name in VALUES.keys() | named.keys():
+    for name in [*named, *VALUES]:
         if name not in VALUES:
             known = ", ".join(sorted(VALUES))
             what = f"attributes {known} of {where}"

@@ -155,8 +155,9 @@ def test_a_long_single_label_stream_ends_on_target(name, rho):
 @ALL
 def test_labels_are_checked(name, labels, error, match):
     sampler = make_sampler(name, SIZE, NUM_CLASSES, 0)
+    others = context(sampler, [labels] if np.isscalar(labels) else labels)
     with pytest.raises(error, match=f"labels: .*{match}"):
-        sampler.place(labels, **context(sampler, labels))
+        sampler.place(labels, **others)
     assert len(sampler) == 0 and not sampler.class_freq.any()
 
 

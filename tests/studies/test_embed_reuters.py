@@ -78,7 +78,7 @@ DAMAGE = {
     "another id": ('NEWID="4"', 'NEWID="5"', 'document 4 in .*got NEWID="5"'),
     "id of letters": ('NEWID="4"', 'NEWID="x"', "NEWID of document 4 .* got 'x'"),
     "unknown value": ('SPLIT="TRAIN"', 'SPLIT="LEARN"', "document 3 .*NOT-USED.*LEARN"),
-    "unknown attribute": ("OLDID", "OLDERID", "OLDID of document 3 in .*, got none"),
+    "unknown attribute": ("OLDID", "OLDERID", "document 3 in .*, got OLDERID"),
     "unquoted attribute": ('NEWID="4"', "NEWID=4", "document 4 in .* got .*NEWID=4"),
     "end of a document": ("</REUTERS>\n<REU", "<REU", "document 3 .* to </REUTERS>"),
     "end of the file": ("</BODY></TEXT>\n</REUTERS>\n", "", "document 3 .*got a part"),
