@@ -227,8 +227,7 @@ def check_prs(
         text = expected(what, "place without uniforms, or one that ignores them")
         raise ValueError(f"variant 'authors': {text}")
     apart = [one for record in records for one in record.from_released()]
-    departures = [one for record in records for one in record.departures()]
-    departures = _with_target(departures, records)
+    departures = _with_target(records)
     rule = "Algorithm 1"
     if variant == "authors":
         departures = apart
@@ -236,16 +235,12 @@ def check_prs(
     checked = f"{len(streams)} of {len(embedded)} streams"
     if drawn:
         checked += f" and {len(drawn)} drawn by fresh_seed={fresh_seed}"
-    checked += f", {sum(record.decisions for record in records):,} decisions"
-    several = [record for record in records if record.runs_alike is not None]
-    if several and all(record.runs_alike for record in several):
-        checked += "; all seeds decide alike, so that they count as one"
     order = list(EQUATIONS)
     return Answer(
         departures=sorted(departures, key=lambda one: order.index(one.equation)),
         rule=rule,
         only="" if takes_rho else " for rho = 0 only, since it takes no rho",
-        checked=checked,
+        checked=checked + _decisions(records),
         released=by_numbers and not apart and not failed,
         failure=failure,
     )
@@ -265,10 +260,18 @@ def _decides_by_numbers(record: "_Record") -> bool:
     return first == again and first != other
 
 
-def _with_target(
-    departures: list[Departure], records: list["_Record"]
-) -> list[Departure]:
-    """Add Eq. (1) where all streams that depart have a rho other than 0."""
+def _decisions(records: list["_Record"]) -> str:
+    """Return how many decisions were looked at, and whether the seeds matter."""
+    text = f", {sum(record.decisions for record in records):,} decisions"
+    several = [record for record in records if record.runs_alike is not None]
+    if several and all(record.runs_alike for record in several):
+        text += "; all seeds decide alike, so that they count as one"
+    return text
+
+
+def _with_target(records: list["_Record"]) -> list[Departure]:
+    """Return all departures, Eq. (1) where all of their streams have a rho but 0."""
+    departures = [one for record in records for one in record.departures()]
     rho = {record.stream.name: record.stream.rho for record in records}
     powers = [rho[one.stream] for one in departures if one.equation != "error"]
     if not powers or 0.0 not in rho.values() or 0.0 in powers:

@@ -88,6 +88,17 @@ class Sampler:
         self.rng = generator_of(seed)
         self._arrays = books.empty(self.size, self.num_classes)
 
+    def __init_subclass__(cls, **options: Any):
+        """Let what inherits from a compiled sampler decide by the methods it replaces."""
+        super().__init_subclass__(**options)
+        if not cls._compiled or "_compiled" in vars(cls):
+            return
+        equations = {*dir(cls.__base__)} - {*dir(Sampler)}
+        if vars(cls).keys() & (equations | {"choose"}):
+            cls.choose_batch = vars(cls).get("choose_batch", Sampler.choose_batch)
+        if "choose_batch" in vars(cls):
+            cls._compiled = False
+
     def choose(self, y: np.ndarray, u: np.ndarray, **row: np.ndarray) -> int:
         """Return the slot of the next sample, -1 to drop it.
 

@@ -25,6 +25,7 @@ from numba.extending import register_jitable
 config: Any = numba_config  # its fields are set from the environment
 FOLDER = Path(__file__).resolve().parent
 OWN = FOLDER / "__pycache__"
+SETTINGS: Any = config  # numba's; it reads them from the environment
 
 # A function that compiled code calls; from Python it runs as it stands. A call that is
 # not inlined counts the users of each of State's arrays, which costs more than most
@@ -50,8 +51,8 @@ def cache_folder() -> Path | None:
     name = f"prslib-{digest.hexdigest()[:16]}"
     usual = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     places = [OWN, Path(usual) / "prslib"]
-    if config.CACHE_DIR:
-        places = [Path(config.CACHE_DIR)]
+    if SETTINGS.CACHE_DIR:
+        places = [Path(SETTINGS.CACHE_DIR)]
     for place in places:
         with suppress(OSError):
             is_new = not (place / name).is_dir()
@@ -84,7 +85,7 @@ class CheckedFile(IndexDataCacheFile):
         return pickle.loads(content)
 
 
-def tell(function: Callable) -> None:
+def tell(function: Any) -> None:
     """Say on stderr that a function is compiled, which takes some seconds."""
     name = f"{function.__module__}.{getattr(function, '__name__', function)}"
     text = f"prslib: compiling {name} for this processor, for some seconds"
@@ -95,12 +96,12 @@ class CheckedCache(FunctionCache):
     """Numba's cache of a function; a file that cannot be read counts as missing."""
 
     def __init__(self, function: Callable, folder: Path):
-        usual = config.CACHE_DIR
-        config.CACHE_DIR = str(folder)
+        usual = SETTINGS.CACHE_DIR
+        SETTINGS.CACHE_DIR = str(folder)
         try:
             super().__init__(function)
         finally:
-            config.CACHE_DIR = usual
+            SETTINGS.CACHE_DIR = usual
         self._cache_file.__class__ = CheckedFile
         self.function = function
 

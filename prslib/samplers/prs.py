@@ -165,8 +165,8 @@ class PRS(ReferencePRS):
 
     Notes
     -----
-    The decisions are compiled, and are those of `ReferencePRS`. To replace an equation,
-    inherit from that class: no method of this one is asked.
+    The decisions are compiled, and are those of `ReferencePRS`, whose methods are the
+    equations. What inherits from this class and replaces one is not compiled.
 
     The paper leaves open, and ``variant="paper"`` settles so:
 

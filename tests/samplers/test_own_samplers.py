@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prslib.samplers import Sampler, check_sampler
+from prslib.samplers import CBRS, CRS, PRS, Sampler, check_sampler
 from prslib.samplers.reference import ReferencePRS
 
 
@@ -89,6 +89,27 @@ def test_a_wrong_slot_leaves_the_sampler_as_it_was():
         assert sampler.state_dict()["checksum"] == before["checksum"]
         sampler.place(np.ones((3, 5), bool))
         assert sampler.seen == 3
+
+
+class Drops(PRS):
+    def acceptance(self, y, p):
+        return 0.0
+
+
+class Never(CRS):
+    def choose(self, y, u):
+        return len(self) if len(self) < self.size else -1
+
+
+class AllAtOnce(CBRS):
+    choose_batch = First.choose_batch
+
+
+@pytest.mark.parametrize("sampler", [Drops, Never, AllAtOnce])
+def test_a_method_of_a_compiled_sampler_can_be_replaced(sampler):
+    slots = sampler(5, 3, 0).place(np.ones((20, 3), bool))
+    assert slots.tolist() == [*range(5), *[-1] * 15]
+    check_sampler(sampler)
 
 
 def test_own_classes_grow():

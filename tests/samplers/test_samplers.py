@@ -148,7 +148,6 @@ def test_a_long_single_label_stream_ends_on_target(name, rho):
         ([["cat"], ["dog"]], TypeError, "got <U3; np.unique.* numbers names"),
         ([[None], [1]], TypeError, "bool, 0 and 1, or class numbers, got object"),
         (np.array([0.0, 2.0]), ValueError, "expected 0 and 1, got 2.0"),
-        (3, ValueError, r"or class numbers \(B,\), got \(\)"),
         (np.ma.ones((2, 8), bool), TypeError, "expected bool, got a masked array"),
     ],
 )
@@ -207,6 +206,11 @@ def test_labels_are_taken_as_people_have_them(labels):
     assert sampler.place(labels).tolist() == [0, 1, 2]
     assert sampler.labels[:3].argmax(axis=1).tolist() == [2, 0, 7]
     assert sampler.labels.sum() == 3
+
+
+def test_one_class_number_is_no_batch():
+    with pytest.raises(ValueError, match=r"or class numbers \(B,\), got \(\)"):
+        make_sampler("crs", 5, 8, 0).place(3)
 
 
 def test_a_sample_without_a_label_or_with_several_is_a_list():
