@@ -67,7 +67,12 @@ class Progress:
         }
 
     def load_state_dict(self, state: dict) -> None:
-        """Go on where `state_dict` was called."""
+        """Go on where `state_dict` was called; refuse a state of another form."""
+        learner = self.learner
+        check_form(state["states"][0], learner.model.state_dict())
+        check_optimizer(state["states"][1], learner.optimizer)
+        if learner.ewc:
+            check_form(state["states"][2], learner.ewc.state_dict())
         for each, saved in zip(self.stateful, state["states"], strict=True):
             each.load_state_dict(as_arrays(saved))
         if self.replay:
@@ -217,6 +222,43 @@ class Checkpoint:
             text = f"the checkpoint {self.path} cannot be written ({error})"
             warnings.warn(f"{text}; the run goes on", stacklevel=2)
         self.due = time.monotonic() + self.save_every
+
+
+def check_form(saved: Any, usual: Any) -> None:
+    """Refuse a state without the entries, shapes and kinds of numbers of another."""
+    if isinstance(usual, dict):
+        if not isinstance(saved, dict) or saved.keys() != usual.keys():
+            raise ValueError(expected(f"entries {list(usual)}", "others"))
+        for name, value in usual.items():
+            check_form(saved[name], value)
+    elif isinstance(usual, torch.Tensor):
+        check_tensor(saved, (usual.shape,))
+    else:
+        whole("a count of batches", saved, least=0)
+
+
+def check_tensor(saved: Any, shapes: Sequence[torch.Size]) -> None:
+    """Refuse what is no tensor of finite numbers in one of some shapes."""
+    if not isinstance(saved, torch.Tensor) or saved.shape not in shapes:
+        raise ValueError(expected(f"a tensor of shape {tuple(shapes[0])}", "another"))
+    if not saved.isfinite().all():
+        raise ValueError(expected("finite numbers", "others"))
+
+
+def check_optimizer(saved: dict, optimizer: torch.optim.Optimizer) -> None:
+    """Refuse an optimiser's state with other settings, or for other parameters."""
+    usual = optimizer.state_dict()["param_groups"]
+    if saved["param_groups"] != usual:
+        raise ValueError(expected(f"settings of the optimiser {usual}", "others"))
+    parameters = [w for group in optimizer.param_groups for w in group["params"]]
+    kinds = {tuple(entry) for entry in saved["state"].values()}
+    if len(kinds) > 1:
+        raise ValueError(expected("the same entries for all parameters", kinds))
+    if not saved["state"].keys() <= set(range(len(parameters))):
+        raise ValueError(expected(f"{len(parameters)} parameters", "others"))
+    for number, entry in saved["state"].items():
+        for tensor in entry.values():  # of each weight, or one number, as Adam's steps
+            check_tensor(tensor, (parameters[number].shape, torch.Size()))
 
 
 def check_rows(replay: Replay, images: int) -> None:

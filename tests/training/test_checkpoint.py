@@ -110,6 +110,34 @@ def test_forged_scores_and_rows_are_refused(half_way, tmp_path):
             stopped_at(1, config, Store(tmp_path), file=file)
 
 
+def first_entry(optimizer, **changes):
+    """Change the state that an optimiser keeps of its first weight."""
+    state = optimizer["state"]
+    return optimizer | {"state": state | {0: state[0] | changes}}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda old: old | {"param_groups": []}, "settings of the optimiser"),
+        (lambda old: first_entry(old, momentum_buffer="text"), "a tensor of shape"),
+        (
+            lambda old: first_entry(old, momentum_buffer=torch.zeros(0)),
+            "a tensor of shape",
+        ),
+        (lambda old: old | {"state": old["state"] | {0: {}}}, "the same entries"),
+        (lambda old: old | {"state": old["state"] | {99: {}}}, "the same entries"),
+    ],
+)
+def test_a_forged_optimiser_is_refused(half_way, tmp_path, change, why):
+    config, path = half_way
+    states = torch.load(path, weights_only=True)["progress"]["states"]
+    states[1] = change(states[1])
+    (tmp_path / "file").write_bytes(forged(path.read_bytes(), states=states))
+    with pytest.warns(UserWarning, match=why):
+        stopped_at(1, config, Store(tmp_path), file=tmp_path / "file")
+
+
 class Code:
     """Unpickled it leaves a file."""
 
