@@ -379,14 +379,11 @@ class Sampler:
 
     def _one_sample(self, y: Any) -> np.ndarray:
         """Return labels of one sample, bool (C,)."""
-        y = np.asarray(y)
-        if y.dtype == bool:
+        if isinstance(y, np.ndarray) and y.dtype == bool:
             return self._multi_hot(y[None])[0]
-        if y.ndim == 1 and len(y) == self.num_classes and np.isin(y, (0, 1)).all():
-            what = "a sample's labels as bool, or its class numbers"
-            advice = f"write np.array({y.tolist()}, dtype=bool) for multi-hot labels"
-            raise ValueError(f"labels: {expected(what, y.tolist(), advice)}")
-        return self._multi_hot([y.ravel()])[0]
+        values = y.tolist() if hasattr(y, "tolist") else y
+        is_list = isinstance(values, list | tuple | set)
+        return self._multi_hot([list(values) if is_list else [values]])[0]
 
     def _follow_batch(self, labels: np.ndarray, slots: Any) -> np.ndarray:
         """Follow a batch, all of it or, where a slot is wrong, nothing."""
@@ -408,7 +405,8 @@ class Sampler:
     def _checked_slot(self, slot: Any, filled: int) -> int:
         """Return the slot of a sample; refuse one that it cannot have."""
         last = min(filled, self.size - 1)
-        if not isinstance(slot, Integral) or not -1 <= slot <= last:
+        is_whole = isinstance(slot, Integral) and not isinstance(slot, bool)
+        if not is_whole or not -1 <= slot <= last:
             advice = "slots fill in order, the next free one is len(self)"
             text = expected(f"a whole number from -1 to {last}", repr(slot), advice)
             raise ValueError(f"{type(self).__name__}: {text}")

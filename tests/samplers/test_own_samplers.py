@@ -53,7 +53,7 @@ def test_each_sample_gets_its_row_of_features():
         ReferencePRS(10, 5, 0).place(labels, features=features)
 
 
-@pytest.mark.parametrize("slot", [-2, 4, 1.0])
+@pytest.mark.parametrize("slot", [-2, 4, 1.0, True, None])
 def test_a_slot_that_cannot_be_is_named(slot):
     class Wrong(Sampler):
         def choose(self, y, u):

@@ -228,9 +228,44 @@ def test_what_may_be_read_in_two_ways_is_refused():
         ):
             sampler.place(ambiguous)
     assert sampler.place([[0, 0], [1, 1]]).tolist() == [-1, 0]  # no class twice: a row
-    with pytest.raises(ValueError, match=r"write np.array\(\[0, 1\], dtype=bool\)"):
+    with pytest.raises(ValueError, match=r"either multi-hot labels or class numbers"):
         sampler.explain([0, 1])
-    assert sampler.explain(1).acceptance == sampler.explain([False, True]).acceptance
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        np.array([False, True, True]),
+        [1, 2],
+        {1, 2},
+        np.array([1, 2]),
+        [0, 1, 1],
+        np.array([0.0, 1.0, 1.0]),
+        torch.tensor([0, 1, 1]),
+        pd.Series([False, True, True]),
+    ],
+)
+def test_one_sample_is_named_as_a_batch_is(label):
+    sampler = make_sampler("prs", 2, 3, 0)
+    sampler.place([0, 1, 0, 1, 2])
+    assert np.flatnonzero(sampler.explain(label).weight).tolist() == [1, 2]
+    assert sampler.explain(2).weight.tolist() == [0, 0, 1]
+    assert sampler.explain([]).acceptance == 0
+    before = sampler.class_freq
+    sampler.follow(label, -1)
+    assert (sampler.class_freq - before).tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["crs", "prs", "cbrs", "ocdm", "gss"])
+def test_no_class_is_known_before_the_first_label(name):
+    sampler = make_sampler(name, 3, None, 0)
+    for labels in ([], [[], []], np.zeros((2, 0), bool)):
+        slots = sampler.place(labels, **context(sampler, labels))
+        assert (slots == -1).all()
+    assert sampler.num_classes == 0 and sampler.labels.shape == (3, 0)
+    labels = [[1], [], [0, 3]]
+    assert sampler.place(labels, **context(sampler, labels)).tolist() == [0, -1, 1]
+    assert sampler.class_freq.tolist() == [1, 1, 0, 1]
 
 
 @pytest.mark.parametrize("name", ["crs", "prs", "cbrs", "ocdm"])
