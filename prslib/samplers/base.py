@@ -273,7 +273,7 @@ class Sampler:
 
     def __len__(self) -> int:
         """Return the number of filled slots."""
-        return int(self.state.filled[0])
+        return int(self._arrays[0][1])  # the views of `state` take longer
 
     @property
     def seen(self) -> int:
@@ -379,7 +379,9 @@ class Sampler:
 
     def _one_sample(self, y: Any) -> np.ndarray:
         """Return labels of one sample, bool (C,)."""
-        if isinstance(y, np.ndarray) and y.dtype == bool:
+        if type(y) is np.ndarray and y.dtype == bool:
+            if y.shape == (self.num_classes,):
+                return y
             return self._multi_hot(y[None])[0]
         values = y.tolist() if hasattr(y, "tolist") else y
         is_list = isinstance(values, list | tuple | set)
@@ -416,7 +418,7 @@ class Sampler:
     def _unchanged_on_error(self) -> Generator[None]:
         """Put the state back as it was where the block raises."""
         arrays = tuple(array.copy() for array in self._arrays)
-        extras = copy.deepcopy(states.extras(self))
+        extras = {name: copy.copy(v) for name, v in states.extras(self).items()}
         try:
             yield
         except BaseException:
@@ -439,10 +441,10 @@ class Sampler:
 
 def within(name: str, index: Any, end: int) -> Any:
     """Return indices from 0 to ``end`` - 1; raise IndexError for others."""
-    outside = np.asarray(index) if np.ndim(index) else np.array([index])
-    outside = outside[(outside < 0) | (outside >= end)]
-    if len(outside):
-        what = f"a {name} from 0 to {end - 1}"
+    values = np.asarray(index)
+    if values.size and not 0 <= values.min() <= values.max() < end:
+        outside = values[(values < 0) | (values >= end)].flat[0]
         advice = "leave out samples that are not kept: slots[slots >= 0]"
-        raise IndexError(expected(what, outside[0], advice if name == "slot" else ""))
+        what = f"a {name} from 0 to {end - 1}"
+        raise IndexError(expected(what, outside, advice if name == "slot" else ""))
     return index
