@@ -28,7 +28,7 @@ LABEL_COLUMNS = {"label", "labels", "class", "classes", "tag", "tags"}
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """What memories hold at the end of a stream."""
+    """The memory of each sampler at the end of a stream."""
 
     size: int
     class_names: tuple[str, ...]
@@ -44,7 +44,7 @@ class Preview:
 
     @property
     def imbalance(self) -> float:
-        """How many times as frequent the most frequent class is as the rarest."""
+        """The number of samples of the largest class over that of the smallest."""
         found = self.class_freq[self.class_freq > 0]
         return float(found.max() / found.min())
 

@@ -1,4 +1,4 @@
-"""What memories would hold of a label matrix, and the files that it is read from."""
+"""A preview counts what a sampler keeps; its label files are read and checked."""
 
 import json
 

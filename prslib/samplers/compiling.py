@@ -124,7 +124,7 @@ class CheckedCache(FunctionCache):
 
 
 class NoCache(NullCache):
-    """Where no folder can be written."""
+    """A cache that keeps nothing, for where no folder can be written."""
 
     def __init__(self, function: Callable):
         self.function = function

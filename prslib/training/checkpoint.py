@@ -47,7 +47,7 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """How long the work has taken that is not lost, interruptions aside."""
+        """Seconds of training that count; lost work and interruptions do not."""
         return time.perf_counter() - self.start
 
     def state_dict(self) -> dict:

@@ -22,7 +22,7 @@ Groups = list[tuple[int, ...]]  # tasks, together as they were trained
 
 
 class Facts(NamedTuple):
-    """What the form of a run's scores depends on, of a test set."""
+    """The properties of a test set that decide the form of a run's scores."""
 
     num_classes: int
     cells: list[tuple[str, str]]  # group and metric

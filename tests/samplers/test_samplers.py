@@ -1,4 +1,4 @@
-"""What every sampler does; a new entry of SAMPLERS is tested by being there."""
+"""Tests of every sampler in SAMPLERS; a new entry is tested without more code."""
 
 import copy
 import os

@@ -113,7 +113,7 @@ def test_resamples_are_of_the_groups_and_of_classes_where_they_are_asked_for():
 
 
 def test_a_threshold_of_its_own_is_chosen_on_images_that_are_held_out(monkeypatch):
-    """What the run trains on and its scores at 0.5 stay; test images choose nothing."""
+    """The run trains on the same samples; its scores at 0.5 stay."""
     chosen = []
 
     def note(probabilities, labels):
