@@ -76,7 +76,7 @@ def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypat
     message = r"1 of 4 runs failed(?s:.*)seed 1: .*memory usage(?s:.*)SIGKILL"
     with pytest.raises(RuntimeError, match=message):
         sweep.run_all(grid, store, workers=2)
-    assert notes.read_text() == "xxx"  # one retry by itself, and one more
+    assert notes.read_text() == "xxx"  # a try beside others, and two alone
     stored = [store.load(config) is not None for config in grid]
     assert stored == [True, False, True, True]
     assert store.path(grid[1], FAILURE).exists()
