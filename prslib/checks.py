@@ -132,7 +132,8 @@ def finite_array(
 def multi_hot(labels: Any, num_classes: int | None) -> np.ndarray:
     """Return labels as compiled code reads them, bool (B, C); refuse what is ambiguous.
 
-    Without ``num_classes`` there are as many classes as the labels name.
+    Without ``num_classes`` there are as many classes as the labels name. NaN, a label
+    that is not known, is none.
     """
     if not isinstance(labels, np.ndarray):
         labels = _as_array(labels, num_classes)
@@ -227,7 +228,7 @@ def _of_numbers(labels: np.ndarray, num_classes: int | None) -> np.ndarray:
     if labels.ndim == 1 and labels.dtype.kind in "iu":
         return from_class_numbers(np.arange(length), labels, length, num_classes)
     ones = labels == 1
-    other = labels[~ones & (labels != 0)]
+    other = labels[~ones & (labels != 0) & (labels == labels)]
     if other.size:
         advice = "write labels > 0.5 for scores, labels == 1 for -1 and 1"
         if labels.shape[1:] == (1,):
