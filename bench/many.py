@@ -74,7 +74,7 @@ def main() -> None:
     options = arguments.parse_args()
     device = options.device
     torch.set_num_threads(1)
-    share = gpu_share(configs_of(1), device)
+    share = gpu_share(configs_of(1)[0], device)
     # as many as a sweep begins
     jobs = min(cpu_count(), int(1 / share)) if share else cpu_count()
     with Parallel(n_jobs=jobs) as pool:

@@ -22,10 +22,10 @@ from prslib.models.weights import NONE
 from prslib.samplers import SAMPLERS
 from prslib.training.checkpoint import Progress
 from prslib.training.config import RunConfig
-from prslib.training.device import Inputs, check_device, conditions
+from prslib.training.device import Inputs, check_device, conditions, without_tf32
 from prslib.training.methods import METHODS
 from prslib.training.replay import HELD_OUT, stream
-from prslib.training.run import begin, make_learner, one_thread, train
+from prslib.training.run import begin, make_learner, on_gpu, one_thread, train
 
 AT_ONCE = 10  # samples that fill a memory
 TWO = 2  # samples whose operations are counted: batch norm needs more than one
@@ -150,7 +150,8 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
     plain = replace(config, weights=NONE, precision=precision)
     dataset = with_inputs(config.dataset)
     times = []
-    with one_thread():
+    on_gpu.clear()  # these inputs may be blank
+    with one_thread(), without_tf32():
         progress = begin(plain, dataset, device)
         if progress.replay:
             fill(progress, dataset)
@@ -161,6 +162,7 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
             times.append(time.perf_counter())
             if len(times) >= STEPS and times[-1] - times[0] > SECONDS:
                 break
+    on_gpu.clear()
     return float(np.median(np.diff(times)[1:]))
 
 

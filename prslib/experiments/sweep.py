@@ -38,7 +38,8 @@ POLL = 0.5  # seconds after which Ctrl-C and the locks of other processes are lo
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 IN_CLUSTER = 256  # trainings at once; each holds a lock
 START = "start one (`ray start --head --port=6379`), or leave RAY_ADDRESS unset"
-# gives what submits a function and its arguments, and how many Futures keep it busy
+# gives what submits a function that takes a share of a GPU, and its arguments; and how
+# many Futures keep it busy
 Submit = Callable[..., Future]
 Pool = contextlib.AbstractContextManager[tuple[Submit, int]]
 
@@ -61,9 +62,9 @@ def run_all(
         The folder of finished runs, by default that of the cache.
     workers : int, optional
         Processes side by side, one thread each. The default is one for each core that
-        this process may use, on a GPU at most as many as share it
-        (`Architecture.gpu_share`). A cluster has as many as its machines have cores and
-        GPUs.
+        this process may use, on a GPU at most as many as share it: each run takes its
+        network's share (`Architecture.gpu_share`). A cluster has as many as its
+        machines have cores and GPUs.
     device : str
         "cpu", "cuda", "cuda:1" for the second GPU, "mps", or "auto": a GPU where this
         machine has one.
@@ -122,7 +123,9 @@ def run_all(
         if address:  # its machines share no folder
             save_every = math.inf
         device, pool = make_pool(missing, device, workers, address)
-        Sweep(store, device, save_every).train(missing, pool)
+        # a cluster counts them itself
+        gpus = math.inf if address or workers else 1
+        Sweep(store, device, save_every, gpus).train(missing, pool)
         runs |= {config.hash: store.load(config) for config in missing}
     return [runs[config.hash] for config in configs]  # ty: ignore
 
@@ -130,8 +133,9 @@ def run_all(
 class Sweep:
     """Missing runs of a store; those that train alike are locked until they are stored."""
 
-    def __init__(self, store: Store, device: str, save_every: float):
+    def __init__(self, store: Store, device: str, save_every: float, gpus: float = 1):
         self.store = store
+        self.gpus = gpus  # that the runs of a pool may share
         self.options = {"device": device, "save_every": save_every}
         self.errors: list[str] = []
         self.cause: Exception | None = None  # of the last of them
@@ -168,6 +172,9 @@ class Sweep:
                 for group in waiting.copy():
                     if len(in_pool) == limit:
                         break
+                    shares = [self.share(each) for each, _ in in_pool.values()]
+                    if sum(shares) + self.share(group) > self.gpus:
+                        continue  # a smaller one may still fit
                     try:
                         lock = self.store.lock(group[0])
                     except Timeout:  # another process trains it: look again later
@@ -190,7 +197,12 @@ class Sweep:
         checkpoint = self.store.path(group[0], CHECKPOINT)
         options = self.options | {"hashes": hashes, "checkpoint": checkpoint}
         task = partial(train_group, **options)
-        return self.submit_to_pool(with_registered, registered(), task, missing)
+        arguments = registered(), task, missing
+        return self.submit_to_pool(self.share(group), with_registered, *arguments)
+
+    def share(self, group: list[RunConfig]) -> float:
+        """Return the share of a GPU that runs which train alike take."""
+        return gpu_share(group[0], self.options["device"])
 
     def collect(self, future: Future, group: list[RunConfig]) -> None:
         """Store the runs that a pool returns, or note the error."""
@@ -231,7 +243,7 @@ def train_group(group: list[RunConfig], hashes: list[str], **options: Any) -> li
     """Train runs that train alike, on whatever machine."""
     import torch
 
-    from prslib.training.run import run_at_once
+    from prslib.training.run import on_gpu, run_at_once
 
     here = [config.hash for config in group]
     if here != hashes:
@@ -242,6 +254,7 @@ def train_group(group: list[RunConfig], hashes: list[str], **options: Any) -> li
         return run_at_once(group, **options) if group else []
     except Exception as error:
         forget_locals(error)
+        on_gpu.clear()
         raise
     finally:
         torch.cuda.empty_cache()  # other processes may need it; nothing without a GPU
@@ -269,11 +282,11 @@ def bar_stream() -> TextIO:
 # ports take code from anyone who reaches them: use it in a trusted network only.
 
 
-def gpu_share(configs: Sequence[RunConfig], device: str) -> float:
-    """Return the largest share of a GPU that one of the runs takes, 0.0 on a CPU."""
+def gpu_share(config: RunConfig, device: str) -> float:
+    """Return the share of a GPU that a run takes, 0.0 on a CPU."""
     if device == "cpu":
         return 0.0
-    return max(MODELS[config.resolved["model"]].gpu_share for config in configs)
+    return MODELS[config.resolved["model"]].gpu_share
 
 
 def make_pool(
@@ -286,21 +299,31 @@ def make_pool(
             raise ValueError(
                 expected("device cpu or cuda on a cluster", device, advice)
             )
-        return device, cluster(address, gpu_share(configs, device))
+        return device, cluster(address, device)
     from prslib.training.device import check_device  # loads torch
 
     device = check_device(device)
-    share = gpu_share(configs, device)
+    share = min(gpu_share(config, device) for config in configs)
     for name in {config.dataset for config in configs}:
         load_dataset(name)  # its errors come before work
     trainings = {config.training_hash for config in configs}
     most = min(cpu_count(), int(1 / share)) if share else cpu_count()
     count = min(workers or most, len(trainings))
-    alone = contextlib.nullcontext((at_once, 1))
-    return device, processes(count) if count > 1 else alone
+    return device, processes(count) if count > 1 else this_process()
 
 
-def at_once(function: Callable, *arguments: object) -> Future:
+@contextlib.contextmanager
+def this_process() -> Iterator[tuple[Submit, int]]:
+    """Call functions at once; leave no inputs on a GPU."""
+    from prslib.training.run import on_gpu
+
+    try:
+        yield at_once, 1
+    finally:
+        on_gpu.clear()
+
+
+def at_once(_share: float, function: Callable, *arguments: object) -> Future:
     """Call a function in this process."""
     future = Future()
     try:
@@ -323,13 +346,13 @@ def processes(count: int) -> Iterator[tuple[Submit, int]]:
         raise OSError(expected(what, error, advice)) from error
     try:
         # one more than processes, so that none waits for this one
-        yield lambda *task: pool().submit(*task), count + 1
+        yield lambda _share, *task: pool().submit(*task), count + 1
     finally:  # joblib would find it, and it is none of its own
         pool().shutdown(kill_workers=True)
 
 
 @contextlib.contextmanager
-def cluster(address: str, share: float) -> Iterator[tuple[Submit, int]]:
+def cluster(address: str, device: str) -> Iterator[tuple[Submit, int]]:
     """Let the machines of a Ray cluster call functions; Ray tries again where one is lost."""
     with naming_extra("cluster", " or leave RAY_ADDRESS unset"):
         import ray
@@ -342,12 +365,12 @@ def cluster(address: str, share: float) -> Iterator[tuple[Submit, int]]:
         what = f"a Ray cluster at {address!r} that answers"
         raise ConnectionError(expected(what, error, START)) from error
 
-    def submit(function: Callable, *arguments: object) -> Future:
+    def submit(share: float, function: Callable, *arguments: object) -> Future:
         task = ray.remote(num_cpus=1, num_gpus=share)(function)
         return task.remote(*arguments).future()
 
     try:
-        if ray.cluster_resources().get("GPU", 0) < share:
+        if device != "cpu" and not ray.cluster_resources().get("GPU", 0):
             raise ConnectionError(expected(f"a GPU in the cluster {address}", "none"))
         yield submit, IN_CLUSTER
     finally:

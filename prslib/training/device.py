@@ -1,6 +1,8 @@
 """Say which devices are here, and where a network's inputs lie."""
 
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -43,6 +45,33 @@ def conditions(device: torch.device | str) -> dict[str, str | bool]:
     return found
 
 
+@contextmanager
+def without_tf32() -> Iterator[None]:
+    """Let a GPU compute float32 as float32: cuDNN would round to TF32."""
+    settings = torch.backends.cudnn.conv, torch.backends.cuda.matmul
+    before = [setting.fp32_precision for setting in settings]
+    for setting in settings:
+        setting.fp32_precision = "ieee"
+    try:
+        yield
+    finally:
+        for setting, precision in zip(settings, before, strict=True):
+            setting.fp32_precision = precision
+
+
+def is_apart(device: torch.device) -> bool:
+    """Tell whether a device has memory of its own; Apple's GPUs have the host's."""
+    return device.type not in ("cpu", "mps")
+
+
+def free_memory(device: torch.device) -> int:
+    """Return the free bytes of a GPU."""
+    free, _ = torch.cuda.mem_get_info(device)
+    # blocks that this process keeps of an earlier run are free, too
+    cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return free + cached
+
+
 class Inputs:
     """A network's inputs: uint8 images (N, H, W, channels), or float features (N, D).
 
@@ -52,13 +81,15 @@ class Inputs:
     def __init__(self, inputs: np.ndarray | Tensor, device: torch.device | str = "cpu"):
         self.device = torch.device(device)
         self.tensor = torch.as_tensor(inputs)
-        if self.device.type == "cuda":
-            free, _ = torch.cuda.mem_get_info(self.device)
-            # blocks that this process keeps of an earlier run are free, too
-            free += torch.cuda.memory_reserved(self.device)
-            free -= torch.cuda.memory_allocated(self.device)
-            if self.tensor.nbytes <= INPUTS_SHARE * free:
+        if is_apart(self.device):
+            room = INPUTS_SHARE * free_memory(self.device)
+            if self.tensor.nbytes <= room:
                 self.tensor = self.tensor.to(self.device)
+
+    @property
+    def is_resident(self) -> bool:
+        """Tell whether they lie on the device."""
+        return self.tensor.device.type == self.device.type
 
     def __len__(self) -> int:
         """Return the number of inputs."""
@@ -72,6 +103,6 @@ class Inputs:
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """Send a tensor to a device; the host goes on while a GPU still computes."""
-    if device.type == "cuda" and tensor.device.type == "cpu":
+    if is_apart(device) and tensor.device.type == "cpu":
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)

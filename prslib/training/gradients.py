@@ -4,6 +4,7 @@ EWC, GSS and the gradient variance need them.
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -21,17 +22,23 @@ SAMPLES_AT_ONCE = 20  # as in a training step
 
 
 def sample_gradients(
-    model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor
+    model: nn.Module,
+    loss: Callable,
+    inputs: Tensor,
+    targets: Tensor,
+    autocast: Callable = nullcontext,
 ) -> dict[str, Tensor]:
     """Return the gradient of each sample's own loss by parameter, (N, ...) each.
 
-    Frozen parameters have none.
+    Frozen parameters have none. Forward passes are in the context ``autocast()``.
     """
     refuse_shared_weights(model)
     weights = {name: w for name, w in model.named_parameters() if w.requires_grad}
 
     def loss_of_sample(weights: dict, x: Tensor, y: Tensor) -> Tensor:
-        return loss(functional_call(model, weights, (x[None],)), y[None])
+        with autocast():
+            logits = functional_call(model, weights, (x[None],))
+        return loss(logits.float(), y[None])
 
     was_training = model.training
     model.eval()  # else a sample's gradient would depend on the others of its batch
@@ -53,28 +60,34 @@ def gradient_products(
     inputs: Tensor,
     targets: Tensor,
     subset_shape: tuple[int, int],
+    autocast: Callable = nullcontext,
 ) -> Tensor:
     """Return the products that GSS reads, float64 (K + B, K + B).
 
     The first K * n samples are K subsets of n, each with its mean gradient. The other B
-    samples stand for themselves, each with its own gradient.
+    samples stand for themselves, each with its own gradient. The products themselves
+    are never in half precision.
     """
     count, size = subset_shape
     cut = count * size
     if is_plain(model):
         pairs = pair_products(model, loss, inputs, targets)
-        means = torch.eye(count).repeat_interleave(size, 1) / size
-        averaging = torch.block_diag(means, torch.eye(len(inputs) - cut)).to(pairs)
+        unit = partial(torch.eye, dtype=pairs.dtype, device=pairs.device)
+        means = torch.eye(count, device=pairs.device).repeat_interleave(size, 1) / size
+        averaging = torch.block_diag(means.to(pairs), unit(len(inputs) - cut))
         return averaging @ pairs @ averaging.T
-    single = sample_gradients(model, loss, inputs[cut:], targets[cut:])
+    new = inputs[cut:], targets[cut:]
+    single = sample_gradients(model, loss, *new, autocast)
     weights = [w for w in model.parameters() if w.requires_grad]
     gradient = partial(torch.autograd.grad, allow_unused=True, materialize_grads=True)
     subsets = [rows[:cut].split(size) for rows in (inputs, targets)]
     was_training = model.training
     model.eval()
-    means = [
-        gradient(loss(model(x), y), weights) for x, y in zip(*subsets, strict=True)
-    ]
+    means = []
+    for x, y in zip(*subsets, strict=True):
+        with autocast():
+            logits = model(x)
+        means.append(gradient(loss(logits.float(), y), weights))
     model.train(was_training)
     table = 0
     for number, of_samples in enumerate(single.values()):

@@ -17,7 +17,7 @@ from prslib.models.networks import Staged
 from prslib.resamples import image_draws, weighted_mean
 from prslib.training import gradients
 from prslib.training.config import RunConfig
-from prslib.training.device import Inputs
+from prslib.training.device import Inputs, is_apart
 from prslib.training.ewc import EWC
 from prslib.training.replay import Replay
 from prslib.training.validation import OWN, run_columns
@@ -150,7 +150,7 @@ class Learner:
 
     def _as_floats(self, inputs: Tensor) -> Tensor:
         floats = as_input(inputs)
-        if self.device.type == "cuda" and floats.ndim == 4:
+        if is_apart(self.device) and floats.ndim == 4:
             # cuDNN follows either layout; another one would turn the weights around
             floats = floats.contiguous(memory_format=self.layout)
         return floats
@@ -178,7 +178,10 @@ def context_of(
             both = np.concatenate([replayed, rows])
             batch = learner.encode(inputs[both]), labels[both]
             network = learner.upper, learner.loss
-            table = gradients.gradient_products(*network, *batch, subsets.shape)
+            shape = subsets.shape
+            table = gradients.gradient_products(
+                *network, *batch, shape, learner.autocast
+            )
             return table.cpu().numpy()
 
         context["gradient_products"] = products

@@ -15,7 +15,7 @@ from prslib.memory import Memory
 from prslib.samplers import Sampler
 from prslib.samplers.exstream import ExStream
 from prslib.training.config import RunConfig
-from prslib.training.device import Inputs
+from prslib.training.device import Inputs, to_device
 from prslib.training.methods import METHODS
 
 HELD_OUT = 5  # one training image of so many is held out to choose thresholds
@@ -116,9 +116,10 @@ class VectorReplay(Replay):
         """Join new rows (B,), encoded, with the vectors in slots (R,)."""
         encoded = encode(inputs[new])
         targets = labels[new]
-        vectors = torch.from_numpy(self.sampler.vectors(slots)).to(encoded)
-        vectors = vectors.view(-1, *encoded.shape[1:])
-        of_vectors = torch.from_numpy(self.sampler.labels_of(slots)).to(targets)
+        vectors = torch.from_numpy(self.sampler.vectors(slots))
+        vectors = to_device(vectors, encoded.device).view(-1, *encoded.shape[1:])
+        of_vectors = torch.from_numpy(self.sampler.labels_of(slots)).to(targets.dtype)
+        of_vectors = to_device(of_vectors, targets.device)
         return torch.cat([encoded, vectors]), torch.cat([targets, of_vectors])
 
 

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import time
 import weakref
-from contextlib import suppress
+from concurrent.futures import Future
+from contextlib import nullcontext, suppress
 
 import pytest
 from fake_runs import fake_run
@@ -192,9 +193,32 @@ def test_runs_that_differ_in_what_they_look_at_are_trained_once(tmp_path, monkey
     assert groups == [grid, *([config] for config in grid)]
 
 
+def test_small_networks_share_a_gpu_and_large_ones_have_it_alone(tmp_path, monkeypatch):
+    small = configs(**MLP, method="Finetune", seed=list(range(10)))
+    large = configs(**MLP, method="Finetune", model="resnet18", seed=[0, 1])
+    running, together = {}, []
+
+    def submit(_share, _function, _added, _task, group):
+        running[future := Future()] = group[0]
+        together.append([config.resolved["model"] for config in running.values()])
+        return future
+
+    def wait(_in_pool, *_):
+        oldest = next(iter(running))
+        oldest.set_result([fake_run(running.pop(oldest), 0.5, whole=True)])
+        return {oldest}, set()
+
+    monkeypatch.setattr(sweep, "wait", wait)
+    work = sweep.Sweep(Store(tmp_path), "cuda", save_every=300.0)
+    work.train([*small[:5], *large, *small[5:]], nullcontext((submit, 100)))
+    assert max(together, key=len) == ["mlp"] * 8
+    assert together.count(["resnet18"]) == 2
+    assert all("resnet18" not in models for models in together if len(models) > 1)
+
+
 def test_a_pool_leaves_joblib_as_it_was():
     with suppress(ValueError), sweep.processes(2) as (submit, _):
-        assert submit(abs, -1).result() == 1
+        assert submit(0.0, abs, -1).result() == 1
         raise ValueError
     assert Parallel(n_jobs=2)([delayed(abs)(-1)] * 2) == [1, 1]
 

@@ -12,7 +12,7 @@ class Stopped(BaseException):
     """As a KeyboardInterrupt."""
 
 
-def stopped_at(step, config, store, save_every=1, file=None):
+def stopped_at(step, config, store, save_every=1, file=None, device="cpu"):
     """Train until a step and stop, as Ctrl-C does; return the steps that were taken."""
     file = file or store.path(config, CHECKPOINT)
     taken = []
@@ -34,7 +34,7 @@ def stopped_at(step, config, store, save_every=1, file=None):
     clock = patch.object(checkpoint.time, "monotonic", lambda: len(taken))
     try:
         with steps, saves, clock:
-            (run,) = run_at_once([config], checkpoint=file, save_every=save_every)
+            (run,) = run_at_once([config], device, file, save_every)
     except Stopped:
         return taken
     store.save(run)
