@@ -224,19 +224,13 @@ class RunConfig:
         if name is None:
             return
         self.make_rehearsal()  # which checks its options
-        rehearsal = REHEARSALS[name]
         settings = self.resolved
         if method.sampler is None:
             what = f"a sampler, whose memory {name} replays"
             raise ValueError(expected(what, f"none in the method {self.method}"))
-        if rehearsal.keeps and hasattr(SAMPLERS[method.sampler], "vectors"):
+        if hasattr(SAMPLERS[method.sampler], "vectors"):
             what = f"a sampler that keeps samples for {name}"
             raise ValueError(expected(what, method.sampler, "it merges them"))
-        if rehearsal.one_label and not LOSSES[settings["loss"]].one_label:
-            losses = [loss for loss, row in LOSSES.items() if row.one_label]
-            what = f"a loss of one label an image for {name}"
-            advice = f"choose {' or '.join(losses)}"
-            raise ValueError(expected(what, settings["loss"], advice))
         if MODELS[settings["model"]].objective_for:  # which sees a batch as a whole
             what = f"a plain network for {name}"
             raise ValueError(expected(what, settings["model"]))

@@ -28,6 +28,7 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": partial(torch.optim.SGD, momentum=0.9),
 }
 
+BY_CLASS = {"class_freq", "class_counts"}  # of `prslib.losses.CONTEXT`
 EVALUATION_BATCH = 256  # inputs at once: of 256x256 pixels, a few GB of activations
 
 
@@ -138,10 +139,21 @@ class Learner:
         return loss, columns
 
     def loss(
-        self, logits: Tensor, targets: Tensor, replayed: Tensor | bool = False
+        self,
+        logits: Tensor,
+        targets: Tensor,
+        replayed: Tensor | bool = False,
+        classes: Tensor | None = None,
     ) -> Tensor:
-        """Return the loss of rows (B, C), as of this step's point of the stream."""
+        """Return the loss of rows (B, C), as of this step's point of the stream.
+
+        ``classes``, bool (C,), are those that it looks at, by default all.
+        """
         context = {name: self.context.get(name) for name in self._loss_asks}
+        if classes is not None:
+            logits, targets = logits[:, classes], targets[:, classes]
+            for name in BY_CLASS & context.keys():
+                context[name] = context[name][classes]
         if "replayed" in context:
             rows = torch.as_tensor(replayed, device=logits.device)
             context["replayed"] = rows.expand(len(logits))

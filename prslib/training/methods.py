@@ -70,6 +70,8 @@ METHODS = {
     "PRS": Method(sampler="prs"),
     "CBRS": Method(sampler="cbrs"),
     "OCDM": Method(sampler="ocdm"),
+    "DER++": Method(sampler="crs", rehearsal="der++"),
+    "ER-ACE": Method(sampler="crs", rehearsal="er-ace"),
 }
 # of what can be registered; a class is a sampler
 TABLES: dict = {

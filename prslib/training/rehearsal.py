@@ -1,4 +1,4 @@
-"""What a step does with new and replayed samples beside lowering their mean loss."""
+"""What a step lowers with a memory, beside the mean loss of new and replayed samples."""
 
 from collections.abc import Callable, Sequence
 from inspect import signature
@@ -8,7 +8,7 @@ from prslib.checks import finite
 
 
 class Rows(NamedTuple):
-    """Samples of a step: new ones, or those of one replay batch."""
+    """Samples of a step: the new ones, or those of one replay batch."""
 
     logits: Any  # tensor of float (B, C)
     targets: Any  # tensor of float (B, C)
@@ -31,25 +31,32 @@ class Rows(NamedTuple):
 
 
 class Rehearsal:
-    """The base of what a step lowers; one of one's own defines `objective`.
+    """The base of methods of training beside the sampler.
 
-    Options are keyword-only parameters of ``__init__``, with defaults.
+    One of your own defines `objective` and, if the memory shall keep more of a sample
+    than its index, `columns`. Options are keyword-only parameters of ``__init__``, with
+    defaults.
 
     Attributes
     ----------
     batches : int
         Replay batches that a step draws.
-    keeps : bool
-        Whether `columns` are kept in the memory.
-    one_label : bool
-        Whether it needs a loss of one label an image.
     asks : tuple of str
         What `objective` takes by keyword: names in `prslib.losses.CONTEXT`.
+
+    Examples
+    --------
+    >>> class Louder(Rehearsal):
+    ...     def objective(self, loss, new, replays):
+    ...         total = loss(new.logits, new.targets)
+    ...         for old in replays:
+    ...             total = total + 2 * loss(old.logits, old.targets, replayed=True)
+    ...         return total
+    >>> Louder.batches
+    1
     """
 
     batches: ClassVar[int] = 1
-    keeps: ClassVar[bool] = False
-    one_label: ClassVar[bool] = False
     asks: ClassVar[tuple[str, ...]] = ()
 
     def objective(
@@ -60,9 +67,10 @@ class Rehearsal:
         Parameters
         ----------
         loss : callable
-            ``loss(logits, targets, replayed=False)``, as the configuration has it.
+            ``loss(logits, targets, replayed=False, classes=None)``, the loss of the
+            configuration; ``classes``, bool (C,), are those that it looks at.
         new : Rows
-            New samples; nothing is kept of them yet.
+            New samples; the memory keeps nothing of them yet.
         replays : sequence of Rows
             The replay batches; none while the memory is empty.
         **context
@@ -76,16 +84,16 @@ class Rehearsal:
         raise NotImplementedError(f"{type(self).__name__}: expected a method objective")
 
     def columns(self, new: Rows) -> dict[str, Any]:
-        """Return what the memory keeps of new samples, tensors (B, ...) by name."""
+        """Return what the memory keeps of new samples: tensors (B, ...) by name."""
         return {}
 
 
 class DarkExperienceReplay(Rehearsal):
-    """DER++: replayed logits stay near those of old; Buzzega et al. 2020, Eq. (6).
+    """DER++: logits of replayed samples stay as they were; Buzzega et al. 2020, Eq. (6).
 
-    The memory keeps the logits that a sample had when it was new. A step adds, of one
-    replay batch, alpha times the mean squared distance of logits to these, and of
-    another one beta times the loss.
+    A step lowers the loss of new samples, plus alpha times the mean squared distance of
+    the logits of one replay batch to those in memory, plus beta times the loss of
+    another replay batch.
 
     Parameters
     ----------
@@ -94,8 +102,16 @@ class DarkExperienceReplay(Rehearsal):
 
     Raises
     ------
-    ValueError, TypeError
-        If one is no number, not finite or negative.
+    ValueError
+        If one is negative or not finite.
+    TypeError
+        If one is no number.
+
+    Notes
+    -----
+    The memory keeps the logits that a sample had in the step in which it was new, as in
+    the paper and its code. They are never renewed. The distance is a mean over samples
+    and classes, as in the code; the paper has the squared norm.
 
     Examples
     --------
@@ -104,7 +120,6 @@ class DarkExperienceReplay(Rehearsal):
     """
 
     batches = 2
-    keeps = True
 
     def __init__(self, *, alpha: float = 0.1, beta: float = 0.5):
         self.alpha = finite("alpha", alpha, least=0)
@@ -113,7 +128,7 @@ class DarkExperienceReplay(Rehearsal):
     def objective(
         self, loss: Callable, new: Rows, replays: Sequence[Rows], **context: Any
     ) -> Any:
-        """Return the loss, a term on logits and one on labels; Eq. (6)."""
+        """Return the loss and the two terms of Eq. (6)."""
         total = loss(new.logits, new.targets)
         if not replays:
             return total
@@ -128,12 +143,18 @@ class DarkExperienceReplay(Rehearsal):
 
 
 class AsymmetricCrossEntropy(Rehearsal):
-    """ER-ACE: new samples compete among their own classes; Caccia et al. 2022, Eq. (6).
+    """ER-ACE: new samples leave old classes alone; Caccia et al. 2022.
 
-    The softmax of new samples is over the classes of their batch, that of replayed ones
-    over all classes seen so far. The released code leaves in classes with a higher
-    number than any seen so far; here the classes come in any order, and the paper's
-    formula stands.
+    The loss of new samples looks at the classes of their batch and at those that have
+    not come yet. The loss of replayed samples looks at all classes.
+
+    Notes
+    -----
+    The paper leaves out classes that have not come yet; the code that its authors
+    released leaves them in, and so does this. That code takes classes with a number
+    above the highest so far for those yet to come; here they may come in any order.
+    With several labels an image the classes of a batch are those of any of its samples,
+    as in the code of Menabue et al. 2024.
 
     Examples
     --------
@@ -141,23 +162,18 @@ class AsymmetricCrossEntropy(Rehearsal):
     ('class_freq',)
     """
 
-    one_label = True
     asks = ("class_freq",)
 
     def objective(
         self, loss: Callable, new: Rows, replays: Sequence[Rows], **context: Any
     ) -> Any:
-        """Return the losses of new and of replayed samples, each over its classes."""
-        total = loss(_among(new.logits, new.targets.sum(0)), new.targets)
-        for batch in replays:
-            logits = _among(batch.logits, context["class_freq"])
-            total = total + loss(logits, batch.targets, replayed=True)
+        """Return the loss of new samples on some classes, and of replayed ones on all."""
+        in_batch = new.targets.sum(0) > 0  # (C,)
+        yet_to_come = context["class_freq"] == 0
+        total = loss(new.logits, new.targets, classes=in_batch | yet_to_come)
+        for old in replays:
+            total = total + loss(old.logits, old.targets, replayed=True)
         return total
-
-
-def _among(logits: Any, counts: Any) -> Any:
-    """Leave out classes (C,) with a count of 0: their softmax is 0."""
-    return logits.masked_fill(counts == 0, -1e9)
 
 
 REHEARSALS: dict[str, type[Rehearsal]] = {

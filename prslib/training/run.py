@@ -168,7 +168,7 @@ def train(
 
             slots = replay.draw(draws) if replay else None
             rows = learner.join(inputs, labels, batch, slots, replay)
-            kept = replay.kept(slots) if rehearsal and rehearsal.keeps else {}
+            kept = replay.kept(slots) if rehearsal else {}
             learner.context = counts.context(learner.asks, replay, learner.device)
             columns = learner.step(*rows, len(batch), kept)
             if replay:
