@@ -44,17 +44,32 @@ shape (12, 5); end with .mean()
         loss = LOSSES[one_of("loss", loss, LOSSES)]
     if not isinstance(loss, Loss):
         loss = Loss(loss)
+    _check(loss, options, CLASSES)
+
+
+def check_fits(loss: Loss, options: dict[str, object], num_classes: int) -> None:
+    """Raise ValueError for a loss that breaks a promise with so many classes."""
+    try:
+        _check(loss, options, num_classes)
+    except AssertionError as error:
+        raise ValueError(str(error)) from None
+
+
+def _check(loss: Loss, options: dict[str, object], num_classes: int) -> None:
     function = loss.with_options(options)
-    logits, targets = _tables(loss.one_label)
+    logits, targets = _tables(loss.one_label, num_classes)
     context = _context(loss, targets)
     _check_value(function(logits, targets, **context), "usual logits")
     _check_copies(function, logits, targets, context)
     _check_gradient(function, logits, targets, context)
     sure = LARGE * (2 * targets - 1)
     for name, extreme in {"right": sure, "wrong": -sure}.items():
+        case = f"logits of ±{LARGE:g}, all {name}"
         value = function(extreme, targets, **context)
         advice = "use logsigmoid or log_softmax in place of log"
-        _check_value(value, f"logits of ±{LARGE:g}, all {name}", advice)
+        _check_value(value, case, advice)
+        advice = "clamp what is raised to a power between 0 and 1"
+        _slope(function, extreme, targets, context, case, advice)
     for rows in (1, SAMPLES):
         empty = _context(loss, targets[:rows], class_freq=0, seen=rows)
         value = function(logits[:rows], targets[:rows], **empty)
@@ -63,24 +78,12 @@ shape (12, 5); end with .mean()
     _check_half(function, logits, targets, context)
 
 
-def check_classes(loss: Loss, options: dict[str, object], num_classes: int) -> None:
-    """Refuse a loss that cannot be computed for so many classes."""
-    targets = torch.eye(num_classes)
-    logits = torch.zeros(num_classes, num_classes)
-    context = _context(loss, targets)
-    value = loss.with_options(options)(logits, targets, **context)
-    try:
-        _check_value(value, f"logits of 0 and {num_classes} classes")
-    except AssertionError as error:
-        raise ValueError(str(error)) from None
-
-
-def _tables(one_label: bool) -> tuple[Tensor, Tensor]:
+def _tables(one_label: bool, num_classes: int) -> tuple[Tensor, Tensor]:
     """Return logits and targets (B, C); the last class has no positive."""
     generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(SAMPLES, CLASSES, generator=generator)
-    label = torch.arange(SAMPLES) % (CLASSES - 1)
-    targets = torch.eye(CLASSES)[label]
+    logits = torch.randn(SAMPLES, num_classes, generator=generator)
+    label = torch.arange(SAMPLES) % max(num_classes - 1, 1)
+    targets = torch.eye(num_classes)[label]
     if not one_label:
         targets[::2, 0] = 1
     return logits, targets
@@ -124,18 +127,31 @@ def _check_copies(
 def _check_gradient(
     function: Callable, logits: Tensor, targets: Tensor, context: dict
 ) -> None:
-    logits = logits.clone().requires_grad_()
-    value = function(logits, targets, **context)
+    value = function(logits.clone().requires_grad_(), targets, **context)
     what = "a loss that depends on the logits"
     advice = "leave out detach(), argmax and thresholds"
     _expect(value.requires_grad, what, "one without gradient", advice)
-    (slope,) = torch.autograd.grad(value, logits)
-    _expect(
-        bool(torch.isfinite(slope).all()), "a finite gradient", "NaN or infinity", ""
-    )
+    slope = _slope(function, logits, targets, context, "usual logits")
     falls = bool(slope[targets > 0].sum() < 0)
     what = "a loss that falls where the logits of positives rise"
     _expect(falls, what, "one that does not", "a minus may be missing")
+
+
+def _slope(
+    function: Callable,
+    logits: Tensor,
+    targets: Tensor,
+    context: dict,
+    case: str,
+    advice: str = "",
+) -> Tensor:
+    """Return the gradient by logits (B, C); refuse one that is not finite."""
+    logits = logits.clone().requires_grad_()
+    value = function(logits, targets, **context)
+    (slope,) = torch.autograd.grad(value, logits)
+    finite = bool(torch.isfinite(slope).all())
+    _expect(finite, f"a finite gradient for {case}", "NaN or infinity", advice)
+    return slope
 
 
 def _check_half(

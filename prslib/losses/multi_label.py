@@ -1,12 +1,14 @@
 """Losses of any number of labels an image: of the logistic function, class by class.
 
 Each is a mean over samples and classes, so that strengths compare and clipping is the
-same. Where a paper sums instead, the mean is the only difference.
+same. Where a paper's code sums instead, the mean is the only difference.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+LEAST = 1e-12  # of what is raised to a power: below it the gradient would be infinite
 
 
 def inverse_frequency(
@@ -17,7 +19,7 @@ def inverse_frequency(
     seen: int,
     power: float = 1.0,
 ) -> Tensor:
-    """Weigh a class's positives and negatives to be equal; King and Zeng 2001, Eq. (7).
+    """Weigh a class's positives and negatives to be equal; King and Zeng 2001.
 
     Parameters
     ----------
@@ -37,9 +39,9 @@ def inverse_frequency(
 
     Notes
     -----
-    A positive weighs (N / 2 n_i) ** power, a negative (N / 2 (N - n_i)) ** power. A
-    count of 0 is taken as 1. The paper has one class, and its frequency is that of all
-    samples; here it is that of the stream so far.
+    A positive weighs (N / 2 n_i) ** power, a negative (N / 2 (N - n_i)) ** power:
+    scikit-learn's ``class_weight="balanced"``, class by class. A count of 0 is taken as
+    1. The paper counts all samples, here the stream so far counts.
 
     Examples
     --------
@@ -56,7 +58,7 @@ def inverse_frequency(
 def focal(
     logits: Tensor, targets: Tensor, *, alpha: float = 0.25, gamma: float = 2.0
 ) -> Tensor:
-    """Weigh labels that are predicted well less; Lin et al. 2017, Eq. (5).
+    """Weigh labels that are predicted well less; Lin et al. 2017, Sec. 3.2.
 
     Parameters
     ----------
@@ -74,7 +76,8 @@ def focal(
 
     Notes
     -----
-    torchvision's. The paper divides the sum by the number of positives.
+    torchvision's. Its gradient is not finite for a ``gamma`` between 0 and 1. The paper
+    divides the sum by the number of positives.
 
     Examples
     --------
@@ -101,9 +104,10 @@ def asymmetric(
     logits, targets : tensor of float, shape (B, C)
         Scores, and 0 or 1 for each label.
     gamma_neg, gamma_pos : float
-        Focusing powers of negatives and of positives, Eq. (7).
+        Focusing powers of negatives and of positives ("Asymmetric Focusing").
     margin : float
-        Probability up to which a negative counts as right, Eq. (5).
+        Probability up to which a negative counts as right ("Asymmetric Probability
+        Shifting").
 
     Returns
     -------
@@ -112,8 +116,9 @@ def asymmetric(
 
     Notes
     -----
-    The gradient goes through the focusing weights, as in the paper's Eq. (8). The
-    released code sums over samples and classes, and has 1 for the positives' power.
+    The gradient goes through the focusing weights. The released code sums over samples
+    and classes, takes 1 for the positives' power by default, and keeps logarithms above
+    that of 1e-8.
 
     Examples
     --------
@@ -121,11 +126,12 @@ def asymmetric(
     tensor(0.6931)
     """
     probability = torch.sigmoid(logits)
-    shifted = (probability - margin).clamp(min=0)
+    shifted = (probability - margin).clamp(min=LEAST)
     of_positives = F.logsigmoid(logits)
+    of_negatives = torch.log1p(-shifted) if margin else F.logsigmoid(-logits)
     if gamma_pos:
-        of_positives = of_positives * (1 - probability) ** gamma_pos
-    of_negatives = torch.log1p(-shifted)
+        missed = (1 - probability).clamp(min=LEAST)
+        of_positives = of_positives * missed**gamma_pos
     if gamma_neg:
         of_negatives = of_negatives * shifted**gamma_neg
     return -torch.lerp(of_negatives, of_positives, targets).mean()
@@ -142,8 +148,9 @@ def distribution_balanced(
     mu: float = 0.2,
     kappa: float = 0.05,
     scale: float = 2.0,
+    gamma: float = 0.0,
 ) -> Tensor:
-    """Rebalance weights and tolerate negatives; Wu et al. 2020, Eq. (9).
+    """Weigh labels by who shares their images, tolerate negatives; Wu et al. 2020.
 
     Parameters
     ----------
@@ -154,11 +161,13 @@ def distribution_balanced(
     seen : int
         Samples so far, N.
     alpha, beta, mu : float
-        Lift, slope and middle of the smoothed weights, Eq. (4).
+        Lift, slope and middle of the smoothed weights ("Re-balanced Weighting").
     kappa : float
-        Scale of the bias of a class's logit, Eq. (7).
+        Scale of the bias of a class's logit ("Negative-Tolerant Regularization").
     scale : float
-        How much sooner negatives count as right: lambda of Eq. (6).
+        How much sooner negatives count as right: the paper's lambda.
+    gamma : float
+        Focusing power of both, 0 for none.
 
     Returns
     -------
@@ -167,8 +176,8 @@ def distribution_balanced(
 
     Notes
     -----
-    A count of 0 is taken as 1. The released code divides kappa by lambda, and has a
-    focal weight on top, which the paper reports as a variant.
+    A count of 0 is taken as 1. The released code divides kappa by lambda. It focuses
+    with a power of 2 and doubles the loss; the paper reports the loss with and without.
 
     Examples
     --------
@@ -179,18 +188,22 @@ def distribution_balanced(
     """
     inverse = 1 / class_freq.clamp(min=1)  # (C,)
     repeats = (targets * inverse).sum(1, keepdim=True)  # (B, 1)
-    weight = alpha + torch.sigmoid(beta * (inverse / repeats - mu))  # (B, C), Eq. (4)
+    weight = alpha + torch.sigmoid(beta * (inverse / repeats - mu))  # (B, C)
     odds = (seen * inverse - 1).clamp(min=1 / seen)  # not 0 where all have the class
-    moved = logits - kappa * torch.log(odds)  # Eq. (7)
+    moved = logits - kappa * torch.log(odds)
     of_positives = F.softplus(-moved)
     of_negatives = F.softplus(scale * moved) / scale
-    return (weight * torch.lerp(of_negatives, of_positives, targets)).mean()
+    losses = torch.lerp(of_negatives, of_positives, targets)
+    if gamma:
+        missed = torch.sigmoid(torch.lerp(scale * moved, -moved, targets))
+        losses = losses * missed.clamp(min=LEAST) ** gamma
+    return (weight * losses).mean()
 
 
 def weighted_replay(
     logits: Tensor, targets: Tensor, *, class_freq: Tensor, replayed: Tensor
 ) -> Tensor:
-    """Weigh replayed samples by 1 / n_c; Chrysakis and Moens 2020.
+    """Let the new samples weigh 1 / n_c, the replayed the rest; Chrysakis & Moens 2020.
 
     Parameters
     ----------
@@ -204,29 +217,23 @@ def weighted_replay(
     Returns
     -------
     tensor of float, shape ()
-        Mean over samples of their weighted losses.
-
-    Notes
-    -----
-    The weights of a step's replayed samples have the mean 1, and new samples weigh 1.
-    Of several labels the one that is rarest so far counts, as in `CBRS`; the paper has
-    one label a sample (`prslib.losses.one_label.weighted_replay`).
+        1 / n_c times the mean loss of the new samples and 1 - 1 / n_c times that of the
+        replayed, where n_c is the number of classes so far.
 
     Examples
     --------
     >>> logits, targets = torch.zeros(2, 2), torch.eye(2)
-    >>> n, old = torch.tensor([1.0, 3.0]), torch.tensor([True, True])
+    >>> n, old = torch.tensor([1.0, 3.0]), torch.tensor([False, True])
     >>> weighted_replay(logits, targets, class_freq=n, replayed=old)
     tensor(0.6931)
     """
     losses = F.multilabel_soft_margin_loss(logits, targets, reduction="none")  # (B,)
-    return (row_weights(targets, class_freq, replayed) * losses).mean()
+    return (row_weights(class_freq, replayed) * losses).sum()
 
 
-def row_weights(targets: Tensor, class_freq: Tensor, replayed: Tensor) -> Tensor:
-    """Return 1 for new rows, and 1 / n_c over its mean for replayed ones; (B,)."""
-    counts = class_freq.clamp(min=1).expand_as(targets)
-    inverse = 1 / counts.masked_fill(targets == 0, torch.inf).amin(1)  # (B,)
-    inverse = torch.where(replayed, inverse, 0)
-    mean = inverse.sum() / replayed.sum()
-    return torch.where(replayed, inverse / mean, 1)
+def row_weights(class_freq: Tensor, replayed: Tensor) -> Tensor:
+    """Return each row's part of the loss of a step, new and replayed, float (B,)."""
+    share = 1 / (class_freq > 0).sum().clamp(min=1)  # of the new samples
+    of_new = share / (~replayed).sum().clamp(min=1)
+    of_replayed = (1 - share) / replayed.sum().clamp(min=1)
+    return torch.where(replayed, of_replayed, of_new)

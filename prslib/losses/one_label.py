@@ -10,7 +10,7 @@ from prslib.losses.multi_label import row_weights
 def logit_adjustment(
     logits: Tensor, targets: Tensor, *, class_freq: Tensor, tau: float = 1.0
 ) -> Tensor:
-    """Add the log of a class's frequency to its logit; Menon et al. 2021, Eq. (10).
+    """Add the log of a class's frequency to its logit; Menon et al. 2021.
 
     Parameters
     ----------
@@ -29,8 +29,7 @@ def logit_adjustment(
     Notes
     -----
     Predictions are made of the logits as they are. A count of 0 is taken as 1. The
-    paper has frequencies of the whole training set; these are of the stream so far, as
-    in Huang et al. 2024.
+    paper has frequencies of the whole training set; these are of the stream so far.
 
     Examples
     --------
@@ -45,7 +44,7 @@ def logit_adjustment(
 def weighted_replay(
     logits: Tensor, targets: Tensor, *, class_freq: Tensor, replayed: Tensor
 ) -> Tensor:
-    """Weigh replayed samples by 1 / n_c; Chrysakis and Moens 2020.
+    """Let the new samples weigh 1 / n_c, the replayed the rest; Chrysakis & Moens 2020.
 
     Parameters
     ----------
@@ -59,18 +58,15 @@ def weighted_replay(
     Returns
     -------
     tensor of float, shape ()
-        Mean over samples of their weighted losses.
-
-    Notes
-    -----
-    The weights of a step's replayed samples have the mean 1, and new samples weigh 1.
+        1 / n_c times the mean loss of the new samples and 1 - 1 / n_c times that of the
+        replayed, where n_c is the number of classes so far.
 
     Examples
     --------
     >>> logits, targets = torch.zeros(2, 2), torch.eye(2)
-    >>> n, old = torch.tensor([1.0, 3.0]), torch.tensor([True, True])
+    >>> n, old = torch.tensor([1.0, 3.0]), torch.tensor([False, True])
     >>> weighted_replay(logits, targets, class_freq=n, replayed=old)
     tensor(0.6931)
     """
     losses = F.cross_entropy(logits, targets, reduction="none")  # (B,)
-    return (row_weights(targets, class_freq, replayed) * losses).mean()
+    return (row_weights(class_freq, replayed) * losses).sum()

@@ -12,6 +12,7 @@ from prslib.datasets import SequentialDataset
 from prslib.datasets.base import task_name, tasks_together, validate_schedule
 from prslib.datasets.curation import feature_rows
 from prslib.losses import LOSSES
+from prslib.losses.checking import check_fits
 from prslib.memory import Memory
 from prslib.samplers import Sampler
 from prslib.samplers.exstream import ExStream
@@ -242,10 +243,7 @@ def _check_loss(config: RunConfig, dataset: SequentialDataset) -> None:
     if loss.one_label and not dataset.train.single_label:
         what = f"a data set of one label an image for the loss {name}"
         raise ValueError(expected(what, f"{config.dataset}, which has several"))
-    from prslib.losses.checking import check_classes  # loads torch
-
-    options = dict(config.loss_options or ())
-    check_classes(loss, options, dataset.num_classes)
+    check_fits(loss, dict(config.loss_options or ()), dataset.num_classes)
 
 
 def without_training(config: RunConfig, dataset: SequentialDataset) -> Replay | None:

@@ -38,6 +38,18 @@ def test_a_beginners_mistake_gets_a_sentence(message):
         check_loss(MISTAKES[message])
 
 
+def test_a_power_below_one_of_what_may_be_zero_gets_a_sentence():
+    with pytest.raises(
+        AssertionError, match=r"finite gradient for logits of ±80.*clamp"
+    ):
+        check_loss("focal", gamma=0.5)
+    for name in ("asymmetric", "distribution_balanced"):
+        powers = [power for power in LOSSES[name].options if power.startswith("gamma")]
+        for power in powers:
+            check_loss(name, **{power: 0.5})
+    check_loss("asymmetric", margin=0.0)
+
+
 def test_a_class_without_positives_and_large_weights_get_a_sentence():
     def inverse(logits, targets, *, class_freq):
         return plain(logits, targets, weight=1 / class_freq)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from sklearn.utils.class_weight import compute_class_weight
 
 from prslib.losses import LOSSES
 
@@ -61,7 +62,7 @@ def test_inverse_frequency(power):
 
 @pytest.mark.parametrize(("alpha", "gamma"), [(0.25, 2.0), (0.6, 1.0)])
 def test_focal(alpha, gamma):
-    """FL(p_t) = -alpha_t (1 - p_t)^gamma log p_t, Eq. (5) of Lin et al. 2017."""
+    """FL(p_t) = -alpha_t (1 - p_t)^gamma log p_t, Sec. 3.2 of Lin et al. 2017."""
 
     def formula(z, y, *_):
         right = sigmoid(z) if y else 1 - sigmoid(z)
@@ -73,10 +74,11 @@ def test_focal(alpha, gamma):
 
 
 @pytest.mark.parametrize(
-    ("gamma_neg", "gamma_pos", "margin"), [(4.0, 0.0, 0.05), (3.0, 1.0, 0.2)]
+    ("gamma_neg", "gamma_pos", "margin"),
+    [(4.0, 0.0, 0.05), (3.0, 1.0, 0.2), (2.0, 0.5, 0.0), (0.5, 0.0, 0.05)],
 )
 def test_asymmetric(gamma_neg, gamma_pos, margin):
-    """Eqs. (4), (5) and (7) of Ridnik et al. 2021."""
+    """Asymmetric focusing and probability shifting of Ridnik et al. 2021."""
 
     def formula(z, y, *_):
         p = sigmoid(z)
@@ -92,7 +94,7 @@ def test_asymmetric(gamma_neg, gamma_pos, margin):
 
 
 def test_asymmetric_gradient_goes_through_the_weight():
-    """Eq. (8) of Ridnik et al. 2021, of one negative."""
+    """The derivative that Ridnik et al. 2021 analyse, of one negative."""
     z, gamma, margin = 0.8, 4.0, 0.05
     logits = torch.tensor([[z]], requires_grad=True)
     loss = LOSSES["asymmetric"].with_options({"gamma_neg": gamma, "margin": margin})
@@ -105,12 +107,16 @@ def test_asymmetric_gradient_goes_through_the_weight():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"alpha": 0.3, "beta": 5.0, "mu": 0.4, "kappa": 0.1, "scale": 5.0}],
+    [
+        {},
+        {"alpha": 0.3, "beta": 5.0, "mu": 0.4, "kappa": 0.1, "scale": 5.0},
+        {"gamma": 2.0},
+    ],
 )
 def test_distribution_balanced(options):
-    """Eqs. (3) to (9) of Wu et al. 2020."""
+    """Re-balanced weighting and negative-tolerant regularization of Wu et al. 2020."""
     names = {"alpha": 0.1, "beta": 10.0, "mu": 0.2, "kappa": 0.05, "scale": 2.0}
-    alpha, beta, mu, kappa, scale = (names | options).values()
+    alpha, beta, mu, kappa, scale, gamma = (names | {"gamma": 0} | options).values()
     counts = [max(n, 1) for n in COUNTS]
 
     def formula(z, y, i, labels):
@@ -119,11 +125,28 @@ def test_distribution_balanced(options):
         prior = counts[i] / SEEN
         bias = kappa * math.log(1 / prior - 1)
         if y:
-            return weight * math.log(1 + math.exp(-(z - bias)))
-        return weight / scale * math.log(1 + math.exp(scale * (z - bias)))
+            right = sigmoid(z - bias)
+            return weight * (1 - right) ** gamma * -math.log(right)
+        right = sigmoid(-scale * (z - bias))
+        return weight / scale * (1 - right) ** gamma * -math.log(right)
 
     value = ours("distribution_balanced", **options)
-    assert value == pytest.approx(cells(formula))
+    assert value == pytest.approx(cells(formula), rel=1e-5)
+
+
+def test_distribution_balanced_of_two_labels_in_one_image():
+    """Before smoothing the rarer of two labels has 4/5 of the weight, by hand."""
+    logits, targets = [[0.0, 0.0]], [[1, 1]]
+    loss = LOSSES["distribution_balanced"].with_options({"kappa": 0.0})
+    value = loss(
+        torch.tensor(logits),
+        torch.tensor(targets, dtype=torch.float32),
+        class_freq=torch.tensor([8.0, 2.0]),
+        seen=10,
+    )
+    rare = 0.1 + 1 / (1 + math.exp(-10 * (0.5 / 0.625 - 0.2)))
+    common = 0.1 + 1 / (1 + math.exp(-10 * (0.125 / 0.625 - 0.2)))
+    assert value.item() == pytest.approx((rare + common) / 2 * math.log(2))
 
 
 ONE_HOT = [[1, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0]]
@@ -131,7 +154,7 @@ ONE_HOT = [[1, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0]]
 
 @pytest.mark.parametrize("tau", [1.0, 0.5, 0.0])
 def test_logit_adjustment(tau):
-    """-log softmax of f_y(x) + tau log pi_y, Eq. (10) of Menon et al. 2021."""
+    """-log softmax of f_y(x) + tau log pi_y; Menon et al. 2021."""
     prior = np.maximum(COUNTS, 1) / SEEN
     losses = []
     for row, labels in zip(LOGITS, ONE_HOT, strict=True):
@@ -141,27 +164,46 @@ def test_logit_adjustment(tau):
     assert value == pytest.approx(np.mean(losses), rel=1e-5)
 
 
-def test_replayed_samples_weigh_inversely_to_their_rarest_class():
+def parts_of_step(rows, replayed):
+    """1 / n_c of the new samples' mean and the rest of the replayed ones'; n_c is 3."""
+    rows, replayed = np.array(rows), np.array(replayed)
+    of_replayed = rows[replayed].mean() * 2 / 3 if replayed.any() else 0
+    return (
+        of_replayed + rows[~replayed].mean() * 1 / 3
+        if (~replayed).any()
+        else of_replayed
+    )
+
+
+@pytest.mark.parametrize("replayed", [(False, True, True), (True,) * 3, (False,) * 3])
+def test_new_samples_weigh_as_one_class_of_those_seen(replayed):
     rows = [
         np.mean([cross_entropy(z, y) for z, y in zip(*row, strict=True)])
         for row in zip(LOGITS, TARGETS, strict=True)
     ]
-    # the second and third are replayed; their rarest label is of class 1
-    assert ours("weighted_replay") == pytest.approx(np.mean(rows))
-    everything = ours("weighted_replay", replayed=(True, True, True))
-    inverse = np.array([1 / 2, 1 / 8, 1 / 8])
-    weights = inverse / inverse.mean()
-    assert everything == pytest.approx(np.mean(weights * rows))
+    value = ours("weighted_replay", replayed=replayed)
+    assert value == pytest.approx(parts_of_step(rows, replayed))
 
 
-def test_replayed_samples_of_one_label_weigh_inversely_to_their_class():
-    losses = []
+@pytest.mark.parametrize("replayed", [(False, True, True), (True,) * 3, (False,) * 3])
+def test_new_samples_of_one_label_weigh_as_one_class_of_those_seen(replayed):
+    rows = []
     for row, labels in zip(LOGITS, ONE_HOT, strict=True):
         terms = np.exp(row)
-        losses.append(-math.log(terms[labels.index(1)] / terms.sum()))
-    inverse = np.array([1 / 2, 1 / 8])
-    weights = np.array([1, *(inverse / inverse.mean())])
-    value = ours("weighted_replay_one_label", targets=ONE_HOT)
-    assert value == pytest.approx(np.mean(weights * losses))
-    new = ours("weighted_replay_one_label", targets=ONE_HOT, replayed=(False,) * 3)
-    assert new == pytest.approx(np.mean(losses))
+        rows.append(-math.log(terms[labels.index(1)] / terms.sum()))
+    value = ours("weighted_replay_one_label", targets=ONE_HOT, replayed=replayed)
+    assert value == pytest.approx(parts_of_step(rows, replayed))
+
+
+def test_inverse_frequency_is_scikit_learns_balanced_weight():
+    labels = np.repeat([0, 1], [SEEN - COUNTS[1], COUNTS[1]])
+    negative, positive = compute_class_weight(
+        "balanced", classes=np.array([0, 1]), y=labels
+    )
+    loss = LOSSES["inverse_frequency"].function
+    counts = torch.tensor([float(COUNTS[1])])
+    for target, weight in ((0.0, negative), (1.0, positive)):
+        value = loss(
+            torch.zeros(1, 1), torch.tensor([[target]]), class_freq=counts, seen=SEEN
+        )
+        assert value.item() == pytest.approx(weight * math.log(2))

@@ -104,7 +104,7 @@ def test_a_loss_of_ones_own_trains_by_name_here_and_in_workers():
         (lambda z, y: F.mse_loss(z, y, reduction="none"), "one number.*got shape"),
         (
             lambda z, y: (z.sigmoid().log() / 0.0).mean(),
-            "a finite loss for logits of 0",
+            "a finite loss for usual logits",
         ),
     ],
 )
@@ -119,21 +119,37 @@ def test_what_a_loss_of_ones_own_returns_is_seen_before_the_first_step(
 @pytest.mark.usefixtures("registers")
 def test_a_loss_is_told_of_the_stream_so_far_and_of_the_memory():
     """Counts have this step's new samples; those of the memory are from before it."""
-    seen = []
+    log = []
 
-    def note(logits, targets, *, class_freq, class_counts, seen_by=0, seen, replayed):
-        log.append((class_freq.sum(), class_counts.sum(), seen, replayed.tolist()))
-        return F.multilabel_soft_margin_loss(logits, targets)
+    def note(logits, targets, *, class_freq, class_counts, seen, replayed):
+        if len(targets) >= 40:  # else it is a check before the first step
+            log.append((class_freq.sum(), class_counts.sum(), seen, replayed.tolist()))
+        return F.cross_entropy(logits, targets)
 
-    log = seen
-    register("note", note)
+    register("note", Loss(note, one_label=True))
     config = RunConfig(ONE_LABEL, "CRS", loss="note", batch_size=40, memory_size=30)
     run(config)
-    _checked, first, second, *_, last = log
+    first, second, *_, last = log
     assert first == (40, 0, 40, [False] * 40)
     assert second == (80, 30, 80, [False] * 40 + [True] * 10)
-    steps = len(log) - 1
+    steps = len(log)
     assert last[:3] == (40 * steps, 30, 40 * steps)
+
+
+@pytest.mark.usefixtures("registers")
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_loss_is_computed_in_float32_outside_autocast(precision):
+    dtypes = set()
+
+    def note(logits, targets):
+        if len(targets) >= 40:
+            product = logits @ targets.T  # which autocast would round to bfloat16
+            dtypes.update((logits.dtype, targets.dtype, product.dtype))
+        return F.multilabel_soft_margin_loss(logits, targets)
+
+    register("note", note)
+    run(RunConfig(TINY, "CRS", loss="note", batch_size=40, precision=precision))
+    assert dtypes == {torch.float32}
 
 
 @pytest.mark.parametrize("name", ["weighted_replay", "distribution_balanced"])
