@@ -205,11 +205,18 @@ class RunConfig:
         if settings.keys() & options:
             what = f"{' and '.join(settings)} as fields of RunConfig"
             raise TypeError(expected(what, f"options {options}"))
-        defaults = rehearsal_options(method.rehearsal)
-        of_sampler = {k: v for k, v in options.items() if k not in defaults}
-        parameters = check_options(method.sampler, settings | of_sampler)
-        defaults |= {name: row.default for name, row in parameters.items()}
-        options = plain_options(self.method, defaults, options)
+        others = rehearsal_options(method.rehearsal)
+        of_sampler = {k: v for k, v in options.items() if k not in others}
+        try:
+            parameters = check_options(method.sampler, settings | of_sampler)
+        except TypeError as error:
+            known = f"; of {method.rehearsal}: {', '.join(others)}" if others else ""
+            raise TypeError(f"{error}{known}") from None
+        if shared := others.keys() & parameters.keys():
+            what = f"other names in {method.rehearsal} than in {method.sampler}"
+            raise ValueError(expected(f"options with {what}", ", ".join(shared)))
+        defaults = {name: row.default for name, row in parameters.items()}
+        options = plain_options(self.method, defaults | others, options)
         return tuple(sorted(options.items())) or None
 
     def _checked_loss_options(self) -> tuple[tuple[str, object], ...] | None:

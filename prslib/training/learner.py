@@ -132,7 +132,7 @@ class Learner:
                 replayed = False
                 if "replayed" in self._loss_asks:
                     replayed = torch.arange(len(logits), device=self.device) >= new
-                loss = self.loss(logits, targets, replayed)
+                loss = self.loss(logits, targets, replayed=replayed)
         if self.norm_penalty:
             norms = sum(p.square().sum() for p in self.parameters)
             loss = loss + self.norm_penalty * norms
@@ -142,12 +142,13 @@ class Learner:
         self,
         logits: Tensor,
         targets: Tensor,
-        replayed: Tensor | bool = False,
         classes: Tensor | None = None,
+        replayed: Tensor | bool = False,
     ) -> Tensor:
         """Return the loss of rows (B, C), as of this step's point of the stream.
 
-        ``classes``, bool (C,), are those that it looks at, by default all.
+        ``classes``, bool (C,), are those that it looks at, by default all; ``replayed``
+        is bool (B,).
         """
         context = {name: self.context.get(name) for name in self._loss_asks}
         if classes is not None:

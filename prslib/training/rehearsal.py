@@ -50,7 +50,7 @@ class Rehearsal:
     ...     def objective(self, loss, new, replays):
     ...         total = loss(new.logits, new.targets)
     ...         for old in replays:
-    ...             total = total + 2 * loss(old.logits, old.targets, replayed=True)
+    ...             total = total + 2 * loss(old.logits, old.targets)
     ...         return total
     >>> Louder.batches
     1
@@ -67,8 +67,8 @@ class Rehearsal:
         Parameters
         ----------
         loss : callable
-            ``loss(logits, targets, replayed=False, classes=None)``, the loss of the
-            configuration; ``classes``, bool (C,), are those that it looks at.
+            ``loss(logits, targets, classes=None)``, the loss of the configuration, a
+            mean over rows; ``classes``, bool (C,), are those that it looks at.
         new : Rows
             New samples; the memory keeps nothing of them yet.
         replays : sequence of Rows
@@ -134,7 +134,7 @@ class DarkExperienceReplay(Rehearsal):
             return total
         first, second = replays
         distance = (first.logits - first.kept["logits"]).square().mean()
-        again = loss(second.logits, second.targets, replayed=True)
+        again = loss(second.logits, second.targets)
         return total + self.alpha * distance + self.beta * again
 
     def columns(self, new: Rows) -> dict[str, Any]:
@@ -172,7 +172,7 @@ class AsymmetricCrossEntropy(Rehearsal):
         yet_to_come = context["class_freq"] == 0
         total = loss(new.logits, new.targets, classes=in_batch | yet_to_come)
         for old in replays:
-            total = total + loss(old.logits, old.targets, replayed=True)
+            total = total + loss(old.logits, old.targets)
         return total
 
 

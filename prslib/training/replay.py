@@ -243,6 +243,10 @@ def _check_loss(config: RunConfig, dataset: SequentialDataset) -> None:
     if loss.one_label and not dataset.train.single_label:
         what = f"a data set of one label an image for the loss {name}"
         raise ValueError(expected(what, f"{config.dataset}, which has several"))
+    rehearsal = METHODS[config.method].rehearsal
+    if rehearsal and "replayed" in loss.asks:
+        what = f"a loss that takes new and replayed samples alike for {rehearsal}"
+        raise ValueError(expected(what, name))
     check_fits(loss, dict(config.loss_options or ()), dataset.num_classes)
 
 

@@ -14,6 +14,7 @@ from prslib.checks import checksum
 from prslib.experiments.store import CHECKPOINT, Store
 from prslib.memory import Memory
 from prslib.models.networks import Staged
+from prslib.samplers.crs import CRS
 from prslib.training import checkpoint
 from prslib.training.learner import Learner
 from prslib.training.methods import Method
@@ -254,7 +255,9 @@ def test_a_rehearsal_of_ones_own_and_its_options():
     assert half.options == (("scale", 0.5),)
     assert half.make_rehearsal().scale == 0.5
     assert half.hash != config.hash
-    with pytest.raises(TypeError, match="options of crs"):
+    with pytest.raises(
+        TypeError, match=r"options of crs: .*'strength'.*of plain: scale"
+    ):
         replace(config, options={"strength": 1.0})
     with pytest.raises(ValueError, match="scale must be finite"):
         replace(config, options={"scale": float("nan")})
@@ -276,6 +279,23 @@ def test_what_cannot_be_rehearsed_is_refused(row, fields, message):
     register("own", Method(**{"sampler": "crs", "rehearsal": "der++"} | row))
     with pytest.raises(ValueError, match=message):
         RunConfig(TINY, "own", **fields)
+
+
+def test_a_loss_that_tells_new_from_replayed_samples_is_refused():
+    config = RunConfig(ONE_LABEL, "ER-ACE", loss="weighted_replay_one_label")
+    with pytest.raises(ValueError, match="new and replayed samples alike for er-ace"):
+        run(config)
+
+
+def test_an_option_is_the_samplers_or_the_rehearsals():
+    class Sometimes(CRS):
+        def __init__(self, size, num_classes, seed, *, alpha=0.5):
+            super().__init__(size, num_classes, seed)
+
+    register("Sometimes", Sometimes)
+    register("own", Method(sampler="Sometimes", rehearsal="der++"))
+    with pytest.raises(ValueError, match=r"other names in der.* than in .*, got alpha"):
+        RunConfig(TINY, "own")
 
 
 def balanced(labels, batch_size, draw="balanced"):
