@@ -53,8 +53,9 @@ def one_of(name: str, value: str, names: Iterable[str]) -> str:
     """Return a name; raise ValueError, which lists the known ones, for any other."""
     names = list(names)
     if value not in names:
+        plural = f"{name}es" if name.endswith("ss") else f"{name}s"
         raise ValueError(
-            f"unknown {name} {value!r}; known {name}s: {', '.join(sorted(names))}"
+            f"unknown {name} {value!r}; known {plural}: {', '.join(sorted(names))}"
         )
     return value
 
@@ -102,6 +103,25 @@ def power(name: str, value: object) -> float:
     if abs(value) > LARGEST_POWER:
         raise ValueError(f"{name} must be within ±{LARGEST_POWER:g}, got {value:g}")
     return value
+
+
+def plain_options(
+    owner: str, defaults: dict[str, object], options: dict[str, object]
+) -> dict[str, object]:
+    """Return options as Python's numbers and text; refuse other names and values."""
+    values = {}
+    for name, value in options.items():
+        if name not in defaults:
+            what = f"one of the options of {owner}, {', '.join(defaults) or 'none'}"
+            raise TypeError(expected(what, name))
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, float) or isinstance(defaults[name], float):
+            value = finite(name, value)
+        if not isinstance(value, bool | int | float | str | None):
+            raise TypeError(expected(f"option {name} as number or text", value))
+        values[name] = value
+    return values
 
 
 def generator_of(seed: Seed) -> np.random.Generator:
