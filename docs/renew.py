@@ -1,11 +1,13 @@
-"""Write the numbers of figures/seeds and figures/bench into README and docs.
+"""Write the numbers of figures/seeds and figures/bench, and code, into README and docs.
 
 Run ``python docs/renew.py`` after `make figures PROFILE=seeds`, which calls it. The
 sentences that answer the notebooks' questions are in `answers.toml`.
 """
 
+import ast
 import json
 import re
+import textwrap
 import tomllib
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -363,6 +365,23 @@ WRITTEN: dict[str, Callable[[], str]] = {
     "speeds": speeds,
 }
 BLOCK = re.compile(r"(<!-- ([\w ]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
+# code that a page shows: a file, or a function or method of it
+CODE = re.compile(
+    r"(<!-- code ([\w/.]+) ?([\w.]*): begin -->\n).*?(<!-- code: end -->)", re.DOTALL
+)
+
+
+def quoted(file: str, name: str = "") -> str:
+    """Return a block with a file's code, or with that of one function or method."""
+    text = (project_root() / file).read_text("utf-8")
+    if name:
+        nodes = ast.parse(text).body
+        for step in name.split("."):
+            node = next(n for n in nodes if getattr(n, "name", "") == step)
+            nodes = getattr(node, "body", [])
+        lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
+        text = textwrap.dedent("\n".join(lines))
+    return f"```py\n# {file}\n{text.strip()}\n```"
 
 
 def renewed() -> dict[Path, str]:
@@ -376,7 +395,12 @@ def renewed() -> dict[Path, str]:
     def fill(block: re.Match) -> str:
         return f"{block[1]}{written[block[2]]}\n{block[3]}"
 
-    return {page: BLOCK.sub(fill, text) for page, text in texts.items()}
+    def quote(block: re.Match) -> str:
+        return f"{block[1]}{quoted(block[2], block[3])}\n{block[4]}"
+
+    return {
+        page: CODE.sub(quote, BLOCK.sub(fill, text)) for page, text in texts.items()
+    }
 
 
 if __name__ == "__main__":

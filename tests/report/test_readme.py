@@ -1,5 +1,7 @@
 """The numbers of README and docs, which `docs/renew.py` writes."""
 
+import pytest
+
 from prslib.paths import project_root
 
 
@@ -17,3 +19,21 @@ def test_all_numbers_are_up_to_date_and_stand_between_markers(program, monkeypat
     said = renew.answers()
     assert set(said) == notebooks
     assert {name for name, text in said.items() if len(text.split()) > 25} == set()
+
+
+def test_a_page_quotes_a_file_or_one_function_of_it(program, tmp_path, monkeypatch):
+    renew = program("renew")
+    monkeypatch.setattr(renew, "project_root", lambda: tmp_path)
+    code = "X = 1\n\n\nclass A:\n    def go(self):\n        return X\n"
+    (tmp_path / "a.py").write_text(code)
+    assert renew.quoted("a.py") == f"```py\n# a.py\n{code}```"
+    of_method = "```py\n# a.py\ndef go(self):\n    return X\n```"
+    assert renew.quoted("a.py", "A.go") == of_method
+
+
+PAGES = sorted(project_root().glob("docs/**/*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_code_is_shown_on_the_repositorys_own_pages(page):
+    assert "literalinclude" not in page.read_text("utf-8")  # Sphinx alone shows it
