@@ -166,6 +166,8 @@ for row, name in zip(axes, settings.dataset, strict=True):
     for ax, measure in zip(row, MIX_LABELS, strict=True):
         shown = mix[(mix["dataset"] == name) & (mix["measure"] == measure)]
         plot_ends(shown, ax).set_title(name)
+axes[0, 0].plot([], [], color="0.35", linewidth=2, label="95 % interval over seeds")
+axes[0, 0].plot([], [], color="0.75", linewidth=1, label="where PRS and CRS are")
 join_panels(figure, f"The memory at the end of the stream, {seeds_told(settings.varied_seeds)}")
 settings.save(figure, mix, "memory")
 

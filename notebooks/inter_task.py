@@ -176,13 +176,13 @@ for name in settings.dataset:
 # ## The smallest task during the stream
 #
 # The smallest task's mAP after every task of the stream, less that of CRS on the same seed. Finetune
-# lies far below and is left out; the CSV has all scores.
+# and EWC lie far below and are left out; the CSV has all scores.
 
 # %%
 from prslib.report.style import plot_progression
 from prslib.report.tables import seed_gaps
 
-drawn = [name for name in others if name not in ("CRS", "Finetune")]
+drawn = [name for name in settings.method if name not in ("CRS", "EWC", "Finetune")]
 leads = [seed_gaps(smallest, o, "CRS", ["trained_tasks"]).assign(method=o) for o in drawn]
 leads = pd.concat(leads, ignore_index=True).dropna(subset="value").drop(columns="published")
 for name in settings.dataset:

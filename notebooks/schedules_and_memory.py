@@ -197,7 +197,7 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
     for ax, metric in zip(column, ["C-F1", "mAP"], strict=True):
         shown = overall[(overall["dataset"] == name) & (overall["metric"] == metric)]
         plot_variations(shown, ax, "schedule", metric).set_title(name)
-    ax.set_xlabel("schedule, the standard one first")
+    ax.set_xlabel("order of the tasks by number, the standard order first")
 join_panels(figure, f"Schedules, overall: {seed_text.format('first')}")
 settings.save(figure, overall, "schedules_overall")
 

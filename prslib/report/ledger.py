@@ -1,10 +1,14 @@
 """Set every number and every claim of the paper beside ours, and draw both."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from prslib import Run, RunConfig, Store, run_all
 from prslib.report.claims import CLAIMS, Claim, Scores
@@ -20,12 +24,11 @@ from prslib.report.results import (
     printed_rows,
     results_of,
 )
-from prslib.report.style import looks_of
+from prslib.report.style import join_panels, looks_of
 from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
 BOTH = "precision and recall"
-KINDS = (*MAIN_METRICS, BOTH, "accuracy", "forgetting")
 MATCH = ["stands_for", "method", *SETTINGS, *CELL]
 # of `cells`: the setting, the place in the table, the numbers, where ours are from
 PLACE = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
@@ -52,8 +55,7 @@ IMAGES = {
     STAND_IN: "stand-ins",
 }
 OPEN = {"markerfacecolor": "white"}
-LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
-TICKS = (-10, -5, 0, 5, 10)
+BOUNDS = ("Multitask", "Finetune")  # no rivals of PRS
 # what a reader asks first: the claims of the README and of the short picture
 HEADLINES = [claim.name for claim in CLAIMS.values() if claim.headline]
 
@@ -205,7 +207,7 @@ def account(decided: pd.DataFrame) -> pd.DataFrame:
 
 def _describe(row: dict) -> dict:
     """Say a decided claim, column by column of `WORDED`."""
-    digits = 2 if row["unit"] == "rank correlation" else 1
+    digits = _digits(row["unit"])
     # of a narrow interval how large a difference it leaves open
     largest = f"{max(abs(row['low']), abs(row['high'])):.{digits}f}"
     # from where on an effect would have been clear with an interval of this width
@@ -284,30 +286,49 @@ def counts(decided: pd.DataFrame) -> pd.DataFrame:
     return table.assign(rows=table.sum(axis=1))
 
 
+def leads(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return PRS minus each rival of `cells` on real data, ours and the paper's."""
+    is_real = (frame["status"] == "run") & (frame["data"] != STAND_IN)
+    frame = frame[is_real & ~frame["method"].isin(BOUNDS)]
+    by = [name for name in PLACE if name != "method"]
+    by += ["kind", "dataset", "data"]
+    scores = ["theirs", "ours"]
+    table = frame[["method", *by, *scores]]
+    is_prs = table["method"] == "PRS"
+    prs = table[is_prs].drop(columns="method")
+    others = table[~is_prs].rename(columns={"method": "than"})
+    both = others.merge(prs, on=by, suffixes=("_than", ""))
+    for name in scores:
+        both[name] -= both[f"{name}_than"]
+    return both[["than", *by, *scores]]
+
+
+def describe_leads(frame: pd.DataFrame, metric: str) -> str:
+    """Say how often ours of `leads` agree with the paper's."""
+    same = ((frame["ours"] > 0) == (frame["theirs"] > 0)).sum()
+    smaller = (frame["ours"] < frame["theirs"]).sum()
+    return (
+        f"In {metric} the sign is the paper's in {same} of {len(frame)} cells, "
+        f"and PRS's lead is smaller than the paper's in {smaller}."
+    )
+
+
 def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw `cells` that were run over the paper's; marks of stand-ins are open."""
-    for method, look in looks_of(frame["method"]).items():
-        colour, marker = look["color"], look["marker"]
-        for data, rows in frame[frame["method"] == method].groupby("data"):
-            ax.scatter(
-                rows["theirs"],
-                rows["ours"],
-                s=16,
-                marker=marker,
-                edgecolors=colour,
-                facecolors="none" if data == STAND_IN else colour,
-                linewidths=0.9,
-                zorder=look["zorder"],
-            )
-        _explain(ax, method, color=colour, marker=marker, markerfacecolor="none")
-    ax.plot([0, 100], [0, 100], color="0.35", linewidth=1, linestyle="--", zorder=0)
-    lowest = min(0, frame[["theirs", "ours"]].min().min())  # forgetting may be below 0
-    limits = (lowest - 3, 103)
-    ticks = range(-25 if lowest < 0 else 0, 101, 25)
-    ax.set(xlabel="paper (%)", ylabel="ours (%)", aspect="equal")
-    ax.set(xticks=ticks, yticks=ticks, xlim=limits, ylim=limits)
-    _explain(ax, "paper's data, or a part", marker="o", color="0.4")
-    _explain(ax, "stand-in", marker="o", color="0.4", markerfacecolor="none")
+    """Draw `leads`, ours over the paper's; on the dashed line they are equal."""
+    for method, look in looks_of(frame["than"]).items():
+        rows = frame[frame["than"] == method]
+        about = {"label": f"PRS minus {method}", "linestyle": "", "markersize": 4.5}
+        ax.plot(rows["theirs"], rows["ours"], alpha=0.7, **about | look)
+    values = frame[["theirs", "ours"]].to_numpy()
+    # equal scales, as the dashed line is the diagonal
+    low, high = min(0.0, values.min()) - 2, max(0.0, values.max()) + 2
+    ax.plot([low, high], [low, high], color="0.35", linewidth=1, linestyle="--")
+    ax.axhline(0, color="black", linewidth=0.8, zorder=1)
+    ax.axvline(0, color="black", linewidth=0.8, zorder=1)
+    ax.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+    ax.set(xlabel="paper (points)", ylabel="ours (points)")
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.yaxis.set_major_locator(MaxNLocator(5))
     return ax
 
 
@@ -320,7 +341,7 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw each effect of `decide`, its interval and verdict; a tick is the paper's."""
     places = np.arange(len(frame))
     paper = {"color": "black", "marker": "|", "linestyle": ""}
-    ax.plot(frame["published"], places, zorder=2, markersize=7, **paper)
+    ax.plot(frame["published"], places, zorder=2, markersize=9, **paper)
     for y, row in zip(places, frame.itertuples(), strict=True):
         look = VERDICT_LOOKS[row.verdict] | (OPEN if row.seeds == 1 else {})
         ax.plot([row.low, row.high], [y, y], color=look["color"], linewidth=2, zorder=3)
@@ -329,34 +350,83 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     for begin, end in zip(claims.min()[::2], claims.max()[::2], strict=True):
         ax.axhspan(begin - 0.5, end + 0.5, color="0.95", zorder=0, linewidth=0)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
-    ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.2)
-    values = frame[["effect", "low", "high", "published"]].to_numpy(float)
-    values = 1.4 * np.append(values[np.isfinite(values)], [-LINEAR, LINEAR])
-    values = np.append(values, ax.get_xlim())  # axes may share their scale
-    ax.set(xlim=(values.min(), values.max()), ylim=(len(frame) - 0.5, -0.5))
-    far = 30 if abs(values).max() < 100 else 100  # more of them would touch
-    ticks = [t for t in (-far, *TICKS, far) if values.min() < t < values.max()]
-    ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
+    ax.set(ylim=(len(frame) - 0.5, -0.5))
     names = frame["statement"].mask(frame["claim"].duplicated(), "")
-    ax.set_yticks(places, names + "   " + frame.apply(_initials, axis=1))
+    ax.set_yticks(places, names + "   " + frame["dataset"])
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel(
-        f"against the claim < 0 < for it\n(mostly points,\nlogarithmic beyond {LINEAR})"
-    )
+    ax.set_xlabel("against the claim < 0 < for it (points)")
     ax.grid(axis="x")
     ax.grid(axis="y", visible=False)
-    verdicts = [*VERDICTS[:-1], *{FACT}.intersection(frame["verdict"])]
-    for name in verdicts:
-        _explain(ax, name, "-", **VERDICT_LOOKS[name])
-    _explain(ax, "no mark: not run")
-    _explain(ax, "open: one seed", **VERDICT_LOOKS["undecided"] | OPEN)
-    ax.plot([], [], label="paper's own numbers", **paper)
-    for row in frame.drop_duplicates(["dataset", "stands_for"]).itertuples():
-        _explain(ax, f"{_initials(row)} {_data(row._asdict())}")
+    for name in VERDICTS:
+        if name in set(frame["verdict"]):
+            _explain(ax, name, "-", **VERDICT_LOOKS[name])
+    if (frame["seeds"] == 1).any():
+        _explain(ax, "open: one seed", **VERDICT_LOOKS["undecided"] | OPEN)
+    if frame["published"].notna().any():
+        ax.plot([], [], label="paper's own numbers", **paper)
     return ax
 
 
-def _initials(row: pd.Series) -> str:
-    """Shorten a data set's name: "cm" for cocoseq-mini, "d70" for digits70seq."""
-    words = (row.dataset or row.stands_for.lower()).split("-")
-    return "".join(word[0] + "".join(filter(str.isdigit, word)) for word in words)
+def plot_verdicts(frame: pd.DataFrame, names: Sequence[str], ax: Axes) -> Axes:
+    """Draw the verdicts of `decide` in a grid, claims by data sets, with the effects."""
+    statements = list(frame["statement"].unique())
+    for verdict, rows in frame.groupby("verdict"):
+        x = rows["dataset"].map(names.index)
+        y = rows["statement"].map(statements.index)
+        ax.barh(y, 0.96, left=x - 0.48, height=0.9, **_cell_look(str(verdict)))
+    text = {"ha": "center", "va": "center", "fontsize": 9}
+    for row in frame[frame["effect"].notna()].to_dict("records"):
+        place = names.index(row["dataset"]), statements.index(row["statement"])
+        colour = "black" if row["verdict"] == "undecided" else "white"
+        effect = f"{row['effect']:+.{_digits(row['unit'])}f}"
+        ax.text(*place, effect, color=colour, **text)
+    ax.set_xticks(range(len(names)), [])
+    ax.set_yticks(range(len(statements)), map(_wrapped, statements))
+    ax.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(statements) - 0.5, -0.5))
+    ax.tick_params(length=0)
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)
+    return ax
+
+
+def verdict_panels(frame: pd.DataFrame, title: str) -> Figure:
+    """Draw `plot_verdicts` as a figure, a panel for each unit, real data on the left."""
+    frame = frame[frame["verdict"] != "not run"]
+    relations = in_turn(frame["dataset"].unique())
+    names = sorted(relations, key=lambda name: relations[name] == STAND_IN)
+    units = list(frame["unit"].unique())
+    rows = [frame.loc[frame["unit"] == unit, "statement"].nunique() for unit in units]
+    height = 1.8 + 0.29 * sum(rows) + 0.5 * len(rows)
+    figure, axes = plt.subplots(
+        len(units),
+        1,
+        figsize=(5.2 + 0.75 * len(names), height),
+        height_ratios=[count + 0.2 for count in rows],
+        squeeze=False,
+    )
+    for ax, unit in zip(axes[:, 0], units, strict=True):
+        plot_verdicts(frame[frame["unit"] == unit], names, ax)
+        ax.set_title(f"in {unit}", fontsize=10, loc="center")
+    top = axes[0, 0]
+    about = [f"{name}\n({IMAGES[relations[name]]})" for name in names]
+    top.xaxis.tick_top()
+    top.set_xticks(range(len(names)), about, rotation=50, ha="left")
+    for name in (*VERDICTS, FACT):
+        if name in set(frame["verdict"]):
+            top.bar(0, 0, label=name, **_cell_look(name))
+    join_panels(figure, title)
+    return figure
+
+
+def _cell_look(verdict: str) -> dict:
+    """Return the colour of a verdict; undecided is paler, also without colours."""
+    alpha = 0.4 if verdict == "undecided" else 1
+    return {"color": VERDICT_LOOKS[verdict]["color"], "alpha": alpha}
+
+
+def _wrapped(statement: str) -> str:
+    return "\n".join(textwrap.wrap(statement, 56))
+
+
+def _digits(unit: str) -> int:
+    return 2 if unit == "rank correlation" else 1
