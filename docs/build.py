@@ -12,6 +12,7 @@ from pathlib import Path
 
 import nbformat
 from articles import REPORTED
+from memories import memories, script
 from renew import TEXTS
 from sphinx.cmd.build import build_main
 
@@ -61,6 +62,8 @@ def build(profile: str) -> Path:
             picture.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(figures_dir(".") / name, picture)
         file.write_text(relinked(text, notebooks, "articles/"), encoding="utf-8")
+    data_file = source / "_static" / "memories_data.js"
+    data_file.write_text(script(memories()), encoding="utf-8")
     articles = source / "articles"
     articles.mkdir()
     listed = ARTICLES.format(profile=profile, names="\n".join(notebooks))

@@ -58,7 +58,15 @@ def keep_short_cells_whole(_app, doctree):
             cell["classes"].append("short")
 
 
+def add_sliders(app, pagename, *_):
+    """Let the page with sliders load its memories and its script."""
+    if pagename == "memories":
+        app.add_js_file("memories_data.js", loading_method="defer")
+        app.add_js_file("memories.js", loading_method="defer")
+
+
 def setup(app):
     """Add the renderer of formulas and the mark on short cells."""
     app.add_html_math_renderer("mathml", (inline_formula, None), (formula, None))
     app.connect("doctree-read", keep_short_cells_whole)
+    app.connect("html-page-context", add_sliders)
