@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 from articles import REPORTED
 from memories import memories, script
+from nbformat.v4 import new_markdown_cell
 from renew import TEXTS
 from sphinx.cmd.build import build_main
 
@@ -26,6 +27,7 @@ NOTEBOOK = re.compile(  # a link to it, or to the article in the repository
 PICTURE = re.compile(r"\.\./figures/([^)\s]+)")
 IMAGE = "```{{image}} {file}\n:alt: {alt}\n:width: {width}px\n```"
 WIDGET = "application/vnd.jupyter.widget-view+json"
+EXECUTED = "*{{download}}`This notebook, executed <../executed/{name}.ipynb>`: code and outputs.*"
 ARTICLES = """# The articles
 
 Each article is a notebook that asks one question. They were executed with the
@@ -70,7 +72,11 @@ def build(profile: str) -> Path:
     (articles / "index.md").write_text(listed, encoding="utf-8")
     for name, file in notebooks.items():
         page = article(nbformat.read(file, 4), articles, notebooks)
+        page.cells.insert(1, new_markdown_cell(EXECUTED.format(name=name)))
         nbformat.write(page, articles / f"{name}.ipynb")
+        executed = source / "executed" / file.name
+        executed.parent.mkdir(exist_ok=True)
+        shutil.copyfile(file, executed)
     if build_main(["-q", "-W", "--keep-going", "-b", "html", str(source), str(pages)]):
         raise SystemExit(
             "Sphinx stopped, or warned of what is above; mend it, then build again"

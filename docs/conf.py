@@ -13,7 +13,7 @@ html_css_files = ["site.css"]
 html_show_sphinx = html_show_copyright = False
 html_copy_source = False
 templates_path = ["_templates"]
-exclude_patterns = ["_templates"]
+exclude_patterns = ["_templates", "executed"]  # the latter for download
 extensions = [
     "myst_nb",
     "numpydoc",

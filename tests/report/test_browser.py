@@ -60,6 +60,7 @@ def test_an_article_folds_its_code_and_shows_what_needs_no_kernel(site):
     assert "draw" in re.search("<details(.*?)</details>", text, re.DOTALL)[1]
     assert text.count("<math") == 2  # in the text, in a table that was printed
     assert "<p>That: " in text  # the ledger has no article
+    assert re.search(r'href="\.\./_downloads/\w+/walkthrough\.ipynb"', text)
 
 
 def test_the_memories_behind_the_sliders_are_the_samplers_own(program):
