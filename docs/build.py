@@ -28,6 +28,14 @@ PICTURE = re.compile(r"\.\./figures/([^)\s]+)")
 IMAGE = "```{{image}} {file}\n:alt: {alt}\n:width: {width}px\n```"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 EXECUTED = "*{{download}}`This notebook, executed <../executed/{name}.ipynb>`: code and outputs.*"
+SEARCHED = {  # words for which the search lists a page first
+    "articles/rho_sweep": ["rho", "power of allocation"],
+    "articles/precision_recall": ["threshold", "calibration"],
+    "articles/when_it_pays": ["imbalance", "should I balance"],
+    "extending": ["own sampler", "custom sampler", "loss"],
+    "own_data": ["own data", "own labels"],
+    "samplers/index": ["which sampler"],
+}
 ARTICLES = """# The articles
 
 Each article is a notebook that asks one question. They were executed with the
@@ -63,7 +71,9 @@ def build(profile: str) -> Path:
             picture = place / "figures" / name
             picture.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(figures_dir(".") / name, picture)
-        file.write_text(relinked(text, notebooks, "articles/"), encoding="utf-8")
+        title, _, text = relinked(text, notebooks, "articles/").partition("\n")
+        words = searched(file.relative_to(source).with_suffix("").as_posix())
+        file.write_text(f"{title}{words}\n{text}", encoding="utf-8")
     data_file = source / "_static" / "memories_data.js"
     data_file.write_text(script(memories()), encoding="utf-8")
     articles = source / "articles"
@@ -71,17 +81,26 @@ def build(profile: str) -> Path:
     listed = ARTICLES.format(profile=profile, names="\n".join(notebooks))
     (articles / "index.md").write_text(listed, encoding="utf-8")
     for name, file in notebooks.items():
-        page = article(nbformat.read(file, 4), articles, notebooks)
-        page.cells.insert(1, new_markdown_cell(EXECUTED.format(name=name)))
-        nbformat.write(page, articles / f"{name}.ipynb")
+        notebook = nbformat.read(file, 4)
+        notebook.metadata.pop("papermill", None)  # it names folders of this machine
         executed = source / "executed" / file.name
         executed.parent.mkdir(exist_ok=True)
-        shutil.copyfile(file, executed)
+        nbformat.write(notebook, executed)
+        page = article(notebook, articles, notebooks)
+        added = EXECUTED.format(name=name) + searched(f"articles/{name}")
+        page.cells.insert(1, new_markdown_cell(added))
+        nbformat.write(page, articles / f"{name}.ipynb")
     if build_main(["-q", "-W", "--keep-going", "-b", "html", str(source), str(pages)]):
         raise SystemExit(
             "Sphinx stopped, or warned of what is above; mend it, then build again"
         )
     return pages / "index.html"
+
+
+def searched(page: str) -> str:
+    """Return the entries of a page that lift it in the search."""
+    words = SEARCHED.get(page, ())
+    return "".join(f"\n\n```{{index}} ! {word}\n```\n" for word in words)
 
 
 def relinked(text: str, notebooks, folder: str = "") -> str:

@@ -125,3 +125,19 @@ def test_sliders_start_where_the_text_says_and_move_the_memories(site, browser):
     browser.execute_script(MOVE, "imbalance", 0)
     alike = browser.execute_script(SHARES)
     assert all(abs(shares[2] - 35) <= 8 for shares in alike.values())
+
+
+FIRST = """
+const links = [...document.querySelectorAll('#search-results li > a')];
+const said = document.querySelector('#search-results').innerText;
+return said.includes('finished') ? links[0].getAttribute('href') : null;
+"""
+
+
+@pytest.mark.parametrize("page", ["extending", "own_data", "samplers/index"])
+def test_the_search_lists_the_page_that_answers_first(site, browser, program, page):
+    wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
+    for words in program("build").SEARCHED[page]:
+        browser.get(f"{(site / 'search.html').as_uri()}?q={words}")
+        first = wait(browser, 20).until(lambda it: it.execute_script(FIRST))
+        assert first.startswith(f"{page}.html#index"), words
