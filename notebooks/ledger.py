@@ -63,7 +63,7 @@ settings
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib.report import style
+from prslib.report import ledger_pictures, style
 from prslib.report.tables import MAIN_METRICS
 
 plt.style.use(style.STYLE)
@@ -81,13 +81,13 @@ display(tables.round(2))
 # as they are bounds and no rivals.
 
 # %%
-leads = ledger.leads(rows)
+leads = ledger_pictures.leads(rows)
 figure, axes = plt.subplots(1, 3, figsize=(10, 4.4))
 sentences = []
 for ax, metric in zip(axes, MAIN_METRICS, strict=True):
     shown = leads[leads["kind"] == metric]
-    ledger.plot_agreement(shown, ax).set_title(f"{metric}: {len(shown)} cells")
-    sentences.append(ledger.describe_leads(shown, metric))
+    ledger_pictures.plot_agreement(shown, ax).set_title(f"{metric}: {len(shown)} cells")
+    sentences.append(ledger_pictures.describe_leads(shown, metric))
 names = ", ".join(leads["dataset"].unique())
 seeds = " or ".join(map(str, sorted(rows.loc[rows["status"] == "run", "seeds"].unique())))
 style.join_panels(figure, f"{names}: PRS minus each rival, means over {seeds} seeds")
@@ -131,7 +131,7 @@ chosen = decided[decided["claim"].isin(ledger.HEADLINES)]
 chosen = chosen[chosen["data"].isin(["paper's", "part", "other"])]  # real data
 chosen = chosen[chosen["verdict"] != "not run"]
 figure, ax = plt.subplots(figsize=(10, 1.6 + 0.24 * len(chosen)))
-ledger.plot_claims(chosen, ax)
+ledger_pictures.plot_claims(chosen, ax)
 style.join_panels(figure, f"The paper's main claims on real data ({most})")
 settings.save(figure, chosen, "headlines")
 
@@ -141,7 +141,7 @@ settings.save(figure, chosen, "headlines")
 # against the claim. An empty place was not run.
 
 # %%
-figure = ledger.verdict_panels(decided, f"The paper's claims in our runs ({most})")
+figure = ledger_pictures.verdict_panels(decided, f"The paper's claims in our runs ({most})")
 settings.save(figure, decided, "claims")
 
 # %% [markdown]
