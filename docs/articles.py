@@ -22,6 +22,7 @@ from prslib.report.build import executed_file
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 LINK = re.compile(r"\]\((?:\.\./notebooks/)?(\w+)\.ipynb\)")
 TIMED = "timed"  # the tag of cells that say how long something took
+ANSWER = "<!-- answer: begin -->\n<!-- answer: end -->"  # `docs/renew.py` fills it
 FOOT = (
     "*Made by [the notebook]({notebook}) with the parameters of the profile "
     "`{profile}`; its code is there. [All questions and answers](README.md).*"
@@ -63,7 +64,7 @@ def article(notebook: NotebookNode, profile: str, name: str) -> str:
     code = _from(folder, project_root() / "notebooks" / f"{name}.ipynb")
     foot = FOOT.format(notebook=code, profile=profile)
     head, _, opening = blocks[0].partition("\n")
-    blocks = [head, foot, opening, *blocks[1:]]
+    blocks = [head, ANSWER, foot, opening, *blocks[1:]]
     return "\n\n".join(filter(None, map(str.strip, blocks))) + "\n"
 
 

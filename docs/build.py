@@ -13,8 +13,7 @@ from pathlib import Path
 import nbformat
 from articles import REPORTED
 from memories import memories, script
-from nbformat.v4 import new_markdown_cell
-from renew import TEXTS
+from renew import TEXTS, answers, opening
 from sphinx.cmd.build import build_main
 
 from prslib.paths import PACKAGE, cache_dir, figures_dir
@@ -87,8 +86,11 @@ def build(profile: str) -> Path:
         executed.parent.mkdir(exist_ok=True)
         nbformat.write(notebook, executed)
         page = article(notebook, articles, notebooks)
+        title, _, text = page.cells[0].source.partition("\n")
         added = EXECUTED.format(name=name) + searched(f"articles/{name}")
-        page.cells.insert(1, new_markdown_cell(added))
+        if profile == REPORTED:  # of which the answers are
+            added = f"{opening(answers()[name])}\n\n{added}"
+        page.cells[0].source = f"{title}\n\n{added}\n{text}"
         nbformat.write(page, articles / f"{name}.ipynb")
     if build_main(["-q", "-W", "--keep-going", "-b", "html", str(source), str(pages)]):
         raise SystemExit(

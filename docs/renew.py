@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from articles import REPORTED
 
@@ -26,6 +27,13 @@ from prslib.statistics import within
 # the notebooks in the order of their questions, with their answers
 TEXTS = tomllib.loads(Path(__file__).with_name("answers.toml").read_text("utf-8"))
 STAND_IN = "†"
+PLURAL = {  # verdicts of several claims
+    "holds": "hold",
+    "does not hold": "do not hold",
+    "no difference": "show no difference",
+    "undecided": "are undecided",
+}
+LAST_QUARTER = 75  # percent of the stream
 STAND_IN_NOTE = (
     f"{STAND_IN} on a stand-in made of handwritten digits; the other numbers are from "
     "real data, COCO images where no other is named."
@@ -104,6 +112,7 @@ def answers() -> dict[str, str]:
     total = counts(every)
     facts = {"images": total.index[0], **total.iloc[0]}
     facts["share"] = 50 + claims.loc["largest_fifth", "effect"]
+    facts |= {"variance": claims.loc["variance_crs", "effect"]} | other_facts()
     said = {}
     for name, texts in TEXTS.items():
         if "text" in texts:
@@ -116,11 +125,55 @@ def answers() -> dict[str, str]:
         if "above" in texts:
             text = by_sign(row, texts["above"], texts["below"], texts["unclear"])
         else:
-            method = texts.get("method", "PRS").format(**row)
+            deviation = row.get("deviation", "")
+            words = texts.get("words", {}).get(deviation, deviation)
+            method = texts.get("method", "PRS").format(words=words)
             text = difference(row, texts["what"], texts.get("than", "CRS"), method)
         mark = STAND_IN if DATASETS[row["dataset"]].relation == "stand-in" else ""
         said[name] = text + mark
     return said
+
+
+def other_facts() -> dict[str, object]:
+    """Compute the numbers of those answers that are no single claim or difference."""
+    rhos = numbers("rho_sweep_best")["best_rho"]
+    starts = numbers("when_it_pays_pays_from")
+    starts = starts[starts["method"] == "PRS"].set_index("metric")["from"]
+    pays = [
+        f"{metric} {'never' if start != start else f'from {about(start)} on'}"
+        for metric, start in starts.items()
+    ]
+    orders = numbers("schedules_and_memory_schedules_prs_minus_crs")
+    orders = orders[(orders["group"] == "overall") & (orders["metric"] == "mAP")]
+    ahead = [
+        f"in {(rows['clearly'] == 'above').sum()} of {len(rows)} orders on {name}"
+        for name, rows in orders.groupby("dataset", sort=False)
+    ]
+    gaps = of_first_set(numbers("memory_distribution_distance")).groupby("method")
+    gaps = gaps[["to equal", "to stream"]].mean()
+    end = numbers("gradient_variance_curves")
+    end = end[(end["dataset"] == "cocoseq-mini") & (end["seen"] > LAST_QUARTER)]
+    end = np.log(end["value"]).groupby(end["method"]).mean()
+    return {
+        "rho_from": rhos.min(),
+        "rho_to": rhos.max(),
+        "pays": ", ".join(pays),
+        "orders": " and ".join(ahead),
+        "prs": gaps.loc["PRS"],
+        "crs": gaps.loc["CRS"],
+        "at_the_end": 100 * (np.exp(end["PRS"] - end["CRS"]) - 1),
+    }
+
+
+def about(imbalance: float) -> str:
+    """Return an imbalance with one digit: "30" of 26.7."""
+    return f"{float(f'{imbalance:.1g}'):.0f}"
+
+
+def opening(answer: str) -> str:
+    """Return the line with which an article begins."""
+    where = ", measured on a stand-in made of handwritten digits."
+    return f"**{answer.replace(f'.{STAND_IN}', where)}**"
 
 
 def smallest_difference(rows: pd.DataFrame, where: dict[str, str]) -> dict:
@@ -176,18 +229,26 @@ def main_table() -> str:
     )
 
 
+def verdict_counts(claims: pd.DataFrame) -> str:
+    """Count claims by verdict in sentences, real images apart from stand-ins."""
+    said = []
+    for images, row in counts(claims).iterrows():
+        verdicts = [
+            f"{row[verdict]} {words}"
+            for verdict, words in PLURAL.items()
+            if row[verdict]
+        ]
+        said.append(f"On {images}, of {row['rows']} rows {listed(verdicts)}.")
+    return " ".join(said)
+
+
 def ledger_counts() -> str:
     """Count the claims by verdict, real images apart from stand-ins."""
-    said = [
-        f"On {images}, of {row['rows']} rows {row['holds']} hold, "
-        f"{row['does not hold']} do not, {row['no difference']} show no difference of "
-        f"note and {row['undecided']} are undecided."
-        for images, row in counts(numbers("ledger_claims")).iterrows()
-    ]
+    said = verdict_counts(numbers("ledger_claims"))
     cells = numbers("ledger_cells")
     run = (cells["status"] == "run").sum()
     return (
-        f"{' '.join(said)} Of the paper's {len(cells)} numbers {run} have one of ours "
+        f"{said} Of the paper's {len(cells)} numbers {run} have one of ours "
         "beside them."
     )
 
@@ -198,7 +259,10 @@ def all_claims() -> str:
     questions = {name: claim.question for name, claim in CLAIMS.items()}
     of_claims = claims["claim"].map(questions)
     asked = claims.groupby(of_claims, sort=False)
-    return "\n\n".join(f"### {name}\n\n{claims_table(rows)}" for name, rows in asked)
+    return "\n\n".join(
+        f"### {name}\n\n{verdict_counts(rows)}\n\n{claims_table(rows)}"
+        for name, rows in asked
+    )
 
 
 def claims_table(rows: pd.DataFrame) -> str:
@@ -261,7 +325,7 @@ def verdict() -> str:
         return f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
 
     pays = [
-        f"in {metric} from an imbalance of about {float(f'{start:.1g}'):.0f} on"
+        f"in {metric} from an imbalance of about {about(start)} on"
         if start == start
         else f"in {metric} at none of them"
         for metric, start in starts.items()
@@ -364,6 +428,7 @@ WRITTEN: dict[str, Callable[[], str]] = {
     "samplers": sampler_table,
     "speeds": speeds,
 }
+ANSWER = "answer"  # of an article, below its question
 BLOCK = re.compile(r"(<!-- ([\w ]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
 # code that a page shows: a file, or a function or method of it
 CODE = re.compile(
@@ -391,16 +456,21 @@ def renewed() -> dict[Path, str]:
     pages += sorted(root.glob("docs/**/*.md"))
     texts = {page: page.read_text("utf-8") for page in pages}
     written = {name: write() for name, write in WRITTEN.items()}
-
-    def fill(block: re.Match) -> str:
-        return f"{block[1]}{written[block[2]]}\n{block[3]}"
+    said = answers()
 
     def quote(block: re.Match) -> str:
         return f"{block[1]}{quoted(block[2], block[3])}\n{block[4]}"
 
-    return {
-        page: CODE.sub(quote, BLOCK.sub(fill, text)) for page, text in texts.items()
-    }
+    def renew(page: Path, text: str) -> str:
+        answer = opening(said.get(page.stem, ""))
+
+        def fill(block: re.Match) -> str:
+            block_text = (written | {ANSWER: answer})[block[2]]
+            return f"{block[1]}{block_text}\n{block[3]}"
+
+        return CODE.sub(quote, BLOCK.sub(fill, text))
+
+    return {page: renew(page, text) for page, text in texts.items()}
 
 
 if __name__ == "__main__":

@@ -40,7 +40,8 @@ def article(program):
 
 def test_text_links_to_articles_and_the_notebook_and_code_is_left_out(article):
     text = article()
-    assert text.startswith("# Why?\n\n*Made by [the notebook](")
+    answer = "<!-- answer: begin -->\n<!-- answer: end -->"
+    assert text.startswith(f"# Why?\n\n{answer}\n\n*Made by [the notebook](")
     assert text.endswith("See [it](ledger.md).\n")
     assert "secret" not in text
 
