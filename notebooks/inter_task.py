@@ -25,8 +25,8 @@
 # compared.
 #
 # The seeds profile runs on `digits49seq`, a **stand-in** with NUS-WIDEseq's class frequencies
-# divided by 6, the quick one on a tiny part of it, which decides nothing. In the paper's schedule Task 3 comes first and is the oldest as well as the
-# smallest.
+# divided by 6. The quick profile runs on a tiny part of it and decides nothing. In the paper's
+# schedule Task 3 comes first: it is the oldest task as well as the smallest.
 #
 # *Half a minute on two cores for the quick profile.*
 

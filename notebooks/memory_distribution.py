@@ -26,8 +26,8 @@
 # They are those of the runs of `main_results`, sample for sample. GSS looks at gradients and
 # ExStream at features, so their memories come from the runs of `main_results`, trained where there
 # are none yet. The quick profile shows 6 % of the real COCOseq (`cocoseq-mini`) and Reuters-21578
-# (`reutersseq`), another real stream. With all labels the same figure shows the paper's own stream: `make figures
-# PROFILE=paper DATA=/path`.
+# (`reutersseq`), another real stream. With all labels the same figure shows the paper's own stream:
+# `make figures PROFILE=paper DATA=/path`.
 #
 # *A few seconds after `main_results`, two minutes without its runs.*
 
@@ -78,8 +78,8 @@ settings
 # %% [markdown]
 # ## Class by class
 #
-# The share of every class among the labels in memory, group by group, in each from the stream's
-# most frequent class to its rarest. The grey bars are the stream. With $\rho$ near 0 the target
+# The share of every class among the labels in memory. Classes stand group by group, within a group
+# from the most frequent in the stream to the rarest. The grey bars are the stream. With $\rho$ near 0 the target
 # partition is about the same share for every class. ExStream divides its memory among the classes
 # in advance; its vectors count once each, however many images are merged in them. PRS exceeds the
 # target at classes that occur together with others: an image with several labels counts for several

@@ -205,7 +205,7 @@ settings.save(figure, overall, "schedules_overall")
 # ## Is PRS more robust?
 #
 # `sd` is the standard deviation of each method's overall scores over the schedules, with the same
-# seeds, and `published_sd` that of the paper's own means over five seeds. With few seeds chance
+# seeds. `published_sd` is that of the paper's own means over five seeds. With few seeds chance
 # moves a schedule's score as well: `seed_sd` is the spread over seeds at the standard schedule.
 
 # %% tags=["functions"]

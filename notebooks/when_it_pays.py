@@ -213,8 +213,9 @@ settings.save(figure, in_short, "in_short")
 # %% [markdown]
 # ## From what imbalance on?
 #
-# The rule was fixed before the numbers were seen: PRS *pays* in a metric from the smallest imbalance
-# on at which it, and every larger one of these streams, has an interval above 0.
+# The rule was fixed before the numbers were seen. PRS *pays* from an imbalance on if its interval is
+# above 0 there and on every stream with a larger imbalance. The column `from` has the smallest such
+# imbalance, `not at` the next one below it.
 
 # %% tags=["functions"]
 import pandas as pd
