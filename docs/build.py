@@ -11,9 +11,9 @@ import shutil
 from pathlib import Path
 
 import nbformat
+from answers import TEXTS, answers, opening
 from articles import REPORTED
 from memories import memories, script
-from renew import TEXTS, answers, opening
 from sphinx.cmd.build import build_main
 
 from prslib.paths import PACKAGE, cache_dir, figures_dir
