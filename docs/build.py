@@ -21,7 +21,7 @@ from prslib.report.build import executed_file
 
 DOCS = Path(__file__).resolve().parent
 NOTEBOOK = re.compile(  # a link to it, or to the article in the repository
-    r"\[([^]]*)\]\((?:(?:\.\./notebooks/)?(\w+)\.ipynb|report/(\w+)\.md)\)"
+    r"\[([^]]*)\]\((?:(?:\.\./notebooks/)?(\w+)\.ipynb|(\.\./)?report/(\w+)\.md)\)"
 )
 PICTURE = re.compile(r"\.\./figures/([^)\s]+)")
 IMAGE = "```{{image}} {file}\n:alt: {alt}\n:width: {width}px\n```"
@@ -109,11 +109,12 @@ def relinked(text: str, notebooks, folder: str = "") -> str:
     """Let links to notebooks lead to their articles; without one the words remain."""
 
     def lead(link: re.Match) -> str:
-        words, name, article = link.groups()
+        words, name, up, article = link.groups(default="")
         name = name or article
+        place = f"{up}{folder}"
         if name == "README":  # of the articles
-            return f"[{words}]({folder}index.md)"
-        return f"[{words}]({folder}{name}.ipynb)" if name in notebooks else words
+            return f"[{words}]({place}index.md)"
+        return f"[{words}]({place}{name}.ipynb)" if name in notebooks else words
 
     return NOTEBOOK.sub(lead, text)
 
