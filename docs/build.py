@@ -24,7 +24,8 @@ NOTEBOOK = re.compile(  # a link to it, or to the article in the repository
     r"\[([^]]*)\]\((?:(?:\.\./notebooks/)?(\w+)\.ipynb|(\.\./)?report/(\w+)\.md)\)"
 )
 PICTURE = re.compile(r"\.\./figures/([^)\s]+)")
-IMAGE = "```{{image}} {file}\n:alt: {alt}\n:width: {width}px\n```"
+IMAGE = "```{{image}} {file}\n:alt: {alt}\n:width: {width}px\n:class: {shape}\n```"
+NARROW = 700  # pixels; pictures up to this width are shown whole on a phone
 WIDGET = "application/vnd.jupyter.widget-view+json"
 EXECUTED = "*{{download}}`This notebook, executed <../executed/{name}.ipynb>`: code and outputs.*"
 SEARCHED = {  # words for which the search lists a page first
@@ -140,7 +141,9 @@ def article(notebook, folder: Path, notebooks):
                 about = output.metadata["image/png"]
                 picture = base64.b64decode(output.data["image/png"])
                 (folder / about["file"]).write_bytes(picture)
-                output.data = {"text/markdown": IMAGE.format(**about)}
+                shape = "narrow" if about["width"] <= NARROW else "wide"
+                text = IMAGE.format(**about, shape=shape)
+                output.data = {"text/markdown": text}
             elif "text/markdown" in data(output):
                 text = relinked(output.data["text/markdown"], notebooks)
                 output.data["text/markdown"] = text
