@@ -32,7 +32,8 @@ SEARCHED = {  # words for which the search lists a page first
     "articles/rho_sweep": ["rho", "power of allocation"],
     "articles/precision_recall": ["threshold", "calibration"],
     "articles/when_it_pays": ["imbalance", "should I balance"],
-    "extending": ["own sampler", "custom sampler", "loss"],
+    "extending": ["own sampler", "custom sampler"],
+    "losses/index": ["loss", "reweighting"],
     "own_data": ["own data", "own labels"],
     "samplers/index": ["which sampler"],
 }
