@@ -210,15 +210,17 @@ def verdict() -> str:
     def points(name: str, group: str, metric: str) -> str:
         return with_ends(gaps.loc[(name, group, metric)])
 
+    starts = starts.sort_values()  # never comes last
     pays = [
-        f"in {metric} from an imbalance of about {about(start)} on"
+        f"in {metric} from about {about(start)} on"
         if start == start
-        else f"in {metric} at none of them"
+        else f"in {metric} never"
         for metric, start in starts.items()
     ]
     lines = [
-        f"**When.** On thinned and whole streams of Reuters PRS is ahead of CRS, overall, "
-        f"{listed(pays)} (largest class over smallest). Below that, keep all samples alike.",
+        "**When.** The imbalance of a stream is its largest class over its smallest. On "
+        f"Reuters, whole or thinned, PRS is ahead of CRS {listed(pays)}, overall. Below "
+        "that, keep all samples alike.",
         f"**What it buys.** On Reuters, overall, {points(text, 'overall', 'mAP')} mAP and "
         f"{points(text, 'overall', 'C-F1')} C-F1; on the minority classes "
         f"{points(text, 'minority', 'mAP')} and {points(text, 'minority', 'C-F1')}. On a "

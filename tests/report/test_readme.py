@@ -1,5 +1,7 @@
 """The numbers of README and docs, which `docs/renew.py` writes."""
 
+import re
+
 import pytest
 
 from prslib.paths import project_root
@@ -46,3 +48,13 @@ PAGES = sorted(project_root().glob("docs/**/*.md"))
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_code_is_shown_on_the_repositorys_own_pages(page):
     assert "literalinclude" not in page.read_text("utf-8")  # Sphinx alone shows it
+
+
+LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)[^)]*\)")
+TOP = [project_root() / name for name in ("README.md", "CONTRIBUTING.md")]
+
+
+@pytest.mark.parametrize("page", [*TOP, *PAGES], ids=lambda page: page.stem)
+def test_links_lead_to_files_of_the_repository(page):
+    links = LINK.findall(page.read_text("utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
