@@ -22,6 +22,8 @@ from prslib.report.build import executed_file
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 LINK = re.compile(r"\]\((?:\.\./notebooks/)?(\w+)\.ipynb\)")
 TIMED = "timed"  # the tag of cells that say how long something took
+ANSWER = "<!-- answer: begin -->\n<!-- answer: end -->"  # `docs/renew.py` fills it
+ANSWERED = re.compile(r"<!-- answer: begin -->\n.*?<!-- answer: end -->", re.DOTALL)
 FOOT = (
     "*Made by [the notebook]({notebook}) with the parameters of the profile "
     "`{profile}`; its code is there. [All questions and answers](README.md).*"
@@ -41,8 +43,16 @@ def write(profile: str, name: str) -> Path:
     notebook = nbformat.read(executed_file(profile, name), as_version=4)
     text = article(notebook, profile, name)
     file.parent.mkdir(parents=True, exist_ok=True)
+    if file.is_file():
+        text = with_answer_of(file.read_text(encoding="utf-8"), text)
     file.write_text(text, encoding="utf-8")
     return file
+
+
+def with_answer_of(before: str, text: str) -> str:
+    """Return an article with the answer that it had before."""
+    answer = ANSWERED.search(before)
+    return text.replace(ANSWER, answer[0]) if answer else text
 
 
 def article(notebook: NotebookNode, profile: str, name: str) -> str:
@@ -63,7 +73,7 @@ def article(notebook: NotebookNode, profile: str, name: str) -> str:
     code = _from(folder, project_root() / "notebooks" / f"{name}.ipynb")
     foot = FOOT.format(notebook=code, profile=profile)
     head, _, opening = blocks[0].partition("\n")
-    blocks = [head, foot, opening, *blocks[1:]]
+    blocks = [head, ANSWER, foot, opening, *blocks[1:]]
     return "\n\n".join(filter(None, map(str.strip, blocks))) + "\n"
 
 

@@ -11,8 +11,9 @@ import shutil
 from pathlib import Path
 
 import nbformat
+from answers import TEXTS, answers, opening
 from articles import REPORTED
-from renew import TEXTS
+from memories import memories, script
 from sphinx.cmd.build import build_main
 
 from prslib.paths import PACKAGE, cache_dir, figures_dir
@@ -20,11 +21,22 @@ from prslib.report.build import executed_file
 
 DOCS = Path(__file__).resolve().parent
 NOTEBOOK = re.compile(  # a link to it, or to the article in the repository
-    r"\[([^]]*)\]\((?:(?:\.\./notebooks/)?(\w+)\.ipynb|report/(\w+)\.md)\)"
+    r"\[([^]]*)\]\((?:(?:\.\./notebooks/)?(\w+)\.ipynb|(\.\./)?report/(\w+)\.md)\)"
 )
 PICTURE = re.compile(r"\.\./figures/([^)\s]+)")
-IMAGE = "```{{image}} {file}\n:alt: {alt}\n:width: {width}px\n```"
+IMAGE = "```{{image}} {file}\n:alt: {alt}\n:width: {width}px\n:class: {shape}\n```"
+NARROW = 700  # pixels; pictures up to this width are shown whole on a phone
 WIDGET = "application/vnd.jupyter.widget-view+json"
+EXECUTED = "*{{download}}`This notebook, executed <../executed/{name}.ipynb>`: code and outputs.*"
+SEARCHED = {  # words for which the search lists a page first
+    "articles/rho_sweep": ["rho", "power of allocation"],
+    "articles/precision_recall": ["threshold", "calibration"],
+    "articles/when_it_pays": ["imbalance", "should I balance"],
+    "extending": ["own sampler", "custom sampler"],
+    "losses/index": ["loss", "reweighting"],
+    "own_data": ["own data", "own labels"],
+    "samplers/index": ["which sampler"],
+}
 ARTICLES = """# The articles
 
 Each article is a notebook that asks one question. They were executed with the
@@ -46,12 +58,6 @@ def build(profile: str) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
     aside = shutil.ignore_patterns("__pycache__", "lab", "report")
     shutil.copytree(DOCS, source, ignore=aside)
-    for code in (
-        "prslib/samplers",
-        "prslib/losses",
-        "examples",
-    ):  # what pages show of it
-        shutil.copytree(PACKAGE.parent / code, place / code, dirs_exist_ok=True)
     shutil.copy(PACKAGE.parent / "LICENSE", place)  # to which a page links
     files = {name: executed_file(profile, name) for name in TEXTS}
     notebooks = {name: file for name, file in files.items() if file.is_file()}
@@ -66,13 +72,27 @@ def build(profile: str) -> Path:
             picture = place / "figures" / name
             picture.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(figures_dir(".") / name, picture)
-        file.write_text(relinked(text, notebooks, "articles/"), encoding="utf-8")
+        title, _, text = relinked(text, notebooks, "articles/").partition("\n")
+        words = searched(file.relative_to(source).with_suffix("").as_posix())
+        file.write_text(f"{title}{words}\n{text}", encoding="utf-8")
+    data_file = source / "_static" / "memories_data.js"
+    data_file.write_text(script(memories()), encoding="utf-8")
     articles = source / "articles"
     articles.mkdir()
     listed = ARTICLES.format(profile=profile, names="\n".join(notebooks))
     (articles / "index.md").write_text(listed, encoding="utf-8")
     for name, file in notebooks.items():
-        page = article(nbformat.read(file, 4), articles, notebooks)
+        notebook = nbformat.read(file, 4)
+        notebook.metadata.pop("papermill", None)  # it names folders of this machine
+        executed = source / "executed" / file.name
+        executed.parent.mkdir(exist_ok=True)
+        nbformat.write(notebook, executed)
+        page = article(notebook, articles, notebooks)
+        title, _, text = page.cells[0].source.partition("\n")
+        added = EXECUTED.format(name=name) + searched(f"articles/{name}")
+        if profile == REPORTED:  # of which the answers are
+            added = f"{opening(answers()[name])}\n\n{added}"
+        page.cells[0].source = f"{title}\n\n{added}\n{text}"
         nbformat.write(page, articles / f"{name}.ipynb")
     if build_main(["-q", "-W", "--keep-going", "-b", "html", str(source), str(pages)]):
         raise SystemExit(
@@ -81,15 +101,22 @@ def build(profile: str) -> Path:
     return pages / "index.html"
 
 
+def searched(page: str) -> str:
+    """Return the entries of a page that lift it in the search."""
+    words = SEARCHED.get(page, ())
+    return "".join(f"\n\n```{{index}} ! {word}\n```\n" for word in words)
+
+
 def relinked(text: str, notebooks, folder: str = "") -> str:
     """Let links to notebooks lead to their articles; without one the words remain."""
 
     def lead(link: re.Match) -> str:
-        words, name, article = link.groups()
+        words, name, up, article = link.groups(default="")
         name = name or article
+        place = f"{up}{folder}"
         if name == "README":  # of the articles
-            return f"[{words}]({folder}index.md)"
-        return f"[{words}]({folder}{name}.ipynb)" if name in notebooks else words
+            return f"[{words}]({place}index.md)"
+        return f"[{words}]({place}{name}.ipynb)" if name in notebooks else words
 
     return NOTEBOOK.sub(lead, text)
 
@@ -115,7 +142,9 @@ def article(notebook, folder: Path, notebooks):
                 about = output.metadata["image/png"]
                 picture = base64.b64decode(output.data["image/png"])
                 (folder / about["file"]).write_bytes(picture)
-                output.data = {"text/markdown": IMAGE.format(**about)}
+                shape = "narrow" if about["width"] <= NARROW else "wide"
+                text = IMAGE.format(**about, shape=shape)
+                output.data = {"text/markdown": text}
             elif "text/markdown" in data(output):
                 text = relinked(output.data["text/markdown"], notebooks)
                 output.data["text/markdown"] = text

@@ -13,7 +13,7 @@ html_css_files = ["site.css"]
 html_show_sphinx = html_show_copyright = False
 html_copy_source = False
 templates_path = ["_templates"]
-exclude_patterns = ["_templates"]
+exclude_patterns = ["_templates", "executed"]  # the latter for download
 extensions = [
     "myst_nb",
     "numpydoc",
@@ -58,7 +58,15 @@ def keep_short_cells_whole(_app, doctree):
             cell["classes"].append("short")
 
 
+def add_sliders(app, pagename, *_):
+    """Let the page with sliders load its memories and its script."""
+    if pagename == "memories":
+        app.add_js_file("memories_data.js", loading_method="defer")
+        app.add_js_file("memories.js", loading_method="defer")
+
+
 def setup(app):
     """Add the renderer of formulas and the mark on short cells."""
     app.add_html_math_renderer("mathml", (inline_formula, None), (formula, None))
     app.connect("doctree-read", keep_short_cells_whole)
+    app.connect("html-page-context", add_sliders)

@@ -1,29 +1,43 @@
-"""Write the numbers of figures/seeds and figures/bench into README and docs.
+"""Write the numbers of figures/seeds and figures/bench, and code, into README and docs.
 
 Run ``python docs/renew.py`` after `make figures PROFILE=seeds`, which calls it. The
 sentences that answer the notebooks' questions are in `answers.toml`.
 """
 
+import ast
 import json
 import re
-import tomllib
-from collections.abc import Callable, Iterable
+import textwrap
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
-from articles import REPORTED
+from answers import (
+    STAND_IN,
+    about,
+    answers,
+    best_rhos,
+    difference,
+    listed,
+    numbers,
+    of_first_set,
+    opening,
+)
 
-from prslib.datasets import DATASETS
-from prslib.paths import figures_dir, project_root
+from prslib.paths import project_root
 from prslib.report.claims import CLAIMS
 from prslib.report.ledger import account, as_markdown, counts
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS
 from prslib.statistics import within
 
-# the notebooks in the order of their questions, with their answers
-TEXTS = tomllib.loads(Path(__file__).with_name("answers.toml").read_text("utf-8"))
-STAND_IN = "†"
+STREAMS = {"cocoseq-mini": "a part of COCO", "reutersseq": "Reuters"}
+PLURAL = {  # verdicts of several claims
+    "holds": "hold",
+    "does not hold": "do not hold",
+    "no difference": "show no difference",
+    "undecided": "are undecided",
+}
 STAND_IN_NOTE = (
     f"{STAND_IN} on a stand-in made of handwritten digits; the other numbers are from "
     "real data, COCO images where no other is named."
@@ -54,78 +68,6 @@ README = {
 }
 REPORT = {"question": "[{question}]({name}.md)", "answer": "{answer}"}
 START = {"question": "[{question}]({name}.ipynb)", "notebook": "`{name}`"}  # JupyterLab
-
-
-def numbers(name: str, folder: str = REPORTED) -> pd.DataFrame:
-    """Read a table that a notebook or a benchmark saved."""
-    return pd.read_csv(figures_dir(folder) / f"{name}.csv")
-
-
-def of_first_set(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the first data set, which is of real images where there are any."""
-    return rows[rows["dataset"] == rows["dataset"].iloc[0]]
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return "C-F1, O-F1 and mAP"."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def by_sign(row: dict, above: str, below: str, unclear: str) -> str:
-    """Fill a number and its interval into the sentence for its sign."""
-    effect = row.get("difference", row.get("effect"))
-    low, high = row["low"], row["high"]
-    if low > 0 or high < 0:
-        text, sign = (above if low > 0 else below), ""
-        effect, (low, high) = abs(effect), sorted((abs(low), abs(high)))
-    else:
-        text, sign = unclear, "+"
-    interval = f"(95 % interval {low:{sign}.1f} to {high:{sign}.1f})"
-    return text.format(f"{effect:{sign}.1f}", interval)
-
-
-def difference(row: dict, what: str, than: str = "CRS", method: str = "PRS") -> str:
-    """Say a difference of two methods with its interval."""
-    return by_sign(
-        row,
-        f"{method} gains {{}} points of {what} over {than} {{}}.",
-        f"{method} loses {{}} points of {what} against {than} {{}}.",
-        f"{method} and {than} do not differ clearly in {what}: {{}} points {{}}.",
-    )
-
-
-def answers() -> dict[str, str]:
-    """Answer each notebook's question in about 20 words."""
-    every = numbers("ledger_claims")
-    claims = every.drop_duplicates("claim").set_index("claim")  # on its first data set
-    total = counts(every)
-    facts = {"images": total.index[0], **total.iloc[0]}
-    facts["share"] = 50 + claims.loc["largest_fifth", "effect"]
-    said = {}
-    for name, texts in TEXTS.items():
-        if "text" in texts:
-            said[name] = texts["text"].format(**facts)
-            continue
-        if "claim" in texts:
-            row = claims.loc[texts["claim"]].to_dict()
-        else:
-            row = smallest_difference(numbers(texts["table"]), texts["where"])
-        if "above" in texts:
-            text = by_sign(row, texts["above"], texts["below"], texts["unclear"])
-        else:
-            method = texts.get("method", "PRS").format(**row)
-            text = difference(row, texts["what"], texts.get("than", "CRS"), method)
-        mark = STAND_IN if DATASETS[row["dataset"]].relation == "stand-in" else ""
-        said[name] = text + mark
-    return said
-
-
-def smallest_difference(rows: pd.DataFrame, where: dict[str, str]) -> dict:
-    """Return the row with the smallest difference on the first data set."""
-    chosen = (rows[list(where)] == pd.Series(where)).all(axis=1)
-    rows = of_first_set(rows[chosen])
-    return rows.loc[rows["difference"].idxmin()].to_dict()
 
 
 def by_question(columns: dict[str, str]) -> str:
@@ -174,18 +116,26 @@ def main_table() -> str:
     )
 
 
+def verdict_counts(claims: pd.DataFrame) -> str:
+    """Count claims by verdict in sentences, real images apart from stand-ins."""
+    said = []
+    for images, row in counts(claims).iterrows():
+        verdicts = [
+            f"{row[verdict]} {words}"
+            for verdict, words in PLURAL.items()
+            if row[verdict]
+        ]
+        said.append(f"On {images}, of {row['rows']} rows {listed(verdicts)}.")
+    return " ".join(said)
+
+
 def ledger_counts() -> str:
     """Count the claims by verdict, real images apart from stand-ins."""
-    said = [
-        f"On {images}, of {row['rows']} rows {row['holds']} hold, "
-        f"{row['does not hold']} do not, {row['no difference']} show no difference of "
-        f"note and {row['undecided']} are undecided."
-        for images, row in counts(numbers("ledger_claims")).iterrows()
-    ]
+    said = verdict_counts(numbers("ledger_claims"))
     cells = numbers("ledger_cells")
     run = (cells["status"] == "run").sum()
     return (
-        f"{' '.join(said)} Of the paper's {len(cells)} numbers {run} have one of ours "
+        f"{said} Of the paper's {len(cells)} numbers {run} have one of ours "
         "beside them."
     )
 
@@ -196,7 +146,10 @@ def all_claims() -> str:
     questions = {name: claim.question for name, claim in CLAIMS.items()}
     of_claims = claims["claim"].map(questions)
     asked = claims.groupby(of_claims, sort=False)
-    return "\n\n".join(f"### {name}\n\n{claims_table(rows)}" for name, rows in asked)
+    return "\n\n".join(
+        f"### {name}\n\n{verdict_counts(rows)}\n\n{claims_table(rows)}"
+        for name, rows in asked
+    )
 
 
 def claims_table(rows: pd.DataFrame) -> str:
@@ -255,18 +208,19 @@ def verdict() -> str:
     text, images = ("reutersseq", "cocoseq-mini")
 
     def points(name: str, group: str, metric: str) -> str:
-        row = gaps.loc[(name, group, metric)]
-        return f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
+        return with_ends(gaps.loc[(name, group, metric)])
 
+    starts = starts.sort_values()  # never comes last
     pays = [
-        f"in {metric} from an imbalance of about {float(f'{start:.1g}'):.0f} on"
+        f"in {metric} from about {about(start)} on"
         if start == start
-        else f"in {metric} at none of them"
+        else f"in {metric} never"
         for metric, start in starts.items()
     ]
     lines = [
-        f"**When.** On thinned and whole streams of Reuters PRS is ahead of CRS, overall, "
-        f"{listed(pays)} (largest class over smallest). Below that, keep all samples alike.",
+        "**When.** The imbalance of a stream is its largest class over its smallest. On "
+        f"Reuters, whole or thinned, PRS is ahead of CRS {listed(pays)}, overall. Below "
+        "that, keep all samples alike.",
         f"**What it buys.** On Reuters, overall, {points(text, 'overall', 'mAP')} mAP and "
         f"{points(text, 'overall', 'C-F1')} C-F1; on the minority classes "
         f"{points(text, 'minority', 'mAP')} and {points(text, 'minority', 'C-F1')}. On a "
@@ -276,7 +230,32 @@ def verdict() -> str:
         f"overall O-F1 ({points(text, 'overall', 'O-F1')} and "
         f"{points(images, 'overall', 'O-F1')}).",
     ]
+    lines.append(at_best_rho())
     return "\n".join(f"- {line}" for line in lines)
+
+
+def at_best_rho() -> str:
+    """Say what the rho with the best worst metric buys and costs on each real stream."""
+    gaps = numbers("rho_sweep_minus_crs")
+    gaps = gaps.set_index(["dataset", "rho", "group", "metric"]).sort_index()
+    said = []
+    for name, rho, _ in best_rhos():
+        row = gaps.loc[name, rho]
+        overall = [
+            f"{with_ends(row.loc['overall', metric])} {metric}"
+            for metric in MAIN_METRICS
+        ]
+        said.append(
+            f"At $\\rho = {rho:g}$ on {STREAMS.get(name, name)} PRS minus CRS is, overall, "
+            f"{listed(overall)}; on the frequent classes "
+            f"{with_ends(row.loc['majority', 'C-F1'])} C-F1."
+        )
+    return f"**Which rho.** {' '.join(said)} We chose it after the sweep."
+
+
+def with_ends(row: pd.Series) -> str:
+    """Return a difference and the ends of its interval."""
+    return f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
 
 
 def in_three(rows: pd.DataFrame, group: str, than: str) -> str:
@@ -306,7 +285,7 @@ def difference_cells(rows: pd.DataFrame, group: str, than: str) -> dict[str, str
     rows = rows[rows["group"] == group].set_index("metric")
     for metric in MAIN_METRICS:
         row = rows.loc[metric]
-        text = f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
+        text = with_ends(row)
         cells[metric] = f"**{text}**" if pd.notna(row["clearly"]) else text
     return cells
 
@@ -362,7 +341,25 @@ WRITTEN: dict[str, Callable[[], str]] = {
     "samplers": sampler_table,
     "speeds": speeds,
 }
+ANSWER = "answer"  # of an article, below its question
 BLOCK = re.compile(r"(<!-- ([\w ]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
+# code that a page shows: a file, or a function or method of it
+CODE = re.compile(
+    r"(<!-- code ([\w/.]+) ?([\w.]*): begin -->\n).*?(<!-- code: end -->)", re.DOTALL
+)
+
+
+def quoted(file: str, name: str = "") -> str:
+    """Return a block with a file's code, or with that of one function or method."""
+    text = (project_root() / file).read_text("utf-8")
+    if name:
+        nodes = ast.parse(text).body
+        for step in name.split("."):
+            node = next(n for n in nodes if getattr(n, "name", "") == step)
+            nodes = getattr(node, "body", [])
+        lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
+        text = textwrap.dedent("\n".join(lines))
+    return f"```py\n# {file}\n{text.strip()}\n```"
 
 
 def renewed() -> dict[Path, str]:
@@ -372,11 +369,21 @@ def renewed() -> dict[Path, str]:
     pages += sorted(root.glob("docs/**/*.md"))
     texts = {page: page.read_text("utf-8") for page in pages}
     written = {name: write() for name, write in WRITTEN.items()}
+    said = answers()
 
-    def fill(block: re.Match) -> str:
-        return f"{block[1]}{written[block[2]]}\n{block[3]}"
+    def quote(block: re.Match) -> str:
+        return f"{block[1]}{quoted(block[2], block[3])}\n{block[4]}"
 
-    return {page: BLOCK.sub(fill, text) for page, text in texts.items()}
+    def renew(page: Path, text: str) -> str:
+        answer = opening(said.get(page.stem, ""))
+
+        def fill(block: re.Match) -> str:
+            block_text = (written | {ANSWER: answer})[block[2]]
+            return f"{block[1]}{block_text}\n{block[3]}"
+
+        return CODE.sub(quote, BLOCK.sub(fill, text))
+
+    return {page: renew(page, text) for page, text in texts.items()}
 
 
 if __name__ == "__main__":

@@ -27,11 +27,11 @@
 # the methods. The paper finds that the plain network is best when every image is seen once, and
 # that PRS leads on every network.
 #
-# The seeds profile runs on `digits70seq`, a **stand-in**, the quick one on a tiny part of it. A small convolutional network takes the
-# place of ResNet-101, and AC and RA are built upon it. A step of AC costs as much as five plain
-# ones, a step of RA as much as two. So the quick profile leaves AC out and has one seed, which
-# decides nothing; the seeds profile has all three networks and five seeds. There are 2 epochs
-# where the paper has 10, and AC and RA take 1 epoch only.
+# The seeds profile runs on `digits70seq`, a **stand-in**, with all three networks and five seeds. A
+# small convolutional network takes the place of ResNet-101, and AC and RA are built upon it. A step
+# of AC costs as much as five plain ones, a step of RA as much as two. The quick profile runs on a tiny
+# part of the data, leaves AC out and has one seed, which decides nothing. There are 2 epochs where
+# the paper has 10, and AC and RA take 1 epoch only.
 #
 # *Half a minute on two cores for the quick profile, nothing the second time.*
 

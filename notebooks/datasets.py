@@ -51,7 +51,7 @@ settings
 #
 # A mark is the number of training images of a class, on a logarithmic scale; its colour and shape
 # are the group's. The classes of a task are imbalanced: the marks fall steeply. In NUS-WIDEseq and
-# its stand-in the tasks are, too.
+# its stand-in the tasks are imbalanced, too.
 #
 # Without the released id files, NUS-WIDEseq is derived here from all of NUS-WIDE's labels. Its
 # tasks differ from the published ones, which contain only images whose links worked at the time.

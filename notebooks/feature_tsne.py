@@ -29,7 +29,7 @@
 # `cocoseq-mini`, 6 % of the real COCOseq: there the penultimate features are those of the head, 256
 # values made of a frozen network's 1,280. The paper prints no number with its figure.
 #
-# *Half a minute on two cores for the quick profile, a quarter of one the second time.*
+# *Half a minute on two cores for the quick profile, a quarter of a minute the second time.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
@@ -307,7 +307,8 @@ settings.save(figure, by_class, "classes")
 # ## What holds
 #
 # The next cell compares PRS with CRS seed by seed. The paper claims that PRS is above for the
-# minority. "Above" and "below" mean that the whole interval of the difference is, as in `ledger`.
+# minority. "Above" and "below" mean that the whole interval of the difference is above or below 0, as
+# in `ledger`.
 
 # %%
 from prslib.report.tables import ALL_GROUPS, contrasts, in_short
@@ -323,8 +324,8 @@ display(Markdown(in_short(gaps)))
 #
 # The claim is decided on these runs as `ledger` decides it. On single-label data the seed also
 # draws the order of the classes, which moves the numbers far more than the method does. On
-# `cocoseq-mini` a class has one to ten test images: the interval over seeds does not hold that
-# chance here. On MNIST itself the figures are in `figures/paper`, drawn by `papermill
+# `cocoseq-mini` a class has one to ten test images: the interval over seeds does not include
+# that chance here. On MNIST itself the figures are in `figures/paper`, drawn by `papermill
 # notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml -p dataset imbal-mnistseq
 # -p rhos 0.0 -p device cpu`.
 

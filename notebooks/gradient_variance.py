@@ -140,8 +140,8 @@ settings.save(figure, rows, "curves")
 # `difference` is that of the decimal logarithms, PRS minus the other method, on the same stream and
 # the same initial network. It is averaged over the stream, then over seeds; `low` and `high` are the
 # ends of its 95 % interval. `clearly` is "above" where the whole interval is above 0. `ratio` says
-# how many times as large the variance of PRS is, and `points_above` at how many of the points in
-# percent it is the larger one.
+# how many times as large the variance of PRS is. `points_above` is the percentage of the points in
+# the stream at which it is the larger one.
 
 # %% tags=["functions"]
 import numpy as np

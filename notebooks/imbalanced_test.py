@@ -18,7 +18,7 @@
 # %% [markdown]
 # # Does PRS also win on an unbalanced test set?
 #
-# The main table tests on as many images of every class. The appendix also tests on COCOseq's
+# The main table's test set has the same number of images of every class. The appendix also tests on COCOseq's
 # unbalanced test images, half of which have a majority label. It sets $\rho$ to 0.5 there and
 # reports "PRS with $\rho=0.5$ performing better than all the other baselines while remaining very
 # competitive on the majority" (its **Table "Imbalanced test-set comparison"**).

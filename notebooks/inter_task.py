@@ -25,8 +25,8 @@
 # compared.
 #
 # The seeds profile runs on `digits49seq`, a **stand-in** with NUS-WIDEseq's class frequencies
-# divided by 6, the quick one on a tiny part of it, which decides nothing. In the paper's schedule Task 3 comes first and is the oldest as well as the
-# smallest.
+# divided by 6. The quick profile runs on a tiny part of it and decides nothing. In the paper's
+# schedule Task 3 comes first: it is the oldest task as well as the smallest.
 #
 # *Half a minute on two cores for the quick profile.*
 
@@ -176,13 +176,13 @@ for name in settings.dataset:
 # ## The smallest task during the stream
 #
 # The smallest task's mAP after every task of the stream, less that of CRS on the same seed. Finetune
-# lies far below and is left out; the CSV has all scores.
+# and EWC lie far below and are left out; the CSV has all scores.
 
 # %%
 from prslib.report.style import plot_progression
 from prslib.report.tables import seed_gaps
 
-drawn = [name for name in others if name not in ("CRS", "Finetune")]
+drawn = [name for name in settings.method if name not in ("CRS", "EWC", "Finetune")]
 leads = [seed_gaps(smallest, o, "CRS", ["trained_tasks"]).assign(method=o) for o in drawn]
 leads = pd.concat(leads, ignore_index=True).dropna(subset="value").drop(columns="published")
 for name in settings.dataset:

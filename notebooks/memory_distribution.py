@@ -26,8 +26,8 @@
 # They are those of the runs of `main_results`, sample for sample. GSS looks at gradients and
 # ExStream at features, so their memories come from the runs of `main_results`, trained where there
 # are none yet. The quick profile shows 6 % of the real COCOseq (`cocoseq-mini`) and Reuters-21578
-# (`reutersseq`), another real stream. With all labels the same figure shows the paper's own stream: `make figures
-# PROFILE=paper DATA=/path`.
+# (`reutersseq`), another real stream. With all labels the same figure shows the paper's own stream:
+# `make figures PROFILE=paper DATA=/path`.
 #
 # *A few seconds after `main_results`, two minutes without its runs.*
 
@@ -78,8 +78,8 @@ settings
 # %% [markdown]
 # ## Class by class
 #
-# The share of every class among the labels in memory, group by group, in each from the stream's
-# most frequent class to its rarest. The grey bars are the stream. With $\rho$ near 0 the target
+# The share of every class among the labels in memory. Classes stand group by group, within a group
+# from the most frequent in the stream to the rarest. The grey bars are the stream. With $\rho$ near 0 the target
 # partition is about the same share for every class. ExStream divides its memory among the classes
 # in advance; its vectors count once each, however many images are merged in them. PRS exceeds the
 # target at classes that occur together with others: an image with several labels counts for several
@@ -209,3 +209,84 @@ def distances_to_targets(shares: pd.DataFrame) -> pd.DataFrame:
 to_targets = distances_to_targets(by_class)
 settings.save(None, to_targets, "distance")
 to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]].mean().round(1)
+
+# %% [markdown]
+# ## Move the stream yourself
+#
+# A stream of 2,000 samples and 20 classes, drawn at random. The sliders start at an imbalance of 100
+# (the largest class over the smallest), $\rho = 0$ and 200 samples in memory. There CRS follows the
+# stream, and the others give rare classes far more. At an imbalance of 1 all four hold about the
+# same. At $\rho = 1$ PRS and OCDM follow the stream, too. Every move sends the whole stream through the
+# four samplers (`prslib.preview`). A page without a running kernel has no sliders. The
+# documentation's page "Move the stream, see the memories" needs none: its memories were computed
+# beforehand.
+
+# %% tags=["functions"]
+import io
+
+import ipywidgets
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.style import context as style_context
+
+from prslib.previews import preview
+from prslib.report.measures import imbalanced_stream
+from prslib.report.style import LOOKS, STYLE
+
+SAMPLERS = ("CRS", "PRS", "CBRS", "OCDM")  # that look at labels alone
+
+# of the axes: finding a place takes as long as drawing them
+PLACE = (0.06, 0.18, 0.93, 0.78)
+
+
+def memories_picture(imbalance: float, rho: float, size: int, seed: int = 0) -> bytes:
+    """Send a stream through four samplers; return a PNG of their memories, class by class."""
+    stream = imbalanced_stream(imbalance, samples=2000, classes=20, seed=seed)
+    memories = preview(stream, size, SAMPLERS, rho=rho, seed=seed)
+    order = np.argsort(-memories.class_freq, kind="stable")
+    edges = np.arange(len(order) + 1)
+    rarest = order[len(order) // 2 :]
+    file = io.BytesIO()
+    names = []
+    with style_context([STYLE, {"figure.constrained_layout.use": False}]):
+        figure = Figure(figsize=(10, 3))
+        ax = figure.add_axes(PLACE)
+        for number, (name, counts) in enumerate(memories.class_counts.items()):
+            begin = number * (len(order) + 3)
+            as_stream = memories.class_freq * counts.sum() / memories.class_freq.sum()
+            look = {"fill": True, "color": LOOKS[name]["color"]}
+            ax.stairs(counts[order], begin + edges, **look)
+            ax.stairs(as_stream[order], begin + edges, baseline=None, color="0.2")
+            share = counts[rarest].sum() / counts.sum()
+            names.append(f"{name}: {share:.0%} in the rarer half")
+        ax.set_xticks(np.arange(len(names)) * (len(order) + 3) + len(order) / 2, names)
+        ax.set_xlabel("class, from frequent to rare; the line is the mix of the stream")
+        ax.set_ylabel("labels in memory")
+        figure.savefig(file, dpi=90)
+    return file.getvalue()
+
+
+def memories_sliders(seed: int = 0) -> ipywidgets.VBox:
+    """Return sliders above a `memories_picture`, which every move of a slider redraws."""
+    image = ipywidgets.Image(format="png", width=900)
+
+    def redraw(imbalance: float, rho: float, memory: int) -> None:
+        image.value = memories_picture(imbalance, rho, memory, seed)
+
+    sliders = ipywidgets.interactive(
+        redraw,
+        imbalance=ipywidgets.FloatLogSlider(100, base=10, min=0, max=3, step=0.25),
+        rho=ipywidgets.FloatSlider(0, min=-1, max=1.5, step=0.25),
+        memory=ipywidgets.IntSlider(200, min=20, max=600, step=20),
+    )
+    return ipywidgets.VBox([ipywidgets.HBox(sliders.children), image])
+
+
+# %%
+memories_sliders()
+
+# %% [markdown] tags=["timed"]
+# How long does a move take?
+
+# %% tags=["timed"]
+# %timeit -r 9 -n 1 memories_picture(imbalance=100, rho=0.0, size=200)

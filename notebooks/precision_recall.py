@@ -106,9 +106,10 @@ for name in settings.dataset:
 # ## Precision against recall
 #
 # Every method in every group: ours filled, the paper's hollow. An arrow leads from CRS to each other
-# method, and shows what the method changes. Both axes have a square-root scale, as rare classes lie
-# near 0. The grey curves join points of the same F1, which is written on them. Below the dashed line
-# a method predicts a class too often, above it too seldom.
+# method, and shows what the method changes. Finetune and EWC lie far below and are left out; the table
+# above has them. Both axes have a square-root scale, as rare classes lie near 0, and each panel its
+# own range. The grey curves join points of the same F1, which is written on them. Below the dashed
+# line a method predicts a class too often, above it too seldom.
 
 # %% tags=["functions"]
 import numpy as np
@@ -117,9 +118,9 @@ from matplotlib.axes import Axes
 
 from prslib.report.style import HOLLOW, draw_legend, looks_of
 
-LEVELS = (10, 30, 50, 70)  # F1 in percent
+LEVELS = (5, 10, 20, 30, 40, 50, 60, 70)  # F1 in percent
 
-TICKS = (0, 1, 5, 10, 20, 40, 60, 80, 100)
+TICKS = (0, 1, 3, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 
 
 def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -131,14 +132,18 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
     )
     ax.set_xscale("function", functions=roots)
     ax.set_yscale("function", functions=roots)
-    ends = (-0.5, 103)  # room for marks at 0
-    ax.set(xticks=TICKS, yticks=TICKS, xlim=ends, ylim=ends, box_aspect=1)
-    scores = np.linspace(0.1, 103, 300)
+    values = frame[["mean", "published"]].stack()
+    low = max(0.85 * values.min() - 1, -0.3)  # room for marks at 0
+    high = min(1.1 * values.max() + 1, 103)
+    ticks = [tick for tick in TICKS if low < tick < high]
+    ax.set(xticks=ticks, yticks=ticks, xlim=(low, high), ylim=(low, high), box_aspect=1)
+    scores = np.linspace(max(low, 0.1), high, 300)
     recall, precision = np.meshgrid(scores, scores)
     f1 = 2 * recall * precision / (recall + precision)
-    lines = ax.contour(recall, precision, f1, LEVELS, colors="0.82", linewidths=0.8)
+    levels = [level for level in LEVELS if f1.min() < level < f1.max()]
+    lines = ax.contour(recall, precision, f1, levels, colors="0.82", linewidths=0.8)
     # clear of the diagonal
-    beside = [(1.35 * level, level * 1.35 / 1.7) for level in LEVELS]
+    beside = [(1.35 * level, level * 1.35 / 1.7) for level in levels]
     ax.clabel(lines, fontsize=7, fmt="F1 %d", colors="0.4", manual=beside)
     ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
@@ -150,7 +155,7 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
             ax.annotate("", pair.loc["mean"], begin, arrowprops=line)
         ax.plot(*pair.loc["published"], **look | HOLLOW | {"linestyle": ""})
         ax.plot(*pair.loc["mean"], **look, linestyle="", markersize=7, label=method)
-    ax.set(xlabel="recall C-R (%)", ylabel="precision C-P (%)")
+    ax.set(xlabel="recall C-R (%, root scale)", ylabel="precision C-P (%, root scale)")
     ax.grid(False)
     draw_legend(frame, ax, "")
     return ax
@@ -161,9 +166,10 @@ from prslib.report.style import contrast_panels, join_panels
 from prslib.training.grids import seeds_told
 
 for name in settings.dataset:
-    figure, axes = plt.subplots(1, 3, figsize=(11, 4.5), sharey=True)
+    figure, axes = plt.subplots(1, 3, figsize=(11, 4.5))
+    near = cells[(cells["dataset"] == name) & ~cells["method"].isin(["EWC", "Finetune"])]
     for ax, group in zip(axes, ["majority", "moderate", "minority"], strict=True):
-        shown = cells[(cells["dataset"] == name) & (cells["group"] == group)]
+        shown = near[near["group"] == group]
         plot_precision_recall(shown, ax).set_title(group)
     join_panels(figure, f"{name}: means over classes, {seed_text}")
     settings.save(figure, cells[cells["dataset"] == name], name)

@@ -197,7 +197,7 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
     for ax, metric in zip(column, ["C-F1", "mAP"], strict=True):
         shown = overall[(overall["dataset"] == name) & (overall["metric"] == metric)]
         plot_variations(shown, ax, "schedule", metric).set_title(name)
-    ax.set_xlabel("schedule, the standard one first")
+    ax.set_xlabel("order of the tasks by number, the standard order first")
 join_panels(figure, f"Schedules, overall: {seed_text.format('first')}")
 settings.save(figure, overall, "schedules_overall")
 
@@ -205,7 +205,7 @@ settings.save(figure, overall, "schedules_overall")
 # ## Is PRS more robust?
 #
 # `sd` is the standard deviation of each method's overall scores over the schedules, with the same
-# seeds, and `published_sd` that of the paper's own means over five seeds. With few seeds chance
+# seeds. `published_sd` is that of the paper's own means over five seeds. With few seeds chance
 # moves a schedule's score as well: `seed_sd` is the spread over seeds at the standard schedule.
 
 # %% tags=["functions"]

@@ -96,8 +96,8 @@ table.assign(total=table.sum(axis=1))
 # ## The tables
 #
 # The tables give the accuracy on the whole test set in percent, mean and standard deviation over
-# seeds, below the paper's rows. "Another for each seed" draws an order for each, so most of its spread
-# comes from the orders.
+# seeds, below the paper's rows. "Another for each seed" draws an order of the classes for each seed, so
+# most of its spread comes from the orders.
 
 # %% tags=["functions"]
 from itertools import product

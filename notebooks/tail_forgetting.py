@@ -168,8 +168,8 @@ display(never.round(1))
 # averaged over the tasks. It is $-1$ where the smallest class is forgotten most and the largest
 # least. The paper gives no such number; its claim asks for a negative one, for both methods.
 #
-# `cells` counts the correlations, one for each task and seed with an order, `negative` those below
-# zero, and `seeds` the seeds that have any.
+# `cells` is the number of correlations: one for each task and seed, unless all classes tie. `negative`
+# is how many of them are below zero, and `seeds` how many seeds have any.
 
 # %% tags=["functions"]
 import pandas as pd

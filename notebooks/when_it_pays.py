@@ -175,10 +175,47 @@ join_panels(figure, f"Overall, each sampler minus CRS, {len(settings.seeds)} see
 settings.save(figure, overall, "imbalance")
 
 # %% [markdown]
+# The same for PRS alone, in one panel that a phone can show. Above 0 PRS scores higher, below it CRS.
+
+# %% tags=["functions"]
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prslib.report.style import looks_like
+from prslib.report.tables import MAIN_METRICS
+
+
+def plot_in_short(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw PRS minus CRS in each metric over the imbalance of the thinned streams."""
+    for metric, look in looks_like(MAIN_METRICS).items():
+        cells = frame[frame["metric"] == metric].sort_values("imbalance")
+        ax.plot(cells["imbalance"], cells["difference"], label=metric, **look)
+        low, high = cells["low"], cells["high"]
+        ax.fill_between(cells["imbalance"], low, high, color=look["color"], alpha=0.15, linewidth=0)
+    ax.axhline(0, color="black", linewidth=1)
+    text = {"transform": ax.get_yaxis_transform(), "fontsize": 12, "color": "0.35"}
+    ax.text(0.98, 0.4, "PRS scores higher", va="bottom", ha="right", **text)
+    ax.text(0.98, -0.4, "CRS scores higher", va="top", ha="right", **text)
+    ax.set(xscale="log", xlabel="largest class over smallest (log scale)")
+    ax.set_ylabel("PRS minus CRS (points)")
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.fill_between([], [], [], color="0.5", alpha=0.3, linewidth=0, label="95 % interval")
+    return ax
+
+
+# %%
+in_short = overall[(overall["method"] == "PRS") & overall["dataset"].isin(settings.dataset)]
+figure, ax = plt.subplots(figsize=(5.6, 4.2))
+plot_in_short(in_short, ax)
+join_panels(figure, f"When PRS pays: Reuters, {len(settings.seeds)} seeds")
+settings.save(figure, in_short, "in_short")
+
+# %% [markdown]
 # ## From what imbalance on?
 #
-# The rule was fixed before the numbers were seen: PRS *pays* in a metric from the smallest imbalance
-# on at which it, and every larger one of these streams, has an interval above 0.
+# The rule was fixed before the numbers were seen. PRS *pays* from an imbalance on if its interval is
+# above 0 there and on every stream with a larger imbalance. The column `from` has the smallest such
+# imbalance, `not at` the next one below it.
 
 # %% tags=["functions"]
 import pandas as pd

@@ -1,14 +1,13 @@
-"""Set every number and every claim of the paper beside ours, and draw both."""
+"""Set every number and every claim of the paper beside ours."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from prslib import Run, RunConfig, Store, run_all
 from prslib.report.claims import CLAIMS, Claim, Scores
-from prslib.report.claims.base import COCO, FACT, SETTINGS
+from prslib.report.claims.base import COCO, SETTINGS
 from prslib.report.results import (
     CELL,
     OTHER_STREAM,
@@ -20,12 +19,10 @@ from prslib.report.results import (
     printed_rows,
     results_of,
 )
-from prslib.report.style import looks_of
 from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
 BOTH = "precision and recall"
-KINDS = (*MAIN_METRICS, BOTH, "accuracy", "forgetting")
 MATCH = ["stands_for", "method", *SETTINGS, *CELL]
 # of `cells`: the setting, the place in the table, the numbers, where ours are from
 PLACE = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
@@ -37,23 +34,12 @@ TEXTS = ("statement", "source", "test")  # of a claim
 WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "would show"]
 WORDED += ["weakest cell"]
 WORDED += [*MAIN_METRICS, "paper", "seeds", "where"]
-VERDICT_LOOKS = {  # colour and what to look for without colours
-    "holds": {"color": "#0072B2", "marker": "o"},
-    "does not hold": {"color": "#D55E00", "marker": "v"},
-    "no difference": {"color": "#009E73", "marker": "s"},
-    "undecided": {"color": "#777777", "marker": "D"},
-    "not run": {"color": "#bbbbbb", "marker": ""},
-    FACT: {"color": "black", "marker": "x"},
-}
 IMAGES = {
     PAPERS: "real images",
     PART: "real images",
     OTHER_STREAM: "another real stream",
     STAND_IN: "stand-ins",
 }
-OPEN = {"markerfacecolor": "white"}
-LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
-TICKS = (-10, -5, 0, 5, 10)
 # what a reader asks first: the claims of the README and of the short picture
 HEADLINES = [claim.name for claim in CLAIMS.values() if claim.headline]
 
@@ -205,7 +191,7 @@ def account(decided: pd.DataFrame) -> pd.DataFrame:
 
 def _describe(row: dict) -> dict:
     """Say a decided claim, column by column of `WORDED`."""
-    digits = 2 if row["unit"] == "rank correlation" else 1
+    digits = digits_of(row["unit"])
     # of a narrow interval how large a difference it leaves open
     largest = f"{max(abs(row['low']), abs(row['high'])):.{digits}f}"
     # from where on an effect would have been clear with an interval of this width
@@ -227,6 +213,11 @@ def _describe(row: dict) -> dict:
         "seeds": row["seeds"] or "",
         "where": row["source"],
     }
+
+
+def digits_of(unit: str) -> int:
+    """Return how many decimals an effect is printed with."""
+    return 2 if unit == "rank correlation" else 1
 
 
 def _with_interval(row: dict, name: str, digits: int = 1) -> str:
@@ -282,81 +273,3 @@ def counts(decided: pd.DataFrame) -> pd.DataFrame:
     )
     table = table.reindex(columns=list(VERDICTS[:-1]), fill_value=0)
     return table.assign(rows=table.sum(axis=1))
-
-
-def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw `cells` that were run over the paper's; marks of stand-ins are open."""
-    for method, look in looks_of(frame["method"]).items():
-        colour, marker = look["color"], look["marker"]
-        for data, rows in frame[frame["method"] == method].groupby("data"):
-            ax.scatter(
-                rows["theirs"],
-                rows["ours"],
-                s=16,
-                marker=marker,
-                edgecolors=colour,
-                facecolors="none" if data == STAND_IN else colour,
-                linewidths=0.9,
-                zorder=look["zorder"],
-            )
-        _explain(ax, method, color=colour, marker=marker, markerfacecolor="none")
-    ax.plot([0, 100], [0, 100], color="0.35", linewidth=1, linestyle="--", zorder=0)
-    lowest = min(0, frame[["theirs", "ours"]].min().min())  # forgetting may be below 0
-    limits = (lowest - 3, 103)
-    ticks = range(-25 if lowest < 0 else 0, 101, 25)
-    ax.set(xlabel="paper (%)", ylabel="ours (%)", aspect="equal")
-    ax.set(xticks=ticks, yticks=ticks, xlim=limits, ylim=limits)
-    _explain(ax, "paper's data, or a part", marker="o", color="0.4")
-    _explain(ax, "stand-in", marker="o", color="0.4", markerfacecolor="none")
-    return ax
-
-
-def _explain(ax: Axes, name: str, linestyle: str = "", **look: str) -> None:
-    """Give the legend a mark of its own."""
-    ax.plot([], [], label=name, linestyle=linestyle, markersize=5, **look)
-
-
-def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw each effect of `decide`, its interval and verdict; a tick is the paper's."""
-    places = np.arange(len(frame))
-    paper = {"color": "black", "marker": "|", "linestyle": ""}
-    ax.plot(frame["published"], places, zorder=2, markersize=7, **paper)
-    for y, row in zip(places, frame.itertuples(), strict=True):
-        look = VERDICT_LOOKS[row.verdict] | (OPEN if row.seeds == 1 else {})
-        ax.plot([row.low, row.high], [y, y], color=look["color"], linewidth=2, zorder=3)
-        ax.plot(row.effect, y, zorder=4, markersize=5, **look)
-    claims = frame.assign(place=places).groupby("claim", sort=False)["place"]
-    for begin, end in zip(claims.min()[::2], claims.max()[::2], strict=True):
-        ax.axhspan(begin - 0.5, end + 0.5, color="0.95", zorder=0, linewidth=0)
-    ax.axvline(0, color="black", linewidth=0.8, zorder=1)
-    ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.2)
-    values = frame[["effect", "low", "high", "published"]].to_numpy(float)
-    values = 1.4 * np.append(values[np.isfinite(values)], [-LINEAR, LINEAR])
-    values = np.append(values, ax.get_xlim())  # axes may share their scale
-    ax.set(xlim=(values.min(), values.max()), ylim=(len(frame) - 0.5, -0.5))
-    far = 30 if abs(values).max() < 100 else 100  # more of them would touch
-    ticks = [t for t in (-far, *TICKS, far) if values.min() < t < values.max()]
-    ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
-    names = frame["statement"].mask(frame["claim"].duplicated(), "")
-    ax.set_yticks(places, names + "   " + frame.apply(_initials, axis=1))
-    ax.tick_params(axis="y", length=0)
-    ax.set_xlabel(
-        f"against the claim < 0 < for it\n(mostly points,\nlogarithmic beyond {LINEAR})"
-    )
-    ax.grid(axis="x")
-    ax.grid(axis="y", visible=False)
-    verdicts = [*VERDICTS[:-1], *{FACT}.intersection(frame["verdict"])]
-    for name in verdicts:
-        _explain(ax, name, "-", **VERDICT_LOOKS[name])
-    _explain(ax, "no mark: not run")
-    _explain(ax, "open: one seed", **VERDICT_LOOKS["undecided"] | OPEN)
-    ax.plot([], [], label="paper's own numbers", **paper)
-    for row in frame.drop_duplicates(["dataset", "stands_for"]).itertuples():
-        _explain(ax, f"{_initials(row)} {_data(row._asdict())}")
-    return ax
-
-
-def _initials(row: pd.Series) -> str:
-    """Shorten a data set's name: "cm" for cocoseq-mini, "d70" for digits70seq."""
-    words = (row.dataset or row.stands_for.lower()).split("-")
-    return "".join(word[0] + "".join(filter(str.isdigit, word)) for word in words)

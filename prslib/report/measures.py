@@ -167,3 +167,20 @@ def _class_shares(
         "share": 100 * counts / counts.sum(),
     }
     return pd.DataFrame(columns).sort_values("class_rank")
+
+
+def imbalanced_stream(
+    imbalance: float, samples: int, classes: int, seed: int = 0
+) -> np.ndarray:
+    """Draw labels, bool (samples, C); the first class is `imbalance` times the last.
+
+    A class's chance falls by the same factor from each to the next. Of the samples 22 %
+    draw a second label, as in COCOseq.
+    """
+    rng = np.random.default_rng(seed)
+    step = np.arange(classes) / max(classes - 1, 1)
+    chance = np.cumsum(float(imbalance) ** -step)
+    drawn = np.searchsorted(chance, rng.random((2, samples)) * chance[-1], side="right")
+    first, second = np.eye(classes, dtype=np.bool_)[drawn]  # (samples, C)
+    second &= rng.random((samples, 1)) < 0.22
+    return first | second

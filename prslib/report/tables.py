@@ -124,8 +124,22 @@ def main_tables(
         best = best_cells(rows, metrics, by, lowest=measure == "forget")
         bold = table.mask(best.reindex_like(table), "<b>" + table + "</b>")
         caption = f"{CAPTIONS[measure]} in percent, best in bold"
+        if summary := best_most(best, by):
+            caption += f". {summary}"
         tables.append(bold.style.set_caption(caption))
     return tables
+
+
+def best_most(best: pd.DataFrame, by: Sequence[str]) -> str:
+    """Sum up `best_cells`: which of our methods are best in the most columns."""
+    ours = best.xs("ours", level="source")
+    decided = ours.groupby([*by]).any() if by else ours.any()
+    counts = ours.groupby("method", sort=False).sum().sum(axis=1)
+    counts = counts[counts > 0].sort_values(ascending=False, kind="stable")[:3]
+    said = [f"{name} is best in {count}" for name, count in counts.items()]
+    said[1:] = [text.replace(" is best", "") for text in said[1:]]
+    total = decided.to_numpy().sum()
+    return f"Of {total} columns {', '.join(said)}" if said else ""
 
 
 def main_table(

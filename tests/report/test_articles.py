@@ -40,7 +40,8 @@ def article(program):
 
 def test_text_links_to_articles_and_the_notebook_and_code_is_left_out(article):
     text = article()
-    assert text.startswith("# Why?\n\n*Made by [the notebook](")
+    answer = "<!-- answer: begin -->\n<!-- answer: end -->"
+    assert text.startswith(f"# Why?\n\n{answer}\n\n*Made by [the notebook](")
     assert text.endswith("See [it](ledger.md).\n")
     assert "secret" not in text
 
@@ -61,3 +62,11 @@ def test_an_output_is_a_picture_or_text_or_left_out(article, output, text):
     without = article()
     assert article(output) == (f"{without}\n{text}\n" if text else without)
     assert article(output, tags=["timed"]) == without
+
+
+def test_an_article_that_is_written_again_keeps_its_answer(article, program):
+    text = article()
+    articles = program("articles")
+    answered = text.replace("begin -->\n", "begin -->\n**Because.**\n")
+    assert articles.with_answer_of(answered, text) == answered
+    assert articles.with_answer_of("# Why?", text) == text

@@ -8,6 +8,9 @@ import pytest
 from nbformat import write
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from prslib.previews import preview
+from prslib.report.measures import imbalanced_stream
+
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 # what a page gets wrong: it is wider, or a picture is lost
@@ -57,6 +60,17 @@ def test_an_article_folds_its_code_and_shows_what_needs_no_kernel(site):
     assert "draw" in re.search("<details(.*?)</details>", text, re.DOTALL)[1]
     assert text.count("<math") == 2  # in the text, in a table that was printed
     assert "<p>That: " in text  # the ledger has no article
+    assert re.search(r'href="\.\./_downloads/\w+/walkthrough\.ipynb"', text)
+
+
+def test_the_memories_behind_the_sliders_are_the_samplers_own(program):
+    memories = program("memories")
+    table = memories.memories(imbalances=(30,), sizes=(40,), rhos=(0.5,))
+    stream = imbalanced_stream(30, memories.SAMPLES, memories.CLASSES)
+    counts = preview(stream, 40, ["PRS", "CRS"], rho=0.5).class_counts
+    assert table["memory"]["PRS 30 40 0.5"] == counts["PRS"].tolist()
+    assert table["memory"]["CRS 30 40"] == counts["CRS"].tolist()
+    assert table["stream"][30] == stream.sum(axis=0).tolist()
 
 
 @pytest.fixture
@@ -81,3 +95,49 @@ def test_pages_fit_a_phone_and_show_their_pictures(site, browser):
         if file.stem not in ("genindex", "search"):
             browser.get(file.as_uri())
             assert browser.execute_script(FAULTS) == [], file
+
+
+# the shares of the table of memories.md, by row
+SHARES = """
+const rows = [...document.querySelectorAll('.shares tbody tr')];
+return Object.fromEntries(rows.map(
+  (row) => [row.cells[0].innerText, [...row.cells].slice(1, 4).map(c => parseInt(c.innerText))]
+));
+"""
+MOVE = """
+const slider = document.querySelector(`input[name=${arguments[0]}]`);
+slider.value = arguments[1];
+slider.dispatchEvent(new Event('input'));
+"""
+
+
+def test_sliders_start_where_the_text_says_and_move_the_memories(site, browser):
+    browser.get((site / "memories.html").as_uri())
+    outputs = "return [...document.querySelectorAll('output')].map(o => o.value)"
+    assert browser.execute_script(outputs) == ["100", "0", "200"]
+    balanced = browser.execute_script(SHARES)
+    assert balanced["CRS"][2] < 10 < 20 < balanced["PRS"][2]
+    browser.execute_script(MOVE, "rho", 5)
+    as_stream = browser.execute_script(SHARES)
+    assert browser.execute_script(outputs) == ["100", "1", "200"]
+    assert as_stream["PRS"][2] < 10
+    assert as_stream["CRS"] == balanced["CRS"]  # it has no rho
+    browser.execute_script(MOVE, "imbalance", 0)
+    alike = browser.execute_script(SHARES)
+    assert all(abs(shares[2] - 35) <= 8 for shares in alike.values())
+
+
+FIRST = """
+const links = [...document.querySelectorAll('#search-results li > a')];
+const said = document.querySelector('#search-results').innerText;
+return said.includes('finished') ? links[0].getAttribute('href') : null;
+"""
+
+
+@pytest.mark.parametrize("page", ["extending", "own_data", "samplers/index"])
+def test_the_search_lists_the_page_that_answers_first(site, browser, program, page):
+    wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
+    for words in program("build").SEARCHED[page]:
+        browser.get(f"{(site / 'search.html').as_uri()}?q={words}")
+        first = wait(browser, 20).until(lambda it: it.execute_script(FIRST))
+        assert first.startswith(f"{page}.html#index"), words

@@ -9,7 +9,7 @@ from fake_runs import fake_run, with_variance
 from prslib.datasets import DATASETS, load_dataset
 from prslib.experiments.store import Store
 from prslib.paths import project_root
-from prslib.report import ledger
+from prslib.report import ledger, ledger_pictures
 from prslib.report import results as results_module
 from prslib.report.claims import CLAIMS, Scores
 from prslib.report.claims.base import SETTINGS
@@ -358,3 +358,38 @@ def test_an_undecided_row_says_which_difference_would_have_shown(decided):
 def test_claims_that_nothing_decides_leave_an_empty_table(decided):
     table = ledger.account(decided.iloc[:0])
     assert table.empty and list(table) == list(ledger.account(decided))
+
+
+def test_leads_are_prs_minus_each_rival_on_real_data_alone():
+    place = dict.fromkeys([*ledger.PLACE, "kind"], "any")
+    scores = [
+        ("PRS", "part", 50.0, 55.0),
+        ("CRS", "part", 48.0, 50.0),
+        ("Finetune", "part", 10.0, 9.0),
+        ("CRS", "stand-in", 80.0, 20.0),
+        ("PRS", "stand-in", 90.0, 30.0),
+    ]
+    rows = [
+        place
+        | {"method": method, "data": data, "ours": ours, "theirs": theirs}
+        | {"dataset": data, "status": "run"}
+        for method, data, ours, theirs in scores
+    ]
+    leads = ledger_pictures.leads(pd.DataFrame(rows))
+    assert leads[["than", "theirs", "ours"]].to_numpy().tolist() == [["CRS", 5.0, 2.0]]
+    assert ledger_pictures.describe_leads(leads, "mAP") == (
+        "In mAP the sign is the paper's in 1 of 1 cells, "
+        "and PRS's lead is smaller than the paper's in 1."
+    )
+
+
+def test_the_grid_has_a_panel_for_each_unit_and_real_data_first(decided):
+    figure = ledger_pictures.verdict_panels(decided, "claims")
+    run = decided[decided["verdict"] != "not run"]
+    assert len(figure.axes) == run["unit"].nunique()
+    names = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert len(names) == run["dataset"].nunique()
+    is_stand_in = ["stand-ins" in name for name in names]
+    assert is_stand_in == sorted(is_stand_in)
+    texts = [text for ax in figure.axes for text in ax.texts]
+    assert len(texts) == run["effect"].notna().sum()

@@ -74,7 +74,8 @@ def test_scores_and_forgetting_stand_apart_with_the_best_of_the_stream_in_bold(
     shown = tables.main_tables(averages.assign(mean=mean.mask(lost, 3)), "digits70tiny")
     best = {"Scores": "PRS", "Forgetting": "CRS"}
     for table, (title, method) in zip(shown, best.items(), strict=True):
-        assert table.caption == f"{title} in percent, best in bold"
+        summary = f"Of 12 columns {method} is best in 12"
+        assert table.caption == f"{title} in percent, best in bold. {summary}"
         bold = table.data.map(lambda cell: "<b>" in cell).any(axis=1)
         places = table.data.index[bold]
         assert {name for name, source in places if source == "ours"} == {method}

@@ -1,0 +1,147 @@
+"""Answer each notebook's question from its tables, in the words of `answers.toml`."""
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from articles import REPORTED
+
+from prslib.datasets import DATASETS
+from prslib.paths import figures_dir
+from prslib.report.ledger import counts
+from prslib.report.tables import MAIN_METRICS
+
+# the notebooks in the order of their questions, with their answers
+TEXTS = tomllib.loads(Path(__file__).with_name("answers.toml").read_text("utf-8"))
+STAND_IN = "†"
+LAST_QUARTER = 75  # percent of the stream
+
+
+def numbers(name: str, folder: str = REPORTED) -> pd.DataFrame:
+    """Read a table that a notebook or a benchmark saved."""
+    return pd.read_csv(figures_dir(folder) / f"{name}.csv")
+
+
+def of_first_set(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the first data set, which is of real images where there are any."""
+    return rows[rows["dataset"] == rows["dataset"].iloc[0]]
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return "C-F1, O-F1 and mAP"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def by_sign(row: dict, above: str, below: str, unclear: str) -> str:
+    """Fill a number and its interval into the sentence for its sign."""
+    effect = row.get("difference", row.get("effect"))
+    low, high = row["low"], row["high"]
+    if low > 0 or high < 0:
+        text, sign = (above if low > 0 else below), ""
+        effect, (low, high) = abs(effect), sorted((abs(low), abs(high)))
+    else:
+        text, sign = unclear, "+"
+    interval = f"(95 % interval {low:{sign}.1f} to {high:{sign}.1f})"
+    return text.format(f"{effect:{sign}.1f}", interval)
+
+
+def difference(row: dict, what: str, than: str = "CRS", method: str = "PRS") -> str:
+    """Say a difference of two methods with its interval."""
+    return by_sign(
+        row,
+        f"{method} gains {{}} points of {what} over {than} {{}}.",
+        f"{method} loses {{}} points of {what} against {than} {{}}.",
+        f"{method} and {than} do not differ clearly in {what}: {{}} points {{}}.",
+    )
+
+
+def answers() -> dict[str, str]:
+    """Answer each notebook's question in about 20 words."""
+    every = numbers("ledger_claims")
+    claims = every.drop_duplicates("claim").set_index("claim")  # on its first data set
+    total = counts(every)
+    facts = {"images": total.index[0], **total.iloc[0]}
+    facts["share"] = 50 + claims.loc["largest_fifth", "effect"]
+    facts |= {"variance": claims.loc["variance_crs", "effect"]} | other_facts()
+    said = {}
+    for name, texts in TEXTS.items():
+        if "text" in texts:
+            said[name] = texts["text"].format(**facts)
+            continue
+        if "claim" in texts:
+            row = claims.loc[texts["claim"]].to_dict()
+        else:
+            row = smallest_difference(numbers(texts["table"]), texts["where"])
+        if "above" in texts:
+            text = by_sign(row, texts["above"], texts["below"], texts["unclear"])
+        else:
+            deviation = row.get("deviation", "")
+            words = texts.get("words", {}).get(deviation, deviation)
+            method = texts.get("method", "PRS").format(words=words)
+            text = difference(row, texts["what"], texts.get("than", "CRS"), method)
+        mark = STAND_IN if DATASETS[row["dataset"]].relation == "stand-in" else ""
+        said[name] = text + mark
+    return said
+
+
+def other_facts() -> dict[str, object]:
+    """Compute the numbers of those answers that are no single claim or difference."""
+    starts = numbers("when_it_pays_pays_from")
+    starts = starts[starts["method"] == "PRS"].set_index("metric")["from"]
+    pays = [
+        f"{metric} {'never' if start != start else f'from {about(start)} on'}"
+        for metric, start in starts.items()
+    ]
+    orders = numbers("schedules_and_memory_schedules_prs_minus_crs")
+    orders = orders[(orders["group"] == "overall") & (orders["metric"] == "mAP")]
+    ahead = [
+        f"in {(rows['clearly'] == 'above').sum()} of {len(rows)} orders on {name}"
+        for name, rows in orders.groupby("dataset", sort=False)
+    ]
+    gaps = of_first_set(numbers("memory_distribution_distance")).groupby("method")
+    gaps = gaps[["to equal", "to stream"]].mean()
+    end = numbers("gradient_variance_curves")
+    end = end[(end["dataset"] == "cocoseq-mini") & (end["seen"] > LAST_QUARTER)]
+    end = np.log(end["value"]).groupby(end["method"]).mean()
+    return {
+        "rho": listed(
+            f"rho {rho:g} on {name} ({metrics})" for name, rho, metrics in best_rhos()
+        ),
+        "pays": ", ".join(pays),
+        "orders": " and ".join(ahead),
+        "prs": gaps.loc["PRS"],
+        "crs": gaps.loc["CRS"],
+        "at_the_end": 100 * (np.exp(end["PRS"] - end["CRS"]) - 1),
+    }
+
+
+def best_rhos() -> Iterable[tuple[str, float, str]]:
+    """Return for each data set the rho whose worst overall metric is the best over CRS."""
+    gaps = numbers("rho_sweep_minus_crs")
+    gaps = gaps[gaps["group"] == "overall"]
+    for name, rows in gaps.groupby("dataset", sort=False):
+        rho = rows.groupby("rho")["difference"].min().idxmax()
+        best = rows[rows["rho"] == rho].set_index("metric")["difference"]
+        words = [f"{metric} {best[metric]:+.1f}" for metric in MAIN_METRICS]
+        yield str(name), float(rho), ", ".join(words)
+
+
+def about(imbalance: float) -> str:
+    """Return an imbalance with one digit: "30" of 26.7."""
+    return f"{float(f'{imbalance:.1g}'):.0f}"
+
+
+def opening(answer: str) -> str:
+    """Return the line with which an article begins."""
+    where = ", measured on a stand-in made of handwritten digits."
+    return f"**{answer.replace(f'.{STAND_IN}', where)}**"
+
+
+def smallest_difference(rows: pd.DataFrame, where: dict[str, str]) -> dict:
+    """Return the row with the smallest difference on the first data set."""
+    chosen = (rows[list(where)] == pd.Series(where)).all(axis=1)
+    rows = of_first_set(rows[chosen])
+    return rows.loc[rows["difference"].idxmin()].to_dict()

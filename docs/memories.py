@@ -1,0 +1,49 @@
+"""Compute the memories that `memories.md` shows behind its sliders.
+
+`docs/build.py` calls it. Every memory is one of a sampler at the end of a stream of 2,000
+samples, for each place of the sliders. The page needs no server: its script reads one
+file of about 30 kilobytes.
+"""
+
+import json
+from itertools import product
+
+from prslib import previews
+from prslib.report.measures import imbalanced_stream
+
+SAMPLES = 2000
+CLASSES = 20
+IMBALANCES = (1, 3, 10, 30, 100, 300)
+SIZES = (50, 100, 200, 400)
+RHOS = (-1.0, -0.5, 0.0, 0.25, 0.5, 1.0)
+WITHOUT_RHO = ("CRS", "CBRS")
+WITH_RHO = ("PRS", "OCDM")
+START = {"imbalance": 100, "size": 200, "rho": 0.0}  # where the page's text begins
+
+
+def memories(imbalances=IMBALANCES, sizes=SIZES, rhos=RHOS) -> dict:
+    """Return the class counts of streams and memories; keys are the sliders' values."""
+    streams = {
+        value: imbalanced_stream(value, SAMPLES, CLASSES) for value in imbalances
+    }
+    counts = {}
+    for (value, stream), size in product(streams.items(), sizes):
+        fixed = previews.preview(stream, size, WITHOUT_RHO).class_counts
+        counts |= {f"{name} {value} {size}": row for name, row in fixed.items()}
+        for rho in rhos:
+            moved = previews.preview(stream, size, WITH_RHO, rho=rho).class_counts
+            counts |= {
+                f"{name} {value} {size} {rho:g}": row for name, row in moved.items()
+            }
+    return {
+        "sliders": {"imbalance": imbalances, "size": sizes, "rho": rhos},
+        "start": START,
+        "samplers": {"CRS": False, "PRS": True, "CBRS": False, "OCDM": True},
+        "stream": {value: rows.sum(axis=0).tolist() for value, rows in streams.items()},
+        "memory": {key: row.tolist() for key, row in counts.items()},
+    }
+
+
+def script(table: dict) -> str:
+    """Return a script with the table: a page may load one from a folder, but no JSON."""
+    return f"const MEMORIES = {json.dumps(table, separators=(',', ':'))};\n"
