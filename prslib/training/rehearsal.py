@@ -14,21 +14,6 @@ class Rows(NamedTuple):
     targets: Any  # tensor of float (B, C)
     kept: dict[str, Any]  # what the memory keeps of them beside their index
 
-    def split(self, count: int) -> list["Rows"]:
-        """Return equal shares, one a replay batch; none of no rows."""
-        size = len(self.targets) // count
-        if size == 0:
-            return []
-        shares = [slice(i * size, (i + 1) * size) for i in range(count)]
-        return [
-            Rows(
-                self.logits[rows],
-                self.targets[rows],
-                {name: column[rows] for name, column in self.kept.items()},
-            )
-            for rows in shares
-        ]
-
 
 class Rehearsal:
     """The base of methods of training beside the sampler.
