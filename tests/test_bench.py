@@ -7,7 +7,7 @@ import pytest
 from prslib.paths import project_root
 
 BENCHMARKS = {file.stem for file in (project_root() / "bench").glob("*.py")}
-PROGRAMS = [*sorted(BENCHMARKS - {"shared"}), "ewc_strength", "head"]
+PROGRAMS = [*sorted(BENCHMARKS - {"shared"}), "ewc_strength", "head", "loss_strength"]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
