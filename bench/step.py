@@ -8,7 +8,8 @@ a large matrix product. It writes figures/bench/step_<device>.csv. For the time 
 operation run the step in ``torch.profiler.profile``.
 
 Run ``python bench/step.py --losses``: a whole step of training on cocoseq-mini, of CRS
-with its head, with each loss in turn and with a draw balanced over classes. Each takes
+with its head, with each loss in turn, with a draw balanced over classes, and of DER++
+and ER-ACE. DER++ draws 20 samples, so a plain step with 20 is beside it. Each takes
 some steps in every round; its times are over those of the plain step of that round.
 Losses of one label an image see the first label alone. It writes
 figures/bench/step_losses.csv.
@@ -37,6 +38,7 @@ from prslib.training.replay import Replay, stream
 from prslib.training.run import begin, train
 
 NEW, REPLAYED, MEMORY, CLASSES = 10, 10, 2000, 70  # as on COCOseq
+REHEARSING = ("DER++", "ER-ACE")
 LOSS_STEPS, WARM_UP = 20, 25  # steps of a round, and before the first round
 SIDE = {"cpu": 1024, "cuda": 8192}  # of the matrices whose product gives the rate
 
@@ -135,6 +137,10 @@ def time_losses(runs: int) -> pd.DataFrame:
             base = configs[plain[is_one_label]]
             if not is_one_label:
                 configs["balanced draw"] = replace(base, draw="balanced")
+                twice = 2 * REPLAYED  # as DER++ draws
+                configs[f"{twice} replayed"] = replace(base, replay_batch_size=twice)
+                for method in REHEARSING:
+                    configs[method] = replace(base, method=method)
             times = times_of_rounds(configs, dataset_of)  # (rounds, configurations)
             table = times.div(times[base.loss], axis=0)
             table = table.melt(var_name="contestant", value_name="times_plain")
