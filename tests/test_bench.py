@@ -7,7 +7,8 @@ import pytest
 from prslib.paths import project_root
 
 BENCHMARKS = {file.stem for file in (project_root() / "bench").glob("*.py")}
-PROGRAMS = [*sorted(BENCHMARKS - {"shared"}), "ewc_strength", "head", "loss_strength"]
+PROGRAMS = [*sorted(BENCHMARKS - {"shared"}), "ewc_strength", "head"]
+PROGRAMS += ["loss_strength", "mammoth"]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

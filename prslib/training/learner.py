@@ -184,6 +184,13 @@ class Learner:
         loss = self.rehearsal.objective(self.loss, new_rows, replays, **context)
         return loss, self.rehearsal.columns(new_rows)
 
+    def blank_columns(self, count: int, num_classes: int) -> dict[str, Tensor]:
+        """Return columns as the memory keeps of so many samples, of scores of 0."""
+        if self.rehearsal is None:
+            return {}
+        zeros = torch.zeros(count, num_classes, device=self.device)
+        return self.rehearsal.columns(Rows(zeros, zeros, {}))
+
     @torch.no_grad()
     def encode(self, inputs: Tensor) -> Tensor:
         """Return what the lower stages give for images or features: float (B, ...)."""
