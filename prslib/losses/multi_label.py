@@ -150,7 +150,7 @@ def distribution_balanced(
     scale: float = 2.0,
     gamma: float = 0.0,
 ) -> Tensor:
-    """Weigh labels by who shares their images, tolerate negatives; Wu et al. 2020.
+    """Weigh labels that are rare in their image, tolerate negatives; Wu et al. 2020.
 
     Parameters
     ----------
