@@ -1,6 +1,6 @@
 """Train Mammoth's own DER++ and ER-ACE on prslib's stream, beside prslib's.
 
-Run ``python studies/mammoth.py --mammoth DIR``, five minutes. DIR is a checkout of
+Run ``python studies/mammoth.py --mammoth DIR``, ten minutes. DIR is a checkout of
 https://github.com/aimagelab/mammoth, whose requirements are installed, and MNIST is in
 ``PRSLIB_DATA``. Both train the same network with the same optimiser on the same streams
 of imbal-mnistseq, a memory of the same size beside it; each fills it and draws from it
