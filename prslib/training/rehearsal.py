@@ -136,8 +136,8 @@ class AsymmetricCrossEntropy(Rehearsal):
     Notes
     -----
     The paper leaves out classes that have not come yet; the code that its authors
-    released leaves them in, and so does this. That code takes classes with a number
-    above the highest so far for those yet to come; here they may come in any order.
+    released leaves them in, and so does this. That code takes the newest class and all
+    with a higher number for those; here classes may come in any order.
     With several labels an image the classes of a batch are those of any of its samples,
     as in the code of Menabue et al. 2024.
 
