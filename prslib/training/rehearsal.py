@@ -1,5 +1,6 @@
 """What a step lowers with a memory, beside the mean loss of new and replayed samples."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any, ClassVar, NamedTuple
@@ -15,7 +16,7 @@ class Rows(NamedTuple):
     kept: dict[str, Any]  # what the memory keeps of them beside their index
 
 
-class Rehearsal:
+class Rehearsal(ABC):
     """The base of methods of training beside the sampler.
 
     One of your own defines `objective` and, if the memory shall keep more of a sample
@@ -27,7 +28,8 @@ class Rehearsal:
     batches : int
         Replay batches that a step draws.
     asks : tuple of str
-        What `objective` takes by keyword: names in `prslib.losses.CONTEXT`.
+        What `objective` takes by keyword, of what a loss may ask for: "class_freq",
+        "class_counts", "seen".
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Rehearsal:
     batches: ClassVar[int] = 1
     asks: ClassVar[tuple[str, ...]] = ()
 
+    @abstractmethod
     def objective(
         self, loss: Callable, new: Rows, replays: Sequence[Rows], **context: Any
     ) -> Any:
@@ -66,7 +69,6 @@ class Rehearsal:
         tensor of float, shape ()
             Its gradient is the step's.
         """
-        raise NotImplementedError(f"{type(self).__name__}: expected a method objective")
 
     def columns(self, new: Rows) -> dict[str, Any]:
         """Return what the memory keeps of new samples: tensors (B, ...) by name."""
