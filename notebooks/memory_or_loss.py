@@ -39,7 +39,7 @@
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list[str] = ["reutersseq"]  # one or more data sets with several labels a sample
 method: list[str] = ["CRS", "PRS"]  # the first is what the others are compared with, the second the balanced memory
-loss: list[str] = ["multilabel_soft_margin", "inverse_frequency", "asymmetric"]  # the plain one and others
+loss: list[str] = ["multilabel_soft_margin", "asymmetric", "distribution_balanced"]  # the plain one and others
 balanced: list[str] = ["multilabel_soft_margin"]  # losses with which replay is drawn balanced over classes, too
 seeds: list[int] = [0, 1]  # one run of every sampler and loss for each
 device: str = "cpu"  # cpu or cuda
@@ -52,8 +52,18 @@ PLAIN = "multilabel_soft_margin"
 # chosen by studies/loss_strength.py, the loss with the highest score there first; other
 # data sets take each loss's defaults
 STRENGTHS = {
-    "reutersseq": {},
-    "cocoseq-mini": {},
+    "reutersseq": {
+        "distribution_balanced": {"scale": 2.0, "gamma": 0.0, "kappa": 0.1},
+        "asymmetric": {"gamma_neg": 2.0},
+        "focal": {"alpha": 0.75, "gamma": 1.0},
+        "inverse_frequency": {"power": 0.1},
+    },
+    "cocoseq-mini": {
+        "distribution_balanced": {"scale": 2.0, "gamma": 0.0, "kappa": 0.1},
+        "asymmetric": {"gamma_neg": 1.0},
+        "inverse_frequency": {"power": 0.1},
+        "focal": {"alpha": 0.5, "gamma": 1.0},
+    },
 }
 
 
