@@ -6,11 +6,20 @@ small network on small images. What fetches a step's images and what the sampler
 are timed alone. The floor is the step's multiplications and additions over the rate of
 a large matrix product. It writes figures/bench/step_<device>.csv. For the time of each
 operation run the step in ``torch.profiler.profile``.
+
+Run ``python bench/step.py --losses``: a whole step of training on cocoseq-mini, of CRS
+with its head, with each loss in turn, with a draw balanced over classes, and of DER++
+and ER-ACE. DER++ draws 20 samples, so a plain step with 20 is beside it. Each takes
+some steps in every round; its times are over those of the plain step of that round.
+Losses of one label an image see the first label alone. It writes
+figures/bench/step_losses.csv.
 """
 
 import argparse
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,14 +28,18 @@ from shared import parser, write
 from torch.utils.benchmark import Timer
 from torch.utils.flop_counter import FlopCounterMode
 
-from prslib import make_model, make_sampler
+from prslib import LOSSES, RunConfig, load_dataset, make_model, make_sampler
+from prslib.datasets import SequentialDataset
 from prslib.memory import Memory
 from prslib.training.config import PRECISIONS
 from prslib.training.device import Inputs
 from prslib.training.learner import Learner
-from prslib.training.replay import Replay
+from prslib.training.replay import Replay, stream
+from prslib.training.run import begin, train
 
 NEW, REPLAYED, MEMORY, CLASSES = 10, 10, 2000, 70  # as on COCOseq
+REHEARSING = ("DER++", "ER-ACE")
+LOSS_STEPS, WARM_UP = 20, 25  # steps of a round, and before the first round
 SIDE = {"cpu": 1024, "cuda": 8192}  # of the matrices whose product gives the rate
 
 
@@ -105,6 +118,71 @@ def time_sampler(seconds: float) -> float:
     return milliseconds(take_step, seconds)
 
 
+def time_losses(runs: int) -> pd.DataFrame:
+    """Return the time of a step with each loss, over that of the plain step."""
+    dataset = load_dataset("cocoseq-mini")
+    first = dataset.train.labels.argmax(axis=1)
+    one_hot = np.eye(dataset.num_classes, dtype=bool)[first]
+    one_label = replace(dataset, train=replace(dataset.train, labels=one_hot))
+    plain = {False: "multilabel_soft_margin", True: "cross_entropy"}
+    rows = []
+    for seed in range(runs):
+        usual = RunConfig("cocoseq-mini", "CRS", seed=seed)
+        for is_one_label, dataset_of in {False: dataset, True: one_label}.items():
+            configs = {
+                name: replace(usual, loss=name)
+                for name, loss in LOSSES.items()
+                if loss.one_label == is_one_label
+            }
+            base = configs[plain[is_one_label]]
+            if not is_one_label:
+                configs["balanced draw"] = replace(base, draw="balanced")
+                twice = 2 * REPLAYED  # as DER++ draws
+                configs[f"{twice} replayed"] = replace(base, replay_batch_size=twice)
+                for method in REHEARSING:
+                    configs[method] = replace(base, method=method)
+            times = times_of_rounds(configs, dataset_of)  # (rounds, configurations)
+            table = times.div(times[base.loss], axis=0)
+            table = table.melt(var_name="contestant", value_name="times_plain")
+            table["ms"] = times.melt()["value"]
+            rows.append(table.assign(plain=base.loss))
+    grouped = pd.concat(rows).groupby(["plain", "contestant"], sort=False)
+    return grouped.median().reset_index().round({"times_plain": 3, "ms": 3})
+
+
+def times_of_rounds(
+    configs: dict[str, RunConfig], dataset: SequentialDataset
+) -> pd.DataFrame:
+    """Return the milliseconds of a step, round by round, each in its turn."""
+    trainings = {name: training(one, dataset) for name, one in configs.items()}
+    any_config = next(iter(configs.values()))
+    steps = sum(len(segment.batches) for segment in stream(any_config, dataset))
+    for one in trainings.values():
+        take(one, WARM_UP)
+    rounds = []
+    for _ in range((steps - WARM_UP) // LOSS_STEPS):
+        row = {}
+        for name, one in trainings.items():
+            before = time.thread_time()  # whatever else the machine does
+            take(one, LOSS_STEPS)
+            row[name] = 1000 * (time.thread_time() - before) / LOSS_STEPS
+        rounds.append(row)
+    return pd.DataFrame(rounds)
+
+
+def training(config: RunConfig, dataset: SequentialDataset) -> Iterator[None]:
+    """Return the training of a run, which each `next` takes a step further."""
+    progress = begin(config, dataset, "cpu")
+    segments = stream(config, dataset)
+    return train([config], dataset, "cpu", progress, segments, lambda *_: None)
+
+
+def take(steps: Iterator[None], count: int) -> None:
+    """Take some steps of a training."""
+    for _ in range(count):
+        next(steps)
+
+
 def device_name(device: torch.device) -> str:
     """Return a device's name for a file: "h100" for "NVIDIA H100 80GB HBM3"."""
     if device.type == "cpu":
@@ -126,6 +204,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     line.add_argument("--compile", action="store_true", help=also)
     drawn = "to draw from (%(default)s)"
     line.add_argument("--images", type=int, default=2000, help=drawn)
+    runs = "measure the losses side by side, in so many runs each"
+    line.add_argument("--losses", type=int, nargs="?", const=10, help=runs)
     each = "of measuring each time (%(default)s)"
     line.add_argument("--seconds", type=float, default=5.0, help=each)
     options = line.parse_args(arguments)
@@ -139,6 +219,11 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure, print the table and write it."""
     options = parse(arguments)
     torch.set_num_threads(1)
+    if options.losses:
+        table = time_losses(options.losses)
+        print(table.to_string(index=False))
+        write(table, "step_losses")
+        return
     table = time_steps(options)
     table.loc[len(table)] = "any", "sampler", time_sampler(options.seconds)
     name = device_name(torch.device(options.device))

@@ -71,6 +71,9 @@ def answers() -> dict[str, str]:
         if "text" in texts:
             said[name] = texts["text"].format(**facts)
             continue
+        if "sentence" in texts:
+            said[name] = numbers(texts["sentence"])["sentence"].iloc[0]
+            continue
         if "claim" in texts:
             row = claims.loc[texts["claim"]].to_dict()
         else:

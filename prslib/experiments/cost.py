@@ -24,6 +24,7 @@ from prslib.training.checkpoint import Progress
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs, check_device, conditions, without_tf32
 from prslib.training.methods import METHODS
+from prslib.training.rehearsal import REHEARSALS
 from prslib.training.replay import HELD_OUT, stream
 from prslib.training.run import begin, make_learner, on_gpu, one_thread, train
 
@@ -187,7 +188,9 @@ def fill(progress: Progress, dataset: SequentialDataset) -> None:
         if "gradient_products" in needs:  # each gradient resembles no other
             context["gradient_products"] = partial(_eye, count)
         rows = rng.integers(len(dataset.train), size=count)
-        replay.offer(rows, classes[numbers % dataset.num_classes], **context)
+        labels = classes[numbers % dataset.num_classes]
+        columns = learner.blank_columns(count, dataset.num_classes)
+        replay.offer(rows, labels, columns, **context)
 
 
 def _eye(count: int, subsets: np.ndarray) -> np.ndarray:
@@ -199,7 +202,9 @@ def count_operations(config: RunConfig) -> float:
     method = METHODS[config.method]
     settings = config.resolved
     batch = settings["batch_size"]
-    samples = batch + (settings["replay_batch_size"] if method.sampler else 0)
+    batches = REHEARSALS[method.rehearsal].batches if method.rehearsal else 1
+    replayed = batches * settings["replay_batch_size"] if method.sampler else 0
+    samples = batch + replayed
     frozen = max(settings["frozen_stages"], settings.get(method.frozen, 0))
     usual = RunConfig(config.dataset, "Finetune", model=config.model)
     network = replace(usual, frozen_stages=frozen, weights=NONE)

@@ -11,6 +11,7 @@ from prslib.losses import LOSSES, Loss
 SAMPLES, CLASSES = 12, 5
 LARGE = 80.0  # a logit whose exponential still fits float32
 HALF = 0.05  # relative difference that bfloat16 may make
+SAME = 1e-3  # relative difference of what is the same but for rounding
 
 
 def check_loss(loss: Callable | Loss | str, **options: object) -> None:
@@ -61,6 +62,7 @@ def _check(loss: Loss, options: dict[str, object], num_classes: int) -> None:
     context = _context(loss, targets)
     _check_value(function(logits, targets, **context), "usual logits")
     _check_copies(function, logits, targets, context)
+    _check_mean(function, logits, targets, context)
     _check_gradient(function, logits, targets, context)
     sure = LARGE * (2 * targets - 1)
     for name, extreme in {"right": sure, "wrong": -sure}.items():
@@ -122,6 +124,19 @@ def _check_copies(
     same = torch.equal(before[0], logits) and torch.equal(before[1], targets)
     what = "logits and targets to stay as they are"
     _expect(same, what, "others", "leave out methods that end with _")
+
+
+def _check_mean(
+    function: Callable, logits: Tensor, targets: Tensor, context: dict
+) -> None:
+    """Compare with the loss of every row twice; GSS and EWC take it as a mean."""
+    value = function(logits, targets, **context).item()
+    if "replayed" in context:
+        context = context | {"replayed": context["replayed"].repeat(2)}
+    twice = function(logits.repeat(2, 1), targets.repeat(2, 1), **context).item()
+    near = abs(twice - value) <= SAME * max(abs(value), 1e-3)
+    what = "a mean over samples, the same for every sample twice"
+    _expect(near, what, f"{value:.4g} and {twice:.4g}", "divide by the samples")
 
 
 def _check_gradient(

@@ -150,7 +150,7 @@ def distribution_balanced(
     scale: float = 2.0,
     gamma: float = 0.0,
 ) -> Tensor:
-    """Weigh labels by who shares their images, tolerate negatives; Wu et al. 2020.
+    """Weigh labels that are rare in their image, tolerate negatives; Wu et al. 2020.
 
     Parameters
     ----------
@@ -233,7 +233,8 @@ def weighted_replay(
 
 def row_weights(class_freq: Tensor, replayed: Tensor) -> Tensor:
     """Return each row's part of the loss of a step, new and replayed, float (B,)."""
-    share = 1 / (class_freq > 0).sum().clamp(min=1)  # of the new samples
-    of_new = share / (~replayed).sum().clamp(min=1)
-    of_replayed = (1 - share) / replayed.sum().clamp(min=1)
+    share = 1 / torch.count_nonzero(class_freq).clamp(min=1)  # of the new samples
+    count = replayed.sum()
+    of_new = share / (len(replayed) - count).clamp(min=1)
+    of_replayed = (1 - share) / count.clamp(min=1)
     return torch.where(replayed, of_replayed, of_new)

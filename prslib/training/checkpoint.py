@@ -21,7 +21,6 @@ from prslib.paths import PACKAGE, replacing
 from prslib.training.config import RunConfig
 from prslib.training.device import conditions
 from prslib.training.learner import Learner
-from prslib.training.rehearsal import Rehearsal, Rows
 from prslib.training.replay import Replay, stream
 from prslib.training.validation import check_scores, evaluations, score_cells
 
@@ -206,7 +205,7 @@ class Checkpoint:
                 raise ValueError(expected(f"gradient variances up to {step}", at))
         if progress.replay:
             check_rows(progress.replay, len(dataset.train))
-            check_columns(progress.replay, progress.learner.rehearsal)
+            check_columns(progress.replay, progress.learner, dataset.num_classes)
 
     def save_if_due(self, progress: Progress) -> None:
         """Write the file if its time has come; only warn if it cannot be written."""
@@ -274,14 +273,12 @@ def check_rows(replay: Replay, images: int) -> None:
         raise ValueError(expected(what, f"{rows.min()} to {rows.max()}"))
 
 
-def check_columns(replay: Replay, rehearsal: Rehearsal | None) -> None:
+def check_columns(replay: Replay, learner: Learner, num_classes: int) -> None:
     """Refuse a memory with other columns than the method of training keeps."""
     slots = replay.memory.filled
-    usual = {}
-    if rehearsal and len(slots):
-        zeros = torch.zeros(replay.sampler.labels[slots].shape)
-        usual = rehearsal.columns(Rows(zeros, zeros, {}))
-    check_form(replay.kept(slots), usual)
+    if len(slots):
+        usual = learner.blank_columns(len(slots), num_classes)
+        check_form(replay.kept(slots), usual)
 
 
 @cache  # of the code that this process has loaded

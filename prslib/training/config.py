@@ -22,7 +22,7 @@ from prslib.checks import (
 )
 from prslib.datasets import DATASETS, SequentialDataset, fingerprint
 from prslib.datasets.base import draw_schedule, validate_schedule
-from prslib.losses import LOSSES, check_loss_options
+from prslib.losses import CONTEXT, LOSSES, check_loss_options
 from prslib.models import MODELS
 from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, of_seed
 from prslib.samplers import SAMPLERS, Sampler, check_options, make_sampler
@@ -231,6 +231,10 @@ class RunConfig:
         if name is None:
             return
         self.make_rehearsal()  # which checks its options
+        known = CONTEXT.keys() - {"replayed"}
+        if unknown := set(REHEARSALS[name].asks) - known:
+            what = f"asks of {name} among {', '.join(sorted(known))}"
+            raise ValueError(expected(what, ", ".join(sorted(unknown))))
         settings = self.resolved
         if method.sampler is None:
             what = f"a sampler, whose memory {name} replays"

@@ -152,9 +152,11 @@ class Learner:
         """
         context = {name: self.context.get(name) for name in self._loss_asks}
         if classes is not None:
-            logits, targets = logits[:, classes], targets[:, classes]
+            columns = classes.nonzero().squeeze(1)
+            logits = logits.index_select(1, columns)
+            targets = targets.index_select(1, columns)
             for name in BY_CLASS & context.keys():
-                context[name] = context[name][classes]
+                context[name] = context[name][columns]
         if "replayed" in context:
             rows = torch.as_tensor(replayed, device=logits.device)
             context["replayed"] = rows.expand(len(logits))
@@ -167,12 +169,27 @@ class Learner:
         self, logits: Tensor, targets: Tensor, new: int, kept: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the rehearsal's objective, and columns to keep of the new rows."""
-        new_rows = Rows(logits[:new], targets[:new], {})
-        old_rows = Rows(logits[new:], targets[new:], kept)
-        batches = old_rows.split(self.rehearsal.batches)
+        batches = self.rehearsal.batches
+        size = (len(logits) - new) // batches
+        sizes = [size] * batches if size else []  # of the replay batches
+        new_logits, *old_logits = logits.split([new, *sizes])
+        new_targets, *old_targets = targets.split([new, *sizes])
+        columns = {name: column.split(sizes) for name, column in kept.items()}
+        new_rows = Rows(new_logits, new_targets, {})
+        replays = []
+        for number in range(len(sizes)):
+            of_batch = {name: parts[number] for name, parts in columns.items()}
+            replays.append(Rows(old_logits[number], old_targets[number], of_batch))
         context = {name: self.context[name] for name in self.rehearsal.asks}
-        loss = self.rehearsal.objective(self.loss, new_rows, batches, **context)
+        loss = self.rehearsal.objective(self.loss, new_rows, replays, **context)
         return loss, self.rehearsal.columns(new_rows)
+
+    def blank_columns(self, count: int, num_classes: int) -> dict[str, Tensor]:
+        """Return columns as the memory keeps of so many samples, of scores of 0."""
+        if self.rehearsal is None:
+            return {}
+        zeros = torch.zeros(count, num_classes, device=self.device)
+        return self.rehearsal.columns(Rows(zeros, zeros, {}))
 
     @torch.no_grad()
     def encode(self, inputs: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """What a step lowers with a memory, beside the mean loss of new and replayed samples."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any, ClassVar, NamedTuple
@@ -14,23 +15,8 @@ class Rows(NamedTuple):
     targets: Any  # tensor of float (B, C)
     kept: dict[str, Any]  # what the memory keeps of them beside their index
 
-    def split(self, count: int) -> list["Rows"]:
-        """Return equal shares, one a replay batch; none of no rows."""
-        size = len(self.targets) // count
-        if size == 0:
-            return []
-        shares = [slice(i * size, (i + 1) * size) for i in range(count)]
-        return [
-            Rows(
-                self.logits[rows],
-                self.targets[rows],
-                {name: column[rows] for name, column in self.kept.items()},
-            )
-            for rows in shares
-        ]
 
-
-class Rehearsal:
+class Rehearsal(ABC):
     """The base of methods of training beside the sampler.
 
     One of your own defines `objective` and, if the memory shall keep more of a sample
@@ -42,7 +28,8 @@ class Rehearsal:
     batches : int
         Replay batches that a step draws.
     asks : tuple of str
-        What `objective` takes by keyword: names in `prslib.losses.CONTEXT`.
+        What `objective` takes by keyword, of what a loss may ask for: "class_freq",
+        "class_counts", "seen".
 
     Examples
     --------
@@ -59,6 +46,7 @@ class Rehearsal:
     batches: ClassVar[int] = 1
     asks: ClassVar[tuple[str, ...]] = ()
 
+    @abstractmethod
     def objective(
         self, loss: Callable, new: Rows, replays: Sequence[Rows], **context: Any
     ) -> Any:
@@ -81,7 +69,6 @@ class Rehearsal:
         tensor of float, shape ()
             Its gradient is the step's.
         """
-        raise NotImplementedError(f"{type(self).__name__}: expected a method objective")
 
     def columns(self, new: Rows) -> dict[str, Any]:
         """Return what the memory keeps of new samples: tensors (B, ...) by name."""
@@ -151,8 +138,8 @@ class AsymmetricCrossEntropy(Rehearsal):
     Notes
     -----
     The paper leaves out classes that have not come yet; the code that its authors
-    released leaves them in, and so does this. That code takes classes with a number
-    above the highest so far for those yet to come; here they may come in any order.
+    released leaves them in, and so does this. That code takes the newest class and all
+    with a higher number for those; here classes may come in any order.
     With several labels an image the classes of a batch are those of any of its samples,
     as in the code of Menabue et al. 2024.
 

@@ -29,7 +29,7 @@ def no_data(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     "config",
     [
-        *configs(**MLP, method=["EWC", "ExStream", "Finetune", "GSS"]),
+        *configs(**MLP, method=["EWC", "ExStream", "Finetune", "GSS", "DER++"]),
         RunConfig("cocoseq", model="convnet", batch_size=2, replay_batch_size=2),
         RunConfig("cocoseq-features", batch_size=2, replay_batch_size=2),
     ],
@@ -81,7 +81,7 @@ def test_a_plan_knows_how_long_stored_runs_took(monkeypatch):
     assert hours == pytest.approx(72.0 * record["steps"] / 3600, rel=0.05)
 
 
-@pytest.mark.parametrize("method", ["ExStream", "GSS", "OCDM"])
+@pytest.mark.parametrize("method", ["ExStream", "GSS", "OCDM", "DER++"])
 def test_steps_are_timed_with_a_full_memory(method, monkeypatch):
     config = RunConfig(**MLP, method=method)
     lengths = []
@@ -109,12 +109,13 @@ def test_operations_are_counted_from_shapes(capsys, monkeypatch):
     sample = sum(2 * a * b * n for (a, b), n in zip(layers, passes, strict=True))
     count = {
         name: cost.count_operations(RunConfig(**MLP, method=name))
-        for name in ("Finetune", "CRS", "EWC", "GSS")
+        for name in ("Finetune", "CRS", "EWC", "GSS", "DER++")
     }
     assert count["Finetune"] == 30 * sample
     assert count["CRS"] == 40 * sample
     assert count["EWC"] == 60 * sample
     assert count["GSS"] == (40 + 100 + 30) * sample
+    assert count["DER++"] == 50 * sample  # two replay batches
     runs = lambda _profile, _name: [RunConfig(**MLP, method="CRS")]  # noqa: E731
     monkeypatch.setattr("prslib.report.topics.runs_of", runs)
     command = ["plan", "--profile", "smoke", "rho_sweep", "--tflops", "0.001"]

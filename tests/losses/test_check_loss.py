@@ -25,6 +25,7 @@ MISTAKES = {
     "a tensor, got float; compute in torch": lambda z, y: plain(z, y).item(),
     "depends on the logits.*without gradient": lambda z, y: plain(z.detach(), y),
     "a minus may be missing": lambda z, y: -plain(z, y),
+    "a mean over samples.*divide": lambda z, y: plain(z, y, reduction="sum"),
     "to stay as they are": rewrites,
     r"finite loss for logits of ±80.*use logsigmoid": (
         lambda z, y: -(y * z.sigmoid().log() + (1 - y) * (1 - z.sigmoid()).log()).mean()

@@ -281,6 +281,25 @@ def test_what_cannot_be_rehearsed_is_refused(row, fields, message):
         RunConfig(TINY, "own", **fields)
 
 
+def test_a_rehearsal_that_cannot_be_is_refused_before_it_trains():
+    class Empty(Rehearsal):
+        """Without an objective."""
+
+    class Curious(AsymmetricCrossEntropy):
+        asks = ("class_freq", "replayed", "weather")
+
+    register("empty", Empty)
+    register("curious", Curious)
+    register("own", Method(sampler="crs", rehearsal="empty"))
+    with pytest.raises(TypeError, match=r"abstract class Empty.*objective"):
+        RunConfig(TINY, "own")
+    register("own", Method(sampler="crs", rehearsal="curious"))
+    with pytest.raises(
+        ValueError, match=r"asks of curious among .*, got replayed, weat"
+    ):
+        RunConfig(TINY, "own")
+
+
 def test_a_loss_that_tells_new_from_replayed_samples_is_refused():
     config = RunConfig(ONE_LABEL, "ER-ACE", loss="weighted_replay_one_label")
     with pytest.raises(ValueError, match="new and replayed samples alike for er-ace"):
