@@ -64,7 +64,7 @@ def main() -> None:
     parser(__doc__).parse_args()
     torch.set_num_threads(1)
     dataset = load_dataset("digits70seq")
-    methods = [name for name, method in METHODS.items() if method.sampler]
+    methods = [name for name, m in METHODS.items() if m.sampler and not m.rehearsal]
     clocks = {name: Clock(name, dataset) for name in methods}
     rows = []
     for _ in range(REPETITIONS):  # the methods take turns

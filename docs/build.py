@@ -46,7 +46,11 @@ def build(profile: str) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
     aside = shutil.ignore_patterns("__pycache__", "lab", "report")
     shutil.copytree(DOCS, source, ignore=aside)
-    for code in ("prslib/samplers", "examples"):  # what pages show of it
+    for code in (
+        "prslib/samplers",
+        "prslib/losses",
+        "examples",
+    ):  # what pages show of it
         shutil.copytree(PACKAGE.parent / code, place / code, dirs_exist_ok=True)
     shutil.copy(PACKAGE.parent / "LICENSE", place)  # to which a page links
     files = {name: executed_file(profile, name) for name in TEXTS}

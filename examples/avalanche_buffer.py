@@ -30,7 +30,8 @@ class SamplerBuffer(ExemplarsBuffer):
     -----
     Row k of ``buffer`` is the sample in the sampler's slot k. An experience is
     placed as one batch. Targets are whole numbers from 0 to C - 1, or multi-hot vectors
-    of length C; others are refused.
+    of length C; others are refused. A data set without ``targets`` is read sample by
+    sample.
 
     Examples
     --------
@@ -57,7 +58,10 @@ class SamplerBuffer(ExemplarsBuffer):
         """
         if len(new_data) == 0:
             return
-        labels = multi_hot(new_data.targets, self.sampler.labels.shape[1])
+        targets = getattr(new_data, "targets", None)
+        if targets is None:  # of make_avalanche_dataset: read every sample
+            targets = [new_data[k][1] for k in range(len(new_data))]
+        labels = multi_hot(targets, self.sampler.labels.shape[1])
         rows = {slot: len(new_data) + slot for slot in range(len(self.sampler))}
         for row, slot in enumerate(self.sampler.place(labels).tolist()):
             if slot >= 0:

@@ -3,6 +3,9 @@ from .datasets import DATASETS as DATASETS
 from .datasets import load_dataset as load_dataset
 from .experiments.store import Store as Store
 from .experiments.sweep import run_all as run_all
+from .losses import LOSSES as LOSSES
+from .losses import Loss as Loss
+from .losses.checking import check_loss as check_loss
 from .memory import Memory as Memory
 from .models import MODELS as MODELS
 from .models.networks import make_model as make_model

@@ -53,8 +53,9 @@ def one_of(name: str, value: str, names: Iterable[str]) -> str:
     """Return a name; raise ValueError, which lists the known ones, for any other."""
     names = list(names)
     if value not in names:
+        plural = f"{name}es" if name.endswith("ss") else f"{name}s"
         raise ValueError(
-            f"unknown {name} {value!r}; known {name}s: {', '.join(sorted(names))}"
+            f"unknown {name} {value!r}; known {plural}: {', '.join(sorted(names))}"
         )
     return value
 
@@ -104,6 +105,25 @@ def power(name: str, value: object) -> float:
     return value
 
 
+def plain_options(
+    owner: str, defaults: dict[str, object], options: dict[str, object]
+) -> dict[str, object]:
+    """Return options as Python's numbers and text; refuse other names and values."""
+    values = {}
+    for name, value in options.items():
+        if name not in defaults:
+            what = f"one of the options of {owner}, {', '.join(defaults) or 'none'}"
+            raise TypeError(expected(what, name))
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, float) or isinstance(defaults[name], float):
+            value = finite(name, value)
+        if not isinstance(value, bool | int | float | str | None):
+            raise TypeError(expected(f"option {name} as number or text", value))
+        values[name] = value
+    return values
+
+
 def generator_of(seed: Seed) -> np.random.Generator:
     """Return the generator of a sampler's decisions; refuse another kind of seed."""
     if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
@@ -132,7 +152,8 @@ def finite_array(
 def multi_hot(labels: Any, num_classes: int | None) -> np.ndarray:
     """Return labels as compiled code reads them, bool (B, C); refuse what is ambiguous.
 
-    Without ``num_classes`` there are as many classes as the labels name.
+    Without ``num_classes`` there are as many classes as the labels name. NaN, a label
+    that is not known, is none.
     """
     if not isinstance(labels, np.ndarray):
         labels = _as_array(labels, num_classes)
@@ -227,7 +248,7 @@ def _of_numbers(labels: np.ndarray, num_classes: int | None) -> np.ndarray:
     if labels.ndim == 1 and labels.dtype.kind in "iu":
         return from_class_numbers(np.arange(length), labels, length, num_classes)
     ones = labels == 1
-    other = labels[~ones & (labels != 0)]
+    other = labels[~ones & (labels != 0) & (labels == labels)]
     if other.size:
         advice = "write labels > 0.5 for scores, labels == 1 for -1 and 1"
         if labels.shape[1:] == (1,):

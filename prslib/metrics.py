@@ -33,8 +33,9 @@ def score(
     ----------
     probabilities : array_like of float, (N, C)
         Sigmoid outputs in [0, 1].
-    labels : array_like of bool, (N, C)
-        Multi-hot truth.
+    labels : array_like of bool or float, (N, C)
+        Multi-hot truth. NaN stands for a label that is not known: it counts nowhere,
+        neither as right nor as a false alarm.
     class_group : sequence of str, (C,)
         "majority", "moderate" or "minority" for every class.
 
@@ -48,12 +49,12 @@ def score(
     ------
     ValueError
         If shapes disagree, nothing is to be evaluated, a probability is NaN or outside
-        [0, 1], a label is neither 0 nor 1, a value is masked, or a group is unknown.
+        [0, 1], a label is neither 0, 1 nor NaN, a value is masked, or a group is unknown.
 
     Notes
     -----
-    A class with no positive among the N images is left out of every metric, its false
-    alarms included. A class's precision or recall is 0 where it is undefined. The paper
+    A class with no known positive among the N images is left out of every metric, its
+    false alarms included. A class's precision or recall is 0 where it is undefined. The paper
     states neither; both follow from its tables.
 
     Examples
@@ -80,10 +81,10 @@ def class_scores(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, np.nd
     >>> {key: value.tolist() for key, value in class_scores([[0.9], [0.6]], [[1], [0]]).items()}
     {'P': [0.5], 'R': [1.0], 'F1': [0.6666666666666666], 'AP': [1.0]}
     """
-    probabilities, labels = checked(probabilities, labels)
+    probabilities, labels, known = checked(probabilities, labels)
     weights = np.ones((1, len(labels)))
-    counts = _counts(probabilities > THRESHOLD, labels, weights)
-    values = _class_scores(counts, _areas(probabilities, labels, weights))
+    counts = _counts((probabilities > THRESHOLD) & known, labels, weights)
+    values = _class_scores(counts, _areas(probabilities, labels, known, weights))
     return {metric: drawn[0] for metric, drawn in values.items()}
 
 
@@ -123,8 +124,8 @@ def evaluate_draws(
     decisions: Sequence[Decision] = (),
 ) -> pd.DataFrame:
     """Return the rows of `evaluate` with an array of `score_rows`' draws in each."""
-    probabilities, labels = checked(probabilities, labels)
-    classes = labels.shape[1]
+    _, known_labels, _ = checked(probabilities, labels)
+    classes = known_labels.shape[1]
     names = [*GROUPS, "overall", *class_names]
     if len(class_names) != classes or len(set(names)) != len(names):
         what = f"{classes} distinct class names, none of them a group's"
@@ -149,13 +150,15 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
     >>> accuracy([[0.9, 0.1], [0.6, 0.4]], [[1, 0], [0, 1]])
     0.5
     """
-    probabilities, labels = checked(probabilities, labels)
-    if (labels.sum(axis=1) != 1).any():
+    probabilities, labels, known = checked(probabilities, labels)
+    if not known.all() or (labels.sum(axis=1) != 1).any():
         raise ValueError(expected("one label an image", "none or several"))
     return float((probabilities.argmax(axis=1) == labels.argmax(axis=1)).mean())
 
 
-def _areas(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _areas(
+    scores: np.ndarray, labels: np.ndarray, known: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
     """Return average precisions under weights of images (draws, N): (draws, C).
 
     It is the mean over positives of this share: the positives among the images that
@@ -164,9 +167,10 @@ def _areas(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.nd
     of_images = np.ascontiguousarray(weights.T)  # (N, draws)
     areas = np.full((len(weights), labels.shape[1]), np.nan)
     for index in np.flatnonzero(labels.any(axis=0)):
-        ranked = np.negative(scores[:, index], dtype=float)
+        rows = np.flatnonzero(known[:, index])
+        ranked = np.negative(scores[rows, index], dtype=float)
         order = np.argsort(ranked, kind="stable")
-        ranked = ranked[order]
+        ranked, order = ranked[order], rows[order]
         truth = labels[order, index]
         # how many images score at least as high as each distinct score of a positive
         ends, images_at = np.unique(
@@ -185,8 +189,8 @@ def _areas(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.nd
 
 def checked(
     probabilities: ArrayLike, labels: ArrayLike
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return arrays, labels as bool, or raise ValueError."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return probabilities, labels and which of these are known, or raise ValueError."""
     if np.ma.is_masked(probabilities) or np.ma.is_masked(labels):
         raise ValueError(expected("values for all images and classes", "masked ones"))
     probabilities, labels = np.asarray(probabilities), np.asarray(labels)
@@ -194,14 +198,16 @@ def checked(
     if len(shape) != 2 or shape != labels.shape or 0 in shape:
         what = "probabilities and labels of one shape (images, classes), neither zero"
         raise ValueError(expected(what, f"{shape} and {labels.shape}"))
-    if labels.dtype != bool and not np.isin(labels, (0, 1)).all():
-        raise ValueError(expected("labels of 0 and 1", "others", "pass multi-hot rows"))
+    known = pd.notna(labels)
+    if labels.dtype != bool and not np.isin(labels[known], (0, 1)).all():
+        advice = "pass multi-hot rows, NaN for labels that are not known"
+        raise ValueError(expected("labels of 0 and 1", "others", advice))
     if np.isnan(probabilities).any():
         what = "scores that can be ranked"
         raise ValueError(expected(what, "NaN", "has the network diverged?"))
     if probabilities.min() < 0 or probabilities.max() > 1:
         raise ValueError(expected("probabilities", "others", "apply the sigmoid"))
-    return probabilities, labels.astype(bool)
+    return probabilities, known & (labels == 1), known
 
 
 def members_of_groups(class_group: Sequence[str]) -> dict[str, np.ndarray]:
@@ -224,15 +230,15 @@ def score_rows(
     group, metric and values (draws,), the second the values of `class_scores`, each
     (draws, C).
     """
-    probabilities, labels = checked(probabilities, labels)
+    probabilities, labels, known = checked(probabilities, labels)
     if len(class_group) != labels.shape[1]:
         what = f"a group for {labels.shape[1]} classes"
         raise ValueError(expected(what, len(class_group)))
     weights = np.ones((1, len(labels))) if weights is None else weights
-    counts = _counts(probabilities > THRESHOLD, labels, weights)
-    areas = _areas(probabilities, labels, weights)
+    counts = _counts((probabilities > THRESHOLD) & known, labels, weights)
+    areas = _areas(probabilities, labels, known, weights)
     further = [
-        (metric, f"{metric} ({how})", _counts(predicted, labels, weights))
+        (metric, f"{metric} ({how})", _counts(predicted & known, labels, weights))
         for metric, how, predicted in decisions
     ]
     rows = []
@@ -334,15 +340,15 @@ def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, fl
     >>> best_thresholds([[0.305], [0.1]], [[1], [0]])
     {'C-F1': 0.1, 'O-F1': 0.1}
     """
-    probabilities, labels = checked(probabilities, labels)
+    probabilities, labels, known = checked(probabilities, labels)
     everything = np.ones(labels.shape[1], bool)
     weights = np.ones((1, len(labels)))
+    counts = [
+        _counts((probabilities > threshold) & known, labels, weights)
+        for threshold in THRESHOLDS
+    ]
     scores = pd.DataFrame(
-        [
-            _decision_scores(_counts(probabilities > t, labels, weights), everything)
-            for t in THRESHOLDS
-        ],
-        index=THRESHOLDS,
+        [_decision_scores(kinds, everything) for kinds in counts], index=THRESHOLDS
     )
     # "C-F1" and "O-F1" are arrays of one draw
     chosen = scores[list(OWN_METRICS)].map(np.ndarray.item).idxmax()

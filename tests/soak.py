@@ -1,4 +1,4 @@
-"""Kill all kinds of work at random moments, finish it, and compare its bytes.
+"""Share samplers among threads; kill all kinds of work, finish it, compare its bytes.
 
 ``python tests/soak.py [KILLS] [SEED]``: each process of the work is a fork of this one,
 which has imported all, so that a kill takes a second and not ten. A result that was
@@ -14,14 +14,17 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import numpy as np
 from joblib.externals import loky
 from tqdm import tqdm
 
 from prslib import cli, configs, run_all
 
+BATCHES = 10_000  # of ten samples, from four threads
 MOST = 8  # kills of one piece of work before it may finish
 LIMIT = 300  # seconds after which a piece of work hangs
 # files that hold times, or what a kill may leave: the next writing has another name
@@ -47,7 +50,7 @@ def begin(root):
     from helpers.real_folders import write_coco, write_ids
 
     from prslib.datasets.features import DEFAULT, frozen_network
-    from prslib.report import build, rho_sweep  # noqa: F401
+    from prslib.report import build  # noqa: F401
     from prslib.samplers import make_sampler
 
     images = [(n, ["apple" if n % 2 else "bear"]) for n in range(1, 41)]
@@ -133,8 +136,28 @@ def killed(command, folder, seconds, kills, rng):
     return kills
 
 
+def share(name, seed):
+    """Let four threads place batches with one sampler; its lists must agree after it."""
+    from prslib.samplers import make_sampler
+
+    shares = 0.5 / np.arange(1, 71)  # of the samples, the largest class first
+    labels = np.random.default_rng(seed).random((10 * BATCHES, 70)) < shares
+    sampler = make_sampler(name, 500, 70, seed)
+    with ThreadPoolExecutor(4) as pool:
+        slots = list(pool.map(sampler.place, np.split(labels, BATCHES)))
+    assert np.concatenate(slots).max() == 499
+    assert (sampler.class_freq == labels.sum(axis=0)).all()
+    kept = sampler.labels
+    assert (sampler.class_counts == kept.sum(axis=0)).all()
+    for c in range(70):
+        assert sorted(sampler.members(c)) == np.flatnonzero(kept[:, c]).tolist()
+    print(f"{name}: {BATCHES} batches from four threads", flush=True)
+
+
 def main(kills=1000, seed=0):
     """Kill every kind of work, ``kills`` times in all; a fault ends the soak."""
+    for name in ("crs", "prs", "cbrs", "ocdm"):
+        share(name, seed)
     rng, root = random.Random(seed), Path(tempfile.mkdtemp())
     begin(root)
     for kind, command in WORK.items():

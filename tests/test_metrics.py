@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
-from prslib.metrics import class_scores, evaluate, forgetting, score
+from prslib.metrics import accuracy, class_scores, evaluate, forgetting, score
 
 GROUPS = ("majority", "moderate", "minority")
 
@@ -78,6 +78,33 @@ def test_a_group_with_no_class_present_is_nan():
     assert all(np.isnan(values[1]) and values[0] == 1 for values in per_class.values())
 
 
+def test_labels_that_are_not_known_count_nowhere():
+    probabilities, labels, class_group = random_case(1)
+    partial = np.where(
+        np.random.default_rng(2).random(labels.shape) < 0.3, np.nan, labels
+    )
+    values = class_scores(probabilities, partial)
+    for c in range(labels.shape[1]):  # each class as if it had the known images alone
+        known = ~np.isnan(partial[:, [c]])
+        alone = class_scores(
+            probabilities[:, [c]][known, None], labels[:, [c]][known, None]
+        )
+        assert {name: values[name][c] for name in values} == {
+            name: pytest.approx(alone[name][0], nan_ok=True) for name in alone
+        }
+    ours = as_dict(score(probabilities, partial, class_group))
+    known = ~np.isnan(partial)
+    hits = ((probabilities > 0.5) & known & (labels == 1)).sum(0)
+    counted = ((probabilities > 0.5) & known).sum(0)
+    used = ((labels == 1) & known).any(0)
+    assert ours["overall", "O-P"] == hits[used].sum() / counted[used].sum()
+    names = [f"class {c}" for c in range(labels.shape[1])]
+    frame = evaluate(probabilities, partial, names, class_group)
+    assert frame["value"].iloc[0] == ours["overall", "C-P"]
+    with pytest.raises(ValueError, match="one label an image"):
+        accuracy([[0.2, 0.9]], [[1, np.nan]])
+
+
 def test_evaluate_joins_groups_and_classes_in_order():
     probabilities, labels, class_group = random_case(0)
     names = [f"class {c}" for c in range(9)]
@@ -99,6 +126,8 @@ def test_evaluate_joins_groups_and_classes_in_order():
         ([[np.nan]], [[1]], ["a"], "got NaN; has the network diverged"),
         (np.ma.masked_less([[0.2]], 1), [[1]], ["a"], "masked ones"),
         ([[0.2]], [[2]], ["a"], "labels of 0 and 1"),
+        ([[0.2]], [[-1]], ["a"], "labels of 0 and 1, got others; .* NaN for labels"),
+        ([[0.2]], [["yes"]], ["a"], "labels of 0 and 1"),
         ([[0.2]], [[1]], ["overall"], "none of them a group's"),
         ([[0.2, 0.3]], [[1, 0]], ["a", "a"], "2 distinct class names"),
         ([[0.2, 0.3]], [[1, 0]], ["a", "b"], "a group for 2 classes, got 1"),

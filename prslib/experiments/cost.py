@@ -235,7 +235,7 @@ def sample_operations(config: RunConfig) -> tuple[float, float]:
         with FlopCounterMode(display=False) as counter:
             encoded = learner.encode(inputs)
             counts.append(counter.get_total_flops() / TWO)
-            loss = learner.objective(encoded, targets)
+            loss, _ = learner.objective(encoded, targets)
             torch.autograd.grad(loss, learner.parameters, allow_unused=True)
             counts.append(counter.get_total_flops() / TWO)
     return counts[0], counts[1]

@@ -32,9 +32,11 @@ LOOKS = {
     "PRS": {"color": "#D55E00", "marker": "D", "zorder": 4},  # over all others
     "CBRS": {"color": "#56B4E9", "marker": "p"},
     "OCDM": {"color": "#E69F00", "marker": "h"},
+    "DER++": {"color": "#00686E", "marker": "<"},
+    "ER-ACE": {"color": "#7A4B00", "marker": ">"},
 }
 # of methods that are added by `prslib.register`, in turn
-SPARE = cycle([("#A6003C", "*"), ("#00686E", "<"), ("#7A4B00", ">"), ("#5B7F00", "d")])
+SPARE = cycle([("#A6003C", "*"), ("#3F5C9A", "H"), ("#8A5AAB", "8"), ("#5B7F00", "d")])
 # of what is no method: metrics, settings, class groups; no method has them
 HUES = ("#332288", "#882255", "#8C6D31", "#117733", "#44AA99")
 GREYS = ("0.65", "0.5", "0.35", "0.2", "0")  # of steps, later ones darker

@@ -21,6 +21,7 @@ from prslib.paths import PACKAGE, replacing
 from prslib.training.config import RunConfig
 from prslib.training.device import conditions
 from prslib.training.learner import Learner
+from prslib.training.rehearsal import Rehearsal, Rows
 from prslib.training.replay import Replay, stream
 from prslib.training.validation import check_scores, evaluations, score_cells
 
@@ -205,6 +206,7 @@ class Checkpoint:
                 raise ValueError(expected(f"gradient variances up to {step}", at))
         if progress.replay:
             check_rows(progress.replay, len(dataset.train))
+            check_columns(progress.replay, progress.learner.rehearsal)
 
     def save_if_due(self, progress: Progress) -> None:
         """Write the file if its time has come; only warn if it cannot be written."""
@@ -270,6 +272,16 @@ def check_rows(replay: Replay, images: int) -> None:
     if rows.min() < 0 or rows.max() >= images:
         what = f"rows 0 to {images - 1} in memory"
         raise ValueError(expected(what, f"{rows.min()} to {rows.max()}"))
+
+
+def check_columns(replay: Replay, rehearsal: Rehearsal | None) -> None:
+    """Refuse a memory with other columns than the method of training keeps."""
+    slots = replay.memory.filled
+    usual = {}
+    if rehearsal and len(slots):
+        zeros = torch.zeros(replay.sampler.labels[slots].shape)
+        usual = rehearsal.columns(Rows(zeros, zeros, {}))
+    check_form(replay.kept(slots), usual)
 
 
 @cache  # of the code that this process has loaded

@@ -10,15 +10,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prslib.checks import VARIANTS, expected, finite, flag, one_of, power, whole
+from prslib.checks import (
+    VARIANTS,
+    expected,
+    finite,
+    flag,
+    one_of,
+    plain_options,
+    power,
+    whole,
+)
 from prslib.datasets import DATASETS, SequentialDataset, fingerprint
 from prslib.datasets.base import draw_schedule, validate_schedule
+from prslib.losses import LOSSES, check_loss_options
 from prslib.models import MODELS
 from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, of_seed
-from prslib.samplers import Sampler, check_options, make_sampler
+from prslib.samplers import SAMPLERS, Sampler, check_options, make_sampler
 from prslib.training.methods import METHODS
+from prslib.training.rehearsal import REHEARSALS, Rehearsal, rehearsal_options
 
 PRECISIONS = ("fp32", "bf16")  # of the forward pass; weights stay in float32
+DRAWS = ("uniform", "balanced")  # of replay: over samples, or over classes
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
 PROTOCOL = 6  # part of every hash; rises when a change of the code changes results
 MEASUREMENTS = (
@@ -28,7 +40,8 @@ MEASUREMENTS = (
     "own_threshold",
     "variance_points",
 )
-ADDED_LATER = ("class_draws", "own_threshold")  # in the hash where they are asked for
+# in the hash where they are not at their default
+ADDED_LATER = ("class_draws", "own_threshold", "draw")
 
 
 def checked(default: Any, check: Callable, **rules: Any) -> Any:
@@ -105,15 +118,23 @@ class RunConfig:
         "fp32" or "bf16", with weights, loss and gradients in float32.
     options : dict or None
         Options of the method's sampler beside ``rho`` and ``variant``: its keyword-only
-        parameters, in numbers or text. They are kept as sorted pairs.
+        parameters, in numbers or text; and of its rehearsal, such as ``alpha`` of
+        DER++. They are kept as sorted pairs.
+    loss : str or None
+        A key of `prslib.losses.LOSSES`.
+    loss_options : dict or None
+        Options of the loss, kept likewise.
+    draw : str
+        How replay batches are drawn from the memory: "uniform" over its samples, or
+        "balanced" over its classes.
 
     Raises
     ------
     TypeError
-        If a field has the wrong type, or the sampler does not have such an option.
+        If a field has the wrong type, or sampler or loss do not have such an option.
     ValueError
-        If a field's value is out of range or unknown, or if the model is not made for
-        the data set or the method.
+        If a field's value is out of range or unknown, or if model or loss are not made
+        for the data set or the method.
     FileNotFoundError
         If the file of the model's weights is not there.
 
@@ -149,6 +170,9 @@ class RunConfig:
     variance_points: int = checked(0, whole, least=0)
     precision: str | None = checked(None, one_of, names=PRECISIONS)
     options: dict | tuple | None = None
+    loss: str | None = checked(None, one_of, names=LOSSES)
+    loss_options: dict | tuple | None = None
+    draw: str = checked("uniform", one_of, names=DRAWS)
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
@@ -163,12 +187,16 @@ class RunConfig:
             tasks = len(DATASETS[self.dataset].recipe.schedule)
             values["schedule"] = validate_schedule(self.schedule, tasks)
         values["options"] = self._checked_options()
+        values["loss_options"] = self._checked_loss_options()
+        self._check_rehearsal()
         self._check_model()
 
     def _checked_options(self) -> tuple[tuple[str, object], ...] | None:
-        """Return the sampler's options as sorted pairs; None for none."""
+        """Return the sampler's and the rehearsal's options as sorted pairs, or None."""
         options = dict(self.options or ())
         method = METHODS[self.method]
+        if method.rehearsal is not None:
+            one_of("rehearsal", method.rehearsal, REHEARSALS)
         if method.sampler is None:
             if options:
                 raise TypeError(expected(f"no options of {self.method}", options))
@@ -177,17 +205,51 @@ class RunConfig:
         if settings.keys() & options:
             what = f"{' and '.join(settings)} as fields of RunConfig"
             raise TypeError(expected(what, f"options {options}"))
-        parameters = check_options(method.sampler, settings | options)
-        for name, value in options.items():
-            if isinstance(value, np.generic):
-                value = value.item()
-            default = parameters[name].default
-            if isinstance(value, float) or isinstance(default, float):
-                value = finite(name, value)
-            if not isinstance(value, bool | int | float | str | None):
-                raise TypeError(expected(f"option {name} as number or text", value))
-            options[name] = value
+        others = rehearsal_options(method.rehearsal)
+        of_sampler = {k: v for k, v in options.items() if k not in others}
+        try:
+            parameters = check_options(method.sampler, settings | of_sampler)
+        except TypeError as error:
+            known = f"; of {method.rehearsal}: {', '.join(others)}" if others else ""
+            raise TypeError(f"{error}{known}") from None
+        if shared := others.keys() & parameters.keys():
+            what = f"other names in {method.rehearsal} than in {method.sampler}"
+            raise ValueError(expected(f"options with {what}", ", ".join(shared)))
+        defaults = {name: row.default for name, row in parameters.items()}
+        options = plain_options(self.method, defaults | others, options)
         return tuple(sorted(options.items())) or None
+
+    def _checked_loss_options(self) -> tuple[tuple[str, object], ...] | None:
+        """Return the loss's options as sorted pairs; None for none."""
+        options = dict(self.loss_options or ())
+        options = check_loss_options(self.resolved["loss"], options)
+        return tuple(sorted(options.items())) or None
+
+    def _check_rehearsal(self) -> None:
+        method = METHODS[self.method]
+        name = method.rehearsal
+        if name is None:
+            return
+        self.make_rehearsal()  # which checks its options
+        settings = self.resolved
+        if method.sampler is None:
+            what = f"a sampler, whose memory {name} replays"
+            raise ValueError(expected(what, f"none in the method {self.method}"))
+        if hasattr(SAMPLERS[method.sampler], "vectors"):
+            what = f"a sampler that keeps samples for {name}"
+            raise ValueError(expected(what, method.sampler, "it merges them"))
+        if MODELS[settings["model"]].objective_for:  # which sees a batch as a whole
+            what = f"a plain network for {name}"
+            raise ValueError(expected(what, settings["model"]))
+
+    def make_rehearsal(self) -> Rehearsal | None:
+        """Make what a step lowers beside the mean loss; None for that alone."""
+        name = METHODS[self.method].rehearsal
+        if name is None:
+            return None
+        takes = rehearsal_options(name)
+        options = dict(self.options or ())
+        return REHEARSALS[name](**{k: v for k, v in options.items() if k in takes})
 
     def _check_model(self) -> None:
         settings = self.resolved
@@ -230,14 +292,17 @@ class RunConfig:
         # what other methods alone read, such as rho in a run of CRS
         unread = {name for method in METHODS.values() for name in method.reads}
         unread -= set(METHODS[self.method].reads)
-        fields = {k: v for k, v in self.resolved.items() if k not in unread}
-        fields["weights"] = identity_of(of_seed(fields["weights"], self.seed))
-        for name in ADDED_LATER:
-            if not fields[name]:
-                del fields[name]
+        values = {k: v for k, v in self.resolved.items() if k not in unread}
+        values["weights"] = identity_of(of_seed(values["weights"], self.seed))
+        for row in fields(self):
+            name = row.name
+            if name in ADDED_LATER and values.get(name) == row.default:
+                del values[name]
         if self.options:
-            fields["options"] = dict(self.options)
-        return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
+            values["options"] = dict(self.options)
+        if self.loss_options:
+            values["loss_options"] = dict(self.loss_options)
+        return values | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
 
     @property
     def hash(self) -> str:
@@ -261,7 +326,9 @@ class RunConfig:
         if method.sampler is None:
             return None
         options = {name: settings[name] for name in method.options}
-        options |= dict(self.options or ())
+        own = dict(self.options or ())
+        others = rehearsal_options(method.rehearsal)
+        options |= {k: v for k, v in own.items() if k not in others}
         size = settings["memory_size"]
         classes = dataset.num_classes
         return make_sampler(method.sampler, size, classes, seed, **options)

@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from prslib import metrics
 from prslib.datasets import GROUPS, SequentialDataset, Split
 from prslib.datasets.base import task_name
+from prslib.losses import LOSSES
 from prslib.models.networks import Staged
 from prslib.resamples import image_draws, weighted_mean
 from prslib.training import gradients
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs, is_apart
 from prslib.training.ewc import EWC
+from prslib.training.rehearsal import Rehearsal, Rows
 from prslib.training.replay import Replay, features_for
 from prslib.training.validation import OWN, run_columns
 
@@ -26,11 +27,8 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
     "sgd": partial(torch.optim.SGD, momentum=0.9),
 }
-LOSSES: dict[str, tuple[Callable, Callable]] = {  # and what makes logits probabilities
-    "multilabel_soft_margin": (F.multilabel_soft_margin_loss, torch.sigmoid),
-    "cross_entropy": (F.cross_entropy, partial(torch.softmax, dim=1)),  # one-hot
-}
 
+BY_CLASS = {"class_freq", "class_counts"}  # of `prslib.losses.CONTEXT`
 EVALUATION_BATCH = 256  # inputs at once: of 256x256 pixels, a few GB of activations
 
 
@@ -53,6 +51,8 @@ class Learner:
         ewc_lambda: float | None = None,
         device: torch.device | str = "cpu",
         precision: str = "fp32",
+        loss_options: dict[str, object] | None = None,
+        rehearsal: Rehearsal | None = None,
     ):
         self.device = torch.device(device)
         self.is_half = precision == "bf16"
@@ -67,13 +67,33 @@ class Learner:
         if ewc_lambda is not None:
             self.ewc = EWC(self.upper.named_parameters(), ewc_lambda)
         self.optimizer = OPTIMIZERS[optimizer](self.parameters, lr=learning_rate)
-        self.loss, self.activation = LOSSES[loss]
+        row = LOSSES[loss]
+        self._loss = row.with_options(loss_options or {})
+        self._loss_asks = row.asks
+        self.activation = (
+            partial(torch.softmax, dim=1) if row.one_label else torch.sigmoid
+        )
+        self.rehearsal = rehearsal  # None for the mean loss of all rows
+        of_rehearsal = rehearsal.asks if rehearsal else ()
+        self.asks = {*row.asks, *of_rehearsal}
+        self.context: dict[str, Any] = {}  # what is asked for, as of this step
         self.clip_value = clip_value
         self.norm_penalty = norm_penalty
 
-    def step(self, inputs: Tensor, targets: Tensor) -> None:
-        """Take one step on the upper stages' inputs (B, ...) and targets (B, C)."""
-        loss = self.objective(inputs, targets)
+    def step(
+        self,
+        inputs: Tensor,
+        targets: Tensor,
+        new: int | None = None,
+        kept: dict[str, Tensor] | None = None,
+    ) -> dict[str, Tensor]:
+        """Take one step on the upper stages' inputs (B, ...) and targets (B, C).
+
+        The first ``new`` rows are new, by default all. ``kept`` is what the memory
+        keeps of the others beside their index; what it shall keep of the new ones is
+        returned.
+        """
+        loss, columns = self.objective(inputs, targets, new, kept)
         self.optimizer.zero_grad()
         loss.backward()
         if self.ewc:
@@ -83,25 +103,76 @@ class Learner:
         if self.ewc:
             fisher = gradients.squared_gradients(self.upper, self.loss, inputs, targets)
             self.ewc.observe(fisher)
+        return columns
 
     def autocast(self) -> torch.autocast:
         """Return the context of a forward pass."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_half)
 
-    def objective(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Return what a step lowers: the network's loss and the penalty on norms."""
-        with self.autocast():
-            if hasattr(self.upper, "objective"):  # the network adds terms of its own
+    def objective(
+        self,
+        inputs: Tensor,
+        targets: Tensor,
+        new: int | None = None,
+        kept: dict[str, Tensor] | None = None,
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return what a step lowers, and what the memory shall keep of the new rows."""
+        columns = {}
+        if hasattr(self.upper, "objective"):  # the network adds terms of its own
+            with self.autocast():
                 loss = self.upper.objective(inputs, targets, self._loss_of)
+        else:
+            with self.autocast():
+                logits = self.upper(inputs)
+            logits = logits.float()  # losses are sums of small numbers
+            new = len(logits) if new is None else new
+            if self.rehearsal:
+                loss, columns = self._rehearse(logits, targets, new, kept or {})
             else:
-                loss = self._loss_of(self.upper(inputs), targets)
+                replayed = False
+                if "replayed" in self._loss_asks:
+                    replayed = torch.arange(len(logits), device=self.device) >= new
+                loss = self.loss(logits, targets, replayed=replayed)
         if self.norm_penalty:
             norms = sum(p.square().sum() for p in self.parameters)
             loss = loss + self.norm_penalty * norms
-        return loss
+        return loss, columns
+
+    def loss(
+        self,
+        logits: Tensor,
+        targets: Tensor,
+        classes: Tensor | None = None,
+        replayed: Tensor | bool = False,
+    ) -> Tensor:
+        """Return the loss of rows (B, C), as of this step's point of the stream.
+
+        ``classes``, bool (C,), are those that it looks at, by default all; ``replayed``
+        is bool (B,).
+        """
+        context = {name: self.context.get(name) for name in self._loss_asks}
+        if classes is not None:
+            logits, targets = logits[:, classes], targets[:, classes]
+            for name in BY_CLASS & context.keys():
+                context[name] = context[name][classes]
+        if "replayed" in context:
+            rows = torch.as_tensor(replayed, device=logits.device)
+            context["replayed"] = rows.expand(len(logits))
+        return self._loss(logits, targets, **context)
 
     def _loss_of(self, logits: Tensor, targets: Tensor) -> Tensor:
         return self.loss(logits.float(), targets)
+
+    def _rehearse(
+        self, logits: Tensor, targets: Tensor, new: int, kept: dict[str, Tensor]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the rehearsal's objective, and columns to keep of the new rows."""
+        new_rows = Rows(logits[:new], targets[:new], {})
+        old_rows = Rows(logits[new:], targets[new:], kept)
+        batches = old_rows.split(self.rehearsal.batches)
+        context = {name: self.context[name] for name in self.rehearsal.asks}
+        loss = self.rehearsal.objective(self.loss, new_rows, batches, **context)
+        return loss, self.rehearsal.columns(new_rows)
 
     @torch.no_grad()
     def encode(self, inputs: Tensor) -> Tensor:

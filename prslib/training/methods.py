@@ -9,8 +9,10 @@ from typing import Any
 
 from prslib.checks import expected
 from prslib.datasets import DATASETS, Entry, fingerprint
+from prslib.losses import LOSSES, Loss
 from prslib.models import MODELS, Architecture
 from prslib.samplers import SAMPLERS
+from prslib.training.rehearsal import REHEARSALS, Rehearsal
 
 SAMPLER_FIELDS = ("rho", "variant")  # of `RunConfig`, which a sampler may take
 
@@ -23,6 +25,7 @@ class Method:
     offline: bool = False  # all tasks at once, shuffled, for ``epochs`` epochs
     frozen: str | None = None  # the model's "pretrained_stages" or "vector_stages"
     ewc: bool = False  # `prslib.training.ewc.EWC` pulls the weights back
+    rehearsal: str | None = None  # a key of `REHEARSALS`; None for the mean loss alone
 
     @cached_property
     def options(self) -> tuple[str, ...]:
@@ -33,7 +36,7 @@ class Method:
     @property
     def reads(self) -> tuple[str, ...]:
         """Fields of `RunConfig` that change this method's result, not every one's."""
-        always = ("memory_size", "replay_batch_size", "variance_points")
+        always = ("memory_size", "replay_batch_size", "variance_points", "draw")
         memory = (*always, *self.options) if self.sampler else ()
         frozen = (self.frozen,) if self.frozen else ()
         ewc = ("ewc_lambda",) if self.ewc else ()
@@ -67,24 +70,34 @@ METHODS = {
     "PRS": Method(sampler="prs"),
     "CBRS": Method(sampler="cbrs"),
     "OCDM": Method(sampler="ocdm"),
+    "DER++": Method(sampler="crs", rehearsal="der++"),
+    "ER-ACE": Method(sampler="crs", rehearsal="er-ace"),
 }
 # of what can be registered; a class is a sampler
-TABLES: dict = {type: SAMPLERS, Method: METHODS, Entry: DATASETS, Architecture: MODELS}
+TABLES: dict = {
+    type: SAMPLERS,
+    Method: METHODS,
+    Entry: DATASETS,
+    Architecture: MODELS,
+    Loss: LOSSES,
+    Rehearsal: REHEARSALS,
+}
 ADDED: dict[tuple[type, str], object] = {}  # by kind and name
 
 
 def register(name: str, thing: object) -> None:
-    """Add a sampler, method, data set or network beside those of Table 1.
+    """Add a sampler, loss, method, data set or network beside those of Table 1.
 
     Parameters
     ----------
     name : str
         What `RunConfig`, `make_sampler`, `load_dataset` and the figures call it.
-    thing : class, Method, Entry or Architecture
+    thing : class, function, Loss, Method, Entry or Architecture
         A subclass of `prslib.Sampler`, which becomes a method of that name, too; or a
-        row of `METHODS`, `DATASETS` or `MODELS`. Keyword-only parameters of a sampler's
-        ``__init__`` are options: ``rho`` and ``variant`` are fields of `RunConfig`,
-        others go into its ``options``.
+        row of `METHODS`, `DATASETS`, `MODELS` or `LOSSES`; or a loss's function
+        (`prslib.losses.Loss`); or a `prslib.training.rehearsal.Rehearsal`. Keyword-only
+        parameters of a sampler's ``__init__`` are options: ``rho`` and ``variant``
+        are fields of `RunConfig`, others go into its ``options``.
 
     Raises
     ------
@@ -107,17 +120,26 @@ def register(name: str, thing: object) -> None:
     >>> METHODS.pop("CRS, frozen").looks_at_model
     False
     """
-    rows = {type(thing): thing}
-    if isinstance(thing, type) and hasattr(thing, "place"):
-        rows = {Method: Method(sampler=name), type: thing}
-    elif isinstance(thing, type) or type(thing) not in TABLES:
-        what = f"a sampler's class, Entry, Architecture or Method as {name}"
-        raise TypeError(expected(what, thing))
-    for kind, row in rows.items():
+    for kind, row in _rows_of(name, thing).items():
         if name in TABLES[kind] and (kind, name) not in ADDED:
             raise ValueError(expected("another name than prslib's own", name))
         TABLES[kind][name] = ADDED[kind, name] = row
     fingerprint.cache_clear()
+
+
+def _rows_of(name: str, thing: object) -> dict[type, object]:
+    """Return the rows of `TABLES` that a registered thing makes."""
+    is_class = isinstance(thing, type)
+    if is_class and issubclass(thing, Rehearsal):
+        return {Rehearsal: thing}
+    if is_class and hasattr(thing, "place"):
+        return {Method: Method(sampler=name), type: thing}
+    if not is_class and type(thing) in TABLES:
+        return {type(thing): thing}
+    if not is_class and callable(thing):
+        return {Loss: Loss(thing)}
+    what = f"a sampler's class, a loss, Entry, Architecture or Method as {name}"
+    raise TypeError(expected(what, thing))
 
 
 def registered() -> bytes:

@@ -1,6 +1,6 @@
 """Make a run's stream, and the sampler and memory that replay it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,8 @@ from prslib.checks import Seed, expected, one_of
 from prslib.datasets import SequentialDataset
 from prslib.datasets.base import task_name, tasks_together, validate_schedule
 from prslib.datasets.curation import feature_rows
+from prslib.losses import LOSSES
+from prslib.losses.checking import check_fits
 from prslib.memory import Memory
 from prslib.samplers import Sampler
 from prslib.samplers.base import within
@@ -76,15 +78,37 @@ def held_out_rows(config: RunConfig, dataset: SequentialDataset) -> np.ndarray:
 class Replay:
     """A sampler, the memory that it fills, and a generator for draws from it."""
 
-    def __init__(self, sampler: Sampler, memory: Memory, seed: Seed, batch_size: int):
+    def __init__(
+        self,
+        sampler: Sampler,
+        memory: Memory,
+        seed: Seed,
+        batch_size: int,
+        draw: str = "uniform",
+    ):
         self.sampler = sampler
-        self.memory = memory  # of one column, "index": rows of the training set
+        # of the column "index", rows of the training set, and a rehearsal's own
+        self.memory = memory
         self.rng = np.random.default_rng(seed)
         self.batch_size = batch_size
+        self.is_balanced = draw == "balanced"
 
-    def draw(self) -> np.ndarray:
-        """Draw the slots of a step's replay batch, int64 (R,)."""
-        return self.memory.draw(self.batch_size, self.rng)
+    def draw(self, batches: int = 1) -> np.ndarray:
+        """Draw the slots of a step's replay batches, one after another, int64 (R,)."""
+        return np.concatenate([self._draw_one() for _ in range(batches)])
+
+    def _draw_one(self) -> np.ndarray:
+        if not self.is_balanced:
+            return self.memory.draw(self.batch_size, self.rng)
+        slots = self.memory.filled
+        labels = self.sampler.labels_of(slots)
+        return slots[balanced_draw(labels, self.batch_size, self.rng)]
+
+    def kept(self, slots: np.ndarray) -> dict[str, Any]:
+        """Return what the memory keeps of some slots (R,) beside their index."""
+        columns = self.memory.read(slots)
+        columns.pop("index", None)
+        return columns
 
     def join(
         self,
@@ -98,9 +122,19 @@ class Replay:
         rows = np.concatenate([new, self.memory.read(slots)["index"]])
         return encode(inputs[rows]), labels[rows]
 
-    def offer(self, rows: np.ndarray, labels: np.ndarray, **context: Any) -> None:
-        """Let the sampler place new samples, rows (B,) of the training set."""
-        self.memory.write(self.sampler.place(labels, **context), index=rows)
+    def offer(
+        self,
+        rows: np.ndarray,
+        labels: np.ndarray,
+        columns: dict[str, Any] | None = None,
+        **context: Any,
+    ) -> None:
+        """Let the sampler place new samples, rows (B,) of the training set.
+
+        ``columns`` are what the memory keeps of them beside their index.
+        """
+        slots = self.sampler.place(labels, **context)
+        self.memory.write(slots, index=rows, **(columns or {}))
 
 
 class ExStreamOnGPU(ExStream):
@@ -232,6 +266,52 @@ class VectorReplay(Replay):
         return torch.cat([encoded, vectors]), torch.cat([targets, of_vectors])
 
 
+def balanced_draw(
+    labels: np.ndarray, count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw a class, then a sample of it, until there are enough; int64 (count,).
+
+    Labels are bool (M, C). Classes are equally likely each time, and so are the samples
+    of a class; a sample that is drawn already is drawn again. That is a draw without
+    replacement in proportion to the sum of 1 / l_i over a sample's labels. Exponential
+    times with these rates end in the order of such a draw (Efraimidis and Spirakis
+    2006).
+    """
+    class_counts = labels.sum(axis=0)  # (C,)
+    rates = labels @ (1 / np.maximum(class_counts, 1))  # (M,)
+    times = rng.exponential(size=len(labels)) / rates
+    return np.argsort(times)[:count]
+
+
+class StreamCounts:
+    """What a loss or a rehearsal may ask about the stream (`prslib.losses.CONTEXT`)."""
+
+    def __init__(self, num_classes: int):
+        self.class_freq = np.zeros(num_classes, np.float32)
+        self.seen = 0
+
+    def add(self, labels: np.ndarray) -> None:
+        """Count new samples, bool (B, C)."""
+        self.class_freq += labels.sum(axis=0)
+        self.seen += len(labels)
+
+    def context(
+        self, asks: Collection[str], replay: Replay | None, device: torch.device
+    ) -> dict[str, Any]:
+        """Return what is asked for, as of this step."""
+        context: dict[str, Any] = {}
+        if "class_freq" in asks:
+            context["class_freq"] = to_device(torch.tensor(self.class_freq), device)
+        if "class_counts" in asks:
+            counts = np.zeros_like(self.class_freq)
+            if replay:
+                counts += replay.sampler.class_counts
+            context["class_counts"] = to_device(torch.tensor(counts), device)
+        if "seen" in asks:
+            context["seen"] = self.seen
+        return context
+
+
 def make_replay(
     config: RunConfig, dataset: SequentialDataset, encoded: Tensor | None = None
 ) -> Replay | None:
@@ -248,8 +328,9 @@ def make_replay(
     nbytes = 0 if encoded is None else memory.size * encoded.nbytes
     if type(sampler) is ExStream and nbytes and has_room(encoded.device, nbytes):
         sampler = ExStreamOnGPU(memory.size, dataset.num_classes, seeds["sampler"])
+    count = settings["replay_batch_size"]
     kind = VectorReplay if isinstance(sampler, ExStream) else Replay
-    return kind(sampler, memory, seeds["replay"], settings["replay_batch_size"])
+    return kind(sampler, memory, seeds["replay"], count, settings["draw"])
 
 
 def check(config: RunConfig, dataset: SequentialDataset) -> None:
@@ -259,6 +340,7 @@ def check(config: RunConfig, dataset: SequentialDataset) -> None:
     validate_schedule(settings["schedule"], dataset.num_tasks)
     if config.features_per_class:
         feature_rows(dataset.tests[settings["test_set"]], config.features_per_class)
+    _check_loss(config, dataset)
     stream(config, dataset)
     if config.own_threshold:
         stream(config, dataset, held_out_rows(config, dataset))
@@ -268,6 +350,22 @@ def check(config: RunConfig, dataset: SequentialDataset) -> None:
         what = f"memory_size up to the {images} images of {config.dataset}"
         raise ValueError(expected(what, size))
     make_replay(config, dataset)
+
+
+def _check_loss(config: RunConfig, dataset: SequentialDataset) -> None:
+    """Refuse a loss that the data set does not name itself and that does not fit."""
+    if config.loss is None and config.loss_options is None:
+        return
+    name = config.resolved["loss"]
+    loss = LOSSES[name]
+    if loss.one_label and not dataset.train.single_label:
+        what = f"a data set of one label an image for the loss {name}"
+        raise ValueError(expected(what, f"{config.dataset}, which has several"))
+    rehearsal = METHODS[config.method].rehearsal
+    if rehearsal and "replayed" in loss.asks:
+        what = f"a loss that takes new and replayed samples alike for {rehearsal}"
+        raise ValueError(expected(what, name))
+    check_fits(loss, dict(config.loss_options or ()), dataset.num_classes)
 
 
 def without_training(config: RunConfig, dataset: SequentialDataset) -> Replay | None:

@@ -37,6 +37,7 @@ from prslib.training.learner import (
 from prslib.training.methods import METHODS
 from prslib.training.replay import (
     Segment,
+    StreamCounts,
     check,
     held_out_rows,
     make_replay,
@@ -187,18 +188,27 @@ def train(
     measured_steps = set().union(*(variance_steps(one, steps) for one in configs))
 
     learner, replay = progress.learner, progress.replay
+    counts = StreamCounts(dataset.num_classes)
+    rehearsal = learner.rehearsal
+    draws = rehearsal.batches if rehearsal else 1
     step = 0
     for number, segment in enumerate(segments):
         for batch in segment.batches:
             step += 1
+            if learner.asks:  # also of steps before an interruption
+                counts.add(dataset.train.labels[batch])
             if step <= progress.step:  # taken before an interruption
                 continue
 
-            slots = replay.draw() if replay else None
-            learner.step(*learner.join(inputs, labels, batch, slots, replay))
+            slots = replay.draw(draws) if replay else None
+            rows = learner.join(inputs, labels, batch, slots, replay)
+            kept = replay.kept(slots) if rehearsal else {}
+            learner.context = counts.context(learner.asks, replay, learner.device)
+            columns = learner.step(*rows, len(batch), kept)
             if replay:
                 context = context_of(replay, learner, inputs, labels, batch)
-                replay.offer(batch, dataset.train.labels[batch], **context)
+                new_labels = dataset.train.labels[batch]
+                replay.offer(batch, new_labels, columns, **context)
 
             if replay and step in measured_steps:
                 progress.variances[step] = {
@@ -330,6 +340,8 @@ def make_learner(
         **{name: settings[name] for name in names},
         frozen_stages=max(settings["frozen_stages"], settings.get(method.frozen, 0)),
         ewc_lambda=settings["ewc_lambda"] if method.ewc else None,
+        loss_options=dict(config.loss_options or ()),
+        rehearsal=config.make_rehearsal(),
         device=device,
     )
 

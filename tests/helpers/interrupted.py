@@ -18,9 +18,9 @@ def stopped_at(step, config, store, save_every=1, file=None, device="cpu"):
     taken = []
     train, save = Learner.step, checkpoint.Checkpoint.save_if_due
 
-    def count(learner, inputs, targets):
+    def count(learner, *arguments):
         taken.append(None)
-        train(learner, inputs, targets)
+        return train(learner, *arguments)
 
     def save_if_due(saved, progress):
         save(saved, progress)

@@ -130,11 +130,22 @@ def test_a_long_single_label_stream_ends_on_target(name, rho):
     assert np.abs(sampler.class_counts / 200 - target).sum() / 2 < 0.02
 
 
+@pytest.mark.parametrize("name", ["prs", "cbrs", "ocdm"])
+def test_unknown_labels_count_for_no_class(name):
+    stream = np.random.default_rng(2).random((400, 8)) < 0.3
+    unknown = np.random.default_rng(3).random(stream.shape) < 0.2
+    known, partial = (make_sampler(name, SIZE, NUM_CLASSES, 0) for _ in range(2))
+    slots = known.place(stream & ~unknown)
+    got = partial.place(np.where(unknown, np.nan, stream))
+    assert (got == slots).all()
+    assert (partial.class_freq == known.class_freq).all()
+
+
 @pytest.mark.parametrize(
     ("labels", "error", "match"),
     [
         (np.full((2, 8), 0.5), ValueError, "0 and 1, got 0.5; write labels > 0.5 for"),
-        (np.full((2, 8), np.nan), ValueError, "expected 0 and 1, got nan"),
+        (np.full((2, 8), -1), ValueError, "0 and 1, got -1; .* labels == 1 for -1 and"),
         (np.full((2, 8), "a"), TypeError, "bool, 0 and 1, or class numbers, got <U1"),
         (np.ones(8, bool), ValueError, r"expected shape \(B, 8\), or .*, got \(8,\)"),
         (np.ones((2, 5), bool), ValueError, r"got \(2, 5\)"),
