@@ -1,11 +1,12 @@
 """Measure what a training step costs, and the least that its arithmetic allows.
 
 Run ``python bench/step.py --device cuda``: a step of ResNet-101 on 10 new and 10
-replayed images of 256x256, in float32 and bfloat16. Without a GPU it measures a
-small network on small images. What fetches a step's images and what the sampler needs
-are timed alone. The floor is the step's multiplications and additions over the rate of
-a large matrix product. It writes figures/bench/step_<device>.csv. For the time of each
-operation run the step in ``torch.profiler.profile``.
+replayed images of 256x256, in float32, on a GPU also rounded to TF32, and in bfloat16.
+Without a GPU it measures a small network on small images. What fetches a step's images
+and what the sampler needs are timed alone. The floor is the step's multiplications and
+additions over the rate of a large matrix product. It writes
+figures/bench/step_<device>.csv and .png. For the time of each operation run the step in
+``torch.profiler.profile``.
 
 Run ``python bench/step.py --losses``: a whole step of training on cocoseq-mini, of CRS
 with its head, with each loss in turn, with a draw balanced over classes, and of DER++
@@ -19,8 +20,11 @@ import argparse
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
@@ -32,7 +36,7 @@ from prslib import LOSSES, RunConfig, load_dataset, make_model, make_sampler
 from prslib.datasets import SequentialDataset
 from prslib.memory import Memory
 from prslib.training.config import PRECISIONS
-from prslib.training.device import Inputs
+from prslib.training.device import Inputs, without_tf32
 from prslib.training.learner import Learner
 from prslib.training.replay import Replay, stream
 from prslib.training.run import begin, train
@@ -41,6 +45,7 @@ NEW, REPLAYED, MEMORY, CLASSES = 10, 10, 2000, 70  # as on COCOseq
 REHEARSING = ("DER++", "ER-ACE")
 LOSS_STEPS, WARM_UP = 20, 25  # steps of a round, and before the first round
 SIDE = {"cpu": 1024, "cuda": 8192}  # of the matrices whose product gives the rate
+TF32 = "tf32"  # what a run leaves out: float32 whose products are rounded
 
 
 def milliseconds(function: Callable, seconds: float) -> float:
@@ -64,32 +69,43 @@ def time_steps(options: argparse.Namespace) -> pd.DataFrame:
         return images[index], labels[index]
 
     rows = [("any", "fetch", milliseconds(batch, options.seconds))]
-    for name in PRECISIONS:
-        learner = Learner(
-            make_model(options.model, shape, CLASSES, 0, "none"),
-            optimizer="adam",
-            learning_rate=1e-4,
-            loss="multilabel_soft_margin",
-            clip_value=5.0,
-            device=options.device,
-            precision=name,
-        )
-        inputs, targets = batch()
-
-        def step(learner: Learner = learner, x=inputs, y=targets) -> None:
-            learner.step(learner.encode(x), y)
-
-        with FlopCounterMode(display=False) as counter:
-            step()
-        floor = counter.get_total_flops() / product_rate(name, device)
-        rows.append((name, "floor", 1000 * floor))
-        rows.append((name, "step", milliseconds(step, options.seconds)))
-        if options.compile:
-            learner.upper = torch.compile(learner.upper)
-            for _ in range(3):  # which compiles
-                step()
-            rows.append((name, "compiled", milliseconds(step, options.seconds)))
+    names = [*PRECISIONS, TF32] if device.type == "cuda" else PRECISIONS
+    for name in names:
+        with nullcontext() if name == TF32 else without_tf32():
+            rows += time_precision(name, batch, options)
     return pd.DataFrame(rows, columns=["precision", "part", "ms"])
+
+
+def time_precision(
+    name: str, batch: Callable, options: argparse.Namespace
+) -> list[tuple[str, str, float]]:
+    """Return rows with the milliseconds of the floor and of steps."""
+    shape = options.image_size, options.image_size, 3
+    learner = Learner(
+        make_model(options.model, shape, CLASSES, 0, "none"),
+        optimizer="adam",
+        learning_rate=1e-4,
+        loss="multilabel_soft_margin",
+        clip_value=5.0,
+        device=options.device,
+        precision="fp32" if name == TF32 else name,
+    )
+    inputs, targets = batch()
+
+    def step() -> None:
+        learner.step(learner.encode(inputs), targets)
+
+    with FlopCounterMode(display=False) as counter:
+        step()
+    floor = counter.get_total_flops() / product_rate(name, learner.device)
+    rows = [(name, "floor", 1000 * floor)]
+    rows.append((name, "step", milliseconds(step, options.seconds)))
+    if options.compile:
+        learner.upper = torch.compile(learner.upper)
+        for _ in range(3):  # which compiles
+            step()
+        rows.append((name, "compiled", milliseconds(step, options.seconds)))
+    return rows
 
 
 def product_rate(precision: str, device: torch.device) -> float:
@@ -97,7 +113,13 @@ def product_rate(precision: str, device: torch.device) -> float:
     side = SIDE[device.type]
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     matrix = torch.randn(side, side, device=device).to(dtype)
-    return 2000 * side**3 / milliseconds(lambda: matrix @ matrix, 0.2)
+    setting = torch.backends.cuda.matmul
+    before = setting.fp32_precision
+    if precision == TF32:  # which convolutions use by default, products of matrices not
+        setting.fp32_precision = "tf32"
+    rate = 2000 * side**3 / milliseconds(lambda: matrix @ matrix, 0.2)
+    setting.fp32_precision = before
+    return rate
 
 
 def time_sampler(seconds: float) -> float:
@@ -183,6 +205,22 @@ def take(steps: Iterator[None], count: int) -> None:
         next(steps)
 
 
+def draw(table: pd.DataFrame, title: str, figure: plt.Figure) -> None:
+    """Draw the milliseconds of every precision's steps, and of what they share."""
+    ax = figure.subplots()
+    names = table["part"].where(
+        table["precision"] == "any", table["part"] + ", " + table["precision"]
+    )
+    ax.barh(names, table["ms"], color="0.8")
+    for name, value in zip(names, table["ms"], strict=True):
+        place = {"xycoords": ("axes fraction", "data"), "va": "center"}
+        ax.annotate(f"{value:.3g}", (0.02, name), **place)
+    ax.invert_yaxis()
+    ax.set_xlim(left=0)
+    ax.set_xlabel("milliseconds a step")
+    ax.set_title(title)
+
+
 def device_name(device: torch.device) -> str:
     """Return a device's name for a file: "h100" for "NVIDIA H100 80GB HBM3"."""
     if device.type == "cpu":
@@ -228,10 +266,12 @@ def main(arguments: list[str] | None = None) -> None:
     table.loc[len(table)] = "any", "sampler", time_sampler(options.seconds)
     name = device_name(torch.device(options.device))
     size = f"{options.image_size}x{options.image_size}"
-    print(f"{options.model}, {NEW} + {REPLAYED} images of {size}, {name.upper()}")
+    title = f"{options.model}, {NEW} + {REPLAYED} images of {size}, {name.upper()}"
+    print(title)
     print(table.to_string(index=False, float_format="{:.3g}".format))
     run = {"device": name, "model": options.model, "image_size": options.image_size}
-    write(table.assign(**run), f"step_{name}", float_format="%.4g")
+    picture = partial(draw, table, title)
+    write(table.assign(**run), f"step_{name}", picture, (7, 3.6), "%.4g")
 
 
 if __name__ == "__main__":

@@ -203,7 +203,10 @@ class Memory:
             If a slot holds nothing, or is no integer.
         """
         slots = self._filled_slots(slots)
-        return {name: column[slots] for name, column in self._columns.items()}
+        return {
+            name: column[_index(slots, column)]
+            for name, column in self._columns.items()
+        }
 
     def _filled_slots(self, slots: np.ndarray) -> np.ndarray:
         """Return slots that hold a sample as int64 (K,); refuse others."""
@@ -232,7 +235,8 @@ class Memory:
                 longest = np.promote_types(stored.dtype, column.dtype)
                 stored = stored.astype(longest, copy=False)
             if last:
-                stored[list(last)] = column[list(last.values())]
+                rows = list(last.values())
+                stored[_index(list(last), stored)] = column[_index(rows, column)]
             self._columns[name] = stored
         return last
 
@@ -242,6 +246,15 @@ class Memory:
         if hasattr(column, "new_zeros"):  # on the same device
             return column.new_zeros(shape)
         return np.zeros(shape, _native(column.dtype))
+
+
+def _index(rows: list[int] | np.ndarray, column: Any) -> Any:
+    """Return rows as the index of a column; on a GPU without a wait for it."""
+    if isinstance(column, np.ndarray) or column.device.type in ("cpu", "mps"):
+        return rows
+    number = column.new_zeros((), device="cpu").long()
+    pinned = number.new_tensor(rows).pin_memory()
+    return pinned.to(column.device, non_blocking=True)
 
 
 def _check(name: str, column: Any, first: Any, length: int) -> None:

@@ -25,7 +25,7 @@ from prslib.training.config import RunConfig
 from prslib.training.device import Inputs, check_device, conditions, without_tf32
 from prslib.training.methods import METHODS
 from prslib.training.rehearsal import REHEARSALS
-from prslib.training.replay import HELD_OUT, stream
+from prslib.training.replay import HELD_OUT, features_for, stream
 from prslib.training.run import begin, make_learner, on_gpu, one_thread, train
 
 AT_ONCE = 10  # samples that fill a memory
@@ -184,7 +184,9 @@ def fill(progress: Progress, dataset: SequentialDataset) -> None:
         count = len(numbers)
         context: dict = {}
         if "features" in needs:
-            context["features"] = rng.random((count, width), np.float32)
+            vectors = torch.from_numpy(rng.random((count, width), np.float32))
+            vectors = vectors.to(learner.device)
+            context["features"] = features_for(replay.sampler, vectors)
         if "gradient_products" in needs:  # each gradient resembles no other
             context["gradient_products"] = partial(_eye, count)
         rows = rng.integers(len(dataset.train), size=count)

@@ -136,7 +136,7 @@ class Sweep:
     def __init__(self, store: Store, device: str, save_every: float, gpus: float = 1):
         self.store = store
         self.gpus = gpus  # that the runs of a pool may share
-        self.options = {"device": device, "save_every": save_every}
+        self.options: dict[str, Any] = {"device": device, "save_every": save_every}
         self.errors: list[str] = []
         self.cause: Exception | None = None  # of the last of them
         self.retried: list[list[RunConfig]] = []  # each alone, when others are done

@@ -1,6 +1,6 @@
 """ExStream: class by class, the two closest feature vectors become one."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -90,15 +90,8 @@ class ExStream(Sampler):
         self, labels: np.ndarray, uniforms: np.ndarray, *, features: np.ndarray
     ) -> np.ndarray:
         """Return the slot of each sample's vector, one sample after the other."""
-        if np.ndim(features) != 2:
-            text = expected(f"shape ({len(labels)}, D)", np.shape(features))
-            raise ValueError(f"features: {text}")
-        width = self.prototypes.shape[1] or np.shape(features)[1]
-        shape = len(labels), width
-        features = finite_array("features", features, shape, np.float32)
-        if self.prototypes.shape[1] == 0:
-            self.prototypes = np.zeros((self.size, width), np.float32)
-        slots = np.full(len(labels), -1)
+        features = self._checked(features, len(labels))
+        slots = {}
         for b in np.flatnonzero(labels.any(axis=1)):
             classes = np.flatnonzero(labels[b])
             books.count(self.state, classes)
@@ -106,9 +99,26 @@ class ExStream(Sampler):
             if len(classes):
                 c = books.rarest(classes, self.state.class_counts, uniforms[b, 0])
                 slots[b] = self._add(c, features[b])
-        return slots
+        return self._of_batch(slots, len(labels))
 
-    def _add(self, c: int, x: np.ndarray) -> int:
+    def _checked(self, features: np.ndarray, count: int) -> np.ndarray:
+        """Return features as float32 (B, D); make room for vectors like the first."""
+        if np.ndim(features) != 2:
+            text = expected(f"shape ({count}, D)", np.shape(features))
+            raise ValueError(f"features: {text}")
+        width = self.prototypes.shape[1] or np.shape(features)[1]
+        features = finite_array("features", features, (count, width), np.float32)
+        if self.prototypes.shape[1] == 0:
+            self.prototypes = np.zeros((self.size, width), np.float32)
+        return features
+
+    def _of_batch(self, slots: dict[int, Any], count: int) -> np.ndarray:
+        """Return slots, those of some rows of a batch, as int64 (B,)."""
+        all_slots = np.full(count, -1)
+        all_slots[list(slots)] = list(slots.values())
+        return all_slots
+
+    def _add(self, c: int, x: Any) -> Any:
         """Add a vector to a class; merge its two closest where it is full (Alg. 1)."""
         slots = self.members(c)
         if len(slots) < self.quota[c]:
@@ -117,6 +127,10 @@ class ExStream(Sampler):
             self.prototypes[slot] = x
             self.samples[slot] = 1
             return slot
+        return self._merge(c, slots, x)
+
+    def _merge(self, c: int, slots: np.ndarray, x: Any) -> Any:
+        """Merge the two closest of a full class and a new vector; return its slot."""
         vectors = np.vstack([self.prototypes[slots], x])
         samples = np.append(self.samples[slots], 1)
         first, second = closest(vectors)

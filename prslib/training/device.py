@@ -72,6 +72,11 @@ def free_memory(device: torch.device) -> int:
     return free + cached
 
 
+def has_room(device: torch.device, nbytes: int) -> bool:
+    """Tell whether a GPU takes so many bytes and keeps room to train."""
+    return is_apart(device) and nbytes <= INPUTS_SHARE * free_memory(device)
+
+
 class Inputs:
     """A network's inputs: uint8 images (N, H, W, channels), or float features (N, D).
 
@@ -81,10 +86,8 @@ class Inputs:
     def __init__(self, inputs: np.ndarray | Tensor, device: torch.device | str = "cpu"):
         self.device = torch.device(device)
         self.tensor = torch.as_tensor(inputs)
-        if is_apart(self.device):
-            room = INPUTS_SHARE * free_memory(self.device)
-            if self.tensor.nbytes <= room:
-                self.tensor = self.tensor.to(self.device)
+        if has_room(self.device, self.tensor.nbytes):
+            self.tensor = self.tensor.to(self.device)
 
     @property
     def is_resident(self) -> bool:

@@ -22,23 +22,17 @@ SAMPLES_AT_ONCE = 20  # as in a training step
 
 
 def sample_gradients(
-    model: nn.Module,
-    loss: Callable,
-    inputs: Tensor,
-    targets: Tensor,
-    autocast: Callable = nullcontext,
+    model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor
 ) -> dict[str, Tensor]:
     """Return the gradient of each sample's own loss by parameter, (N, ...) each.
 
-    Frozen parameters have none. Forward passes are in the context ``autocast()``.
+    Frozen parameters have none.
     """
     refuse_shared_weights(model)
     weights = {name: w for name, w in model.named_parameters() if w.requires_grad}
 
     def loss_of_sample(weights: dict, x: Tensor, y: Tensor) -> Tensor:
-        with autocast():
-            logits = functional_call(model, weights, (x[None],))
-        return loss(logits.float(), y[None])
+        return loss(functional_call(model, weights, (x[None],)), y[None])
 
     was_training = model.training
     model.eval()  # else a sample's gradient would depend on the others of its batch
@@ -65,8 +59,8 @@ def gradient_products(
     """Return the products that GSS reads, float64 (K + B, K + B).
 
     The first K * n samples are K subsets of n, each with its mean gradient. The other B
-    samples stand for themselves, each with its own gradient. The products themselves
-    are never in half precision.
+    samples stand for themselves, each with its own gradient. The subsets' forward passes
+    are in the context ``autocast()``: they are most of the work.
     """
     count, size = subset_shape
     cut = count * size
@@ -76,8 +70,8 @@ def gradient_products(
         means = torch.eye(count, device=pairs.device).repeat_interleave(size, 1) / size
         averaging = torch.block_diag(means.to(pairs), unit(len(inputs) - cut))
         return averaging @ pairs @ averaging.T
-    new = inputs[cut:], targets[cut:]
-    single = sample_gradients(model, loss, *new, autocast)
+    # batch norm under vmap takes no half precision
+    single = sample_gradients(model, loss, inputs[cut:], targets[cut:])
     weights = [w for w in model.parameters() if w.requires_grad]
     gradient = partial(torch.autograd.grad, allow_unused=True, materialize_grads=True)
     subsets = [rows[:cut].split(size) for rows in (inputs, targets)]

@@ -20,7 +20,7 @@ from prslib.training.config import RunConfig
 from prslib.training.device import Inputs, is_apart
 from prslib.training.ewc import EWC
 from prslib.training.rehearsal import Rehearsal, Rows
-from prslib.training.replay import Replay
+from prslib.training.replay import Replay, features_for
 from prslib.training.validation import OWN, run_columns
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
@@ -257,7 +257,8 @@ def context_of(
     """Return what a sampler needs beside the labels of new samples, rows (B,)."""
     context = {}
     if "features" in replay.sampler.needs:  # the frozen stages' output (B, D): ExStream
-        context["features"] = learner.encode(inputs[rows]).flatten(1).cpu().numpy()
+        encoded = learner.encode(inputs[rows])
+        context["features"] = features_for(replay.sampler, encoded)
     if "gradient_products" in replay.sampler.needs:
 
         def products(subsets: np.ndarray) -> np.ndarray:

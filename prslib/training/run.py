@@ -166,7 +166,9 @@ def one_thread() -> Iterator[None]:
 def begin(config: RunConfig, dataset: SequentialDataset, device: str) -> Progress:
     """Return the progress of a run before its first step."""
     learner = make_learner(config, dataset, device)
-    return Progress(learner, make_replay(config, dataset))
+    first = Inputs(dataset.train.inputs[:1], device)
+    encoded = learner.encode(first[np.zeros(1, np.int64)])
+    return Progress(learner, make_replay(config, dataset, encoded))
 
 
 def train(

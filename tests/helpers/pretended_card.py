@@ -21,6 +21,8 @@ WAITS = {
     ATEN.masked_select.default,
     ATEN.nonzero.default,
 }
+# and those of these, where a row is chosen by a mask
+CHOICES = {ATEN.index.Tensor, ATEN.index_put_.default, ATEN.index_put.default}
 MOVES = {ATEN._to_copy.default, ATEN.copy_.default}
 
 
@@ -146,7 +148,8 @@ class Card(TorchDispatchMode):
             return
         if any(x.dim() for x in tensors if not isinstance(x, OnCard)):
             raise RuntimeError(f"{operation} on card and host")
-        if operation in WAITS:
+        by_mask = any(x.dtype == torch.bool for x in tensors[1:])
+        if operation in WAITS or (operation in CHOICES and by_mask):
             self.note(operation.name())
 
     def note(self, what):
@@ -157,7 +160,7 @@ class Card(TorchDispatchMode):
             for frame in frames
             if "/prslib/" in frame.filename
         ]
-        self.waits[what, places[-1] if places else "a test"] += 1
+        self.waits[what, places[-1] if places else "a backward pass"] += 1
 
 
 def _computed(x):

@@ -11,12 +11,14 @@ from prslib.datasets import load_dataset
 from prslib.experiments.store import Store
 from prslib.models import MODELS
 from prslib.models.networks import make_model, resnet, resnet_backbone
+from prslib.samplers.exstream import ExStream
 from prslib.training import device as device_module
 from prslib.training import run as run_module
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.learner import Learner
 from prslib.training.methods import METHODS
+from prslib.training.replay import ExStreamOnGPU
 from prslib.training.run import run, run_at_once
 
 register()
@@ -27,6 +29,7 @@ TINY = "digits70tiny"
 ONCE = {
     ("from pageable memory", "training/learner.py:__init__"): "the first weights",
     ("from pageable memory", "training/device.py:__init__"): "the data set",
+    ("from pageable memory", "training/replay.py:_to_gpu"): "ExStream's first batch",
     ("to the host", "training/learner.py:probabilities"): "scores, after a task",
     ("to the host", "training/learner.py:features"): "what a figure shows, at the end",
     ("aten::_local_scalar_dense", "training/gradients.py:gradient_variance"): (
@@ -34,9 +37,18 @@ ONCE = {
     ),
 }
 IN_STEPS = {
+    "ER-ACE": {
+        ("aten::index.Tensor", "training/learner.py:loss"): (
+            "the number of classes that a loss looks at"
+        ),
+        ("aten::index_put", "a backward pass"): "the same classes",
+    },
     "GSS": {("to the host", "training/learner.py:products"): "the host draws by them"},
     "ExStream": {
-        ("to the host", "training/learner.py:context_of"): "vectors merge on the host"
+        ("to the host", "training/replay.py:_checked"): "are all numbers finite?",
+        ("to the host", "training/replay.py:_of_batch"): "slots that vectors merge in",
+        # where its vectors do not fit
+        ("to the host", "training/replay.py:features_for"): "they merge on the host",
     },
 }
 
@@ -161,7 +173,7 @@ def test_runs_on_one_data_set_share_its_copy_and_training_images_come_first(
     images = [dataset.nbytes for dataset in images_of(TINY)]
     for config in configs:
         run_at_once([config], NAME)
-    copied = [of[0].nbytes for of in made if of[0].ndim == 4]
+    copied = [of[0].nbytes for of in made if of[0].ndim == 4 and len(of[0]) > 1]
     assert copied == images
     run_at_once([RunConfig("imbal-digits-tiny", "Finetune", batch_size=40)], NAME)
     assert {name for name, *_ in run_module.on_gpu} == {"imbal-digits-tiny"}
@@ -174,3 +186,27 @@ def images_of(name):
     dataset = load_dataset(name)
     test_set = RunConfig(name).resolved["test_set"]
     return dataset.train.inputs, dataset.tests[test_set].inputs
+
+
+def test_vectors_merge_on_the_card_as_on_the_host(card):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(300, 40)).astype(np.float32)
+    values[::3] = values[1::3]  # pairs without a distance
+    labels = np.eye(3, dtype=bool)[rng.integers(3, size=300)]
+    host = ExStream(20, 3, seed=0)
+    gpu = ExStreamOnGPU(20, 3, seed=0)
+    for rows in np.arange(300).reshape(-1, 10):
+        slots = host.place(labels[rows], features=values[rows])
+        features = OnCard(torch.from_numpy(values[rows]))
+        np.testing.assert_array_equal(gpu.place(labels[rows], features=features), slots)
+        if rows[0] == 150:  # stopped, and begun again
+            state = gpu.state_dict()
+            gpu = ExStreamOnGPU(20, 3, seed=1)
+            gpu.load_state_dict(state)
+    saved = gpu.state_dict()
+    np.testing.assert_array_equal(saved["samples"], host.samples)
+    np.testing.assert_allclose(saved["prototypes"], host.prototypes, atol=1e-5)
+    wrong = OnCard(torch.full((1, 40), torch.nan)), OnCard(torch.zeros(1, 41))
+    for features in wrong:
+        with pytest.raises(ValueError, match="features: expected"):
+            gpu.place(labels[:1], features=features)

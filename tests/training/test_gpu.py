@@ -1,13 +1,22 @@
 """A GPU computes the CPU's results within tolerance, and no step waits for it."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
+from interrupted import stopped_at
 
 from prslib.datasets import load_dataset
+from prslib.experiments.store import Store
+from prslib.experiments.sweep import run_all
+from prslib.models import MODELS
+from prslib.models.networks import make_model
 from prslib.training import device as device_module
-from prslib.training.config import RunConfig
-from prslib.training.device import Inputs
+from prslib.training.config import PRECISIONS, RunConfig
+from prslib.training.device import Inputs, without_tf32
+from prslib.training.grids import configs
+from prslib.training.learner import Learner
 from prslib.training.methods import METHODS
 from prslib.training.replay import stream
 from prslib.training.run import make_learner, one_thread, run
@@ -33,7 +42,7 @@ def on(dataset, device):
 def trained(dataset, config, device):
     """Train on the first batches of a run's stream and return the learner."""
     learner = make_learner(config, dataset, device)
-    with one_thread():
+    with one_thread(), without_tf32():
         for rows in stream(config, dataset)[0].batches[:12]:
             learner.step(*learner.join(*on(dataset, device), rows))
     return learner
@@ -76,16 +85,72 @@ def test_a_run_on_the_gpu_scores_as_on_the_cpu(method):
     assert differences.abs().mean() < 0.05
 
 
+@pytest.mark.parametrize("method", ["PRS", "EWC", "ExStream"])
+def test_a_run_goes_on_and_its_state_is_not_taken_for_a_cpu_s(method, tmp_path):
+    config = RunConfig(TINY, method, batch_size=30)
+    whole, file = run(config, "cuda"), tmp_path / "checkpoint"
+    taken = stopped_at(9, config, Store(tmp_path), file=file, device="cuda")
+    assert max(taken) == 9
+    again = run(config, "cuda", checkpoint=file)
+    differences = again.scores["value"] - whole.scores["value"]
+    assert differences.abs().mean() < 0.05
+    with pytest.warns(UserWarning, match="made on .*; the run starts again"):
+        run(config, checkpoint=file)
+
+
+def test_a_run_out_of_memory_leaves_room_for_the_next_and_is_tried_again(
+    tmp_path, monkeypatch
+):
+    step, tries = Learner.step, []
+
+    def take_all(learner, inputs, targets):
+        tries.append(None)
+        if len(tries) == 1:  # more than any GPU has
+            torch.empty(10**13, dtype=torch.uint8, device=learner.device)
+        step(learner, inputs, targets)
+
+    monkeypatch.setattr(Learner, "step", take_all)
+    grid = configs(dataset=TINY, method="Finetune", batch_size=80, seed=[0, 1])
+    before = torch.cuda.memory_allocated()
+    assert len(run_all(grid, Store(tmp_path), workers=1, device="cuda")) == 2
+    assert torch.cuda.memory_allocated() - before < 1e6
+
+
+@pytest.fixture
+def alarm():
+    """Raise where the host waits for the GPU, once it is called."""
+    yield partial(torch.cuda.set_sync_debug_mode, "error")
+    torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("model", sorted(name for name in MODELS if "resnet" in name))
+def test_no_resnet_waits_for_the_gpu(model, precision, alarm):
+    learner = Learner(
+        make_model(model, (64, 64, 3), 7, 0, "none"),
+        optimizer="adam",
+        learning_rate=1e-4,
+        loss="multilabel_soft_margin",
+        clip_value=5.0,
+        frozen_stages=1,
+        device="cuda",
+        precision=precision,
+    )
+    images = Inputs(np.zeros((8, 64, 64, 3), np.uint8), "cuda")
+    labels = Inputs(np.zeros((8, 7), np.float32), "cuda")
+    for _ in range(2):
+        learner.step(*learner.join(images, labels, np.arange(8)))
+        alarm()  # the first step finds its algorithms
+
+
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 @pytest.mark.parametrize("resident", [True, False])
-def test_steps_never_wait_for_the_gpu(dataset, monkeypatch, resident):
+def test_steps_never_wait_for_the_gpu(dataset, monkeypatch, resident, alarm):
     learner = trained(dataset, RunConfig(TINY), "cuda")
     monkeypatch.setattr(device_module, "INPUTS_SHARE", float(resident))
     data, rows = on(dataset, "cuda"), np.arange(200).reshape(10, 20)
     assert data[0].tensor.is_cuda == resident
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        for batch in rows:
-            learner.step(*learner.join(*data, batch))
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
+    alarm()
+    for batch in rows:
+        learner.step(*learner.join(*data, batch))

@@ -1,5 +1,7 @@
 """Gradients of samples and groups, against one backward pass a sample."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -118,6 +120,16 @@ def test_the_short_way_is_for_plain_networks_alone():
     for layers in ([frozen], [normalised], [nn.Linear(2, 2), nn.Flatten()]):
         assert not is_plain(nn.Sequential(nn.Flatten(), *layers))
     assert is_plain(nn.Sequential(nn.Flatten(), nn.Linear(2, 2), nn.ReLU()))
+
+
+def test_half_precision_of_subsets_leaves_the_products_near():
+    model, (images, labels) = net("convnet", (8, 8, 3)), samples(11, (3, 8, 8))
+    single = gradient_products(model, LOSS, images, labels, (2, 4))
+    half = partial(torch.autocast, "cpu", torch.bfloat16)
+    products = gradient_products(model, LOSS, images, labels, (2, 4), half)
+    assert not torch.equal(products, single)
+    near = 0.02 * single.diagonal().max().item()
+    torch.testing.assert_close(products, single, rtol=0.05, atol=near)
 
 
 @pytest.mark.parametrize("training", [True, False])
