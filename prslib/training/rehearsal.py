@@ -76,7 +76,7 @@ class Rehearsal(ABC):
 
 
 class DarkExperienceReplay(Rehearsal):
-    """DER++: logits of replayed samples stay as they were; Buzzega et al. 2020, Eq. (6).
+    """DER++: logits of replayed samples stay as they were; Buzzega et al. 2020.
 
     A step lowers the loss of new samples, plus alpha times the mean squared distance of
     the logits of one replay batch to those in memory, plus beta times the loss of
@@ -115,7 +115,7 @@ class DarkExperienceReplay(Rehearsal):
     def objective(
         self, loss: Callable, new: Rows, replays: Sequence[Rows], **context: Any
     ) -> Any:
-        """Return the loss and the two terms of Eq. (6)."""
+        """Return the loss of new samples and the two terms of replayed ones."""
         total = loss(new.logits, new.targets)
         if not replays:
             return total

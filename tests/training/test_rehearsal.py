@@ -179,10 +179,13 @@ def test_der_keeps_the_logits_that_a_sample_had_when_it_was_new(monkeypatch, sam
     assert checked > 100
 
 
-@pytest.mark.parametrize("draw", ["uniform", "balanced"])
+ADJUSTED = {"loss": "logit_adjustment", "loss_options": {"tau": 0.5}}
+
+
+@pytest.mark.parametrize("fields", [{}, {"draw": "balanced"} | ADJUSTED])
 @pytest.mark.parametrize("method", ["DER++", "ER-ACE"])
-def test_stopped_runs_that_rehearse_go_on(tmp_path, method, draw):
-    config = RunConfig(ONE_LABEL, method, batch_size=40, draw=draw)
+def test_stopped_runs_that_rehearse_go_on(tmp_path, method, fields):
+    config = RunConfig(ONE_LABEL, method, batch_size=40, **fields)
     store = Store(tmp_path)
     Store(tmp_path / "whole").save(run(config))
     while not store.path(config).exists():
