@@ -36,7 +36,12 @@ from prslib import LOSSES, RunConfig, load_dataset, make_model, make_sampler
 from prslib.datasets import SequentialDataset
 from prslib.memory import Memory
 from prslib.training.config import PRECISIONS
-from prslib.training.device import Inputs, without_tf32
+from prslib.training.device import (
+    LAUNCHED_SINGLY,
+    Captured,
+    Inputs,
+    without_tf32,
+)
 from prslib.training.learner import Learner
 from prslib.training.replay import Replay, stream
 from prslib.training.run import begin, train
@@ -99,10 +104,17 @@ def time_precision(
         step()
     floor = counter.get_total_flops() / product_rate(name, learner.device)
     rows = [(name, "floor", 1000 * floor)]
+    captured, learner.captured = learner.captured, None
+    rows.append((name, "launched singly", milliseconds(step, options.seconds)))
+    learner.captured = captured
+    for _ in range(LAUNCHED_SINGLY + 1):
+        step()
     rows.append((name, "step", milliseconds(step, options.seconds)))
     if options.compile:
         learner.upper = torch.compile(learner.upper)
-        for _ in range(3):  # which compiles
+        if learner.captured:
+            learner.captured = Captured(learner._take_step, learner.device)
+        for _ in range(LAUNCHED_SINGLY + 1):  # which compiles
             step()
         rows.append((name, "compiled", milliseconds(step, options.seconds)))
     return rows

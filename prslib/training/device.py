@@ -1,8 +1,10 @@
 """Say which devices are here, and where a network's inputs lie."""
 
 import platform
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from weakref import WeakMethod
 
 import numpy as np
 import torch
@@ -10,6 +12,7 @@ from torch import Tensor
 
 from prslib.checks import device_name, one_of
 
+LAUNCHED_SINGLY = 3  # calls of a shape before the one that is captured
 INPUTS_SHARE = 0.5  # of a GPU's free memory for inputs; training needs the rest
 
 
@@ -109,3 +112,58 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     if is_apart(device) and tensor.device.type == "cpu":
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
+
+
+class Captured:
+    """A method of tensors, which a GPU of CUDA repeats without the host's launches.
+
+    A training step launches a few thousand small operations, which takes several times
+    as long as their arithmetic. After some calls with tensors of the same shapes their
+    launches are recorded as a CUDA graph, and repeated as one. The method must do the
+    same each time, and change what it changes in place; what it returns is lost.
+    """
+
+    def __init__(self, method: Callable, device: torch.device):
+        # its object has this one: else both would stay on the GPU for a while
+        self.method = WeakMethod(method)
+        self.calls: Counter = Counter()
+        self.graphs: dict[tuple, tuple[torch.cuda.CUDAGraph, list[Tensor]]] = {}
+        self.is_possible = True
+        self.stream = torch.cuda.Stream(device)
+
+    def __call__(self, *tensors: Tensor) -> None:
+        """Call the method, or repeat what it did with tensors of these shapes."""
+        shapes = tuple(tensor.shape for tensor in tensors)
+        self.calls[shapes] += 1
+        is_new = shapes not in self.graphs
+        if is_new and self.is_possible and self.calls[shapes] > LAUNCHED_SINGLY:
+            try:
+                self.graphs[shapes] = self._capture(tensors)
+            except RuntimeError:  # it asks the GPU for a number, or memory is short
+                self.is_possible = False
+        if shapes not in self.graphs:
+            self._launch(tensors)
+            return
+        graph, own = self.graphs[shapes]
+        for mine, tensor in zip(own, tensors, strict=True):
+            mine.copy_(tensor)
+        graph.replay()
+
+    def _launch(self, tensors: tuple[Tensor, ...]) -> None:
+        """Call the method on the stream on which it will be captured."""
+        present = torch.cuda.current_stream(self.stream.device)
+        self.stream.wait_stream(present)
+        with torch.cuda.stream(self.stream):
+            self.method()(*tensors)
+        present.wait_stream(self.stream)
+
+    def _capture(
+        self, tensors: tuple[Tensor, ...]
+    ) -> tuple[torch.cuda.CUDAGraph, list[Tensor]]:
+        """Record the method's launches, of which none is executed."""
+        own = [tensor.detach().clone() for tensor in tensors]
+        graph = torch.cuda.CUDAGraph()
+        mode = "thread_local"  # other threads may use the GPU
+        with torch.cuda.graph(graph, stream=self.stream, capture_error_mode=mode):
+            self.method()(*own)
+        return graph, own

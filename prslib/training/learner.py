@@ -17,7 +17,7 @@ from prslib.models.networks import Staged
 from prslib.resamples import image_draws, weighted_mean
 from prslib.training import gradients
 from prslib.training.config import RunConfig
-from prslib.training.device import Inputs, is_apart
+from prslib.training.device import Captured, Inputs, is_apart
 from prslib.training.ewc import EWC
 from prslib.training.rehearsal import Rehearsal, Rows
 from prslib.training.replay import Replay, features_for
@@ -66,7 +66,10 @@ class Learner:
         self.ewc = None
         if ewc_lambda is not None:
             self.ewc = EWC(self.upper.named_parameters(), ewc_lambda)
-        self.optimizer = OPTIMIZERS[optimizer](self.parameters, lr=learning_rate)
+        make_optimizer = OPTIMIZERS[optimizer]
+        if optimizer == "adam" and self.device.type == "cuda":
+            make_optimizer = partial(make_optimizer, capturable=True)
+        self.optimizer = make_optimizer(self.parameters, lr=learning_rate)
         row = LOSSES[loss]
         self._loss = row.with_options(loss_options or {})
         self._loss_asks = row.asks
@@ -79,6 +82,10 @@ class Learner:
         self.context: dict[str, Any] = {}  # what is asked for, as of this step
         self.clip_value = clip_value
         self.norm_penalty = norm_penalty
+        # steps that do the same every time
+        self.captured = None
+        if self.device.type == "cuda" and not (self.ewc or rehearsal or self.asks):
+            self.captured = Captured(self._take_step, self.device)
 
     def step(
         self,
@@ -93,6 +100,18 @@ class Learner:
         keeps of the others beside their index; what it shall keep of the new ones is
         returned.
         """
+        if self.captured:
+            self.captured(inputs, targets)
+            return {}
+        return self._take_step(inputs, targets, new, kept)
+
+    def _take_step(
+        self,
+        inputs: Tensor,
+        targets: Tensor,
+        new: int | None = None,
+        kept: dict[str, Tensor] | None = None,
+    ) -> dict[str, Tensor]:
         loss, columns = self.objective(inputs, targets, new, kept)
         self.optimizer.zero_grad()
         loss.backward()

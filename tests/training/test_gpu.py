@@ -1,5 +1,6 @@
 """A GPU computes the CPU's results within tolerance, and no step waits for it."""
 
+import gc
 from functools import partial
 
 import numpy as np
@@ -14,7 +15,7 @@ from prslib.models import MODELS
 from prslib.models.networks import make_model
 from prslib.training import device as device_module
 from prslib.training.config import PRECISIONS, RunConfig
-from prslib.training.device import Inputs, without_tf32
+from prslib.training.device import LAUNCHED_SINGLY, Captured, Inputs, without_tf32
 from prslib.training.grids import configs
 from prslib.training.learner import Learner
 from prslib.training.methods import METHODS
@@ -42,10 +43,15 @@ def on(dataset, device):
 def trained(dataset, config, device):
     """Train on the first batches of a run's stream and return the learner."""
     learner = make_learner(config, dataset, device)
+    fit(learner, dataset, config)
+    return learner
+
+
+def fit(learner, dataset, config):
+    data = on(dataset, learner.device)
     with one_thread(), without_tf32():
         for rows in stream(config, dataset)[0].batches[:12]:
-            learner.step(*learner.join(*on(dataset, device), rows))
-    return learner
+            learner.step(*learner.join(*data, rows))
 
 
 # what a relative change of the first weights by 1e-6 grows to in these steps, and some
@@ -116,6 +122,59 @@ def test_a_run_out_of_memory_leaves_room_for_the_next_and_is_tried_again(
     assert torch.cuda.memory_allocated() - before < 1e6
 
 
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("name", [TINY, "imbal-digits"])
+def test_captured_steps_are_those_that_are_launched_singly(name, precision):
+    config = RunConfig(name, weights="none", precision=precision)
+    data = load_dataset(name)
+    images = Inputs(data.train.inputs[:200], "cuda")
+    both = []
+    for is_captured in (True, False):
+        learner = make_learner(config, data, "cuda")
+        learner.captured = learner.captured if is_captured else None
+        fit(learner, data, config)
+        both.append(learner.probabilities(images))
+        assert bool(learner.captured and learner.captured.graphs) == is_captured
+    assert np.abs(both[0] - both[1]).mean() < GROWN[precision]
+
+
+class Doubling:
+    """Doubles in place; some ask the GPU for a number, which cannot be captured."""
+
+    def __init__(self, asks):
+        self.total = torch.ones(3, device="cuda")
+        self.asks = asks
+
+    def double(self, by):
+        self.total *= by
+        if self.asks:
+            assert float(self.total[0]) > 0
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_what_cannot_be_captured_is_launched_singly(asks):
+    doubling = Doubling(asks)
+    captured = Captured(doubling.double, torch.device("cuda"))
+    for _ in range(8):
+        captured(torch.full((1,), 2.0, device="cuda"))
+    assert doubling.total.tolist() == [256.0] * 3
+    assert bool(captured.graphs) != asks
+
+
+def test_a_learner_leaves_the_gpu_at_once(dataset):
+    gc.collect()
+    gc.disable()
+    try:
+        before = torch.cuda.memory_allocated()
+        trained(dataset, RunConfig(TINY), "cuda")
+        workspaces = 70e6  # which cuBLAS keeps
+        assert torch.cuda.memory_allocated() - before < workspaces
+        trained(dataset, RunConfig(TINY), "cuda")
+        assert torch.cuda.memory_allocated() - before < workspaces
+    finally:
+        gc.enable()
+
+
 @pytest.fixture
 def alarm():
     """Raise where the host waits for the GPU, once it is called."""
@@ -139,9 +198,10 @@ def test_no_resnet_waits_for_the_gpu(model, precision, alarm):
     )
     images = Inputs(np.zeros((8, 64, 64, 3), np.uint8), "cuda")
     labels = Inputs(np.zeros((8, 7), np.float32), "cuda")
-    for _ in range(2):
+    for number in range(10):
         learner.step(*learner.join(images, labels, np.arange(8)))
-        alarm()  # the first step finds its algorithms
+        if number == LAUNCHED_SINGLY:  # steps are captured
+            alarm()
 
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
@@ -151,6 +211,8 @@ def test_steps_never_wait_for_the_gpu(dataset, monkeypatch, resident, alarm):
     monkeypatch.setattr(device_module, "INPUTS_SHARE", float(resident))
     data, rows = on(dataset, "cuda"), np.arange(200).reshape(10, 20)
     assert data[0].tensor.is_cuda == resident
+    for batch in rows:
+        learner.step(*learner.join(*data, batch))
     alarm()
     for batch in rows:
         learner.step(*learner.join(*data, batch))
