@@ -53,15 +53,15 @@ device: str = "cpu"  # cpu or cuda
 from prslib import configs_of
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
-from prslib.report.notebook import check_labels
+from prslib.report.notebook import BALANCED, check_labels, tested_on
 
 
 def runs(settings):
-    """List a run of every method and seed on each data set."""
+    """List a run of every method and seed on each data set, on the open images and the paper's."""
     for name in settings.metrics:
         one_of("metric", name, GROUP_METRICS)
     check_labels(settings.dataset, one=False)
-    return configs_of(
+    made = configs_of(
         settings.method,
         settings.seeds,
         settings.costly,
@@ -71,6 +71,8 @@ def runs(settings):
         memory_size=settings.memory_size,
         own_threshold=True,
     )
+    tests = [*tested_on(made), *tested_on(made, BALANCED)]
+    return list({config.hash: config for config in tests}.values())
 
 
 # %%

@@ -42,11 +42,12 @@ device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
 from prslib import configs_of
+from prslib.report.notebook import BALANCED, tested_on
 
 
 def runs(settings):
-    """List a run of every method and seed on each data set."""
-    return configs_of(
+    """List a run of every method and seed on each data set, on the open images and the paper's."""
+    made = configs_of(
         settings.method,
         settings.seeds,
         settings.costly,
@@ -56,6 +57,8 @@ def runs(settings):
         memory_size=settings.memory_size,
         own_threshold=True,
     )
+    tests = [*tested_on(made), *tested_on(made, BALANCED)]
+    return list({config.hash: config for config in tests}.values())
 
 
 # %%

@@ -42,17 +42,19 @@ device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
 from prslib import configs
+from prslib.report.notebook import tested_on
 
 
 def runs(settings):
     """List a run of PRS for every rho and seed."""
-    return configs(
+    made = configs(
         dataset=settings.dataset,
         method="PRS",
         rho=settings.rhos,
         memory_size=settings.memory_size,
         seed=settings.seeds,
     )
+    return tested_on(made)
 
 
 # %%

@@ -53,6 +53,7 @@ import pandas as pd
 
 from prslib import DATASETS, configs_of, published
 from prslib.datasets.base import schedule_of
+from prslib.report.notebook import tested_on
 from prslib.report.tables import beside, labels_of
 
 # The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard
@@ -76,7 +77,7 @@ def runs(settings):
         made += configs_of(settings.method, settings.seeds, **fixed)
         made += configs_of(settings.method, few, **fixed, schedule=orders)
         made += configs_of(settings.sized, few, **fixed, memory_size=sizes)
-    return made
+    return tested_on(made)
 
 
 def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:

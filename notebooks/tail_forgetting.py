@@ -49,7 +49,7 @@ device: str = "cpu"  # cpu or cuda
 # %% tags=["runs"]
 from prslib import DATASETS, METHODS, configs_of
 from prslib.checks import one_of
-from prslib.report.notebook import check_labels
+from prslib.report.notebook import check_labels, tested_on
 
 
 def runs(settings):
@@ -64,7 +64,7 @@ def runs(settings):
         fields = {"dataset": name, "rho": settings.rho, "memory_size": size}
         fields["class_draws"] = True  # for the correlations' intervals
         made += configs_of(settings.method, settings.seeds, **fields)
-    return made
+    return tested_on(made)
 
 
 def memory_size(name, share):

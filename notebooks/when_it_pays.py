@@ -44,7 +44,7 @@ device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
 from prslib import configs_of
-from prslib.report.notebook import check_labels
+from prslib.report.notebook import check_labels, tested_on
 
 
 def runs(settings):
@@ -52,7 +52,8 @@ def runs(settings):
     streams = settings.dataset + settings.parts + settings.others
     check_labels(streams, one=False)
     methods = ["CRS", *settings.method]
-    return configs_of(methods, settings.seeds, dataset=streams, rho=settings.rho)
+    made = configs_of(methods, settings.seeds, dataset=streams, rho=settings.rho)
+    return tested_on(made)
 
 
 # %%
