@@ -36,7 +36,8 @@ SETTINGS = {
 }
 OTHER = "other"  # number of stages, as networks have different numbers of them
 # differences so small that an interval within them says "no difference": of memory as of
-# scores, and of a correlation what is called a small one (Cohen 1988)
+# scores, and of a correlation what is called a small one (Cohen 1988); in other units
+# half of the paper's own effect, from which `SMALL` comes, too
 MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
 
 FACT = "fact"  # in place of a verdict, of a constant
@@ -171,11 +172,18 @@ class Claim:
             stacked = by_seed(self.across, stacked)
         return names, stacked
 
-    def decide(self, scores: Scores, level: float = LEVEL) -> dict:
-        """Return the effect on one data set, its weakest cell and each metric by itself."""
+    def decide(
+        self, scores: Scores, level: float = LEVEL, published: float = np.nan
+    ) -> dict:
+        """Return the effect on one data set, its weakest cell and each metric by itself.
+
+        `published` is the paper's own effect, NaN where it prints none.
+        """
         names, values = self.evaluate(scores, self.metrics)
         whole = interval(values, self.over, level)
-        margin = MARGINS.get(self.unit, 0) if self.margin is None else self.margin
+        margin = MARGINS.get(self.unit, np.nan_to_num(abs(published) / 2))
+        if self.margin is not None:
+            margin = self.margin
         row = vars(whole) | {"alone": whole.verdict_within(margin)}
         weakest = row.pop("cell")
         if self.fact and whole.seeds:
