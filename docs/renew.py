@@ -18,7 +18,7 @@ from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, project_root
 from prslib.report.claims import CLAIMS
 from prslib.report.ledger import account, as_markdown, counts
-from prslib.report.tables import ALL_GROUPS, MAIN_METRICS
+from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, turned
 from prslib.statistics import within
 
 # the notebooks in the order of their questions, with their answers
@@ -226,6 +226,8 @@ def findings_of(name: str, of_crs: pd.DataFrame, others: pd.DataFrame) -> str:
     """Say what PRS changes on one data set: sentences, then a table."""
     beside = {method: others[others["than"] == method] for method in BESIDE}
     of_others = [in_three(rows, "overall", method) for method, rows in beside.items()]
+    by_threshold = numbers("precision_recall_thresholds")
+    turns = turned(by_threshold[by_threshold["dataset"] == name])
     gains = [in_three(of_crs, group, "CRS") for group in ("minority", "overall")]
     lines = [
         f"**{name}**",
@@ -233,6 +235,7 @@ def findings_of(name: str, of_crs: pd.DataFrame, others: pd.DataFrame) -> str:
         f"- **What PRS buys.** {' '.join(gains)}",
         f"- **What it costs.** {in_three(of_crs, 'majority', 'CRS')}",
         f"- **Beside {listed(BESIDE)}.** {' '.join(of_others)}",
+        f"- **What the threshold decides.** {' '.join(turns) or 'No clear cell turns.'}",
     ]
     rows = [difference_cells(of_crs, group, "CRS") for group in ALL_GROUPS]
     rows += [

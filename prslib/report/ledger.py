@@ -22,7 +22,12 @@ from prslib.report.results import (
     results_of,
 )
 from prslib.report.style import looks_of
-from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
+from prslib.report.tables import (
+    MAIN_METRICS,
+    PRECISION_RECALL,
+    at_own_threshold,
+    labels_of,
+)
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
 BOTH = "precision and recall"
@@ -34,10 +39,11 @@ PLACE += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric"]
 CELLS = [*PLACE, "kind", "theirs", "ours", "sd", "seeds", "difference", "status"]
 CELLS += ["dataset", "data", "profile", "note"]
 TEXTS = ("statement", "source", "test")  # of a claim
+AT_OWN = "F1 at own threshold"
 # of `account`
 WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "would show"]
 WORDED += ["weakest cell"]
-WORDED += [*MAIN_METRICS, "paper", "seeds", "where"]
+WORDED += [*MAIN_METRICS, AT_OWN, "paper", "seeds", "where"]
 VERDICT_LOOKS = {  # colour and what to look for without colours
     "holds": {"color": "#0072B2", "marker": "o"},
     "does not hold": {"color": "#D55E00", "marker": "v"},
@@ -267,6 +273,9 @@ def _describe(row: dict) -> dict:
         "would show": enough,
         "weakest cell": f"{row['weakest']}; {clear}" if row["weakest"] else "",
         **{metric: _with_interval(row, f"{metric} ") for metric in MAIN_METRICS},
+        AT_OWN: "; ".join(_at_own(row, metric) for metric in MAIN_METRICS[:2]).strip(
+            "; "
+        ),
         "paper": "" if np.isnan(row["published"]) else f"{row['published']:+.1f}",
         "seeds": row["seeds"] or "",
         "where": row["source"],
@@ -280,6 +289,17 @@ def _with_interval(row: dict, name: str, digits: int = 1) -> str:
     text = f"{effect:+.{digits}f}"
     interval = f" [{low:+.{digits}f}, {high:+.{digits}f}]"
     return text if np.isnan(low) else text + interval  # of one seed there is none
+
+
+def _at_own(row: dict, metric: str) -> str:
+    """Say F1 at the runs' own threshold, and whether a clear effect at 0.5 turns there."""
+    own = at_own_threshold(metric)
+    text = _with_interval(row, f"{own} ")
+    signs = [
+        (row[f"{name} low"] > 0) - (row[f"{name} high"] < 0) for name in (metric, own)
+    ]
+    turns = ", which turns" if signs[0] and signs[0] != signs[1] else ""
+    return f"{metric} {text}{turns}" if text else ""
 
 
 def _data(row: dict) -> str:

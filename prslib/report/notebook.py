@@ -29,7 +29,7 @@ from prslib.paths import (
     notebook_file,
     params_file,
 )
-from prslib.training.config import RunConfig
+from prslib.training.config import Run, RunConfig
 from prslib.training.methods import METHODS
 
 if TYPE_CHECKING:
@@ -272,6 +272,11 @@ def tested_on(configs: Iterable[RunConfig], test_set: str = OPEN) -> list[RunCon
         else config
         for config in configs
     ]
+
+
+def runs_on(runs: Iterable[Run], test_set: str = OPEN) -> list[Run]:
+    """Pick the runs that are where `tested_on` would test them."""
+    return [run for run in runs if tested_on([run.config], test_set) == [run.config]]
 
 
 def heading(dataset: str, what: str = "") -> "Markdown":

@@ -13,7 +13,7 @@ import pandas as pd
 
 from prslib.checks import one_of
 from prslib.metrics import values_and_draws
-from prslib.report.tables import MAIN_METRICS
+from prslib.report.tables import MAIN_METRICS, at_own_threshold
 from prslib.statistics import LEVEL, SMALL, interval
 
 COCO = "COCOseq"
@@ -200,7 +200,7 @@ class Claim:
         row["weakest"] = ""
         if self.over == "every" and len(names) > 1:
             row["weakest"] = names[weakest]
-        for metric in MAIN_METRICS:
+        for metric in (*MAIN_METRICS, *map(at_own_threshold, MAIN_METRICS[:2])):
             _, values = self.evaluate(scores, [metric])
             one = interval(values, self.over, level)
             for end in ("effect", "low", "high"):
