@@ -132,7 +132,7 @@ rows.drop(columns=["rho", "memory_size", "draws"], errors="ignore").head(3).roun
 # On the frozen features of `cocoseq-mini`, ExStream merges vectors in the space that the head
 # reads, and these vectors do not drift while the head learns. In the paper they come from a network
 # whose upper half learns on. The merging decides here: an ExStream that keeps the older of two close
-# vectors in place of their mean loses 4.9 points of mAP and is then 4.1 below PRS
+# vectors in place of their mean loses 4.3 points of mAP and is then 4.5 below PRS
 # (`studies/exstream_merging.py`, `figures/studies/exstream_merging.csv`).
 
 # %%
