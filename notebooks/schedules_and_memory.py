@@ -27,6 +27,8 @@
 # The quick profile runs on `cocoseq-mini`: **real COCOseq images**, 6 % of them, as features of a
 # frozen EfficientNet-Lite0 on which each method trains a small head. It is the paper's data, not
 # the paper's table: that has a ResNet-101, trained end to end on all images.
+# Scores are on 3,199 other images of COCO, which decide more than the paper's few
+# ([test sets](../docs/real_coco.md#test-sets)).
 # Its standard memory is 120, and 60 and 180 stand beside it. The seeds profile adds `reutersseq`,
 # another real stream, in other orders of its four tasks.
 #
