@@ -21,14 +21,13 @@ from answers import (
     difference,
     listed,
     numbers,
-    of_first_set,
     opening,
 )
 
 from prslib.paths import project_root
 from prslib.report.claims import CLAIMS
 from prslib.report.ledger import account, as_markdown, counts
-from prslib.report.tables import ALL_GROUPS, MAIN_METRICS
+from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, turned
 from prslib.statistics import within
 
 STREAMS = {"cocoseq-mini": "a part of COCO", "reutersseq": "Reuters"}
@@ -179,6 +178,8 @@ def findings_of(name: str, of_crs: pd.DataFrame, others: pd.DataFrame) -> str:
     """Say what PRS changes on one data set: sentences, then a table."""
     beside = {method: others[others["than"] == method] for method in BESIDE}
     of_others = [in_three(rows, "overall", method) for method, rows in beside.items()]
+    by_threshold = numbers("precision_recall_thresholds")
+    turns = turned(by_threshold[by_threshold["dataset"] == name])
     gains = [in_three(of_crs, group, "CRS") for group in ("minority", "overall")]
     lines = [
         f"**{name}**",
@@ -186,6 +187,7 @@ def findings_of(name: str, of_crs: pd.DataFrame, others: pd.DataFrame) -> str:
         f"- **What PRS buys.** {' '.join(gains)}",
         f"- **What it costs.** {in_three(of_crs, 'majority', 'CRS')}",
         f"- **Beside {listed(BESIDE)}.** {' '.join(of_others)}",
+        f"- **What the threshold decides.** {' '.join(turns) or 'No clear cell turns.'}",
     ]
     rows = [difference_cells(of_crs, group, "CRS") for group in ALL_GROUPS]
     rows += [
@@ -316,7 +318,9 @@ def speeds() -> str:
 
 def sampler_table() -> str:
     """Say what each sampler keeps, costs a sample and scores on real images."""
-    means = of_first_set(scores()).set_index(["method", "column"])["mean"]
+    name = scores()["dataset"].iloc[0]
+    each = numbers(f"main_results_groups_{name}")
+    means = each.groupby(["method", "group", "metric"])["value"].mean()
     rows = []
     for label, (keeps, contestant, _) in SAMPLERS.items():
         name = label.partition(",")[0]
@@ -324,7 +328,7 @@ def sampler_table() -> str:
         time = 1e6 / rates()[contestant]
         row["µs a sample"] = f"{float(f'{time:.2g}'):g}"  # two digits, not 5.5e+02
         for column in ("overall mAP", "minority mAP", "majority C-F1"):
-            row[column] = f"{means[name, column]:.1f}"
+            row[column] = f"{means[(name, *column.split())]:.1f}"
         rows.append(row)
     return as_markdown(pd.DataFrame(rows))
 

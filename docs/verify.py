@@ -180,7 +180,8 @@ def differing(
             limit = close * np.maximum(1, before.abs())
             equal = (before - after).abs().le(limit) | (before.isna() & after.isna())
         else:
-            pairs = zip(before.astype(str), after.astype(str), strict=True)
+            texts = (column.fillna("").astype(str) for column in (before, after))
+            pairs = zip(*texts, strict=True)
             equal = pd.Series([same_text(*pair, rounded) for pair in pairs], then.index)
         if not equal.all():
             row = int(np.argmin(equal))

@@ -57,7 +57,7 @@ def runs(settings):
     seeds = settings.seeds, settings.costly, settings.costly_seeds
     powers = [settings.rho, settings.balanced_rho]
     others = configs_of(settings.method, *seeds, **fixed)
-    return others + configs_of(["PRS"], settings.seeds, rho=powers, **fixed)
+    return others + configs_of(["PRS"], *seeds, rho=powers, **fixed)
 
 
 # %%

@@ -44,13 +44,13 @@ device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %% tags=["runs"]
 from prslib import METHODS, configs_of
-from prslib.report.notebook import check_memory
+from prslib.report.notebook import check_memory, tested_on
 
 
 def memories(settings):
     """List a memory of every method and seed."""
     check_memory(settings.method)
-    return configs_of(
+    made = configs_of(
         settings.method,
         settings.seeds,
         settings.costly,
@@ -59,6 +59,7 @@ def memories(settings):
         rho=settings.rho,
         memory_size=settings.memory_size,
     )
+    return tested_on(made)
 
 
 def runs(settings):

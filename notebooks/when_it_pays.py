@@ -28,7 +28,8 @@
 # 100, 300 and 1,000 articles, so that the imbalance falls. Thinning also shortens the stream. So each
 # thinned stream stands beside a part of the whole one that is as long and keeps the imbalance.
 # The test articles are the same everywhere. The paper has no such experiment. Its own two streams,
-# and others of this report, are further points.
+# parts of COCO and two stand-ins made of digits are further points. Data with one label a sample are
+# none: they are scored by accuracy alone.
 #
 # *Two minutes on two cores for the quick profile; the second time nothing is trained.*
 
@@ -36,7 +37,8 @@
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list[str] = ["reutersseq-cap30", "reutersseq-cap100", "reutersseq-cap300", "reutersseq-cap1000", "reutersseq"]
 parts: list[str] = ["reutersseq-part893", "reutersseq-part1981", "reutersseq-part3292", "reutersseq-part5010"]
-others: list[str] = ["cocoseq-mini"]  # further points
+others: list[str] = ["cocoseq-mini"]  # further points, of real data
+stand_ins: list[str] = []  # further points, made of digits, for PRS alone
 method: list[str] = ["PRS"]  # compared with CRS; CBRS and OCDM too
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
@@ -44,15 +46,18 @@ device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
 from prslib import configs_of
-from prslib.report.notebook import check_labels
+from prslib.report.notebook import check_labels, tested_on
 
 
 def runs(settings):
     """List a run of CRS and of every method on each stream."""
     streams = settings.dataset + settings.parts + settings.others
-    check_labels(streams, one=False)
+    check_labels(streams + settings.stand_ins, one=False)
     methods = ["CRS", *settings.method]
-    return configs_of(methods, settings.seeds, dataset=streams, rho=settings.rho)
+    fixed = {"seeds": settings.seeds, "rho": settings.rho}
+    made = configs_of(methods, dataset=streams, **fixed)
+    made += configs_of(["CRS", "PRS"], dataset=settings.stand_ins, **fixed)
+    return tested_on(made)
 
 
 # %%
@@ -100,7 +105,7 @@ def papers_imbalance() -> dict[str, float]:
 
 
 # %%
-sizes = stream_sizes(settings.dataset + settings.parts + settings.others)
+sizes = stream_sizes(settings.dataset + settings.parts + settings.others + settings.stand_ins)
 settings.save(None, sizes, "streams")
 sizes.round(1)
 
@@ -108,8 +113,9 @@ sizes.round(1)
 # ## Imbalance
 #
 # Each later sampler minus CRS, overall, after the last task, with 95 % intervals over seeds and test
-# samples. Lines join the thinned streams and the whole one. Single marks are other data sets, dashes
-# the paper's own difference of PRS and CRS. The imbalance is the largest class over the smallest.
+# samples. Lines join the thinned streams and the whole one. Single marks are other data sets: filled
+# ones parts of COCO, hollow ones stand-ins, on which a network learns the pixels of digits. Dashes
+# are the paper's own differences of PRS and CRS, for which it prints no interval.
 
 # %%
 import matplotlib.pyplot as plt
@@ -134,14 +140,17 @@ from matplotlib.axes import Axes
 from prslib.report.style import looks_of
 
 
-def plot_over_imbalance(frame: pd.DataFrame, ax: Axes, line) -> Axes:
-    """Draw methods minus CRS over the imbalance; the data sets of `line` are joined."""
+def plot_over_imbalance(frame: pd.DataFrame, ax: Axes, line, stand_ins) -> Axes:
+    """Draw methods minus CRS over the imbalance; data sets of `line` are joined, stand-ins hollow."""
     for name, look in looks_of(frame["method"]).items():
         cells = frame[frame["method"] == name].sort_values("imbalance")
         joined = cells["dataset"].isin(line)
         style = {"color": look["color"], "marker": look["marker"]}
         ax.plot(cells["imbalance"][joined], cells["difference"][joined], label=name, **style)
-        ax.plot(cells["imbalance"][~joined], cells["difference"][~joined], linestyle="", **style)
+        hollow = cells["dataset"].isin(stand_ins)
+        for others, face in [(~joined & ~hollow, look["color"]), (hollow, "white")]:
+            marks = cells["imbalance"][others], cells["difference"][others]
+            ax.plot(*marks, linestyle="", markerfacecolor=face, **style, zorder=3)
         ax.vlines(cells["imbalance"], cells["low"], cells["high"], look["color"], linewidth=1.3)
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set(xscale="log", xlabel="imbalance (log scale)")
@@ -158,18 +167,21 @@ printed = printed[(printed["group"] == "overall") & (printed["measure"] == "scor
 overall = gaps[(gaps["group"] == "overall") & ~gaps["dataset"].isin(settings.parts)]
 figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharex=True)
 for ax, metric in zip(axes, MAIN_METRICS, strict=True):
-    plot_over_imbalance(overall[overall["metric"] == metric], ax, settings.dataset)
+    of_metric = overall[overall["metric"] == metric]
+    plot_over_imbalance(of_metric, ax, settings.dataset, settings.stand_ins)
     table = printed[printed["metric"] == metric].pivot(index="dataset", columns="method", values="value")
     for number, (name, x) in enumerate(papers_imbalance().items()):
         theirs = table.loc[name, "PRS"] - table.loc[name, "CRS"]
         label = "PRS in the paper" if number == 0 else None
         ax.plot(x, theirs, "_", color="black", markersize=14, markeredgewidth=2, label=label)
         ax.annotate(name, (x, theirs), (0, 5), textcoords="offset points", fontsize=7, ha="center")
-    marks = overall[overall["dataset"].isin(settings.others) & (overall["metric"] == metric)]
+    place = {"textcoords": "offset points", "fontsize": 7, "ha": "center", "va": "top"}
+    marks = of_metric[of_metric["dataset"].isin(settings.others)]
     if len(marks):
         lowest = marks["imbalance"].mean(), marks["low"].min()
-        place = {"textcoords": "offset points", "fontsize": 7, "ha": "center", "va": "top"}
         ax.annotate("parts of COCO", lowest, (0, -2), **place)
+    for row in of_metric[of_metric["dataset"].isin(settings.stand_ins)].itertuples():
+        ax.annotate(row.dataset, (row.imbalance, row.low), (0, -2), **place)
     ax.set(title=metric, ylabel="minus CRS (points)")
 join_panels(figure, f"Overall, each sampler minus CRS, {len(settings.seeds)} seeds")
 settings.save(figure, overall, "imbalance")
@@ -302,7 +314,7 @@ def plot_over_length(frame: pd.DataFrame, ax: Axes, parts) -> Axes:
 from matplotlib.ticker import NullLocator
 
 reuters = gaps[(gaps["method"] == "PRS") & (gaps["group"] == "overall")]
-reuters = reuters[~reuters["dataset"].isin(settings.others)]
+reuters = reuters[reuters["dataset"].isin(settings.dataset + settings.parts)]
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharex=True)
 for ax, metric in zip(axes, MAIN_METRICS, strict=True):
     plot_over_length(reuters[reuters["metric"] == metric], ax, settings.parts).set_title(metric)

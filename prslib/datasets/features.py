@@ -185,7 +185,7 @@ def _identity(name: str) -> str:
     return record.read_text() if record.is_file() else ""
 
 
-# `studies/head.py` chose step size and width on a part of the training stream, and
+# `studies/head.py` chose the step size on a part of the training stream, and
 # `studies/ewc_strength.py` the strength of EWC.
 HEAD = {"model": "head", "learning_rate": 0.003, "ewc_lambda": 1500.0}
 HEAD |= {"clip_value": 0.5, "precision": "fp32", "test_resamples": 100}

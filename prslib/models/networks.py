@@ -58,7 +58,7 @@ def mlp(image_shape: tuple, num_classes: int, widths: tuple = (64, 64)) -> Stage
     return Staged(*hidden, nn.Linear(sizes[-1], num_classes))
 
 
-# on features; `studies/head.py` compares widths
+# on features; `studies/head.py` compares step sizes
 head = partial(mlp, widths=(256,))
 
 

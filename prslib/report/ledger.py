@@ -1,6 +1,6 @@
 """Set every number and every claim of the paper beside ours."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -8,6 +8,7 @@ import pandas as pd
 from prslib import Run, RunConfig, Store, run_all
 from prslib.report.claims import CLAIMS, Claim, Scores
 from prslib.report.claims.base import COCO, SETTINGS
+from prslib.report.notebook import BALANCED
 from prslib.report.results import (
     CELL,
     OTHER_STREAM,
@@ -19,7 +20,12 @@ from prslib.report.results import (
     printed_rows,
     results_of,
 )
-from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
+from prslib.report.tables import (
+    MAIN_METRICS,
+    PRECISION_RECALL,
+    at_own_threshold,
+    labels_of,
+)
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
 BOTH = "precision and recall"
@@ -30,10 +36,11 @@ PLACE += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric"]
 CELLS = [*PLACE, "kind", "theirs", "ours", "sd", "seeds", "difference", "status"]
 CELLS += ["dataset", "data", "profile", "note"]
 TEXTS = ("statement", "source", "test")  # of a claim
+AT_OWN = "F1 at own threshold"
 # of `account`
 WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "would show"]
 WORDED += ["weakest cell"]
-WORDED += [*MAIN_METRICS, "paper", "seeds", "where"]
+WORDED += [*MAIN_METRICS, AT_OWN, "paper", "seeds", "where"]
 IMAGES = {
     PAPERS: "real images",
     PART: "real images",
@@ -47,7 +54,7 @@ HEADLINES = [claim.name for claim in CLAIMS.values() if claim.headline]
 def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
     """Set the mean over seeds of our alike runs beside every published cell, in percent."""
     theirs = printed_rows().rename(columns={"value": "theirs"})
-    ours = results.merge(theirs[MATCH].drop_duplicates(), on=MATCH)
+    ours = on_papers_test(results).merge(theirs[MATCH].drop_duplicates(), on=MATCH)
     relations = in_turn(ours["dataset"].unique())
     first = {labels_of(name).stands_for: name for name in reversed(relations)}
     ours = ours[ours["dataset"].isin(first.values())]
@@ -67,6 +74,16 @@ def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
         kind=kinds.mask(both["measure"] == "forget", "forgetting"),
     )
     return both[CELLS]
+
+
+def on_papers_test(results: pd.DataFrame) -> pd.DataFrame:
+    """Take runs on the balanced test set, the paper's, for the standard's where there are some."""
+    cell = [name for name in MATCH if name != "test_set"] + ["dataset"]
+    balanced = results["test_set"] == BALANCED
+    places = pd.MultiIndex.from_frame(results[cell].astype(object).fillna(""))
+    again = places.isin(places[balanced]) & results["test_set"].isna()
+    rows = results.assign(test_set=results["test_set"].mask(balanced))
+    return rows[~again]
 
 
 def by_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -118,33 +135,57 @@ def decide(
     theirs = {str(name): Scores(rows) for name, rows in printed}
     of_sets = results.groupby("dataset", sort=False)
     ours = {str(name): Scores(rows) for name, rows in of_sets}
-    none = Scores(results.iloc[:0])
-    relations = in_turn(ours)
+    ours[""] = Scores(results.iloc[:0])  # not run
+    relations = in_turn(name for name in ours if name)
     streams = [name for name in relations if relations[name] == OTHER_STREAM]
     rows = []
     for claim_name, claim in claims.items():
         head = {"claim": claim_name} | {name: getattr(claim, name) for name in TEXTS}
         head |= {"unit": claim.unit, "over": claim.over}
-
-        def effect_on(name: str, head: dict = head, claim: Claim = claim) -> dict:
-            place = {"dataset": name, "data": relations.get(name, "")}
-            return head | place | claim.decide(ours.get(name, none), level)
-
+        effects = {}  # the paper's
         for paper in claim.on:
-            published = claim.decide(theirs[paper])["effect"]
-            published = dict(claim.printed).get(paper, published)
-            head |= {"stands_for": paper, "published": published}
+            effect = claim.decide(theirs[paper])["effect"]
+            effects[paper] = dict(claim.printed).get(paper, effect)
+            place = {"stands_for": paper, "published": effects[paper]}
             names = [n for n in relations if labels_of(n).stands_for == paper]
-            effects = [effect_on(name) for name in names or [""]]
-            rows += _only_run(effects) or effects[:1]
+            decided = [
+                {"dataset": name, "data": relations.get(name, "")}
+                | claim.decide(ours[name], level, effects[paper])
+                for name in names or [""]
+            ]
+            rows += [head | place | row for row in _only_run(decided) or decided[:1]]
         if COCO in claim.on and not claim.of_images:
-            head |= {"stands_for": "", "published": np.nan}
-            rows += _only_run(map(effect_on, streams))
-    decided = pd.DataFrame(rows)
-    return decided.assign(verdict=corrected(decided, level))
+            place = {"stands_for": "", "published": np.nan}
+            decided = [
+                {"dataset": name, "data": OTHER_STREAM}
+                | claim.decide(ours[name], level, effects[COCO])
+                for name in streams
+            ]
+            rows += [head | place | row for row in _only_run(decided)]
+    table = pd.DataFrame(rows)
+    table = table.assign(verdict=corrected(table, level))
+    sizes = {name: len(family(rows)) for name, rows in table.groupby("dataset")}
+    needed = [
+        _needed(row, ours[row["dataset"]], sizes[row["dataset"]], level)
+        for row in table.to_dict("records")
+    ]
+    return table.assign(would_show=needed)
 
 
-def _only_run(effects: Iterable[dict]) -> list[dict]:
+def _needed(row: dict, scores: Scores, tests: int, level: float) -> float:
+    """Return the difference from which on an undecided row would have been clear.
+
+    It is half of the interval's width; where the correction alone leaves the row
+    undecided, of the interval at the level that the family's first row has.
+    """
+    if row["verdict"] != "undecided":
+        return np.nan
+    if row["alone"] != "undecided":
+        row = CLAIMS[row["claim"]].decide(scores, 1 - (1 - level) / tests)
+    return (row["high"] - row["low"]) / 2
+
+
+def _only_run(effects: list[dict]) -> list[dict]:
     return [row for row in effects if row["alone"] != "not run"]
 
 
@@ -156,16 +197,25 @@ def corrected(decided: pd.DataFrame, level: float) -> pd.Series:
     are, and its own p value is multiplied by the size of that family.
     """
     families = [
-        _corrected_family(family, level) for _, family in decided.groupby("dataset")
+        _corrected_family(rows, level) for _, rows in decided.groupby("dataset")
     ]
     return pd.concat([decided["alone"].iloc[:0], *families]).reindex(decided.index)
 
 
-def _corrected_family(family: pd.DataFrame, level: float) -> pd.Series:
-    rows = family.set_index("claim")
+def family(decided: pd.DataFrame) -> list[str]:
+    """Return the tested claims of one data set that imply no other of them."""
+    tested = set(decided.loc[decided["p"].notna(), "claim"])
+    return [
+        name
+        for name in decided["claim"]
+        if name in tested and tested.isdisjoint(CLAIMS[name].implies)
+    ]
+
+
+def _corrected_family(decided: pd.DataFrame, level: float) -> pd.Series:
+    rows = decided.set_index("claim")
     tested = rows[rows["p"].notna()]
-    parts = {name: set(CLAIMS[name].implies) & {*tested.index} for name in tested.index}
-    simple = [name for name in tested.index if not parts[name]]
+    simple = family(decided)
     p = holm(tested.loc[simple, "p"])
     several = tested["p"].drop(simple)
     p = pd.concat([p, several * len(simple)])
@@ -177,10 +227,11 @@ def _corrected_family(family: pd.DataFrame, level: float) -> pd.Series:
             return alone
         lost = p[name] >= 1 - level
         if alone == "holds":
-            lost = lost or any(verdict(part) != "holds" for part in parts[name])
+            parts = tested.index.intersection(CLAIMS[name].implies)
+            lost = lost or any(verdict(part) != "holds" for part in parts)
         return "undecided" if lost else alone
 
-    return pd.Series([verdict(name) for name in rows.index], family.index)
+    return pd.Series([verdict(name) for name in rows.index], decided.index)
 
 
 def account(decided: pd.DataFrame) -> pd.DataFrame:
@@ -194,9 +245,8 @@ def _describe(row: dict) -> dict:
     digits = digits_of(row["unit"])
     # of a narrow interval how large a difference it leaves open
     largest = f"{max(abs(row['low']), abs(row['high'])):.{digits}f}"
-    # from where on an effect would have been clear with an interval of this width
-    width = row["high"] - row["low"]
-    enough = "" if np.isnan(width) else f"{width / 2:.{digits}f}"
+    needed = row["would_show"]
+    enough = "" if np.isnan(needed) else f"{needed:.{digits}f}"
     narrow = {"no difference": f"no difference larger than {largest}"}
     clear = "clearly above in {above} of {cells}, below in {below}".format_map(row)
     effect = _with_interval(row, "", digits)
@@ -206,9 +256,12 @@ def _describe(row: dict) -> dict:
         "after Holm": narrow.get(row["verdict"], row["verdict"]),
         "uncorrected": narrow.get(row["alone"], row["alone"]),
         "effect": f"{effect} {row['unit']}" if effect else "",
-        "would show": enough if row["alone"] == "undecided" else "",
+        "would show": enough,
         "weakest cell": f"{row['weakest']}; {clear}" if row["weakest"] else "",
         **{metric: _with_interval(row, f"{metric} ") for metric in MAIN_METRICS},
+        AT_OWN: "; ".join(_at_own(row, metric) for metric in MAIN_METRICS[:2]).strip(
+            "; "
+        ),
         "paper": "" if np.isnan(row["published"]) else f"{row['published']:+.1f}",
         "seeds": row["seeds"] or "",
         "where": row["source"],
@@ -227,6 +280,17 @@ def _with_interval(row: dict, name: str, digits: int = 1) -> str:
     text = f"{effect:+.{digits}f}"
     interval = f" [{low:+.{digits}f}, {high:+.{digits}f}]"
     return text if np.isnan(low) else text + interval  # of one seed there is none
+
+
+def _at_own(row: dict, metric: str) -> str:
+    """Say F1 at the runs' own threshold, and whether a clear effect at 0.5 turns there."""
+    own = at_own_threshold(metric)
+    text = _with_interval(row, f"{own} ")
+    signs = [
+        (row[f"{name} low"] > 0) - (row[f"{name} high"] < 0) for name in (metric, own)
+    ]
+    turns = ", which turns" if signs[0] and signs[0] != signs[1] else ""
+    return f"{metric} {text}{turns}" if text else ""
 
 
 def _data(row: dict) -> str:

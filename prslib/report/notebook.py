@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +29,7 @@ from prslib.paths import (
     notebook_file,
     params_file,
 )
+from prslib.training.config import Run, RunConfig
 from prslib.training.methods import METHODS
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ LONGEST = 100  # letters of a folder's name
 PAPERMILL = "# Parameters"  # begins the cell that papermill adds
 NOTHING = (None, "None")
 REQUIRED = ("dataset", "method", "seeds")  # lists that may not be empty
+OPEN, BALANCED = "open", "balanced"  # test sets
 DEVICE = re.compile(r"cpu|auto|mps|cuda(:\d+)?")
 
 
@@ -254,6 +257,26 @@ def check_memory(methods: Sequence[str]) -> None:
     with_memory = [name for name, row in METHODS.items() if row.sampler]
     for name in methods:
         one_of("method with a memory", name, with_memory)
+
+
+def tested_on(configs: Iterable[RunConfig], test_set: str = OPEN) -> list[RunConfig]:
+    """Test runs elsewhere where their data set has an open test set; others stay.
+
+    The rule: what is decided is decided on the open images, as their chance is the
+    smallest part of an interval (`figures/studies/more_seeds.csv`). The balanced test
+    set, which is the paper's, serves the tables beside the paper's own.
+    """
+    return [
+        replace(config, test_set=test_set)
+        if OPEN in load_dataset(config.dataset, images=False).tests
+        else config
+        for config in configs
+    ]
+
+
+def runs_on(runs: Iterable[Run], test_set: str = OPEN) -> list[Run]:
+    """Pick the runs that are where `tested_on` would test them."""
+    return [run for run in runs if tested_on([run.config], test_set) == [run.config]]
 
 
 def heading(dataset: str, what: str = "") -> "Markdown":

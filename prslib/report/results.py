@@ -89,7 +89,14 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
         varied["schedule"] = ",".join(map(str, identity["schedule"]))
     for name in STAGES & varied.keys():
         varied[name] = OTHER
+    if gives_no_scores(config):  # features have test images of their own
+        varied.pop("test_set", None)
     return varied
+
+
+def gives_no_scores(config: RunConfig) -> bool:
+    """Tell whether a run is asked for features or gradients, and its scores from another."""
+    return bool(config.features_per_class or config.variance_points)
 
 
 def in_turn(names: Iterable[str]) -> dict[str, str]:
@@ -110,9 +117,12 @@ def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFram
         place["trained_tasks"] = run.scores["trained_tasks"].max()
         rows = [*_shares(run), *_orders(run), *_features(run), *_variance(run)]
         at_the_end += [place | row for row in rows]
-    frames = [_scores(by_hash.values()), pd.DataFrame(at_the_end)]
+    frames = [pd.DataFrame(at_the_end)]
+    scored = [run for run in by_hash.values() if not gives_no_scores(run.config)]
+    if scored:
+        frames.insert(0, _scores(scored))
     rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
-    # a run with features measures the same scores as the run without
+    # runs that are trained alike have the same memory
     key = ["dataset", "method", *SETTINGS, "seed", *CELL]
     return rows.drop_duplicates(key, ignore_index=True)
 

@@ -16,6 +16,10 @@ from prslib.statistics import DECIDING, SMALL, compared, over_seeds, within
 ALL_GROUPS = (*datasets.GROUPS, "overall")
 CAPTIONS = {"score": "Scores", "forget": "Forgetting"}
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
+# F1 where labels are decided otherwise than by a threshold of 0.5
+F1_OTHERWISE = tuple(
+    f"{f1} ({how})" for how in ("own threshold", "top 3") for f1 in MAIN_METRICS[:2]
+)
 _PLACE = ["trained_tasks", "task", "group", "metric"]  # of a value
 _VALUES = ("value", "draws", "published")
 NEXT = "\N{NO-BREAK SPACE}"  # keeps a deviation and its sign in one line
@@ -98,7 +102,8 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     cells = rows.groupby(keys, **_KEEP_ALL)["value"]
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
     order = {"dataset": rows["dataset"].unique(), "method": METHODS}
-    order |= {"group": ALL_GROUPS, "metric": (*MAIN_METRICS, *PRECISION_RECALL)}
+    metrics = (*MAIN_METRICS, *PRECISION_RECALL, *F1_OTHERWISE)
+    order |= {"group": ALL_GROUPS, "metric": metrics}
     rank = {"key": lambda column: column.map(list(order[column.name]).index)}
     return table.sort_values(list(order), **rank, kind="stable", ignore_index=True)
 
@@ -234,6 +239,29 @@ def contrasts(
         )
     table = table.assign(sentence=sentences)
     return table.drop(columns=["stands_for", "measure"], errors="ignore")
+
+
+def at_own_threshold(metric: str) -> str:
+    """Return the name of F1 at a run's own threshold."""
+    return f"{metric} (own threshold)"
+
+
+def turned(gaps: pd.DataFrame) -> list[str]:
+    """Say which clear `contrasts` of F1 at 0.5 are gone, or turned, at the runs' own threshold."""
+    cells = gaps.fillna({"clearly": ""}).set_index(["dataset", "group", "metric"])
+    sentences = []
+    for (dataset, group, metric), row in cells.iterrows():
+        other = (dataset, group, at_own_threshold(metric))
+        if other not in cells.index or not row["clearly"]:
+            continue
+        own = cells.loc[other]
+        if own["clearly"] != row["clearly"]:
+            gap = f"{dataset}, {group} {metric}: PRS minus CRS is {row['difference']:+.1f} at 0.5"
+            interval = f"[{own['low']:+.1f}, {own['high']:+.1f}]"
+            sentences.append(
+                f"{gap} and {own['difference']:+.1f} {interval} at the own threshold."
+            )
+    return sentences
 
 
 def in_short(gaps: pd.DataFrame) -> str:

@@ -346,13 +346,78 @@ def test_gather_leaves_what_is_not_stored_or_trains_it(monkeypatch, own_folders)
     assert set(ledger.gather(runs, "train")["seed"]) == {0, 1}
 
 
-def test_an_undecided_row_says_which_difference_would_have_shown(decided):
-    row = decided[decided["alone"] == "holds"].iloc[:1]
-    said = {}
-    for alone in ("holds", "undecided"):
-        changed = row.assign(alone=alone, low=-1.0, high=4.0, unit="points")
-        (said[alone],) = ledger.account(changed)["would show"]
-    assert said == {"holds": "", "undecided": "2.5"}
+def with_leads(**leads):
+    """Scores of PRS and of others, which it leads by numbers of five seeds."""
+    usual = {"trained_tasks": 4, "task": "seen", "group": "overall"}
+    usual |= {"measure": "score", "dataset": TINY, "stands_for": "COCOseq"}
+    rows = [
+        {"method": method, "seed": seed, "metric": metric, "value": 50.0 - lead}
+        for method, values in {"PRS": [0.0] * DECIDING, **leads}.items()
+        for seed, lead in enumerate(values)
+        for metric in ("C-F1", "O-F1", "mAP")
+    ]
+    return pd.DataFrame(rows).assign(**usual)
+
+
+def test_an_undecided_row_says_which_difference_would_have_shown():
+    rows = with_leads(CRS=[1.0, 2.0, 3.0, 4.0, 5.0], GSS=[-2.0, 1.0, 0.0, -1.0, 3.0])
+    row = decide_some(rows, "above_crs", "above_gss")
+    assert row["verdict"].to_dict() == {"above_crs": "holds", "above_gss": "undecided"}
+    assert np.isnan(row.loc["above_crs", "would_show"])
+    width = row.loc["above_gss", "high"] - row.loc["above_gss", "low"]
+    assert row.loc["above_gss", "would_show"] == pytest.approx(width / 2)
+    assert ledger.account(row)["would show"].tolist() == ["", f"{width / 2:.1f}"]
+
+
+def test_where_the_correction_alone_decides_a_larger_difference_would_have_shown():
+    """Of two tests the first is at half of the level, and its interval is wider."""
+    rows = with_leads(CRS=[-2.0, 1.0, 0.0, -1.0, 3.0], GSS=[0.2, 1.4, 1.2, 2.0, 0.4])
+    row = decide_some(rows, "above_crs", "above_gss").loc["above_gss"]
+    assert (row["alone"], row["verdict"]) == ("holds", "undecided")
+    assert row["would_show"] > max(row["effect"], (row["high"] - row["low"]) / 2)
+
+
+def test_without_a_margin_of_the_unit_half_of_the_papers_effect_is_one():
+    """Square points: both methods vary by about as much from schedule to schedule."""
+    noise = np.random.default_rng(0).normal(0, 0.3, (2, 2, 10))
+    rows = [
+        {"method": method, "seed": seed, "schedule": schedule, "value": 50 + value}
+        for method, of_method in zip(("PRS", "GSS"), noise, strict=True)
+        for schedule, values in zip((np.nan, "0,1,2,3"), of_method, strict=True)
+        for seed, value in enumerate(values)
+    ]
+    usual = {"trained_tasks": 4, "task": "seen", "group": "overall"}
+    usual |= {"measure": "score", "dataset": TINY, "stands_for": "COCOseq"}
+    rows = pd.DataFrame(rows).assign(**usual)
+    rows = pd.concat([rows.assign(metric=m) for m in ("C-F1", "O-F1", "mAP")])
+    row = decide_some(rows, "steadier_gss").loc["steadier_gss"]
+    assert row["published"] / 2 > row["high"] > 0 > row["low"]
+    assert row["alone"] == "no difference"
+    claim = CLAIMS["steadier_gss"]
+    assert claim.decide(Scores(rows), published=row["high"])["alone"] == "undecided"
+    assert claim.decide(Scores(rows))["alone"] == "undecided"
+
+
+def test_the_papers_numbers_stand_beside_runs_on_its_own_test_set():
+    usual = with_leads(CRS=[1.0] * DECIDING).assign(trained_tasks=4, test_set=None)
+    usual = usual.reindex(columns=[*usual, *set(SETTINGS).difference(usual)])
+    balanced = usual[usual["method"] == "PRS"].assign(test_set="balanced", value=70.0)
+    cells = ledger.cells(pd.concat([usual, balanced]).astype(SETTINGS), "smoke")
+    assert cell(cells, "main", "PRS", "overall", "mAP")["ours"] == 70
+    assert cell(cells, "main", "CRS", "overall", "mAP")["ours"] == 49
+
+
+def test_features_and_gradients_may_come_from_runs_on_other_test_images(runs):
+    usual = {"dataset": "cocoseq-tiny", "method": "PRS"}
+    asked = configs(**usual, test_set="open")
+    asked += configs(**usual, features_per_class=2)
+    asked += configs(**usual, variance_points=2)
+    settings = run_settings(asked)
+    assert settings[list(SETTINGS)].isna().all(axis=None)
+    rows = results_of([made(config) for config in asked], asked)
+    scores = rows["measure"] == "score"
+    assert set(rows.loc[scores, "run"]) == {asked[0].hash}
+    assert (rows["measure"] == "variance").any()
 
 
 def test_claims_that_nothing_decides_leave_an_empty_table(decided):

@@ -13,6 +13,7 @@ from prslib.paths import notebook_file, project_root
 from prslib.report import notebook
 from prslib.report.notebook import Settings, declared
 from prslib.report.topics import runs_of
+from prslib.training.grids import configs
 
 SWEEP = Settings.of("quick", "rho_sweep").values
 
@@ -179,3 +180,13 @@ def test_a_picture_is_its_file_and_says_what_it_shows(tmp_path, monkeypatch):
     words = "cocoseq-mini seeds=[7]; majority: mAP (%) over power rho. Marks: PRS"
     about = {"width": 200, "alt": words, "file": "rho_sweep_picture.png"}
     assert image.metadata == about
+
+
+def test_runs_are_tested_elsewhere_where_there_is_an_open_test_set():
+    asked = configs(dataset=["cocoseq-tiny", "digits70tiny"], method="CRS")
+    for test_set in ("open", "balanced"):
+        coco, digits = notebook.tested_on(asked, test_set)
+        assert (
+            coco.test_set == test_set and coco.training_hash == asked[0].training_hash
+        )
+        assert digits == asked[1]

@@ -59,7 +59,8 @@ def drawn(verify, table, tmp_path, monkeypatch):
         shutil.copytree(tmp_path / "drawn", copy)
         return []
 
-    sentences = pd.DataFrame({"sentence": ["PRS is 3.1 points above CRS."], "p": [1.0]})
+    said = ["PRS is 3.1 points above CRS.", None]  # a cell may be empty
+    sentences = pd.DataFrame({"sentence": said, "p": [1.0, 0.5]})
     sentences.to_csv(table.with_name("words.csv"), index=False)
     commit(verify)
     shutil.copytree(table.parent, tmp_path / "drawn")

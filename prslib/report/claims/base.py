@@ -13,7 +13,7 @@ import pandas as pd
 
 from prslib.checks import one_of
 from prslib.metrics import values_and_draws
-from prslib.report.tables import MAIN_METRICS
+from prslib.report.tables import MAIN_METRICS, at_own_threshold
 from prslib.statistics import LEVEL, SMALL, interval
 
 COCO = "COCOseq"
@@ -36,7 +36,8 @@ SETTINGS = {
 }
 OTHER = "other"  # number of stages, as networks have different numbers of them
 # differences so small that an interval within them says "no difference": of memory as of
-# scores, and of a correlation what is called a small one (Cohen 1988)
+# scores, and of a correlation what is called a small one (Cohen 1988); in other units
+# half of the paper's own effect, from which `SMALL` comes, too
 MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
 
 FACT = "fact"  # in place of a verdict, of a constant
@@ -171,11 +172,18 @@ class Claim:
             stacked = by_seed(self.across, stacked)
         return names, stacked
 
-    def decide(self, scores: Scores, level: float = LEVEL) -> dict:
-        """Return the effect on one data set, its weakest cell and each metric by itself."""
+    def decide(
+        self, scores: Scores, level: float = LEVEL, published: float = np.nan
+    ) -> dict:
+        """Return the effect on one data set, its weakest cell and each metric by itself.
+
+        `published` is the paper's own effect, NaN where it prints none.
+        """
         names, values = self.evaluate(scores, self.metrics)
         whole = interval(values, self.over, level)
-        margin = MARGINS.get(self.unit, 0) if self.margin is None else self.margin
+        margin = MARGINS.get(self.unit, np.nan_to_num(abs(published) / 2))
+        if self.margin is not None:
+            margin = self.margin
         row = vars(whole) | {"alone": whole.verdict_within(margin)}
         weakest = row.pop("cell")
         if self.fact and whole.seeds:
@@ -192,7 +200,7 @@ class Claim:
         row["weakest"] = ""
         if self.over == "every" and len(names) > 1:
             row["weakest"] = names[weakest]
-        for metric in MAIN_METRICS:
+        for metric in (*MAIN_METRICS, *map(at_own_threshold, MAIN_METRICS[:2])):
             _, values = self.evaluate(scores, [metric])
             one = interval(values, self.over, level)
             for end in ("effect", "low", "high"):
