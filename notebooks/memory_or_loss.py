@@ -171,7 +171,21 @@ def moved(clearly: pd.Series) -> str:
         return "ranking and threshold"
     if ranking or threshold:
         return "the ranking" if ranking else "the threshold"
-    return "F1 at any threshold" if clearly["C-F1"] else "neither clearly"
+    return "F1 at any threshold" if clearly["C-F1"] else "neither ranking nor threshold clearly"
+
+
+def numbers(gaps: pd.DataFrame, dataset: str) -> list[str]:
+    """Say the change of overall C-F1, at both thresholds, and of mAP, with intervals."""
+    overall = gaps[(gaps["dataset"] == dataset) & (gaps["group"] == "overall")]
+    said = []
+    for change, cells in overall.groupby("change", sort=False):
+        cells = cells.set_index("metric").loc[["C-F1", OWN, "mAP"]]
+        parts = [
+            f"{metric} {row['difference']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
+            for metric, row in cells.iterrows()
+        ]
+        said.append(f"- {change}: {', '.join(parts)}")
+    return said
 
 
 def answer(gaps: pd.DataFrame, dataset: str) -> str:
@@ -212,7 +226,8 @@ gaps = differences(rows, settings)
 answers = pd.DataFrame([{"dataset": name, "sentence": answer(gaps, name)} for name in settings.dataset])
 settings.save(None, gaps, "changes")
 settings.save(None, answers, "answer")
-display(Markdown("\n\n".join(answers["sentence"])))
+for name, sentence in answers.itertuples(index=False):
+    display(Markdown("\n".join([sentence, "", *numbers(gaps, name)])))
 
 # %% [markdown]
 # ## What moves what
@@ -223,14 +238,13 @@ display(Markdown("\n\n".join(answers["sentence"])))
 # the left and is gone on the right. A change of the ranking points to the right in both.
 
 # %% tags=["functions"]
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.style import GREYS, looks_of
+from prslib.report.style import HUES, looks_of
 
 MARKERS = "os^DPv"  # of losses, the plain one first
-ARROWS = {"memory": "-", "loss": "-", "draw": "--", "memory and loss": ":"}
+ARROWS = dict(zip(("memory", "loss", "draw", "memory and loss"), HUES, strict=False))
 
 
 def plot_changes(cells: pd.DataFrame, ax: Axes, f1: str, settings, dataset: str) -> Axes:
@@ -240,32 +254,33 @@ def plot_changes(cells: pd.DataFrame, ax: Axes, f1: str, settings, dataset: str)
     for change, (after, before) in changes(settings, dataset).items():
         if change in ARROWS and {after, before} <= set(places.index):
             ends = [tuple(places.loc[name, ["mAP", f1]]) for name in (after, before)]
-            line = {"arrowstyle": "-|>", "linestyle": ARROWS[change], "color": GREYS[1]}
-            ax.annotate("", *ends, arrowprops=line | {"shrinkA": 5, "shrinkB": 5, "linewidth": 1.3})
-            step = np.sign(np.subtract(*ends))  # the label stands beyond the arrow's end
-            where = {"textcoords": "offset points", "ha": "left" if step[0] >= 0 else "right"}
-            ax.annotate(change, ends[0], (7 * step[0], 5 * step[1] - 3), fontsize=9, **where)
+            line = {"arrowstyle": "-|>", "color": ARROWS[change], "linewidth": 1.6}
+            ax.annotate("", *ends, arrowprops=line | {"shrinkA": 5, "shrinkB": 5})
     colours = looks_of(settings.method)
     for (method, loss, draw, _), row in points.iterrows():
         look = {"color": colours[method]["color"], "marker": MARKERS[settings.loss.index(loss)]}
         look["markerfacecolor"] = "white" if draw == BALANCED else look["color"]
         ax.plot(row["mAP"], row[f1], linestyle="", markersize=7, **look)
     ax.set(xlabel="mAP (%)", ylabel="C-F1 (%)")
-    ax.margins(0.14)
+    ax.margins(0.08)
     return ax
 
 
 def add_legend(ax: Axes, settings) -> None:
-    """Name the samplers by their colours, the losses by their marks."""
+    """Name the samplers by their colours, the losses by their marks, and the arrows."""
     for name, look in looks_of(settings.method).items():
         ax.plot([], [], "-", color=look["color"], linewidth=5, label=name)
     for name, mark in zip(settings.loss, MARKERS, strict=False):
         label = "plain loss" if name == PLAIN else name.replace("_", " ")
         ax.plot([], [], mark, color="0.3", label=label)
     ax.plot([], [], "o", color="0.3", markerfacecolor="white", label="balanced draw")
+    for change, colour in ARROWS.items():
+        ax.plot([], [], color=colour, marker=">", markevery=[1], label=change if " and " in change else f"{change} alone")
 
 
 # %%
+import numpy as np
+
 from prslib.report.style import join_panels
 
 keys = ["dataset", "method", "loss", "draw", "arm", "group", "metric"]
@@ -274,7 +289,7 @@ shown = means[means["group"] == "overall"]
 count = len(settings.dataset)
 figure, axes = plt.subplots(count, 2, figsize=(8.5, 4.4 * count + 0.6), squeeze=False)
 for row, name in zip(axes, settings.dataset, strict=True):
-    for ax, f1, title in zip(row, ("C-F1", OWN), ("at 0.5", "at its own threshold"), strict=True):
+    for ax, f1, title in zip(row, ("C-F1", OWN), ("at 0.5", "own threshold"), strict=True):
         plot_changes(shown[shown["dataset"] == name], ax, f1, settings, name).set_title(f"{name}, {title}")
 add_legend(axes[0, 0], settings)
 join_panels(figure, f"What memory, loss and draw move, {seeds_told(settings.seeds)}")

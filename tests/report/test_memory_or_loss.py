@@ -48,7 +48,9 @@ def test_what_moves_map_moves_the_ranking_and_perhaps_the_threshold_too():
 
 
 def test_what_is_unclear_is_said_to_be():
-    assert of("", "", "") == of("", "above", "") == "neither clearly"
+    assert (
+        of("", "", "") == of("", "above", "") == "neither ranking nor threshold clearly"
+    )
     assert of("above", "above", "") == "F1 at any threshold"
 
 
@@ -94,6 +96,9 @@ def test_the_answer_names_what_each_moves_and_what_both_do():
     )
     unclear = gaps.assign(clearly="", difference=0.4)
     assert notebook.answer(unclear, "reutersseq") == (
-        "On reutersseq the memory moves neither clearly, the asymmetric loss neither "
-        "clearly; both change C-F1 by +0.4 points, not clearly."
+        "On reutersseq the memory moves neither ranking nor threshold clearly, "
+        "the asymmetric loss neither ranking nor threshold clearly; "
+        "both change C-F1 by +0.4 points, not clearly."
     )
+    first = notebook.numbers(gaps, "reutersseq")[0]
+    assert first.startswith("- memory: C-F1 +5") and ", mAP +" in first
