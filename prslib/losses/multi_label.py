@@ -233,8 +233,9 @@ def weighted_replay(
 
 def row_weights(class_freq: Tensor, replayed: Tensor) -> Tensor:
     """Return each row's part of the loss of a step, new and replayed, float (B,)."""
-    share = 1 / torch.count_nonzero(class_freq).clamp(min=1)  # of the new samples
     count = replayed.sum()
+    share = 1 / torch.count_nonzero(class_freq).clamp(min=1)  # of the new samples
+    share = torch.where(count > 0, share, 1.0)  # else a step would be shorter
     of_new = share / (len(replayed) - count).clamp(min=1)
     of_replayed = (1 - share) / count.clamp(min=1)
     return torch.where(replayed, of_replayed, of_new)

@@ -101,7 +101,7 @@ class Replay:
         if not self.is_balanced:
             return self.memory.draw(self.batch_size, self.rng)
         slots = self.memory.filled
-        labels = self.sampler.labels_of(slots)
+        labels = self.sampler.labels[slots]
         return slots[balanced_draw(labels, self.batch_size, self.rng)]
 
     def kept(self, slots: np.ndarray) -> dict[str, Any]:

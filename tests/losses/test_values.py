@@ -167,12 +167,10 @@ def test_logit_adjustment(tau):
 def parts_of_step(rows, replayed):
     """1 / n_c of the new samples' mean and the rest of the replayed ones'; n_c is 3."""
     rows, replayed = np.array(rows), np.array(replayed)
-    of_replayed = rows[replayed].mean() * 2 / 3 if replayed.any() else 0
-    return (
-        of_replayed + rows[~replayed].mean() * 1 / 3
-        if (~replayed).any()
-        else of_replayed
-    )
+    if not replayed.any():
+        return rows.mean()
+    of_new = 0 if replayed.all() else rows[~replayed].mean()
+    return of_new / 3 + rows[replayed].mean() * 2 / 3
 
 
 @pytest.mark.parametrize("replayed", [(False, True, True), (True,) * 3, (False,) * 3])

@@ -38,10 +38,9 @@ ONCE = {
 }
 IN_STEPS = {
     "ER-ACE": {
-        ("aten::index.Tensor", "training/learner.py:loss"): (
+        ("aten::nonzero", "training/learner.py:loss"): (
             "the number of classes that a loss looks at"
         ),
-        ("aten::index_put", "a backward pass"): "the same classes",
     },
     "GSS": {("to the host", "training/learner.py:products"): "the host draws by them"},
     "ExStream": {

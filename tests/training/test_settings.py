@@ -20,6 +20,7 @@ USUAL = {
     "loss": "multilabel_soft_margin",
     "batch_size": 10,
     "replay_batch_size": 10,
+    "draw": "uniform",
     "norm_penalty": 0.0,
     "tasks_at_once": 1,
     "precision": "fp32",
