@@ -78,8 +78,8 @@ def article(notebook: NotebookNode, profile: str, name: str) -> str:
 
 
 def relinked(text: str) -> str:
-    """Let links to notebooks lead to their articles."""
-    return LINK.sub(r"](\1.md)", text)
+    """Let links to notebooks lead to their articles, and those to pages to these."""
+    return LINK.sub(r"](\1.md)", text).replace("](../docs/", "](../")
 
 
 def _shown(output: NotebookNode, pictures: str) -> str:

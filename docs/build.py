@@ -129,7 +129,8 @@ def article(notebook, folder: Path, notebooks):
     """
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = relinked(cell.source, notebooks)
+            text = relinked(cell.source, notebooks)
+            cell.source = text.replace("](../docs/", "](../")
             continue
         cell.metadata = {"tags": ["hide-input"]}
         cell.outputs = [
