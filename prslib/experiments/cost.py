@@ -23,9 +23,10 @@ from prslib.samplers import SAMPLERS
 from prslib.training.checkpoint import Progress
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs, check_device, conditions, without_tf32
+from prslib.training.exstream_gpu import features_for
 from prslib.training.methods import METHODS
 from prslib.training.rehearsal import REHEARSALS
-from prslib.training.replay import HELD_OUT, features_for, stream
+from prslib.training.replay import HELD_OUT, stream
 from prslib.training.run import begin, make_learner, on_gpu, one_thread, train
 
 AT_ONCE = 10  # samples that fill a memory

@@ -19,8 +19,9 @@ from prslib.training import gradients
 from prslib.training.config import RunConfig
 from prslib.training.device import Captured, Inputs, is_apart
 from prslib.training.ewc import EWC
+from prslib.training.exstream_gpu import features_for
 from prslib.training.rehearsal import Rehearsal, Rows
-from prslib.training.replay import Replay, features_for
+from prslib.training.replay import Replay
 from prslib.training.validation import OWN, run_columns
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {

@@ -16,9 +16,9 @@ from prslib.training import device as device_module
 from prslib.training import run as run_module
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
+from prslib.training.exstream_gpu import ExStreamOnGPU
 from prslib.training.learner import Learner
 from prslib.training.methods import METHODS
-from prslib.training.replay import ExStreamOnGPU
 from prslib.training.run import run, run_at_once
 
 register()
@@ -29,7 +29,10 @@ TINY = "digits70tiny"
 ONCE = {
     ("from pageable memory", "training/learner.py:__init__"): "the first weights",
     ("from pageable memory", "training/device.py:__init__"): "the data set",
-    ("from pageable memory", "training/replay.py:_to_gpu"): "ExStream's first batch",
+    (
+        "from pageable memory",
+        "training/exstream_gpu.py:_to_gpu",
+    ): "ExStream's first batch",
     ("to the host", "training/learner.py:probabilities"): "scores, after a task",
     ("to the host", "training/learner.py:features"): "what a figure shows, at the end",
     ("aten::_local_scalar_dense", "training/gradients.py:gradient_variance"): (
@@ -44,10 +47,16 @@ IN_STEPS = {
     },
     "GSS": {("to the host", "training/learner.py:products"): "the host draws by them"},
     "ExStream": {
-        ("to the host", "training/replay.py:_checked"): "are all numbers finite?",
-        ("to the host", "training/replay.py:_of_batch"): "slots that vectors merge in",
+        ("to the host", "training/exstream_gpu.py:_checked"): "are all numbers finite?",
+        (
+            "to the host",
+            "training/exstream_gpu.py:_of_batch",
+        ): "slots that vectors merge in",
         # where its vectors do not fit
-        ("to the host", "training/replay.py:features_for"): "they merge on the host",
+        (
+            "to the host",
+            "training/exstream_gpu.py:features_for",
+        ): "they merge on the host",
     },
 }
 
