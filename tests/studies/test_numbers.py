@@ -6,13 +6,13 @@ import pytest
 from prslib.paths import project_root
 
 ROOT = project_root()
-METHODS = "docs/methods.md"
+METHODS, GPU = "docs/methods.md", "docs/gpu_and_cluster.md"
 REAL_COCO, REUTERS = "docs/real_coco.md", "docs/reuters.md"
 EXSTREAM = "docs/samplers/exstream.md"
 
 
-def table_of(name):
-    return pd.read_csv(ROOT / "figures" / "studies" / f"{name}.csv")
+def table_of(name, folder="studies"):
+    return pd.read_csv(ROOT / "figures" / folder / f"{name}.csv")
 
 
 def ends(values):
@@ -90,6 +90,35 @@ def sentences():
         yield METHODS, f"| {name} | {theirs} | {ours} |"
     yield METHODS, f"over {table['seed'].nunique()} seeds"
     assert table["largest_loss_gap"].max() < 1e-6
+
+    times = table_of("step_losses", "bench").set_index("contestant")["times_plain"]
+    named = times.map("{:.2f} times".format)
+    yield METHODS, f"DER++ takes {named['DER++']} as long as a plain one"
+    yield METHODS, f"20 takes {named['20 replayed']}, one of ER-ACE {named['ER-ACE']}"
+    losses = times.drop(["20 replayed", "DER++", "ER-ACE"])
+    assert losses.max() < 1.1  # "at most 1.1 times", in docs/losses
+
+    steps = table_of("step_h200", "bench").set_index(["precision", "part"])["ms"]
+    parts = ["launched singly", "step", "compiled", "floor"]
+    for name, begin in {"bf16": "bfloat16", "fp32": "float32", "tf32": "TF32"}.items():
+        cells = " | ".join(f"{steps[name, part]:.1f} ms" for part in parts)
+        yield GPU, f"| {begin}"
+        yield GPU, f"| {cells} |"
+    assert steps["any"].sum() < 0.01 * steps["bf16", "step"]
+    kinds = table_of("card_h200", "bench").set_index("kind")
+    ms, memory = (
+        kinds["ms"].map("{:.0f} ms".format),
+        kinds["GB"].map("{:.1f} GB".format),
+    )
+    yield GPU, f"PRS took {ms['PRS']} and {memory['PRS']}, of ExStream {ms['ExStream']}"
+    attention = "PRS, Attention Consistency"
+    yield GPU, f"GSS {ms['GSS']}, with Attention Consistency {ms[attention]} and"
+    yield GPU, f"{memory[attention]}. They reached"
+    rate = kinds["tflops"].map("{:.0f}".format)
+    yield GPU, f"{ends(kinds['tflops'])} TFLOP a second, PRS {rate['PRS']}"
+    runs = table_of("many_cuda", "bench").set_index("way")["runs_an_hour"]
+    more = runs["8 processes"] / runs["one at a time"]
+    yield GPU, f"of small networks finish {more:.1f} times as many runs an hour"
 
 
 @pytest.mark.parametrize(("page", "sentence"), list(sentences()))
