@@ -324,10 +324,10 @@ display(Markdown(in_short(gaps)))
 #
 # The claim is decided on these runs as `ledger` decides it. On single-label data the seed also
 # draws the order of the classes, which moves the numbers far more than the method does. On
-# `cocoseq-mini` a class has one to ten test images: the interval over seeds does not include
-# that chance here. On MNIST itself the figures are in `figures/paper`, drawn by `papermill
-# notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml -p dataset imbal-mnistseq
-# -p rhos 0.0 -p device cpu`.
+# `cocoseq-mini` a class has one to ten test images. The interval is over seeds alone: it leaves out
+# the chance of these few images. The figures of MNIST itself are in `figures/paper`. This command
+# draws them: `papermill notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml
+# -p dataset imbal-mnistseq -p rhos 0.0 -p device cpu`.
 
 # %%
 from prslib.report import ledger

@@ -105,10 +105,10 @@ display(Markdown(" ".join(sentences)))
 #
 # How sure is that? The runs of one seed share the order of the stream and the initial weights.
 # All cells of a seed stay together, and the interval is Student's t over the seeds' own effects.
-# On real data the chance of the test samples is added, from resamples of them. Claims about
-# `cocoseq-mini` are decided on 3,199 other images of COCO, where that chance is the smallest part of
-# an interval. A claim that names a test set is decided on that one, the claim about features on
-# images with one label ([test sets](../docs/real_coco.md#test-sets)).
+# On real data the interval also has the chance of the test samples, from resamples of them. Claims
+# about `cocoseq-mini` are decided on 3,199 other images of COCO. With so many images their chance is
+# the smallest part of the interval. A claim that names a test set is decided on that one. The claim
+# about features is decided on images with one label ([test sets](../docs/real_coco.md#test-sets)).
 #
 # By itself a claim *holds* if the whole interval is above 0. It does *not hold* if the interval is
 # below 0, which shows the opposite. An interval within 2 points of 0 shows that there is *no
