@@ -61,7 +61,7 @@ class Loss:
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """What it asks for beside logits and targets: names in `CONTEXT`."""
+        """The names in `CONTEXT` that it takes; logits and targets it always takes."""
         return tuple(name for name in self._keywords if name in CONTEXT)
 
     @property

@@ -218,7 +218,8 @@ def weighted_replay(
     -------
     tensor of float, shape ()
         1 / n_c times the mean loss of the new samples and 1 - 1 / n_c times that of the
-        replayed, where n_c is the number of classes so far.
+        replayed, where n_c is the number of classes so far. Without a replayed row it is
+        the mean loss.
 
     Examples
     --------

@@ -46,20 +46,8 @@ def weighted_replay(
 ) -> Tensor:
     """Let the new samples weigh 1 / n_c, the replayed the rest; Chrysakis & Moens 2020.
 
-    Parameters
-    ----------
-    logits, targets : tensor of float, shape (B, C)
-        Scores, and one-hot labels.
-    class_freq : tensor of float, shape (C,)
-        Samples of each class so far, n_i.
-    replayed : tensor of bool, shape (B,)
-        Which rows are replayed.
-
-    Returns
-    -------
-    tensor of float, shape ()
-        1 / n_c times the mean loss of the new samples and 1 - 1 / n_c times that of the
-        replayed, where n_c is the number of classes so far.
+    Parameters and result are those of `prslib.losses.multi_label.weighted_replay`; the
+    targets are one-hot.
 
     Examples
     --------

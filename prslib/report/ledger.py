@@ -259,9 +259,7 @@ def _describe(row: dict) -> dict:
         "would show": enough,
         "weakest cell": f"{row['weakest']}; {clear}" if row["weakest"] else "",
         **{metric: _with_interval(row, f"{metric} ") for metric in MAIN_METRICS},
-        AT_OWN: "; ".join(_at_own(row, metric) for metric in MAIN_METRICS[:2]).strip(
-            "; "
-        ),
+        AT_OWN: "; ".join(filter(None, (_at_own(row, f1) for f1 in MAIN_METRICS[:2]))),
         "paper": "" if np.isnan(row["published"]) else f"{row['published']:+.1f}",
         "seeds": row["seeds"] or "",
         "where": row["source"],
@@ -284,10 +282,10 @@ def _with_interval(row: dict, name: str, digits: int = 1) -> str:
 
 def _at_own(row: dict, metric: str) -> str:
     """Say F1 at the runs' own threshold, and whether a clear effect at 0.5 turns there."""
-    own = at_own_threshold(metric)
-    text = _with_interval(row, f"{own} ")
+    other = at_own_threshold(metric)
+    text = _with_interval(row, f"{other} ")
     signs = [
-        (row[f"{name} low"] > 0) - (row[f"{name} high"] < 0) for name in (metric, own)
+        (row[f"{name} low"] > 0) - (row[f"{name} high"] < 0) for name in (metric, other)
     ]
     turns = ", which turns" if signs[0] and signs[0] != signs[1] else ""
     return f"{metric} {text}{turns}" if text else ""

@@ -95,7 +95,7 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
 
 
 def gives_no_scores(config: RunConfig) -> bool:
-    """Tell whether a run is asked for features or gradients, and its scores from another."""
+    """Tell whether a run is there for its features or gradients; others give the scores."""
     return bool(config.features_per_class or config.variance_points)
 
 

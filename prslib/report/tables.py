@@ -254,12 +254,12 @@ def turned(gaps: pd.DataFrame) -> list[str]:
         other = (dataset, group, at_own_threshold(metric))
         if other not in cells.index or not row["clearly"]:
             continue
-        own = cells.loc[other]
-        if own["clearly"] != row["clearly"]:
+        at_other = cells.loc[other]
+        if at_other["clearly"] != row["clearly"]:
             gap = f"{dataset}, {group} {metric}: PRS minus CRS is {row['difference']:+.1f} at 0.5"
-            interval = f"[{own['low']:+.1f}, {own['high']:+.1f}]"
+            interval = f"[{at_other['low']:+.1f}, {at_other['high']:+.1f}]"
             sentences.append(
-                f"{gap} and {own['difference']:+.1f} {interval} at the own threshold."
+                f"{gap} and {at_other['difference']:+.1f} {interval} at the own threshold."
             )
     return sentences
 

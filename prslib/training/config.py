@@ -210,8 +210,8 @@ class RunConfig:
         try:
             parameters = check_options(method.sampler, settings | of_sampler)
         except TypeError as error:
-            known = f"; of {method.rehearsal}: {', '.join(others)}" if others else ""
-            raise TypeError(f"{error}{known}") from None
+            further = f"; of {method.rehearsal}: {', '.join(others)}" if others else ""
+            raise TypeError(f"{error}{further}") from None
         if shared := others.keys() & parameters.keys():
             what = f"other names in {method.rehearsal} than in {method.sampler}"
             raise ValueError(expected(f"options with {what}", ", ".join(shared)))
@@ -231,9 +231,9 @@ class RunConfig:
         if name is None:
             return
         self.make_rehearsal()  # which checks its options
-        known = CONTEXT.keys() - {"replayed"}
-        if unknown := set(REHEARSALS[name].asks) - known:
-            what = f"asks of {name} among {', '.join(sorted(known))}"
+        answers = CONTEXT.keys() - {"replayed"}
+        if unknown := set(REHEARSALS[name].asks) - answers:
+            what = f"asks of {name} among {', '.join(sorted(answers))}"
             raise ValueError(expected(what, ", ".join(sorted(unknown))))
         settings = self.resolved
         if method.sampler is None:
@@ -330,9 +330,9 @@ class RunConfig:
         if method.sampler is None:
             return None
         options = {name: settings[name] for name in method.options}
-        own = dict(self.options or ())
         others = rehearsal_options(method.rehearsal)
-        options |= {k: v for k, v in own.items() if k not in others}
+        pairs = self.options or ()
+        options |= {name: value for name, value in pairs if name not in others}
         size = settings["memory_size"]
         classes = dataset.num_classes
         return make_sampler(method.sampler, size, classes, seed, **options)

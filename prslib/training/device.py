@@ -144,8 +144,8 @@ class Captured:
         if shapes not in self.graphs:
             self._launch(tensors)
             return
-        graph, own = self.graphs[shapes]
-        for mine, tensor in zip(own, tensors, strict=True):
+        graph, inputs = self.graphs[shapes]
+        for mine, tensor in zip(inputs, tensors, strict=True):
             mine.copy_(tensor)
         graph.replay()
 
@@ -161,9 +161,9 @@ class Captured:
         self, tensors: tuple[Tensor, ...]
     ) -> tuple[torch.cuda.CUDAGraph, list[Tensor]]:
         """Record the method's launches, of which none is executed."""
-        own = [tensor.detach().clone() for tensor in tensors]
+        inputs = [tensor.detach().clone() for tensor in tensors]
         graph = torch.cuda.CUDAGraph()
         mode = "thread_local"  # other threads may use the GPU
         with torch.cuda.graph(graph, stream=self.stream, capture_error_mode=mode):
-            self.method()(*own)
-        return graph, own
+            self.method()(*inputs)
+        return graph, inputs

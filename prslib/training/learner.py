@@ -107,13 +107,9 @@ class Learner:
         return self._take_step(inputs, targets, new, kept)
 
     def _take_step(
-        self,
-        inputs: Tensor,
-        targets: Tensor,
-        new: int | None = None,
-        kept: dict[str, Tensor] | None = None,
+        self, inputs: Tensor, targets: Tensor, *replay: Any
     ) -> dict[str, Tensor]:
-        loss, columns = self.objective(inputs, targets, new, kept)
+        loss, columns = self.objective(inputs, targets, *replay)
         self.optimizer.zero_grad()
         loss.backward()
         if self.ewc:

@@ -1,4 +1,4 @@
-"""What a step lowers with a memory, beside the mean loss of new and replayed samples."""
+"""Methods of training that combine the losses of new and replayed samples themselves."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence

@@ -176,7 +176,7 @@ def balanced_draw(
 
 
 class StreamCounts:
-    """What a loss or a rehearsal may ask about the stream (`prslib.losses.CONTEXT`)."""
+    """Counts of the stream so far, for losses and rehearsals that take them."""
 
     def __init__(self, num_classes: int):
         self.class_freq = np.zeros(num_classes, np.float32)
