@@ -52,7 +52,7 @@ def measure(device, rounds, pool):
     return pd.DataFrame(rows, columns=["way", "round", "runs_an_hour"])
 
 
-def draw(rows, device, figure):
+def draw(rows, name, figure):
     ax = figure.subplots()
     middle = rows.groupby("way", sort=False)["runs_an_hour"].median()
     ax.barh(middle.index, middle, color="0.8")
@@ -63,7 +63,7 @@ def draw(rows, device, figure):
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel("runs an hour (bar: median, dots: rounds)")
-    ax.set_title(f"An MLP on imbal-digits, on a {device.upper()}")
+    ax.set_title(f"An MLP on imbal-digits, {name}")
 
 
 def main() -> None:
@@ -85,7 +85,7 @@ def main() -> None:
     name = torch.cuda.get_device_name() if on_gpu else f"{cpu_count()} cores"
     print(f"PyTorch {torch.__version__}, {name}, medians of {options.rounds} rounds")
     print(table.round(1).to_string())
-    picture = partial(draw, rows, device)
+    picture = partial(draw, rows, name)
     write(rows.assign(device=name), f"many_{device}", picture, (7, 3.2), "%.6g")
 
 

@@ -209,7 +209,8 @@ for name in settings.dataset:
             cells = shown[(shown["metric"] == metric) & (shown["group"] == group)]
             if len(cells):
                 plot_ranking(cells, ax).set(title=group, xlabel=f"{metric} (%)")
-    join_panels(figure, f"{name}: scores by class group, {seed_text}")
+    caption = seeds_told(settings.seeds, settings.costly, settings.costly_seeds, name)
+    join_panels(figure, f"{name}: scores by class group, {caption}")
     settings.save(figure, shown, f"groups_{name}")
 
 # %% [markdown]

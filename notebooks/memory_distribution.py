@@ -141,7 +141,8 @@ for name in settings.dataset:
         plot_class_shares(shown[shown["method"].isin(["Stream", sampler])], ax)
     for ax in axes.flat[len(settings.method) :]:
         ax.remove()
-    join_panels(figure, f"{name}: the memory class by class, {seed_text}")
+    caption = seeds_told(settings.seeds, settings.costly, settings.costly_seeds, name)
+    join_panels(figure, f"{name}: the memory class by class, {caption}")
     settings.save(figure, shown, name)
 
 # %% [markdown]

@@ -65,11 +65,9 @@ def runs(settings):
 
 # %%
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_told
 
 settings = Settings.read("precision_recall", globals())
 planned = runs(settings)
-seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 settings
 
 # %% [markdown]
@@ -186,7 +184,8 @@ for name in settings.dataset:
     for ax, group in zip(axes, ["majority", "moderate", "minority"], strict=True):
         shown = near[near["group"] == group]
         plot_precision_recall(shown, ax).set_title(group)
-    join_panels(figure, f"{name}: means over classes, {seed_text}")
+    caption = seeds_told(settings.seeds, settings.costly, settings.costly_seeds, name)
+    join_panels(figure, f"{name}: means over classes, {caption}")
     settings.save(figure, cells[cells["dataset"] == name], name)
 
 # %% [markdown]

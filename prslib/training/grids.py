@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from prslib.checks import expected
-from prslib.datasets import load_dataset
+from prslib.datasets import DATASETS, load_dataset
 from prslib.training.config import RunConfig
 from prslib.training.replay import check
 
@@ -133,9 +133,19 @@ def paired(**fields: Sequence) -> list[dict]:
 
 
 def seeds_told(
-    seeds: Sequence[int], costly: Sequence[str] = (), costly_seeds: Sequence[int] = ()
+    seeds: Sequence[int],
+    costly: Sequence[str] = (),
+    costly_seeds: Sequence[int] = (),
+    dataset: str | None = None,
 ) -> str:
-    """Return how many seeds a figure shows, for its caption: "3 seeds (GSS: 1)"."""
+    """Return how many seeds a figure shows, for its caption: "3 seeds (GSS: 1)".
+
+    A figure of one data set names no other one.
+    """
+    if dataset in costly:
+        return seeds_told(costly_seeds)
+    if dataset is not None:
+        costly = [name for name in costly if name not in DATASETS]
     text = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
     if costly and len(costly_seeds) != len(seeds):
         text += f" ({', '.join(costly)}: {len(costly_seeds)})"
