@@ -57,9 +57,9 @@ def draw(rows, name, figure):
     middle = rows.groupby("way", sort=False)["runs_an_hour"].median()
     ax.barh(middle.index, middle, color="0.8")
     ax.plot(rows["runs_an_hour"], rows["way"], "o", color="0.2", markersize=4)
-    for name, value in middle.items():
+    for way, value in middle.items():
         place = {"xycoords": ("axes fraction", "data"), "va": "center"}
-        ax.annotate(f"{value:.0f}", (0.02, name), **place)
+        ax.annotate(f"{value:.0f}", (0.02, way), **place)
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel("runs an hour (bar: median, dots: rounds)")

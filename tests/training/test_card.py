@@ -211,6 +211,11 @@ def test_vectors_merge_on_the_card_as_on_the_host(card):
             state = gpu.state_dict()
             gpu = ExStreamOnGPU(20, 3, seed=1)
             gpu.load_state_dict(state)
+        if rows[0] == 200:  # gone too far, and back
+            state = gpu.state_dict()
+            ahead = OnCard(torch.from_numpy(values[::-1][rows].copy()))
+            gpu.place(labels[::-1][rows], features=ahead)
+            gpu.load_state_dict(state)
     saved = gpu.state_dict()
     np.testing.assert_array_equal(saved["samples"], host.samples)
     np.testing.assert_allclose(saved["prototypes"], host.prototypes, atol=1e-5)

@@ -6,7 +6,7 @@ import pytest
 from prslib.datasets import load_dataset
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
-from prslib.training.replay import stream, without_training
+from prslib.training.replay import balanced_draw, stream, without_training
 
 TINY = "digits70tiny"
 
@@ -54,3 +54,19 @@ def test_only_labels_alone_fill_a_memory_without_training(dataset):
     for method in ("GSS", "ExStream"):
         with pytest.raises(ValueError, match=f"at labels alone, got {method}"):
             without_training(RunConfig(TINY, method), dataset)
+
+
+def test_a_balanced_draw_takes_each_class_as_often_and_no_sample_twice():
+    labels = np.eye(3, dtype=bool)[np.repeat([0, 1, 2], [80, 15, 5])]
+    rng = np.random.default_rng(0)
+    first = [balanced_draw(labels, 1, rng).item() for _ in range(3000)]
+    shares = labels[first].mean(axis=0)
+    assert np.abs(shares - 1 / 3).max() < 0.04  # over four standard errors
+    of_class = np.bincount(np.array(first)[np.array(first) >= 95] - 95) / 1000
+    assert np.abs(of_class - 0.2).max() < 0.06
+    assert sorted(balanced_draw(labels, 200, rng)) == list(range(100))
+    # a sample of two classes is drawn by either
+    both = np.array([[1, 0], [1, 0], [1, 1], [0, 1]], bool)
+    first = [balanced_draw(both, 1, rng).item() for _ in range(4000)]
+    shares = np.bincount(first) / 4000
+    assert np.abs(shares - [1 / 6, 1 / 6, 5 / 12, 1 / 4]).max() < 0.035
