@@ -104,7 +104,7 @@ from prslib.report.style import STYLE, contrast_panels, join_panels, plot_variat
 from prslib.report.tables import MAIN_METRICS
 
 plt.style.use(STYLE)
-costly = settings.costly, settings.costly_seeds
+fewer = settings.costly, settings.costly_seeds
 
 # %%
 for name in settings.dataset:
@@ -112,7 +112,7 @@ for name in settings.dataset:
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.8))
     for ax, metric in zip(axes, MAIN_METRICS, strict=True):
         plot_variations(shown[shown["metric"] == metric], ax, "group", metric)
-    caption = f"rho {settings.rho:g} for PRS, {seeds_told(settings.seeds, *costly, name)}"
+    caption = f"rho {settings.rho:g} for PRS, {seeds_told(settings.seeds, *fewer, name)}"
     join_panels(figure, f"{name}: unbalanced test images, {caption}")
     settings.save(figure, shown, name)
 
