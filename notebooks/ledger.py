@@ -119,8 +119,9 @@ display(Markdown(" ".join(sentences)))
 # width, or of the wider one that the correction asks for where that alone leaves it open. Intervals and
 # the column `uncorrected` are about one row each. Many rows are tested at once, so the column
 # `after Holm` is corrected: among the claims on one data set that imply no other. A claim that
-# implies others holds where they do, at the level divided by the family's size. A constant, such as
-# a share of the data, is a fact and has no verdict.
+# implies others does not hold where one of them does not. It holds where all of them do, and it
+# holds itself at the level divided by the family's size. A constant, such as a share of the data, is
+# a fact and has no verdict.
 #
 # A claim about many cells is measured in the weakest, which has the least evidence of being above 0.
 # Effect and interval are that cell's; the upper end is at a level corrected for the number of cells.

@@ -6,9 +6,9 @@ figures/studies/more_seeds.csv. The variance of a mean difference is that of the
 divided by their number, and that of the test images, which more seeds leave as it is.
 Columns: `seeds`, standard errors in points of the seeds' and the images' chance, the
 images' share of the variance in percent, and `narrower`, by how many percent thirty
-seeds make the standard error of the difference less. The rule: the main table has
-twenty seeds on data whose images have less than half of the variance in the median
-cell, ten on others.
+seeds make the standard error of the difference less. The rule: the main table and its
+variations have twenty seeds on data whose images have less than half of the variance in
+the median cell, ten on others.
 """
 
 import sys

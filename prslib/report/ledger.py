@@ -193,8 +193,8 @@ def corrected(decided: pd.DataFrame, level: float) -> pd.Series:
     """Return the verdicts after correction for the number of claims on a data set.
 
     Holm's correction is among the claims on one data set that imply no other of them. A
-    claim that implies others says nothing new where they fail: it is decided where they
-    are, and its own p value is multiplied by the size of that family.
+    claim that implies others does not hold where one of them does not. It holds where
+    all of them do and its own p value, times the size of that family, is small enough.
     """
     families = [
         _corrected_family(rows, level) for _, rows in decided.groupby("dataset")
@@ -223,12 +223,15 @@ def _corrected_family(decided: pd.DataFrame, level: float) -> pd.Series:
 
     def verdict(name: str) -> str:
         alone = verdicts[name]
+        parts = tested.index.intersection(CLAIMS[name].implies)
+        of_parts = [verdict(part) for part in parts]
+        if "does not hold" in of_parts and name in tested.index:
+            return "does not hold"
         if alone not in WORDS:
             return alone
         lost = p[name] >= 1 - level
         if alone == "holds":
-            parts = tested.index.intersection(CLAIMS[name].implies)
-            lost = lost or any(verdict(part) != "holds" for part in parts)
+            lost = lost or any(part != "holds" for part in of_parts)
         return "undecided" if lost else alone
 
     return pd.Series([verdict(name) for name in rows.index], decided.index)

@@ -309,6 +309,21 @@ def test_a_claim_that_implies_others_holds_where_they_do(above_crs, verdict):
     assert ledger.corrected(rows.assign(p=0.01), 0.95)[0] == "does not hold"
 
 
+@pytest.mark.parametrize("alone", ["holds", "undecided", "no difference"])
+def test_a_claim_does_not_hold_where_one_that_it_implies_does_not(alone):
+    """As any_time implies any_time_crs, and that one above_crs."""
+    rows = family(
+        any_time=(alone, 0.3),
+        any_time_crs=("undecided", 0.2),
+        above_crs=("does not hold", 0.001),
+        best=("not run", np.nan),
+    )
+    lost = "does not hold"
+    assert ledger.corrected(rows, 0.95).tolist() == [lost, lost, lost, "not run"]
+    rows.loc[2, "p"] = 0.06  # not after Holm
+    assert ledger.corrected(rows, 0.95)[0] != lost
+
+
 def test_without_what_it_implies_a_claim_is_one_of_the_family():
     rows = family(schedules_crs=("holds", 0.04), tail_crs=("holds", 0.001))
     assert ledger.corrected(rows, 0.95).tolist() == ["holds", "holds"]
