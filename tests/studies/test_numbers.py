@@ -9,6 +9,7 @@ ROOT = project_root()
 METHODS, GPU = "docs/methods.md", "docs/gpu_and_cluster.md"
 REAL_COCO, REUTERS = "docs/real_coco.md", "docs/reuters.md"
 EXSTREAM = "docs/samplers/exstream.md"
+WHAT_HOLDS = "docs/what_holds.md"
 
 
 def table_of(name, folder="studies"):
@@ -59,6 +60,18 @@ def sentences():
     yield REAL_COCO, f"share of the variance is {shares} %"
     smaller = ends(table.loc["open", "narrower"])
     yield REAL_COCO, f"the standard error {smaller} % smaller"
+
+    table = table_of("undecided_rows")
+    alone = (table["alone"] != "undecided").sum()
+    rows = f"Of the {len(table)} undecided rows on real data {alone} are clear by"
+    yield WHAT_HOLDS, rows
+    yield WHAT_HOLDS, f"More seeds cannot decide {(~table['clear']).sum()}: the chance"
+    claims = pd.read_csv(ROOT / "figures/seeds/ledger_claims.csv")
+    claims = claims[(claims["verdict"] == "undecided") & (claims["data"] != "stand-in")]
+    keys = ["claim", "dataset"]
+    assert sorted(table[keys].to_numpy().tolist()) == sorted(
+        claims[keys].to_numpy().tolist()
+    )
 
     table = table_of("head_choice").query("optimizer == 'adam'")
     table = table.set_index("learning_rate").drop(columns="optimizer")
