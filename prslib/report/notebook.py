@@ -274,6 +274,17 @@ def tested_on(configs: Iterable[RunConfig], test_set: str = OPEN) -> list[RunCon
     ]
 
 
+def with_own_thresholds(
+    configs: Iterable[RunConfig], methods: Sequence[str]
+) -> list[RunConfig]:
+    """Let the runs of some methods choose a threshold for F1, which trains them twice."""
+    for name in methods:
+        one_of("method with a threshold of its own", name, METHODS)
+    return [
+        replace(config, own_threshold=config.method in methods) for config in configs
+    ]
+
+
 def runs_on(runs: Iterable[Run], test_set: str = OPEN) -> list[Run]:
     """Pick the runs that are where `tested_on` would test them."""
     return [run for run in runs if tested_on([run.config], test_set) == [run.config]]
