@@ -95,7 +95,7 @@ def other_facts() -> dict[str, object]:
     starts = numbers("when_it_pays_pays_from")
     starts = starts[starts["method"] == "PRS"].set_index("metric")["from"]
     pays = [
-        f"in {metric} from an imbalance of {about(start)} on"
+        f"from {about(start)} on in {metric}"
         for metric, start in starts.dropna().sort_values().items()
     ]
     pays += [f"never in {metric}" for metric in starts.index[starts.isna()]]
