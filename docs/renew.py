@@ -31,11 +31,11 @@ from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, turned
 from prslib.statistics import within
 
 STREAMS = {"cocoseq-mini": "COCO, a part", "reutersseq": "Reuters"}
-PLURAL = {  # verdicts of several claims
-    "holds": "hold",
-    "does not hold": "do not hold",
-    "no difference": "show no difference",
-    "undecided": "are undecided",
+SAID = {  # verdicts of one claim and of several
+    "holds": ("holds", "hold"),
+    "does not hold": ("does not hold", "do not hold"),
+    "no difference": ("shows no difference", "show no difference"),
+    "undecided": ("is undecided", "are undecided"),
 }
 STAND_IN_NOTE = (
     f"{STAND_IN} on a stand-in made of handwritten digits; the other numbers are from "
@@ -120,8 +120,8 @@ def verdict_counts(claims: pd.DataFrame) -> str:
     said = []
     for images, row in counts(claims).iterrows():
         verdicts = [
-            f"{row[verdict]} {words}"
-            for verdict, words in PLURAL.items()
+            f"{row[verdict]} {one if row[verdict] == 1 else several}"
+            for verdict, (one, several) in SAID.items()
             if row[verdict]
         ]
         said.append(f"On {images}, of {row['rows']} rows {listed(verdicts)}.")
@@ -184,8 +184,8 @@ def findings_of(name: str, of_crs: pd.DataFrame, others: pd.DataFrame) -> str:
     lines = [
         f"**{name}**",
         "",
-        f"- **What PRS buys.** {' '.join(gains)}",
-        f"- **What it costs.** {in_three(of_crs, 'majority', 'CRS')}",
+        f"- **The rare classes, and overall.** {' '.join(gains)}",
+        f"- **The frequent classes.** {in_three(of_crs, 'majority', 'CRS')}",
         f"- **Beside {listed(BESIDE)}.** {' '.join(of_others)}",
         f"- **What the threshold decides.** {' '.join(turns) or 'No clear cell turns.'}",
     ]

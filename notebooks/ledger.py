@@ -146,9 +146,10 @@ style.join_panels(figure, f"The paper's main claims on real data ({most})")
 settings.save(figure, chosen, "headlines")
 
 # %% [markdown]
-# Now all of them, a row for each claim, a column for each data set. Blue: the claim holds. Orange:
-# it does not. Grey: undecided. The number is the effect, in the unit above each block; below 0 it
-# speaks against the claim. An empty cell was not run.
+# Now all of them, a row for each claim, a column for each data set. The colour is the verdict: blue
+# holds, orange does not hold, green shows no difference, grey is undecided, black is a fact. The
+# number is the effect, in the unit above each block; below 0 it speaks against the claim. An empty
+# cell was not run.
 
 # %%
 figure = ledger_pictures.verdict_panels(decided, f"The paper's claims in our runs ({most})")
