@@ -95,15 +95,16 @@ def other_facts() -> dict[str, object]:
     starts = numbers("when_it_pays_pays_from")
     starts = starts[starts["method"] == "PRS"].set_index("metric")["from"]
     pays = [
-        f"{metric} {'never' if start != start else f'from {about(start)} on'}"
-        for metric, start in starts.items()
+        f"from {about(start)} on in {metric}"
+        for metric, start in starts.dropna().sort_values().items()
     ]
-    orders = numbers("schedules_and_memory_schedules_prs_minus_crs")
-    orders = orders[(orders["group"] == "overall") & (orders["metric"] == "mAP")]
-    ahead = [
-        f"in {(rows['clearly'] == 'above').sum()} of {len(rows)} orders on {name}"
-        for name, rows in orders.groupby("dataset", sort=False)
-    ]
+    pays += [f"never in {metric}" for metric in starts.index[starts.isna()]]
+    orders, sizes = (
+        overall_map(f"schedules_and_memory_{name}_prs_minus_crs")
+        for name in ("schedules", "sizes")
+    )
+    shares = of_first_set(numbers("precision_recall_prs_minus_crs"))
+    shares = shares.pivot(index="group", columns="metric", values="difference")
     gaps = of_first_set(numbers("memory_distribution_distance")).groupby("method")
     gaps = gaps[["to equal", "to stream"]].mean()
     end = numbers("gradient_variance_curves")
@@ -114,11 +115,26 @@ def other_facts() -> dict[str, object]:
             f"rho {rho:g} on {name} ({metrics})" for name, rho, metrics in best_rhos()
         ),
         "pays": ", ".join(pays),
-        "orders": " and ".join(ahead),
+        "orders": clear_share(orders),
+        "sizes": clear_share(sizes),
+        "sets": listed(orders["dataset"].unique()),
+        "precision": shares["C-P"],
+        "recall": shares["C-R"],
         "prs": gaps.loc["PRS"],
         "crs": gaps.loc["CRS"],
         "at_the_end": 100 * (np.exp(end["PRS"] - end["CRS"]) - 1),
     }
+
+
+def overall_map(name: str) -> pd.DataFrame:
+    """Return the rows of a table of differences that are about overall mAP."""
+    rows = numbers(name)
+    return rows[(rows["group"] == "overall") & (rows["metric"] == "mAP")]
+
+
+def clear_share(rows: pd.DataFrame) -> str:
+    """Count the differences that are clearly above 0: "9 of 10"."""
+    return f"{(rows['clearly'] == 'above').sum()} of {len(rows)}"
 
 
 def best_rhos() -> Iterable[tuple[str, float, str]]:

@@ -24,14 +24,14 @@
 # five regions one after another and keeps every class's best score. The paper's **table of base
 # architectures** trains them offline (Multitask) for 1 and for 10 epochs, and scores them on a
 # balanced and an unbalanced test set. Its **tables "AC architecture" and "RA architecture"** have
-# the methods. The paper finds that the plain network is best when every image is seen once, and
-# that PRS leads on every network.
+# the scores of the methods. The paper finds that the plain network is best when every image is seen
+# once, and that PRS leads on every network.
 #
 # The seeds profile runs on `digits70seq`, a **stand-in**, with all three networks and five seeds. A
 # small convolutional network takes the place of ResNet-101, and AC and RA are built upon it. A step
-# of AC costs as much as five plain ones, a step of RA as much as two. The quick profile runs on a tiny
-# part of the data, leaves AC out and has one seed, which decides nothing. There are 2 epochs where
-# the paper has 10, and AC and RA take 1 epoch only.
+# of AC costs as much as five plain ones, a step of RA as much as two. The quick profile runs on a
+# tiny part of the data, leaves AC out and has one seed, which decides nothing. Where the paper has
+# 10 epochs, the quick profile has 2. AC and RA take 1 epoch only.
 #
 # *Half a minute on two cores for the quick profile, nothing the second time.*
 
@@ -103,7 +103,7 @@ settings
 # each with the weight that the class gives it in the head. Flipped images must give flipped maps,
 # and both scales the same one. The head's weights stay fixed in that part of the loss. Its labels
 # are weighted by how often they occurred so far. The original takes the rates of the whole training
-# set, which a stream does not give.
+# set, which are not known in a stream.
 #
 # RA reads the map with an LSTM. Its five regions start at the middle and in the four quarters, with
 # half the map's width, and move from there. The paper pretrained RA on ImageNet "to obtain sensible
@@ -111,8 +111,8 @@ settings
 # quarter of the others': with the data set's own, its scores may fall again in a second epoch.
 #
 # The paper froze AC through the first residual block, because memory was short. In the table of
-# base architectures it froze the plain network as far. Here the first of three convolutions is
-# frozen.
+# base architectures it froze the same part of the plain network. Here the first of three
+# convolutions is frozen.
 
 # %% tags=["functions"]
 from collections.abc import Sequence
@@ -177,8 +177,8 @@ offline.head(3).round(1)
 # %% [markdown]
 # ## Offline: one epoch and more, two test sets
 #
-# The tables show the overall scores of Multitask in percent. The paper's number of epochs stands
-# behind ours where they differ.
+# The tables show the overall scores of Multitask in percent. If the paper's number of epochs is
+# another, it stands behind ours.
 
 # %% tags=["functions"]
 from itertools import product
@@ -304,8 +304,9 @@ display(Markdown(in_short(gaps)))
 # %% [markdown]
 # ## What holds
 #
-# The paper's claims that this notebook is about, decided on its runs as `ledger` decides them: the
-# effect is above 0 where the claim is right, and the brackets hold its 95 % interval.
+# The table decides the paper's claims on the runs of this notebook, as `ledger` does. The effect is
+# above 0 where the claim is right; its 95 % interval is in brackets. The weakest cell is the one
+# with the least evidence, which need not have the smallest effect.
 
 # %%
 from prslib.report import ledger

@@ -55,8 +55,8 @@ settings
 #
 # Without the released id files, NUS-WIDEseq is derived here from all of NUS-WIDE's labels. Its
 # tasks differ from the published ones, which contain only images whose links worked at the time.
-# Its groups are the released ones. They do not follow these counts: some minority classes have more
-# images than moderate ones.
+# Its groups are the released ones. They do not follow these counts, so some minority classes have
+# more images than moderate ones.
 
 # %% tags=["functions"]
 import numpy as np
@@ -102,7 +102,7 @@ for name, data in sets.items():
     settings.save(figure, frame, f"classes_{name}")
 
 # %% [markdown]
-# The next table counts the same. The paper's COCOseq has 35072 training images, 70 classes in 4
+# The next table has the counts. The paper's COCOseq has 35072 training images, 70 classes in 4
 # tasks, and 18 majority, 38 moderate and 14 minority classes. Its NUS-WIDEseq has 48724 images, 49
 # classes in 6 tasks, and by its released lists 10, 18 and 21 classes. The thresholds that the paper
 # gives in words, which the stand-in follows, put some majority classes into other groups. The paper
@@ -138,8 +138,8 @@ table
 # %% [markdown]
 # ## Labels of an image
 #
-# Most images carry one label, as in the paper's sets. Images with more labels are rarer there than
-# in COCO and NUS-WIDE: an image with many labels seldom fits into one task.
+# Most images carry one label, as in the paper's sets. Images with more labels are rarer than in
+# COCO and NUS-WIDE, because an image with many labels seldom fits into one task.
 
 # %% tags=["functions"]
 import pandas as pd
@@ -254,7 +254,8 @@ for name, source in sources.items():
 # from growing unequal. With $\beta = 1$ (COCOseq) the second term mostly decides. With $\beta =
 # 10^{-4}$ (NUS-WIDEseq) the tasks may differ in size, if each has four classes or more.
 #
-# The curve is the share of all images that lie within one group. The rest at its end is dropped.
+# The curve is the share of all images that lie within one group. Images that lie in several groups
+# at its end are dropped.
 
 # %% tags=["functions"]
 import numpy as np

@@ -18,19 +18,20 @@
 # %% [markdown]
 # # What do the shortcuts cost?
 #
-# Papers that compare with PRS implement it again, and most implementations leave Algorithm 1 at one
-# step or another: the slot to overwrite is drawn from all, the exponential of Eq. (2) is softened
-# or underflows, the class to shrink is drawn from $p$, the distances of Eq. (5) keep their signs,
-# ties fall on the lowest slot, a task's counts are known before it comes, a batch is decided at
-# once. This notebook makes one departure at a time, in the one-page version of PRS
-# (`prslib.samplers.reference`), and asks what it costs. CRS, no partition at all, shows what is at
-# stake. `python -m prslib conformance package.module:Class` finds such a step in a sampler of your
-# own.
+# Papers that compare with PRS implement it again, and most implementations depart from Algorithm 1
+# in some step. The slot to overwrite is drawn from all. The exponential of Eq. (2) is softened or
+# underflows. The class to shrink is drawn from $p$. The distances of Eq. (5) keep their signs. Ties
+# fall on the lowest slot. A task's counts are known before it comes. A batch is decided at once.
+# This notebook makes one departure at a time, in the one-page version of PRS
+# (`prslib.samplers.reference`), and measures what it costs. CRS, which has no partition, stands
+# beside them. `python -m prslib conformance package.module:Class` finds such a step in a sampler of
+# your own.
 #
 # The paper has no such figure. The quick profile follows the memories on `cocoseq-mini`, real COCO
-# images, and on `reutersseq`, real articles, and trains on the first. The paper profile follows them
-# on all labels of COCOseq and NUS-WIDEseq. The latter's split is derived where the released ids are
-# not there.
+# images, and on `reutersseq`, real articles. It trains on the first. `cocoseq-mini` is scored here
+# on the 816 images of the paper's two test lists, not on the 3,199 others of
+# [`main_results`](main_results.ipynb). The paper profile follows the memories on all labels of
+# COCOseq and NUS-WIDEseq. Without the released ids the split of NUS-WIDEseq is derived.
 #
 # *Two minutes on two cores for the quick profile. The second time nothing is trained, and the
 # memories take one minute.*
@@ -78,8 +79,8 @@ pd.Series(texts, name="what it does").rename_axis("deviation").to_frame()
 #
 # No training is needed, since the samplers see labels alone. *Distance to target* is the total
 # variation between the memory's mix of classes and $p$. *Share of minority* counts the labels of
-# minority classes in memory. *Mean age* is how far back in the stream the held samples are; it is
-# 50 % in a reservoir. The marks are means over seeds at the end of the stream, the strokes 95 %
+# minority classes in memory. *Mean age* is how far back in the stream the samples in memory are; it
+# is 50 % in a reservoir. The marks are means over seeds at the end of the stream, the strokes 95 %
 # intervals. The grey lines are where PRS and CRS end. The CSV has the course over the stream.
 
 # %% tags=["functions"]
@@ -243,12 +244,13 @@ for name in settings.trained:
 #
 # A departure *costs* something where the whole interval of the overall mAP is below 0. It *does not
 # matter* where the interval lies within half of the lead that PRS has on CRS. Otherwise these seeds
-# *cannot tell*. "Does not matter" holds for these data: $e^{-n}$ underflows only where a class has
-# 746 images, which none of `cocoseq-mini` has.
+# *cannot tell*. "Does not matter" is said of these data alone. $e^{-n}$ underflows only where a
+# class has 746 samples, which no class of `cocoseq-mini` has.
 #
 # COCOseq and NUS-WIDEseq have such classes. On all their labels (`figures/paper/deviations_memory`,
-# one seed) the memory's mix still comes out with underflow as without. There, too, the uniform
-# victim and the class drawn from $p$ miss the target, and counts known ahead come to it late.
+# one seed) the memory's mix is about the same with underflow as without it. There, too, the memory
+# misses the target if the slot is drawn from all or the class from $p$. If a task's counts are
+# known ahead, it reaches the target late.
 
 # %%
 columns = ["dataset", "deviation", "difference", "low", "high", "seeds", "verdict"]
@@ -296,6 +298,6 @@ scores.pivot(index=keys, columns="metric", values="score").reindex(scores[keys].
 # (EmoGrowth). The first two score below CRS here. The third scores as PRS does; where every class
 # of a sample has 746 images or more, as in COCOseq, it accepts nothing.
 #
-# Others have measured PRS on real images once, as far as we know: a public port on EMOTIC with 520
-# slots. It ends at 20.56 mAP and an overall F1 of 31.4; plain replay ends at 20.32 and 45.4. There,
-# too, PRS pays for the rare classes with the frequent ones, which decide the overall F1.
+# As far as we know others have measured PRS on real images once: a public port, on EMOTIC, with 520
+# slots. PRS ends at 20.56 mAP and an overall F1 of 31.4. Plain replay ends at 20.32 mAP and an
+# overall F1 of 45.4. There, too, PRS loses on the frequent classes, which decide the overall F1.

@@ -68,8 +68,8 @@ settings
 # %% [markdown]
 # ## Which images
 #
-# The notebook takes the first test images of every class that carry this label alone. An image with
-# two labels has no single class to lie near. The paper does not say how it coloured those.
+# The notebook takes the first test images of every class that have this label alone. An image with
+# two labels has no single class to lie near. The paper does not say how it coloured such images.
 
 # %%
 import matplotlib.pyplot as plt
@@ -193,10 +193,10 @@ for name in settings.dataset:
 # ## Two measures
 #
 # Both are taken over all classes, in the feature space and not in the picture. *kNN accuracy* is
-# the share of images whose nearest others vote for the right class. Guessing would give one in the
-# number of classes. *Silhouette*, times 100, is 100 for classes far apart and 0 where they overlap.
-# It is below 0 where images lie nearer to another class than to their own. Marks are means over
-# seeds, strokes go from the lowest to the highest seed.
+# the share of images whose nearest others vote for the right class. Guessing is right for one image
+# in as many as there are classes. *Silhouette*, times 100, is 100 for classes far apart and 0 where
+# they overlap. It is below 0 where images lie nearer to another class than to their own. Marks are
+# means over seeds, strokes go from the lowest to the highest seed.
 
 # %% tags=["functions"]
 from collections.abc import Sequence
@@ -255,8 +255,8 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Class by class
 #
-# The difference in kNN accuracy, PRS minus CRS, of every class over its number of training images:
-# a mark is the mean over seeds. The line is the mean of a group.
+# The picture shows the difference in kNN accuracy, PRS minus CRS, of every class, over its number
+# of training images. A mark is the mean over seeds. The line is the mean of a group.
 
 # %% tags=["functions"]
 import numpy as np

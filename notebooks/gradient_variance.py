@@ -22,16 +22,16 @@
 # **Section "Gradient Variance"**, two figures, for Imbal-MNISTseq and COCOseq). At several points
 # it takes the trace of their covariance, $\mathbb{E}\lVert g\rVert^2 - \lVert\mathbb{E}g\rVert^2$.
 # It finds: "A clear pattern we discover is that PRS maintains a relatively higher gradient variance
-# compared to the other baselines." Its possible explanation: the memory of PRS keeps the classes
-# diverse, so the network learns towards more objectives at once.
+# compared to the other baselines." It names a possible explanation: the memory of PRS keeps the
+# classes diverse, so the network learns towards more objectives at once.
 #
 # Here the trace is exact and over the whole memory, from the norms of the samples' gradients
-# (`prslib.training.gradients`). The network is in evaluation mode: with a batch's own statistics in
-# batch norm no sample would have a gradient of its own. The quick profile runs on `imbal-digits`
-# with an MLP, a **stand-in** for Imbal-MNISTseq, and on `cocoseq-mini`, 6 % of the real COCOseq,
-# where the gradient is that of the head on a frozen network; the seeds profile adds Reuters-21578,
-# articles in place of images. The paper's figures have no printed
-# numbers, so only the order of the methods can be compared.
+# (`prslib.training.gradients`). The network is in evaluation mode. In training mode batch norm uses
+# the statistics of the batch, so no sample would have a gradient of its own. The quick profile runs
+# on `imbal-digits` with an MLP, a **stand-in** for Imbal-MNISTseq, and on `cocoseq-mini`, 6 % of
+# the real COCOseq, where the gradient is that of the head on a frozen network; the seeds profile
+# adds Reuters-21578, articles in place of images. The paper's figures have no printed numbers, so
+# only the order of the methods can be compared.
 #
 # *Half a minute on two cores for the quick profile, ten seconds the second time.*
 
@@ -72,9 +72,9 @@ settings
 # effect of the order. Until the memory is full, all methods but ExStream
 # hold the same samples.
 #
-# ExStream is to be read with care, as the paper says too. It freezes the lower part of the network
-# and replays stored vectors. Its memory is divided among the classes in advance and fills only as
-# classes arrive.
+# Read the line of ExStream with care, as the paper says too. It freezes the lower part of the
+# network and replays stored vectors. Its memory is divided among the classes in advance and fills
+# only as classes arrive.
 
 # %% tags=["functions"]
 from collections.abc import Sequence
@@ -137,11 +137,11 @@ settings.save(figure, rows, "curves")
 # %% [markdown]
 # ## PRS against each of the others
 #
-# `difference` is that of the decimal logarithms, PRS minus the other method, on the same stream and
-# the same initial network. It is averaged over the stream, then over seeds; `low` and `high` are the
-# ends of its 95 % interval. `clearly` is "above" where the whole interval is above 0. `ratio` says
-# how many times as large the variance of PRS is. `points_above` is the percentage of the points in
-# the stream at which it is the larger one.
+# `difference` is the decimal logarithm of PRS's variance minus that of the other method, on the
+# same stream and the same initial network. It is averaged over the stream, then over seeds; `low`
+# and `high` are the ends of its 95 % interval. `clearly` is "above" where the whole interval is
+# above 0. `ratio` is the variance of PRS over that of the other method. `points_above` is the
+# percentage of the points in the stream at which PRS's variance is larger.
 
 # %% tags=["functions"]
 import numpy as np

@@ -24,10 +24,10 @@
 # competitive on the majority" (its **Table "Imbalanced test-set comparison"**).
 #
 # The quick profile runs on `cocoseq-mini`: **real COCOseq images**, 6 % of them, as features of a
-# frozen EfficientNet-Lite0 on which each method trains a small head. It is the paper's data, not
-# the paper's table: that has a ResNet-101, trained end to end on all images.
-# Of COCOseq's unbalanced test set 579 images are here. The seeds profile adds
-# `reutersseq`, another real stream: the articles of Reuters-21578.
+# frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's,
+# the network is not: the paper trains a ResNet-101 end to end on all images. Of COCOseq's
+# unbalanced test set 579 images are here. The seeds profile adds `reutersseq`, another real stream:
+# the articles of Reuters-21578.
 #
 # *A few seconds after `main_results`; the second time nothing is trained.*
 
@@ -72,7 +72,7 @@ settings
 # ## The table
 #
 # Mean and standard deviation over seeds, in percent, after the last task, on the unbalanced test
-# set. PRS has the power of allocation that the paper takes for it.
+# set. PRS has the $\rho$ that the paper takes for this test set.
 
 # %%
 from prslib import run_all
@@ -138,9 +138,9 @@ display(Markdown(in_short(against)))
 # %% [markdown]
 # ## The effect of the power of allocation
 #
-# The paper takes another $\rho$ for each test set, and does not show the scores with the same one.
-# Here both values are tested on both sets. Each row is one test set, each column the overall score
-# of one method. Runs of one column differ in their test set alone.
+# The paper takes another $\rho$ for each test set. It does not show the scores on both sets with
+# the same $\rho$. Here both values are tested on both sets. A row is a test set, a column the
+# overall score of one method. The runs of one column are the same; only the test set differs.
 
 # %%
 overall = rows[(rows["group"] == "overall") & (rows["measure"] == "score")]

@@ -175,8 +175,8 @@ for name in settings.dataset:
 # %% [markdown]
 # ## The smallest task during the stream
 #
-# The smallest task's mAP after every task of the stream, less that of CRS on the same seed. Finetune
-# and EWC lie far below and are left out; the CSV has all scores.
+# The picture shows the smallest task's mAP after every task of the stream, minus that of CRS on the
+# same seed. Finetune and EWC lie far below and are left out; the CSV has all scores.
 
 # %%
 from prslib.report.style import plot_progression
@@ -199,8 +199,8 @@ for name in settings.dataset:
 # ## The share of the memory
 #
 # The share of the labels in memory that belong to the smallest task, in percent, beside its share
-# of the stream. In a memory with equal shares for all classes a task's share depends on its number
-# of classes alone, not on its number of images.
+# of the stream. If all classes have equal shares, a task's share depends on its number of classes
+# alone, not on its number of images.
 
 # %%
 from prslib.report.measures import memory_shares
@@ -216,8 +216,9 @@ shares.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "
 # %% [markdown]
 # ## What holds
 #
-# The paper's claims that this notebook is about, decided on its runs as `ledger` decides them: the
-# effect is above 0 where the claim is right, and the brackets hold its 95 % interval.
+# The table decides the paper's claims on the runs of this notebook, as `ledger` does. The effect is
+# above 0 where the claim is right; its 95 % interval is in brackets. The weakest cell is the one
+# with the least evidence.
 
 # %%
 from prslib.report import ledger

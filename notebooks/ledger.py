@@ -18,15 +18,15 @@
 # %% [markdown]
 # # What came out, and what did not?
 #
-# The paper prints numbers in its tables and makes claims in words. This notebook is the account of
-# both. Every number has a row, theirs and ours, and every claim a row for each data set, with the
-# test that decides it. Verdicts are computed, never typed. Real images come first, stand-ins apart.
+# The paper prints numbers in its tables and makes claims in words. Here every number of the paper
+# has a row, with ours beside it. Every claim has a row for each data set, with the test that
+# decides it. Code writes the verdicts. Real images come first; stand-ins are counted apart.
 #
-# It asks for no runs of its own. It takes those of the other notebooks of the profile from the
-# cache. Missing runs are trained; with `missing` set to "leave" their cells stay "not run".
-# Another real stream, Reuters-21578, is decided by the same functions in rows of its own, never mixed
-# with the paper's data. **Stand-ins** are small data sets and a small network in place of the
-# paper's: compare order and direction there, not heights.
+# It has no runs of its own. It takes those of the other notebooks of the profile from the cache.
+# Missing runs are trained; with `missing` set to "leave" their cells stay "not run". Another real
+# stream, Reuters-21578, has rows of its own. The same functions decide them, and they are never
+# mixed with the paper's data. **Stand-ins** are small data sets with a small network in place of
+# the paper's. There compare the order of the methods, not the height of the scores.
 #
 # *Half a minute once the runs are there.*
 
@@ -77,9 +77,9 @@ display(tables.round(2))
 
 # %% [markdown]
 # Does PRS lead by as much as in the paper? Each mark is PRS minus another method in one cell of the
-# paper's tables: ours over the paper's, on real images alone. On the dashed line both are equal. To
-# the right of 0 the paper has PRS ahead, and above 0 we have. Multitask and Finetune are left out,
-# as they are bounds and no rivals.
+# paper's tables, on real images alone: our difference over the paper's. On the dashed line both are
+# equal. To the right of 0 PRS is ahead in the paper, above 0 in our runs. Multitask and Finetune
+# are left out, because they are bounds.
 
 # %%
 leads = ledger_pictures.leads(rows)
@@ -100,36 +100,36 @@ display(Markdown(" ".join(sentences)))
 #
 # Each claim is turned into one number that is above 0 where the claim is right. A claim about all
 # metrics, all methods or all schedules is measured where it is weakest, so that it has to be right
-# everywhere. The same number is computed from the paper's own tables, where they print what it
-# takes.
+# everywhere. The same number is computed from the paper's own tables, if they print enough for it.
 #
-# How sure is that? The runs of one seed share the order of the stream and the initial weights.
-# All cells of a seed stay together, and the interval is Student's t over the seeds' own effects.
-# On real data the interval also has the chance of the test samples, from resamples of them. Claims
-# about `cocoseq-mini` are decided on 3,199 other images of COCO. With so many images their chance is
-# the smallest part of the interval. A claim that names a test set is decided on that one. The claim
-# about features is decided on images with one label ([test sets](../docs/real_coco.md#test-sets)).
+# How sure is that? The runs of one seed share the order of the stream and the initial weights. All
+# cells of a seed stay together, and the interval is Student's t over the seeds' own effects. On
+# real data the interval also covers the chance in which samples are tested, from resamples of the
+# test set. Claims about `cocoseq-mini` are decided on 3,199 other images of COCO. With so many
+# images this chance is the smaller part of the interval. A claim that names a test set is decided
+# on that one. The claim about features is decided on images with one label ([test
+# sets](../docs/real_coco.md#test-sets)).
 #
 # By itself a claim *holds* if the whole interval is above 0. It does *not hold* if the interval is
 # below 0, which shows the opposite. An interval within 2 points of 0 shows that there is *no
-# difference* larger than its ends. In square points, which have no such limit, it is half of the
-# paper's own effect. Otherwise the claim is *undecided*, as it is with fewer than
-# five seeds, or where a seed drops out because it never learned what a row measures. The column
-# `would show` has the difference that an undecided row could have shown: half of its interval's
-# width, or of the wider one that the correction asks for where that alone leaves it open. Intervals and
-# the column `uncorrected` are about one row each. Many rows are tested at once, so the column
-# `after Holm` is corrected: among the claims on one data set that imply no other. A claim that
-# implies others does not hold where one of them does not. It holds where all of them do, and it
-# holds itself at the level divided by the family's size. A constant, such as a share of the data, is
-# a fact and has no verdict.
+# difference* larger than its ends. For effects in square points the limit is half of the paper's
+# own effect. Otherwise the claim is *undecided*. It is also undecided with fewer than five seeds,
+# or if a seed never learned what the row measures. The column `would show` has the difference that
+# an undecided row could have shown. It is half the width of its interval; if the correction alone
+# leaves the row open, it is half the width of the corrected interval. Intervals and the column
+# `uncorrected` are about one row each. Many rows are tested at once, so the column `after Holm` is
+# corrected for the number of claims on one data set. Claims that imply others are not counted. Such
+# a claim does not hold where one of them does not. It holds where all of them hold and its own
+# interval is above 0 at the level divided by the number of claims. A constant, such as a share of
+# the data, is a fact and has no verdict.
 #
-# A claim about many cells is measured in the weakest, which has the least evidence of being above 0.
-# Effect and interval are that cell's; the upper end is at a level corrected for the number of cells.
-# The claim does not hold where one cell by itself shows it. It holds where every cell by itself
-# does, which needs no correction. The table names the weakest cell, counts the cells that are clear
-# by themselves, and shows C-F1, O-F1 and mAP by themselves. Where runs have a threshold of their own,
-# F1 at it stands beside. An effect in F1 that is clear at 0.5 and not there is one of calibration: it
-# *turns*.
+# A claim about many cells is measured in the weakest, which has the least evidence of being above
+# 0. Effect and interval are that cell's; the upper end is at a level corrected for the number of
+# cells. The claim does not hold if one cell is clearly below 0. It holds if every cell is clearly
+# above 0, which needs no correction. The table names the weakest cell and counts the cells that are
+# clear. C-F1, O-F1 and mAP have a column each. If runs have a threshold of their own, the table has
+# F1 at that threshold, too. An effect in F1 that is clear at 0.5, but not at the own threshold,
+# comes from calibration: it *turns*.
 
 # %%
 decided = ledger.decide(observations, settings.level)
@@ -146,17 +146,18 @@ style.join_panels(figure, f"The paper's main claims on real data ({most})")
 settings.save(figure, chosen, "headlines")
 
 # %% [markdown]
-# Now all of them, a row for each claim, a column for each data set. Blue holds, orange does not,
-# grey is undecided. The number is the effect, in the unit above each block; below 0 it speaks
-# against the claim. An empty place was not run.
+# Now all of them, a row for each claim, a column for each data set. The colour is the verdict: blue
+# holds, orange does not hold, green shows no difference, grey is undecided, black is a fact. The
+# number is the effect, in the unit above each block; below 0 it speaks against the claim. An empty
+# cell was not run.
 
 # %%
 figure = ledger_pictures.verdict_panels(decided, f"The paper's claims in our runs ({most})")
 settings.save(figure, decided, "claims")
 
 # %% [markdown]
-# The table has the place of each claim in the paper. In brackets behind a data set is the one that
-# it stands for, or is a part of.
+# The table has the place of each claim in the paper. Behind a data set, in brackets, is the paper's
+# data set that it stands for, or is a part of.
 
 # %%
 display(Markdown(ledger.as_markdown(ledger.account(decided))))
@@ -164,16 +165,16 @@ display(Markdown(ledger.as_markdown(ledger.account(decided))))
 # %% [markdown]
 # ## Where real images and stand-ins differ
 #
-# The claims that have different verdicts on two data sets for the same one of the paper, each
-# decided by itself. Three things that differ between the data sets are measured:
+# The table has the claims with different verdicts on two data sets that stand for the same one of
+# the paper. Each is decided by itself. The data sets differ in three things that are measured:
 #
 # - **The number of images.** [`when_it_pays`](when_it_pays.ipynb) draws PRS minus CRS for a quarter
 #   to all of the training images of `cocoseq-mini`. Its head takes about 200 steps, so few rare
 #   classes reach the threshold of 0.5 and F1 says less than mAP.
 # - **A frozen network or a trained one.** [`pretraining`](pretraining.ipynb) trains the stand-in's
 #   network end to end, and its head alone.
-# - **The test images.** The intervals on `cocoseq-mini` have their chance, those of the stand-ins,
-#   with many test images, do not need it.
+# - **The test images.** Intervals on `cocoseq-mini` cover the chance in which images are tested.
+#   Stand-ins have many test images, so their intervals leave this chance out.
 
 # %%
 display(Markdown(ledger.as_markdown(ledger.disagreements(decided))))
@@ -197,14 +198,14 @@ display(versions())
 # - Some claims fail in the paper's own tables, too. Its upper bound, Multitask, has a lower C-F1
 #   than PRS, and after some tasks its PRS is not ahead of ExStream. The column `paper` of the table
 #   shows these.
-# - *Not run* are two kinds of claims. NUS-WIDEseq's about schedules, sizes of the memory and networks
-#   need six tasks. Its stand-in learns pixels, and 240 more runs on it would take longer than all
-#   runs on real data together. No smaller data set has six tasks and enough of its rare classes.
-#   Claims about networks that learn pixels cannot be run on features, so `cocoseq-mini` has none.
-#   The paper profile runs both on the paper's data.
-# - Other packages than those above round the last digit otherwise. Each run then drifts apart from
-#   its twin, and a claim near its limit may be decided otherwise. `make verify` says how far.
+# - Two kinds of claims are *not run*. NUS-WIDEseq's claims about schedules, sizes of the memory and
+#   networks need six tasks. Its stand-in learns pixels, and 240 more runs on it would take longer
+#   than all runs on real data together. No smaller data set has six tasks and enough of its rare
+#   classes. Claims about networks that learn pixels cannot be run on features, so `cocoseq-mini`
+#   has none. The paper profile runs both on the paper's data.
+# - Other versions of the packages round the last digit differently. Then a run's numbers change,
+#   and so may the verdict of a claim near its limit. `make verify` says by how much.
 # - Intervals are over seeds, and on real data over test samples. They say nothing of other data
 #   sets, sizes or settings.
-# - The verdicts on one data set together are wrong somewhere in at most about one of twenty such
-#   ledgers, by chance. What holds "by itself" alone is a hint.
+# - By chance, at most about one of twenty such ledgers has a wrong "holds" or "does not hold" after
+#   correction on a data set. A claim that holds *uncorrected* alone is a hint.

@@ -18,20 +18,20 @@
 # %% [markdown]
 # # Does a partitioned memory keep the rare classes?
 #
-# A learner sees a stream of multi-label, long-tailed images once, task after task, and may keep a
-# small memory. *Partitioning Reservoir Sampling* (PRS) decides what stays in it so that class $i$
-# holds a share $p_i \propto n_i^{\rho}$ of the memory, whatever the stream sends. The paper's main
-# claim is its **Table 1**: PRS beats every other method on C-F1, O-F1 and mAP, and most of all on
-# the rare classes.
+# A learner sees a stream of multi-label, long-tailed images once, task after task. It may keep a
+# few of them in a small memory. *Partitioning Reservoir Sampling* (PRS) decides which. Under it
+# class $i$ gets a share $p_i \propto n_i^{\rho}$ of the memory, where $n_i$ counts its samples in
+# the stream. The paper's main claim is its **Table 1**: PRS beats every other method on C-F1, O-F1
+# and mAP, and most of all on the rare classes.
 #
 # This notebook trains every method over several seeds and sets its scores beside the paper's. The
 # quick profile runs on two real data sets:
 #
-# - `cocoseq-mini`, **the paper's own images**: 2,072 of COCOseq's 35,072 training images, as features
-#   of a frozen EfficientNet-Lite0 on which each method trains a small head. It is the paper's data,
-#   not the paper's table: that has a ResNet-101, trained end to end on all images. The table has
-#   scores on 323 images of the paper's balanced test set. Everything else is measured on 3,199 other
-#   images of COCO, which decide more ([test sets](../docs/real_coco.md#test-sets)).
+# - `cocoseq-mini`, **the paper's own images**: 2,072 of COCOseq's 35,072 training images, as
+#   features of a frozen EfficientNet-Lite0 on which each method trains a small head. The images are
+#   the paper's, the network is not: the paper trains a ResNet-101 end to end on all images. The
+#   table has scores on 323 images of the paper's balanced test set. Everything else is measured on
+#   3,199 other images of COCO, which decide more ([test sets](../docs/real_coco.md#test-sets)).
 # - `reutersseq`, **another real stream**, whole: the news articles of Reuters-21578 with their topics,
 #   7,471 in the stream and 2,909 tested, as features of their words. The paper does not have it. Its
 #   largest class has 219 times the articles of its smallest.
@@ -93,19 +93,20 @@ settings
 # - *Finetune* has no memory. *Multitask* sees all tasks shuffled together, once.
 # - *EWC* has no memory either. It penalises changes of the weights that earlier tasks needed. The
 #   paper's strength of the penalty does not carry over to other networks. `studies/ewc_strength.py`
-#   chose each data set's, on seeds and on training images that are not tested on here
+#   chose one for each data set, on other seeds and on held-out training images
 #   (`figures/studies/ewc_strength.csv`).
 # - *CRS* (conventional reservoir sampling) keeps every image with the same probability.
 # - *GSS* keeps images whose gradients differ. It is the slowest method.
 # - *ExStream* freezes the lower part of the network and keeps prototypes of its features by class.
 # - *CBRS* and *OCDM* are later samplers that balance the memory. The paper has no number for them.
 #
-# The paper's network starts from ImageNet weights and learns in all its layers; EWC freezes all but
-# the last, ExStream the lower half. On `cocoseq-mini` all below the head is frozen for every
-# method: EWC holds on to the whole head, ExStream keeps the features as they are, and GSS compares
-# the gradients of the head. `reutersseq` is trained in the same way. Networks that learn pixels are
-# in [`inter_task`](inter_task.ipynb) and [`architectures`](architectures.ipynb): there EWC
-# and ExStream freeze layers as in the paper. Stored runs are loaded and not trained again.
+# The paper's network starts from ImageNet weights and learns in all its layers. There EWC freezes
+# all layers but the last, and ExStream freezes the lower half. On `cocoseq-mini` every method
+# trains the head alone. EWC penalises changes of the whole head, ExStream stores the features as
+# they are, and GSS compares gradients of the head. `reutersseq` is trained in the same way.
+# [`inter_task`](inter_task.ipynb) and [`architectures`](architectures.ipynb) have networks that
+# learn from pixels. There EWC and ExStream freeze layers as in the paper. Stored runs are loaded
+# and not trained again.
 
 # %%
 import matplotlib.pyplot as plt
@@ -125,15 +126,16 @@ rows.drop(columns=["rho", "memory_size", "draws"], errors="ignore").head(3).roun
 # %% [markdown]
 # ## Table 1
 #
-# Mean and standard deviation over seeds, in percent, after the last task, on the test sets of all
-# tasks: of `cocoseq-mini` the balanced ones, as in the paper. Forgetting is the normalised forgetting of a score: 100 when nothing is left of the
-# earlier tasks, 0 when nothing was lost. The paper's rows are those of the data set that ours
-# stands in for. Multitask sees all tasks at once and does not compete for the bold numbers.
+# Scores are means and standard deviations over seeds, in percent, after the last task, on the test
+# sets of all tasks. Those of `cocoseq-mini` are the balanced ones, as in the paper. Forgetting is
+# the share of the best score that was lost: 100 when nothing is left of the earlier tasks, 0 when
+# nothing was lost. The paper's rows are those of the data set that ours stands in for. Multitask
+# sees all tasks at once and does not compete for the bold numbers.
 #
-# On the frozen features of `cocoseq-mini`, ExStream merges vectors in the space that the head
-# reads, and these vectors do not drift while the head learns. In the paper they come from a network
-# whose upper half learns on. The merging decides here: an ExStream that keeps the older of two close
-# vectors in place of their mean loses 4.3 points of mAP and is then 4.5 below PRS
+# On `cocoseq-mini` ExStream is level with PRS in mAP, because it merges vectors. It stores and
+# merges the features that the head reads, and these stay the same while the head learns. In the
+# paper the upper half of the network goes on learning. A variant that keeps the older of two close
+# vectors, in place of their mean, loses 4.3 points of mAP. It is then 4.5 below PRS
 # (`studies/exstream_merging.py`, `figures/studies/exstream_merging.csv`).
 
 # %%
@@ -165,10 +167,11 @@ for name in settings.dataset:
 # ## The groups
 #
 # Methods from the best to the worst: marks are means over seeds, strokes go from the lowest to the
-# highest seed. CRS, PRS and the best that sees a stream have their colour. Hollow marks are the
-# paper's numbers, on its balanced test set. The minority classes show most clearly what a memory does. On
-# `cocoseq-mini` their C-F1 is near 0 for every method: after one pass over so few images hardly any
-# rare class is predicted. mAP needs no decision and tells the methods apart.
+# highest seed. CRS, PRS and the best method that sees a stream are in colour, the others are grey.
+# Hollow marks are the paper's numbers, on its balanced test set. The minority classes show most
+# clearly what a memory does. On `cocoseq-mini` their C-F1 is near 0 for every method: after one
+# pass over so few images hardly any rare class is predicted. mAP needs no threshold and shows how
+# the methods differ.
 
 # %% tags=["functions"]
 import pandas as pd
@@ -219,8 +222,8 @@ for name in settings.dataset:
 #
 # Differences are taken seed by seed, on the same stream and the same initial network. "Clearly"
 # means that the whole interval of the difference is on one side of 0. The interval is Student's t
-# over seeds, and also measures the chance of the test samples. Fewer than five seeds show nothing
-# clearly. `main_results_prs_minus_crs.csv` has every difference in words.
+# over seeds, and also measures the chance of the test samples. With fewer than five seeds no
+# difference is called clear. `main_results_prs_minus_crs.csv` has every difference in words.
 
 # %%
 from prslib.report.style import contrast_panels
@@ -255,10 +258,11 @@ display(Markdown(in_short(against)))
 #
 # ## Task by task
 #
-# The overall mAP on all test sets seen so far, after each task, less that of CRS on the same seed:
-# ours above, with strokes of one standard deviation, and the paper's below (its appendix, "Task
-# Progression Results"). The methods stand side by side at each task. Multitask has one score, after
-# all tasks: the dashed line. Finetune and EWC lie far below and are left out; the CSV has all scores.
+# The picture shows the overall mAP on all test sets seen so far, after each task, minus that of CRS
+# on the same seed. Ours is above, with strokes of one standard deviation. The paper's is below (its
+# appendix, "Task Progression Results"). The methods stand side by side at each task. Multitask has
+# one score, after all tasks: the dashed line. Finetune and EWC lie far below and are left out; the
+# CSV has all scores.
 
 # %%
 from prslib.report.style import plot_progression

@@ -24,10 +24,9 @@
 #
 # CRS, PRS, CBRS and OCDM look at labels alone, so their memories are recomputed without training.
 # They are those of the runs of `main_results`, sample for sample. GSS looks at gradients and
-# ExStream at features, so their memories come from the runs of `main_results`, trained where there
-# are none yet. The quick profile shows 6 % of the real COCOseq (`cocoseq-mini`) and Reuters-21578
-# (`reutersseq`), another real stream. With all labels the same figure shows the paper's own stream:
-# `make figures PROFILE=paper DATA=/path`.
+# ExStream at features, so their memories come from the trained runs of `main_results`. The quick
+# profile shows 6 % of the real COCOseq (`cocoseq-mini`) and Reuters-21578 (`reutersseq`), another
+# real stream. The paper's own stream needs its labels: `make figures PROFILE=paper DATA=/path`.
 #
 # *A few seconds after `main_results`, two minutes without its runs.*
 

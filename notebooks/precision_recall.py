@@ -18,16 +18,16 @@
 # %% [markdown]
 # # Where does F1 come from, precision or recall?
 #
-# C-F1 and O-F1 of the main table are harmonic means of a precision and a recall, which the
-# appendix prints by group: C-P and C-R are means over classes, O-P and O-R pool the decisions of
-# all classes (its **tables "CP, CR, OP, OR"** for COCOseq and NUS-WIDEseq). A method that seldom
+# C-F1 and O-F1 of the main table are harmonic means of a precision and a recall. The appendix
+# prints these by group (its **tables "CP, CR, OP, OR"** for COCOseq and NUS-WIDEseq). C-P and C-R
+# are means over classes. O-P and O-R pool the decisions of all classes. A method that seldom
 # predicts a rare class can be precise, but its recall is low.
 #
 # This notebook reads the runs of `main_results`, on `cocoseq-mini`, 6 % of the real COCOseq as
 # features of a frozen network, and on `reutersseq`, the articles of Reuters-21578, which the paper
-# does not have. On `cocoseq-mini` the tables and the first picture are on the paper's balanced test
-# set, as in the paper, and all differences on 3,199 other images of COCO
-# ([test sets](../docs/real_coco.md#test-sets)).
+# does not have. The tables and the first picture of `cocoseq-mini` are on the paper's balanced test
+# set. All differences are on 3,199 other images of COCO ([test
+# sets](../docs/real_coco.md#test-sets)).
 #
 # *A minute on two cores after `main_results`, whose runs it shares.*
 
@@ -192,8 +192,8 @@ for name in settings.dataset:
 # %% [markdown]
 # ## What a balanced memory changes
 #
-# PRS minus CRS, seed by seed; "clearly" means that the whole interval of the difference is on one
-# side of 0, as in `ledger`.
+# The picture shows PRS minus CRS, taken seed by seed. "Clearly" means that the whole interval of
+# the difference is on one side of 0, as in `ledger`.
 
 # %%
 from prslib.report.tables import contrasts, in_short
@@ -209,11 +209,11 @@ display(Markdown(in_short(gaps)))
 # ## What a threshold does
 #
 # A label is predicted where its probability is above 0.5. After one pass the probabilities of rare
-# classes are far below how often they occur, so F1 at 0.5 is mostly about calibration. Here the same
-# predictions are scored in two more ways. *Own threshold*: each run's own for all classes, chosen on
-# a fifth of the training samples by a second training without them, and never on test samples.
-# *Top 3*: the three most probable classes of each sample. A difference that is clear at 0.5 and not
-# at the own threshold is one of calibration.
+# classes are far below how often they occur, so F1 at 0.5 is mostly about calibration. Here the
+# same predictions are scored in two more ways. *Own threshold*: each run has one threshold for all
+# classes. It is chosen on a fifth of the training samples, by a second training without them. Test
+# samples choose nothing. *Top 3*: the three most probable classes of each sample. A difference that
+# is clear at 0.5, but not at the own threshold, comes from calibration.
 
 # %%
 from prslib.report.style import contrast_panels

@@ -19,21 +19,22 @@
 # # Do the conclusions depend on the pretrained weights?
 #
 # The paper's networks start from weights trained on ImageNet, whose classes include most of COCO's,
-# and learn in all their layers. On `cocoseq-mini` the pretrained network is frozen instead. How far
-# do results depend on that? The paper does not ask. This notebook trains methods of **Table 1** on
-# `digits70seq`, a **stand-in** for COCOseq of coloured digits, where a small convolutional network
-# can be trained end to end. It changes what the network begins with, and what of it stays.
+# and learn in all their layers. On `cocoseq-mini` the pretrained network is frozen instead. How
+# much do the results depend on that? The paper does not ask. This notebook trains methods of
+# **Table 1** on `digits70seq`, a **stand-in** for COCOseq of coloured digits, where a small
+# convolutional network can be trained end to end. It changes the initial weights, and which layers
+# stay as they are.
 #
-# `random` weights know nothing. `digits` were trained on 20,000 scenes of the stream's ten
-# digits, in seven colours that no stream has; there are five trainings, and each seed takes its
-# own. With *frozen* all layers but the head stay as they began. `turned digits`, in the seeds
+# `random` weights have learned nothing. `digits` were trained on 20,000 scenes of the stream's ten
+# digits, in seven colours that no stream has. There are five trainings, which the seeds take in
+# turn. With *frozen* all layers but the head stay as they are. `turned digits`, in the seeds
 # profile, were trained on the same scenes with every digit turned by a quarter, so that the
-# stream's shapes are new to them. All are part of the package; `studies/pretrain.py` trains
-# them again. The paper profile compares random weights with ImageNet's, on COCOseq.
+# stream's shapes are new to them. All are part of the package; `studies/pretrain.py` trains them
+# again. The paper profile compares random weights with ImageNet's, on COCOseq.
 #
 # The paper freezes the network of EWC up to its last layer, as it works poorly otherwise. Here EWC
-# trains all layers, as the other methods do, except where *frozen* stands. The strength of its
-# penalty is the same.
+# trains all layers, as the other methods do, except with *frozen*. The strength of its penalty is
+# the same.
 #
 # *A minute on two cores, nothing the second time.*
 
@@ -114,8 +115,8 @@ rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 # ## What the weights were trained on
 #
 # The first row shows images of the stream. Each further row shows what the weights that come with
-# the package were trained on: scenes with one to four of 70 classes, all equally frequent. Their
-# handwritten originals are those of the streams' training scenes. No digit of a test scene was
+# the package were trained on: scenes with one to four of 70 classes, all equally frequent. They are
+# made of the same handwritten digits as the streams' training scenes. No digit of a test scene was
 # used.
 
 # %% tags=["functions"]
@@ -242,9 +243,9 @@ settings.save(figure, overall, "overall")
 # ## Which claims depend on the weights?
 #
 # The next cell tests the claims of [`ledger`](ledger.ipynb) that these runs decide, once for each
-# start. The first table counts the verdicts. The second shows the claims whose
-# verdict differs: the effect, above 0 where the claim is right, its 95 % interval over seeds, and
-# the verdict.
+# kind of initial weights. The first table counts the verdicts. The second shows the claims whose
+# verdict differs. It has the effect, which is above 0 where the claim is right, its 95 % interval
+# over seeds, and the verdict.
 
 # %% tags=["functions"]
 from collections.abc import Sequence

@@ -26,11 +26,11 @@
 # metrics". It tunes $\rho$ within $[-0.2, 0.2]$ and trains COCOseq with $-0.03$.
 #
 # The quick profile runs on `cocoseq-mini`: **real COCOseq images**, 6 % of them, as features of a
-# frozen EfficientNet-Lite0 on which each method trains a small head. It is the paper's data, not
-# the paper's table: that has a ResNet-101, trained end to end on all images. The seeds profile adds
-# `reutersseq`, another real stream: the articles of Reuters-21578.
-# Scores of `cocoseq-mini` are on 3,199 other images of COCO, which decide more than the
-# paper's few ([test sets](../docs/real_coco.md#test-sets)).
+# frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's,
+# the network is not: the paper trains a ResNet-101 end to end on all images. The seeds profile adds
+# `reutersseq`, another real stream: the articles of Reuters-21578. Scores of `cocoseq-mini` are on
+# 3,199 other images of COCO, which decide more than the paper's few ([test
+# sets](../docs/real_coco.md#test-sets)).
 #
 # *About half a minute on two cores for the quick profile; the second time nothing is trained.*
 
@@ -128,9 +128,10 @@ for name in settings.dataset:
 # %% [markdown]
 # ## What does each $\rho$ buy, and what does it cost?
 #
-# PRS at each $\rho$ minus CRS, seed by seed, with 95 % intervals over seeds and test samples. Above 0
-# PRS scores higher. The nearer $\rho$ is to 1, the less the frequent classes pay. The values were not
-# fixed before: read them as a guide, not as a test. The paper takes 0.5 for its unbalanced test set.
+# PRS at each $\rho$ minus CRS, seed by seed, with 95 % intervals over seeds and test samples. Above
+# 0 PRS scores higher. The nearer $\rho$ is to 1, the less the frequent classes pay. The best $\rho$
+# was chosen after the numbers were seen, so its gain is a guide, not a test. The paper takes 0.5
+# for its unbalanced test set.
 
 # %% tags=["functions"]
 import pandas as pd
@@ -183,9 +184,9 @@ table.pivot_table("difference", ["dataset", "rho"], ["group", "metric"], sort=Fa
 # ## Is the vicinity of balance best?
 #
 # The paper draws the curve and prints no numbers beside it, so only its shape can be compared. A
-# `best_rho` inside $[-0.2, 0.2]$ agrees with the paper's claim. `best` is the score there in percent,
-# and the last columns have the scores at both ends of the sweep. `ledger` decides whether the
-# difference to values outside is more than chance.
+# `best_rho` inside $[-0.2, 0.2]$ agrees with the paper's claim. `best` is the score there in
+# percent. The last columns have the scores at both ends of the sweep. `ledger` decides whether
+# values outside are clearly worse.
 
 # %% tags=["functions"]
 import pandas as pd

@@ -25,12 +25,12 @@
 # memory sizes".
 #
 # The quick profile runs on `cocoseq-mini`: **real COCOseq images**, 6 % of them, as features of a
-# frozen EfficientNet-Lite0 on which each method trains a small head. It is the paper's data, not
-# the paper's table: that has a ResNet-101, trained end to end on all images.
-# Scores are on 3,199 other images of COCO, which decide more than the paper's few
-# ([test sets](../docs/real_coco.md#test-sets)).
-# Its standard memory is 120, and 60 and 180 stand beside it. The seeds profile adds `reutersseq`,
-# another real stream, in other orders of its four tasks.
+# frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's,
+# the network is not: the paper trains a ResNet-101 end to end on all images. Scores are on 3,199
+# other images of COCO, which decide more than the paper's few ([test
+# sets](../docs/real_coco.md#test-sets)). Its standard memory is 120. Memories of 60 and 180 are
+# trained, too. The seeds profile adds `reutersseq`, another real stream, in other orders of its
+# four tasks.
 #
 # *About a minute on two cores after `main_results`; the second time nothing is trained.*
 
@@ -176,7 +176,7 @@ from prslib.report.tables import average, main_tables
 settings.save(None, by_schedule, "schedules")
 cells = average(by_schedule)
 for name in settings.dataset:
-    display(Markdown(f"**{name}** in the paper's schedules"))
+    display(Markdown(f"**{name}**, schedule by schedule"))
     display(*main_tables(cells, name, by=["schedule"]))
 
 # %%
@@ -250,7 +250,7 @@ settings.save(None, spread, "schedules_spread")
 spread.round(1)
 
 # %% [markdown]
-# PRS against CRS in each schedule, seed by seed:
+# The picture shows PRS minus CRS in each schedule, taken seed by seed:
 
 # %%
 from prslib.report.tables import MAIN_METRICS, contrasts, in_short
@@ -264,7 +264,7 @@ display(Markdown(in_short(gaps)))
 # %% [markdown]
 # ## Memory sizes
 #
-# Our sizes, and in brackets the paper's sizes that they stand for.
+# The tables have our sizes. In brackets are the paper's sizes that they stand for.
 
 # %%
 settings.save(None, by_memory, "sizes")
@@ -304,9 +304,9 @@ for name in cells["dataset"].unique():
 # %% [markdown]
 # ## Is PRS best at every size, and does the gain narrow?
 #
-# The appendix notes "a large jump in performance from 1000 to 2000 memory size, but the gap
-# quickly narrows when the memory grows from 2000 to 3000". The table has what each larger memory
-# adds, in points, ours and the paper's: the gain narrows where the second step adds less.
+# The appendix notes "a large jump in performance from 1000 to 2000 memory size, but the gap quickly
+# narrows when the memory grows from 2000 to 3000". The table has what each larger memory adds, in
+# points, in our runs and in the paper. The gain narrows where the second step adds less.
 
 # %% tags=["functions"]
 from itertools import pairwise

@@ -27,8 +27,8 @@
 # shows how much the order alone changes the numbers, and searches for the orders that would give
 # the paper's numbers. The paper profile needs MNIST (`make figures PROFILE=paper DATA=/path`). The
 # quick one runs on `imbal-digits`, the seeds profile on `imbal-colour-digits` as well, which are
-# scikit-learn's digits with the same class counts. They are **stand-ins**: compare order and
-# direction with the paper's, not heights.
+# scikit-learn's digits with the same class counts. They are **stand-ins**: compare the order of the
+# methods with the paper's, not the height of the scores.
 #
 # *About two minutes on four cores for the quick profile, a quarter of an hour for the paper's, half
 # a minute the second time.*
@@ -177,7 +177,7 @@ for name in names:
 # ## The effect of the order alone
 #
 # These runs have one seed, one network and random orders (`studies/class_orders.py`). A dot is one
-# order. The right picture shows PRS against CRS; above the line PRS is better.
+# order. The right picture shows PRS against CRS. Above the line PRS is better.
 
 # %% tags=["functions"]
 from pathlib import Path
@@ -296,10 +296,10 @@ for name in mlps:
 # The accuracy of a method cannot exceed the share of the test set that its classes make up. After
 # its first task the paper's Finetune has 21.47 %. In MNIST only the pairs {1, 2} and {1, 7} are
 # that large. So nearly every seed must have begun with one of them: the order was fixed, and did
-# not begin with {0, 1}. Finetune knows little but its last pair, so it nearly shows which pair that
-# was. `studies/class_orders.py` trained all orders that are left with Finetune, the nearest with CRS
-# and PRS as well, and the nearest of these with all seeds. The distance is the root mean square of
-# the gaps to the table.
+# not begin with {0, 1}. Finetune knows little but its last pair, so its score shows roughly which
+# pair that was. `studies/class_orders.py` trained Finetune in all orders that are left. In the
+# nearest of them it trained CRS and PRS, too, and in the nearest of these all seeds. The distance
+# is the root mean square of the gaps to the table.
 
 # %%
 searches = []
@@ -344,14 +344,14 @@ for name, second, third, order in searches:
 # - **The dip after the third task comes from the order.** All of the nearest orders have 0, by far
 #   the largest class, in the second pair, and a pair of the rarest classes third. Few random orders
 #   dip.
-# - **Which order it was cannot be said.** The two orders agree about equally well, others nearly.
-#   Among so many orders the best would agree somewhat by chance. The first column speaks for
-#   {1, 2}: only there does Finetune have the paper's number.
+# - **Which order it was cannot be said.** The two orders agree about equally well, and others
+#   nearly as well. Among so many orders the best would agree somewhat by chance. The first column
+#   speaks for {1, 2}: only there does Finetune have the paper's number.
 # - **PRS above CRS comes from the method.** PRS is ahead in nearly all random orders, one seed
-#   each, and in the middle by about as much as in the paper. In the plain order {0, 1}, {2, 3}, ...
+#   each. The median of its lead is about that of the paper. In the plain order {0, 1}, {2, 3}, ...
 #   the lead is smaller, and all end far below the paper's numbers: the last pair has the fewest
-#   images. A single order, as the paper has it, says little about heights.
-# - **"After four tasks" holds with drawn orders, too:** only from there on is the lead certain.
-# - **The released reading of PRS is no better here.** Its mean over random orders is slightly
-#   lower, although it keeps other samples.
+#   images. A single order, which the paper has, says little about the height of the scores.
+# - **"After four tasks" holds with random orders, too:** the lead is clear only from there on.
+# - **The released code of PRS scores no better here.** It keeps other samples. Its mean over random
+#   orders is slightly lower.
 # - SVHN needs its files and a GPU. Until someone runs it, only the paper's numbers are shown.

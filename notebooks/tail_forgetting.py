@@ -23,19 +23,19 @@
 # task. The paper says: "More severe forgetting occurs for the minority classes in each task."
 #
 # Two measures are in use. The caption cites Chaudhry et al., whose measure is the **plain**
-# difference: the best score before the end less the score at the end. Table 1 prints the
-# **normalised** one, the same as a share of the best score. They can disagree: a rare class that
-# was never learned well has few points to lose and may yet lose all of them. Both stand side by
-# side here.
+# difference: the best score before the end minus the score at the end. Table 1 prints the
+# **normalised** one: this difference as a share of the best score. They can disagree: a rare class
+# that was never learned well has few points to lose and may yet lose all of them. Both stand side
+# by side here.
 #
 # The caption leaves two more choices open. COCOseq has four tasks, and forgetting is defined for
-# all but the last: we draw those three, after the fourth has been trained. The caption does not
-# name the score that is forgotten: we draw average precision (AP), which needs no threshold, and
-# list F1 as well. The quick profile runs on `cocoseq-mini`, 6 % of the real COCOseq as features of a frozen
-# network. Its memory of 60 is half of its own standard size, as 1000 is half of 2000. The seeds profile adds
-# `reutersseq`, another real stream: the articles of Reuters-21578. Scores of `cocoseq-mini` are on
-# 3,199 other images of COCO, which decide more than the paper's few
-# ([test sets](../docs/real_coco.md#test-sets)).
+# all but the last. So we draw the other three, after the fourth has been trained. The caption does
+# not name the score that is forgotten. We draw average precision (AP), which needs no threshold,
+# and list F1 as well. The quick profile runs on `cocoseq-mini`, 6 % of the real COCOseq as features
+# of a frozen network. Its memory of 60 is half of its own standard size, as 1000 is half of 2000.
+# The seeds profile adds `reutersseq`, another real stream: the articles of Reuters-21578. Scores of
+# `cocoseq-mini` are on 3,199 other images of COCO, which decide more than the paper's few ([test
+# sets](../docs/real_coco.md#test-sets)).
 #
 # *About half a minute on four cores after `main_results`; the second time nothing is trained.*
 
@@ -237,9 +237,10 @@ for name in settings.dataset:
 # %% [markdown]
 # ## What holds
 #
-# The paper's claims that this notebook is about, decided on its runs as `ledger` decides them, in
-# mAP by both measures: the effect is above 0 where the claim is right, and the brackets hold its
-# 95 % interval. A metric in which a seed never learned a group stays blank.
+# The table decides the paper's claims on the runs of this notebook, in mAP by both measures, as
+# `ledger` does. The effect is above 0 where the claim is right; its 95 % interval is in brackets. A
+# metric in which a seed never learned a group stays blank. `ledger` itself, and the answer at the
+# top of the article, take the runs of `main_results`: more seeds, and a memory twice as large.
 
 # %%
 from prslib.report import ledger

@@ -234,10 +234,10 @@ settings.save(figure, by_class, "partition")
 # %% [markdown]
 # ## Sample-in (Equation 2)
 #
-# A new sample enters with probability $s = \sum_i w_i\, m_i / n_i$, cut at 1. Over its labels the
-# weights $w_i$ are the softmax of $-n_i$: nearly all the weight lies on the rarest label. So a
-# sample enters with about the chance of its rarest class. The letters above the stems are the
-# sample's labels. The table shows the terms of one sample with several labels.
+# A new sample enters with probability $s = \sum_i w_i\, m_i / n_i$, cut at 1. The weights $w_i$ are
+# the softmax of $-n_i$ over the labels of the sample, so the rarest label has nearly all the
+# weight. A sample enters with about the chance of its rarest class. The letters above the marks are
+# the sample's labels. The table shows the terms of one sample with several labels.
 
 # %% tags=["functions"]
 import numpy as np
@@ -296,15 +296,15 @@ display(Markdown(text), terms.round(4))
 # %% [markdown]
 # ## Sample-out (Equations 3 to 5)
 #
-# The memory is full and the sample has entered: which one leaves? The surplus
-# $\delta_i = l_i - p_i \sum_j l_j$ says how many labels a class holds above its target. One class
-# is drawn among those with a surplus, with probability softmax$(\delta_i)$. The left picture gives
-# the percentages; the drawn class is orange. The candidates $K$ are the members with the fewest
-# labels of classes in need: the largest $\neg y \cdot q$, where $q_i = 1$ for a class without a
-# surplus. The sampler removes the candidate whose absence brings the memory closest to the target.
-# The right picture shows these distances; members outside $K$ have none and stand on the upper
-# edge. Between equal candidates chance decides. The paper does not say how, and taking the first
-# slot would overwrite a class's newest member again and again.
+# The memory is full and the sample has entered: which one leaves? The surplus $\delta_i = l_i - p_i
+# \sum_j l_j$ says how many labels a class holds above its target. One class is drawn among those
+# with a surplus, with probability softmax$(\delta_i)$. The left picture gives the percentages; the
+# drawn class is orange. The candidates $K$ are the members with the fewest labels of classes in
+# need: the largest $\neg y \cdot q$, where $q_i = 1$ for a class without a surplus. The sampler
+# removes the candidate whose absence brings the memory closest to the target. The right picture
+# shows these distances; members outside $K$ have none and stand on the upper edge. Among equal
+# candidates one is drawn at random. The paper leaves this open. To take the first slot would
+# overwrite a class's newest member again and again.
 
 # %% tags=["functions"]
 import numpy as np

@@ -19,17 +19,18 @@
 # # When does a balanced memory pay?
 #
 # PRS gives rare classes more of the memory than they have of the stream, and takes it from the
-# frequent ones. Whether that pays depends on the stream. This notebook asks on what: on its
-# *imbalance*, the number of samples of the largest class over that of the smallest, or on its
-# *length*, the number of samples.
+# frequent ones. Whether that pays depends on the stream. Is it the stream's *imbalance* that
+# decides, or its *length*? The imbalance is the number of samples of the largest class over that of
+# the smallest. The length is the number of samples.
 #
-# The data are **Reuters-21578**, a real stream, whole: 50 topics of news articles, the largest with
-# several hundred times the articles of the smallest. Its largest classes are thinned to at most 30,
-# 100, 300 and 1,000 articles, so that the imbalance falls. Thinning also shortens the stream. So each
-# thinned stream stands beside a part of the whole one that is as long and keeps the imbalance.
-# The test articles are the same everywhere. The paper has no such experiment. Its own two streams,
-# parts of COCO and two stand-ins made of digits are further points. Data with one label a sample are
-# none: they are scored by accuracy alone.
+# The data are **Reuters-21578**, a real stream, whole: news articles of 50 topics, a few of them
+# large and most of them small. Its largest classes are thinned towards 30, 100, 300 and 1,000
+# articles, so that the imbalance falls. Articles that smaller classes need stay, so the largest
+# classes may keep more. Thinning also shortens the stream. So each thinned stream stands beside a
+# part of the whole one that is as long and keeps the imbalance. The test articles are the same
+# everywhere. The paper has no such experiment. Its own two streams, parts of COCO and two stand-ins
+# made of digits are further points. Data with one label a sample are left out, because they are
+# scored by accuracy alone.
 #
 # *Two minutes on two cores for the quick profile; the second time nothing is trained.*
 
@@ -112,10 +113,11 @@ sizes.round(1)
 # %% [markdown]
 # ## Imbalance
 #
-# Each later sampler minus CRS, overall, after the last task, with 95 % intervals over seeds and test
-# samples. Lines join the thinned streams and the whole one. Single marks are other data sets: filled
-# ones parts of COCO, hollow ones stand-ins, on which a network learns the pixels of digits. Dashes
-# are the paper's own differences of PRS and CRS, for which it prints no interval.
+# The picture shows each balanced sampler minus CRS, overall, after the last task, with 95 %
+# intervals over seeds and test samples. Lines join the thinned streams and the whole one. Single
+# marks are other data sets. Filled ones are parts of COCO. Hollow ones are stand-ins, on which a
+# network learns the pixels of digits. Dashes are the paper's own differences of PRS and CRS, for
+# which it prints no interval.
 
 # %%
 import matplotlib.pyplot as plt
@@ -188,7 +190,8 @@ join_panels(figure, f"Overall, each sampler minus CRS, {len(settings.seeds)} see
 settings.save(figure, overall, "imbalance")
 
 # %% [markdown]
-# The same for PRS alone, in one panel that a phone can show. Above 0 PRS scores higher, below it CRS.
+# The next picture shows PRS alone, in one panel that is legible on a phone. Above 0 PRS scores
+# higher, below it CRS.
 
 # %% tags=["functions"]
 import pandas as pd
@@ -290,8 +293,10 @@ settings.save(figure, prs[prs["group"] != "overall"], "groups")
 # %% [markdown]
 # ## Imbalance or length?
 #
-# Streams of the same length: the thinned one, whose imbalance is small, and a random part of the
-# whole one, whose imbalance is large. Were length the cause, both would gain the same.
+# Two streams of each length are compared: a thinned one, whose imbalance is small, and a random
+# part of the whole one, whose imbalance is large. If length were the cause, both would gain the
+# same. They do not: with the profile `seeds` the part gains more C-F1 and more mAP at every length.
+# So the imbalance decides.
 
 # %% tags=["functions"]
 import pandas as pd
