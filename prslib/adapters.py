@@ -1,13 +1,13 @@
 """Use samplers that look at labels alone to resample data, as scikit-learn does."""
 
 import warnings
-from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from prslib.checks import expected, naming_extra
+from prslib import checks
+from prslib.checks import as_array, expected, naming_extra
 from prslib.memory import Memory
 from prslib.samplers import make_sampler
 
@@ -81,8 +81,8 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
         X : list, array, sparse matrix or data frame, (N, ...)
             The samples.
         y : list, array, sparse matrix, series or data frame, (N,) or (N, C)
-            One label a sample, numbers or text; or multi-hot rows of 0 and 1, or of -1
-            and 1.
+            One label a sample, numbers or text; or multi-hot rows of 0 and 1, of -1
+            and 1, or of all three, where -1 is a label that is not known.
 
         Returns
         -------
@@ -155,7 +155,7 @@ def _rows_and_classes(targets: Any) -> tuple[np.ndarray, np.ndarray]:
         return np.eye(len(classes), dtype=bool)[numbers], classes
     is_plain = targets.dtype != object  # text and numbers have no order
     values = set((np.unique(targets) if is_plain else targets.ravel()).tolist())
-    if not (values <= {0, 1} or values <= {-1, 1}):
+    if not values <= {-1, 0, 1} or values == {-1, 0}:
         shown = ", ".join(map(repr, list(values)[:5]))
         what = "multi-hot rows of 0 and 1, or of -1 and 1"
         advice = "write y == v, where v is the value that stands for a label"
@@ -163,15 +163,13 @@ def _rows_and_classes(targets: Any) -> tuple[np.ndarray, np.ndarray]:
     return targets == 1, np.arange(targets.shape[1])
 
 
-def multi_hot(targets: Iterable, num_classes: int) -> np.ndarray:
-    """Return class numbers, or rows of 0 and 1, as multi-hot rows, bool (N, C)."""
-    if not hasattr(targets, "dtype"):  # a sequence, often of tensors
-        targets = np.stack([np.asarray(target) for target in targets])
-    array = np.asarray(targets)
-    numbers = array.ndim == 1 and array.dtype.kind in "iu"
-    if numbers and np.isin(array, np.arange(num_classes)).all():
-        return np.eye(num_classes, dtype=bool)[array]
-    if array.shape[1:] == (num_classes,) and np.isin(array, (0, 1)).all():
-        return array == 1
-    what = f"class numbers below {num_classes}, or rows of {num_classes} zeros and ones"
-    raise ValueError(f"targets: {expected(what, f'{array.dtype} {array.shape}')}")
+def multi_hot(targets: Any, num_classes: int) -> np.ndarray:
+    """Return labels as ``place`` takes them as multi-hot rows, bool (N, C).
+
+    Of a list of arrays or tensors each is a row, as in data sets.
+    """
+    rows = targets if isinstance(targets, list | tuple) else []
+    shapes = {np.shape(row) for row in rows if hasattr(row, "dtype")}
+    if shapes == {(num_classes,)} and all(hasattr(row, "dtype") for row in rows):
+        targets = np.stack([as_array("labels", row) for row in rows])
+    return checks.multi_hot(targets, num_classes)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import expected, one_of, power, readable, whole
+from prslib.checks import expected, multi_hot, one_of, power, readable, whole
 from prslib.datasets.arrays import read_arrays
 from prslib.datasets.coco import read_instances
 from prslib.datasets.curation import class_groups
@@ -97,9 +97,10 @@ def preview(
 
     Parameters
     ----------
-    labels : array (N, C) or (N,)
-        Multi-hot rows of bool or of 0 and 1 in the order of the stream; or one class
-        number a sample, from 0.
+    labels : array_like
+        Labels in the order of the stream, as `Sampler.place` takes them: multi-hot
+        rows (N, C), class numbers (N,), or a list with the class numbers of each
+        sample.
     size : int
         Capacity of the memories, in samples.
     methods : sequence of str
@@ -119,8 +120,10 @@ def preview(
     Raises
     ------
     ValueError
-        If labels are neither, no sample has one, names are too many or too few, a
-        method is unknown or looks at more than labels, or a number is out of range.
+        If no sample has a label, names are too many or too few, a method is unknown or
+        looks at more than labels, or a number is out of range.
+    TypeError, ValueError
+        If labels are of another kind, as in `Sampler.place`.
 
     Examples
     --------
@@ -133,14 +136,15 @@ def preview(
     all majority  majority     980   10.0   19   11
     all minority  minority      20   10.0    1    9
     """
-    rows = _multi_hot(labels, 0 if class_names is None else len(class_names))
+    count = None if class_names is None else len(class_names)
+    shape = getattr(labels, "shape", ())
+    if count is not None and shape[1:] and shape[1] != count:
+        what = f"{shape[1]} class names"
+        raise ValueError(f"class_names: {expected(what, count)}")
+    rows = multi_hot(labels, count)
     size = whole("size", size, least=1)
     rho = power("rho", rho)
-    names = [str(c) for c in range(rows.shape[1])]
-    names = list(map(str, class_names)) if class_names is not None else names
-    if len(names) != rows.shape[1]:
-        what = f"{rows.shape[1]} class names"
-        raise ValueError(f"class_names: {expected(what, len(names))}")
+    names = list(map(str, class_names or range(rows.shape[1])))
     class_freq = rows.sum(axis=0)
     if not class_freq.any():
         got = f"{len(rows)} samples without any"
@@ -275,19 +279,6 @@ def _check_columns(header: list[str], is_label: np.ndarray) -> None:
     if len(set(header)) < len(header):
         repeated = sorted({name for name in header if header.count(name) > 1})
         raise ValueError(expected("a name for each class", f"{repeated} repeated"))
-
-
-def _multi_hot(labels: Any, num_classes: int) -> np.ndarray:
-    """Return multi-hot rows, or numbers of that many classes or more, as bool (N, C)."""
-    array = np.asarray(labels)
-    is_number = array.ndim == 1 and array.dtype.kind in "iu" and array.size > 0
-    if is_number and array.min() >= 0:
-        return array[:, None] == np.arange(max(array.max() + 1, num_classes))
-    has_rows = array.ndim == 2 and array.size > 0 and array.dtype.kind in "biuf"
-    if has_rows and np.isin(array, (0, 1)).all():
-        return array == 1
-    what = "rows of 0 and 1, or class numbers from 0"
-    raise ValueError(f"labels: {expected(what, f'{array.dtype} {array.shape}')}")
 
 
 def _text(value: Any) -> str:

@@ -68,10 +68,12 @@ def test_class_numbers_are_labels_too():
 @pytest.mark.parametrize(
     ("labels", "options", "match"),
     [
-        (LABELS * 2, {}, "labels: expected rows of 0 and 1, or class numbers from 0"),
-        ([-1, 0], {}, "labels: expected rows"),
-        (np.zeros((0, 3)), {}, "labels: expected rows"),
-        (["cat"], {}, "labels: expected rows"),
+        (LABELS * 2, {}, "labels: expected 0 and 1, got 2"),
+        ([-1, 0], {}, "labels: expected class numbers from 0 to 999999, got -1"),
+        (np.zeros((0, 3)), {}, "a sample with a label, got 0 samples without any"),
+        ([[0, 1], [1, 0]], {}, "labels: expected rows that are either multi-hot"),
+        (np.ma.array(LABELS, mask=LABELS), {}, "labels: expected bool, got a masked"),
+        (["cat"], {}, "labels: .* np.unique.* numbers names"),
         (np.zeros((5, 3)), {}, "a sample with a label, got 5 samples without any"),
         (LABELS, {"class_names": ["cat"]}, "expected 4 class names, got 1"),
         (
@@ -83,7 +85,7 @@ def test_class_numbers_are_labels_too():
     ],
 )
 def test_other_arguments_are_refused(labels, options, match):
-    with pytest.raises(ValueError, match=match):
+    with pytest.raises((ValueError, TypeError), match=match):
         prslib.preview(labels, **{"size": 10} | options)
 
 

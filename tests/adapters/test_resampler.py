@@ -40,7 +40,13 @@ def test_several_labels_come_in_any_form(of):
 
 
 @pytest.mark.parametrize(
-    "coded", [Y * 2.0 - 1, Y.astype(object), pd.DataFrame(Y).astype("boolean")]
+    "coded",
+    [
+        Y * 2.0 - 1,
+        np.where(Y | (X % 2 > 0), Y, -1),
+        Y.astype(object),
+        pd.DataFrame(Y).astype("boolean"),
+    ],
 )
 def test_labels_are_also_coded_otherwise(coded):
     rows = MemoryResampler(60).fit(X, Y).sample_indices_
@@ -123,11 +129,11 @@ def test_targets_become_multi_hot_rows():
 @pytest.mark.parametrize(
     ("targets", "match"),
     [
-        ([0, 5], "expected class numbers below 5, or rows of 5 zeros and ones, got i"),
-        ([0, -1], r"got int64 \(2,\)"),
-        ([0.0, 1.0], r"got float64 \(2,\)"),
-        ([[0, 1, 1]], r"got int64 \(1, 3\)"),
-        ([[0, 0.3, 0.7, 0, 0]], r"got float64 \(1, 5\)"),
+        ([0, 5], "expected class numbers from 0 to 4, got 5"),
+        ([0, -1], "expected class numbers from 0 to 4, got -1"),
+        ([0.0, 1.0], "expected integers as class numbers, got float64"),
+        (np.array([[0, 1, 1]]), r"expected shape \(B, 5\), .* got bool \(1, 3\)"),
+        ([[0, 0.3, 0.7, 0, 0]], "expected 0 and 1, got 0.3"),
     ],
 )
 def test_a_target_that_cannot_be_represented_is_refused(targets, match):
