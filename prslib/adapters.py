@@ -1,13 +1,14 @@
 """Use samplers that look at labels alone to resample data, as scikit-learn does."""
 
 import warnings
+from collections.abc import Set
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from prslib import checks
-from prslib.checks import as_array, expected, naming_extra
+from prslib.checks import as_array, expected, is_list, naming_extra
 from prslib.memory import Memory
 from prslib.samplers import make_sampler
 
@@ -81,8 +82,9 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
         X : list, array, sparse matrix or data frame, (N, ...)
             The samples.
         y : list, array, sparse matrix, series or data frame, (N,) or (N, C)
-            One label a sample, numbers or text; or multi-hot rows of 0 and 1, of -1
-            and 1, or of all three, where -1 is a label that is not known.
+            One label a sample, numbers or text; or multi-hot rows of 0 and 1, or of -1
+            and 1; or a list of the class numbers of each sample. In rows NaN, and -1
+            beside zeros, stand for a label that is not known, which is none.
 
         Returns
         -------
@@ -102,7 +104,7 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
         checked, targets = validate_data(
             self,
             X,
-            y,
+            _plain(y),
             accept_sparse=["csr", "csc"],  # which have rows
             multi_output=True,
             dtype=None,
@@ -145,6 +147,30 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
         return tags
 
 
+def _plain(y: Any) -> Any:
+    """Return targets as scikit-learn checks them: in rows -1 for unknown labels."""
+    if y is None or issparse(y):
+        return y
+    if not isinstance(y, list | tuple):
+        y = as_array("y", y)
+    rows = list(y) if not hasattr(y, "dtype") or y.dtype == object else []
+    rows = [row.tolist() if hasattr(row, "tolist") else row for row in rows]
+    if rows and all(map(is_list, rows)):
+        lengths = {len(row) for row in rows}
+        is_grid = all(value in (-1, 0, 1) for row in rows for value in row)
+        has_sets = any(isinstance(row, Set) for row in rows)
+        if len(lengths) > 1 or has_sets or not (is_grid or lengths == {1}):
+            return checks.multi_hot(rows, None)
+    y = as_array("y", y)
+    if np.ma.isMaskedArray(y):
+        raise TypeError(f"y: {expected('an array', 'a masked array', 'fill it')}")
+    if y.dtype.kind == "T":  # which scikit-learn does not know
+        return np.array(y.tolist())
+    if y.dtype.kind == "f" and y.ndim == 2:
+        return np.nan_to_num(y, nan=-1)
+    return y
+
+
 def _rows_and_classes(targets: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return checked targets as bool (N, C), and what each class is called."""
     targets = targets.toarray() if issparse(targets) else targets
@@ -152,7 +178,9 @@ def _rows_and_classes(targets: Any) -> tuple[np.ndarray, np.ndarray]:
         targets = column_or_1d(targets)
         check_classification_targets(targets)
         classes, numbers = np.unique(targets, return_inverse=True)
-        return np.eye(len(classes), dtype=bool)[numbers], classes
+        samples = np.arange(len(targets))
+        size = len(classes)
+        return checks.from_class_numbers(samples, numbers, len(targets), size), classes
     is_plain = targets.dtype != object  # text and numbers have no order
     values = set((np.unique(targets) if is_plain else targets.ravel()).tolist())
     if not values <= {-1, 0, 1} or values == {-1, 0}:

@@ -1,5 +1,7 @@
 """Check what users pass in; errors say what was expected, what came, what to do."""
 
+import codecs
+import gzip
 import hashlib
 import math
 import re
@@ -33,6 +35,24 @@ def readable(what: str, advice: str) -> Generator[None]:
             f"expected {what}, but it cannot be read ({type(error).__name__}: {error}); "
             f"{advice}"
         ) from error
+
+
+def decoded(raw: bytes) -> str:
+    """Return the text of a list in UTF-8, in UTF-16 with its mark, or of Windows."""
+    encodings = ["utf-8", "cp1252"]
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encodings = ["utf-16"]
+    for encoding in encodings:
+        with suppress(UnicodeDecodeError):
+            text = raw.decode(encoding)
+            if "\0" not in text:
+                return text.replace("\ufeff", "")  # also between files that were joined
+    raise ValueError(f"not in {' or '.join(encodings)}; save it as UTF-8")
+
+
+def unzipped(raw: bytes) -> bytes:
+    """Return the content of a file, which gzip may have packed."""
+    return gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
 
 
 @contextmanager
@@ -232,10 +252,7 @@ def _as_labels(labels: Any, num_classes: int | None) -> np.ndarray:
     if not isinstance(labels, list | tuple):
         return as_array("labels", labels)
     rows = [row.tolist() if hasattr(row, "tolist") else row for row in labels]
-    are_lists = [
-        isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping)
-        for row in rows
-    ]
+    are_lists = [is_list(row) for row in rows]
     if all(are_lists):
         rows = [list(row) for row in rows]
         return _of_lists(rows, num_classes)
@@ -245,6 +262,11 @@ def _as_labels(labels: Any, num_classes: int | None) -> np.ndarray:
         advice = "[] for a sample without a label"
         raise TypeError(f"labels: {expected(what, repr(wrong), advice)}")
     return as_array("labels", rows)
+
+
+def is_list(row: object) -> bool:
+    """Tell whether a row of labels is a list or a set of them."""
+    return isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping)
 
 
 def _of_lists(rows: list[list], num_classes: int | None) -> np.ndarray:
@@ -324,6 +346,13 @@ def _check_unknown(
         what = "rows that are either multi-hot labels or class numbers filled up by -1"
         advice = "write NaN for unknown labels, or lists of class numbers without -1"
         raise ValueError(f"labels: {expected(what, labels[0], advice)}")
+
+
+def check_state(state: object) -> None:
+    """Refuse what is no state of a sampler or a memory."""
+    if not isinstance(state, dict):
+        got = type(state).__name__
+        raise TypeError(expected("a dict, as state_dict returned it", got))
 
 
 def checksum(state: dict[str, Any]) -> str:

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import expected, multi_hot, one_of, power, readable, whole
+from prslib.checks import (
+    decoded,
+    expected,
+    multi_hot,
+    one_of,
+    power,
+    readable,
+    unzipped,
+    whole,
+)
 from prslib.datasets.arrays import read_arrays
 from prslib.datasets.coco import read_instances
 from prslib.datasets.curation import class_groups
@@ -22,6 +31,7 @@ METHODS = tuple(name for name, sampler in SAMPLERS.items() if not sampler.needs)
 BATCH = 10  # of the stream, as in the paper
 YES = {"1", "1.0", "True", "true", "TRUE"}
 NO = {"0", "0.0", "False", "false", "FALSE"}
+UNKNOWN = {"", "-1", "-1.0", "nan", "NaN", "NA", "<NA>", "None"}
 # names of a column of class names, of which a cell may hold several
 LABEL_COLUMNS = {"label", "labels", "class", "classes", "tag", "tags"}
 
@@ -176,8 +186,9 @@ def read_labels(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
     ----------
     file : Path
         A CSV file has a header, and columns of 0 and 1 or one column of class names,
-        several in a cell separated by ``|`` or ``;``. An npz file has an array
-        ``labels`` and maybe ``names``.
+        several in a cell separated by ``|`` or ``;``. Columns of 0 and 1 may have empty
+        cells, NaN or -1 for what is not known. CSV and JSON may be packed by gzip. An
+        npz file has an array ``labels`` and maybe ``names``.
 
     Returns
     -------
@@ -201,11 +212,10 @@ def read_labels(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
         ".npz": _read_npz,
         ".npy": _read_npy,
         ".json": _read_coco,
-        ".gz": _read_coco,
     }
-    kind = file.suffix.lower()
+    kind = Path(file.name.lower().removesuffix(".gz")).suffix
     if kind not in kinds:
-        what = f"a file that ends with {', '.join(kinds)}"
+        what = f"a file that ends with {', '.join(kinds)}, or .csv.gz, .json.gz"
         raise ValueError(expected(what, file.name))
     return kinds[kind](file)
 
@@ -235,8 +245,9 @@ def _read_npz(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
 def _read_csv(file: Path) -> tuple[np.ndarray, tuple[str, ...]]:
     """Read columns of 0 and 1, or else one column of class names."""
     with readable(f"labels in {file}", "see `prslib preview --help`"):
-        header, cells = _table(file.read_text(encoding="utf-8-sig"))
-        is_label = np.array([set(column) <= YES | NO for column in cells.T])
+        header, cells = _table(decoded(unzipped(file.read_bytes())))
+        is_label = np.array([_is_label(set(column)) for column in cells.T])
+        is_label[0] &= header[0] != ""  # the index of a data frame
         if is_label.sum() > 1:
             _check_columns(header, is_label)
             names = np.array(header)[is_label].tolist()
@@ -245,11 +256,21 @@ def _read_csv(file: Path) -> tuple[np.ndarray, tuple[str, ...]]:
         if len(named) != 1 and len(header) > 1:
             what = "columns of 0 and 1, or one called labels with class names"
             raise ValueError(expected(what, ", ".join(header)))
+        if is_label[0] and not named:
+            what = (
+                "a column called labels for class names, or a class in each of several"
+            )
+            raise ValueError(expected(what, f"one of 0 and 1 called {header[0]}"))
         column = cells[:, named[0] if named else 0].tolist()
     found = [re.split(r"\s*[|;]\s*", cell) for cell in column]
     names = sorted({name for classes in found for name in classes} - {""})
     labels = [[name in classes for name in names] for classes in found]
     return np.array(labels), tuple(names)
+
+
+def _is_label(values: set[str]) -> bool:
+    """Tell whether the cells of a column are yes, no or not known."""
+    return values <= YES | NO | UNKNOWN and not values <= UNKNOWN
 
 
 def _table(text: str) -> tuple[list[str], np.ndarray]:

@@ -44,6 +44,12 @@ def test_several_labels_come_in_any_form(of):
     [
         Y * 2.0 - 1,
         np.where(Y | (X % 2 > 0), Y, -1),
+        np.where(Y | (X % 2 > 0), Y, np.nan),
+        torch.tensor(Y, dtype=torch.float32, requires_grad=True),
+        [np.flatnonzero(row).tolist() for row in Y],
+        [set(np.flatnonzero(row)) for row in Y],
+        pd.Series([np.flatnonzero(row) for row in Y]),
+        pd.DataFrame(Y).astype("Int64").replace({0: pd.NA}),
         Y.astype(object),
         pd.DataFrame(Y).astype("boolean"),
     ],
@@ -91,6 +97,23 @@ def test_text_labels_and_seeds():
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         resampler.fit_resample(X[1:], Y)
     assert len(resampler.fit_resample(X, np.zeros(len(X)))[0]) == 60  # one class
+
+
+@pytest.mark.parametrize("dtype", [object, np.dtypes.StringDType(), "<U3"])
+def test_one_label_a_row_is_of_any_type(dtype):
+    names = np.array(["cat", "dog", "eel", "fly"], dtype)[Y.argmax(axis=1)]
+    rows = MemoryResampler(60).fit(X, Y.argmax(axis=1)).sample_indices_
+    for labels in (names, Y.argmax(axis=1).astype(object)):
+        assert (MemoryResampler(60).fit(X, labels).sample_indices_ == rows).all()
+
+
+def test_masked_and_ambiguous_targets_are_refused():
+    with pytest.raises(TypeError, match="y: expected an array, got a masked array"):
+        MemoryResampler(60).fit(X, np.ma.array(Y, mask=Y))
+    with pytest.raises((TypeError, ValueError), match="labels: expected rows of one"):
+        MemoryResampler(60).fit(X[:2], [["cat"], ["cat", "dog"]])
+    with pytest.raises(ValueError, match="contains NaN"):
+        MemoryResampler(60).fit(X[:2], [None, 1])
 
 
 def test_it_is_a_step_of_a_pipeline():
