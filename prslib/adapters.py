@@ -1,13 +1,14 @@
 """Use samplers that look at labels alone to resample data, as scikit-learn does."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Set
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from prslib.checks import expected, naming_extra
+from prslib import checks
+from prslib.checks import as_array, expected, is_list, naming_extra
 from prslib.memory import Memory
 from prslib.samplers import make_sampler
 
@@ -82,7 +83,8 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
             The samples.
         y : list, array, sparse matrix, series or data frame, (N,) or (N, C)
             One label a sample, numbers or text; or multi-hot rows of 0 and 1, or of -1
-            and 1.
+            and 1; or a list of the class numbers of each sample. In rows NaN, and -1
+            beside zeros, stand for a label that is not known, which is none.
 
         Returns
         -------
@@ -102,7 +104,7 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
         checked, targets = validate_data(
             self,
             X,
-            y,
+            _plain(y),
             accept_sparse=["csr", "csc"],  # which have rows
             multi_output=True,
             dtype=None,
@@ -145,6 +147,30 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
         return tags
 
 
+def _plain(y: Any) -> Any:
+    """Return targets as scikit-learn checks them: in rows -1 for unknown labels."""
+    if y is None or issparse(y):
+        return y
+    if not isinstance(y, list | tuple):
+        y = as_array("y", y)
+    rows = list(y) if not hasattr(y, "dtype") or y.dtype == object else []
+    rows = [row.tolist() if hasattr(row, "tolist") else row for row in rows]
+    if rows and all(map(is_list, rows)):
+        lengths = {len(row) for row in rows}
+        is_grid = all(value in (-1, 0, 1) for row in rows for value in row)
+        has_sets = any(isinstance(row, Set) for row in rows)
+        if len(lengths) > 1 or has_sets or not (is_grid or lengths == {1}):
+            return checks.multi_hot(rows, None)
+    y = as_array("y", y)
+    if np.ma.isMaskedArray(y):
+        raise TypeError(f"y: {expected('an array', 'a masked array', 'fill it')}")
+    if y.dtype.kind == "T":  # which scikit-learn does not know
+        return np.array(y.tolist())
+    if y.dtype.kind == "f" and y.ndim == 2:
+        return np.nan_to_num(y, nan=-1)
+    return y
+
+
 def _rows_and_classes(targets: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return checked targets as bool (N, C), and what each class is called."""
     targets = targets.toarray() if issparse(targets) else targets
@@ -152,10 +178,12 @@ def _rows_and_classes(targets: Any) -> tuple[np.ndarray, np.ndarray]:
         targets = column_or_1d(targets)
         check_classification_targets(targets)
         classes, numbers = np.unique(targets, return_inverse=True)
-        return np.eye(len(classes), dtype=bool)[numbers], classes
+        samples = np.arange(len(targets))
+        size = len(classes)
+        return checks.from_class_numbers(samples, numbers, len(targets), size), classes
     is_plain = targets.dtype != object  # text and numbers have no order
     values = set((np.unique(targets) if is_plain else targets.ravel()).tolist())
-    if not (values <= {0, 1} or values <= {-1, 1}):
+    if not values <= {-1, 0, 1} or values == {-1, 0}:
         shown = ", ".join(map(repr, list(values)[:5]))
         what = "multi-hot rows of 0 and 1, or of -1 and 1"
         advice = "write y == v, where v is the value that stands for a label"
@@ -163,15 +191,13 @@ def _rows_and_classes(targets: Any) -> tuple[np.ndarray, np.ndarray]:
     return targets == 1, np.arange(targets.shape[1])
 
 
-def multi_hot(targets: Iterable, num_classes: int) -> np.ndarray:
-    """Return class numbers, or rows of 0 and 1, as multi-hot rows, bool (N, C)."""
-    if not hasattr(targets, "dtype"):  # a sequence, often of tensors
-        targets = np.stack([np.asarray(target) for target in targets])
-    array = np.asarray(targets)
-    numbers = array.ndim == 1 and array.dtype.kind in "iu"
-    if numbers and np.isin(array, np.arange(num_classes)).all():
-        return np.eye(num_classes, dtype=bool)[array]
-    if array.shape[1:] == (num_classes,) and np.isin(array, (0, 1)).all():
-        return array == 1
-    what = f"class numbers below {num_classes}, or rows of {num_classes} zeros and ones"
-    raise ValueError(f"targets: {expected(what, f'{array.dtype} {array.shape}')}")
+def multi_hot(targets: Any, num_classes: int) -> np.ndarray:
+    """Return labels as ``place`` takes them as multi-hot rows, bool (N, C).
+
+    Of a list of arrays or tensors each is a row, as in data sets.
+    """
+    rows = targets if isinstance(targets, list | tuple) else []
+    shapes = {np.shape(row) for row in rows if hasattr(row, "dtype")}
+    if shapes == {(num_classes,)} and all(hasattr(row, "dtype") for row in rows):
+        targets = np.stack([as_array("labels", row) for row in rows])
+    return checks.multi_hot(targets, num_classes)

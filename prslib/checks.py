@@ -1,10 +1,12 @@
 """Check what users pass in; errors say what was expected, what came, what to do."""
 
+import codecs
+import gzip
 import hashlib
 import math
 import re
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 
 Seed = int | np.random.SeedSequence | np.random.Generator
 VARIANTS = ("paper", "authors")  # of PRS
+MOST_CLASSES = 1_000_000  # where classes are added as they come
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
 
@@ -32,6 +35,24 @@ def readable(what: str, advice: str) -> Generator[None]:
             f"expected {what}, but it cannot be read ({type(error).__name__}: {error}); "
             f"{advice}"
         ) from error
+
+
+def decoded(raw: bytes) -> str:
+    """Return the text of a list in UTF-8, in UTF-16 with its mark, or of Windows."""
+    encodings = ["utf-8", "cp1252"]
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encodings = ["utf-16"]
+    for encoding in encodings:
+        with suppress(UnicodeDecodeError):
+            text = raw.decode(encoding)
+            if "\0" not in text:
+                return text.replace("\ufeff", "")  # also between files that were joined
+    raise ValueError(f"not in {' or '.join(encodings)}; save it as UTF-8")
+
+
+def unzipped(raw: bytes) -> bytes:
+    """Return the content of a file, which gzip may have packed."""
+    return gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
 
 
 @contextmanager
@@ -152,18 +173,19 @@ def finite_array(
 def multi_hot(labels: Any, num_classes: int | None) -> np.ndarray:
     """Return labels as compiled code reads them, bool (B, C); refuse what is ambiguous.
 
-    Without ``num_classes`` there are as many classes as the labels name. NaN, a label
-    that is not known, is none.
+    Without ``num_classes`` there are as many classes as the labels name. In rows of
+    numbers 1 alone is a label: NaN and -1, labels that are not known, are none.
     """
     if not isinstance(labels, np.ndarray):
-        labels = _as_array(labels, num_classes)
+        labels = _as_labels(labels, num_classes)
     if isinstance(labels, np.ma.MaskedArray):
         raise TypeError(f"labels: {expected('bool', 'a masked array', 'fill it')}")
-    if labels.dtype != bool:
+    if labels.dtype != bool or labels.shape == (0,):
         labels = _of_numbers(labels, num_classes)
     if labels.ndim != 2 or num_classes not in (None, labels.shape[1]):
         what = f"shape (B, {num_classes or 'C'}), or class numbers (B,)"
-        raise ValueError(f"labels: {expected(what, labels.shape)}")
+        got = f"{labels.dtype} {labels.shape}"
+        raise ValueError(f"labels: {expected(what, got)}")
     labels = np.asarray(labels, order="C")
     return labels if labels.flags.writeable else labels.copy()
 
@@ -172,39 +194,79 @@ def from_class_numbers(
     samples: np.ndarray, classes: np.ndarray, length: int, num_classes: int | None
 ) -> np.ndarray:
     """Return multi-hot labels, bool (B, C); sample ``samples[i]`` has ``classes[i]``."""
-    count = num_classes
-    if count is None:
-        count = int(classes.max(initial=-1)) + 1
+    count = MOST_CLASSES if num_classes is None else num_classes
     outside = classes[(classes < 0) | (classes >= count)]
     if outside.size:
-        last = "" if num_classes is None else f" to {count - 1}"
-        advice = "a list of lists has [] for a sample without a label"
-        text = expected(f"class numbers from 0{last}", outside[0], advice)
+        advice = "np.unique(labels, return_inverse=True) numbers classes"
+        if outside[0] < 0:
+            advice = "a list of lists has [] for a sample without a label"
+        text = expected(f"class numbers from 0 to {count - 1}", outside[0], advice)
         raise ValueError(f"labels: {text}")
+    classes = classes.astype(np.int64)
+    if num_classes is None:
+        count = int(classes.max(initial=-1)) + 1
     labels = np.zeros((length, count), np.bool_)
     labels[samples, classes] = True
     return labels
 
 
-def _as_array(labels: Any, num_classes: int | None) -> np.ndarray:
+def as_array(name: str, values: Any) -> np.ndarray:
+    """Return what an array, tensor, frame, sparse matrix or list holds, as an array."""
+    if hasattr(values, "detach"):  # a tensor, wherever it lies
+        try:
+            dense = values.detach().cpu().to_dense()
+            if dense.is_floating_point():  # numpy has no bfloat16
+                dense = dense.double()
+            return dense.resolve_conj().numpy()
+        except (RuntimeError, TypeError) as error:
+            text = expected("a dense tensor", f"one that numpy cannot read ({error})")
+            raise TypeError(f"{name}: {text}") from error
+    for method in ("toarray", "to_numpy"):  # sparse matrices, frames
+        if hasattr(values, method):
+            values = getattr(values, method)()
+    try:
+        array = np.asanyarray(values)  # masks stay
+    except ValueError as error:
+        text = expected("rows of one length", f"others ({error})")
+        raise ValueError(f"{name}: {text}") from error
+    if array.ndim == 0 and array.dtype == object:
+        what = "an array, a tensor, a data frame or a list"
+        raise TypeError(f"{name}: {expected(what, type(values).__name__)}")
+    return with_nan(array) if array.dtype == object else array
+
+
+def with_nan(array: np.ndarray) -> np.ndarray:
+    """Return an array of objects with NaN for None and pandas' NA; of numbers if it can."""
+    values = [np.nan if _is_missing(value) else value for value in array.flat]
+    with suppress(ValueError):  # lists
+        return np.array(values).reshape(array.shape)
+    return array
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or type(value).__name__ == "NAType"
+
+
+def _as_labels(labels: Any, num_classes: int | None) -> np.ndarray:
     """Return what tensors, frames, sparse matrices and lists of labels hold."""
-    if hasattr(labels, "detach"):  # a tensor, wherever it lies
-        return labels.detach().cpu().numpy()
-    for name in ("toarray", "to_numpy"):  # sparse matrices, frames
-        if hasattr(labels, name):
-            return getattr(labels, name)()
     if not isinstance(labels, list | tuple):
-        return np.asarray(labels)
+        return as_array("labels", labels)
     rows = [row.tolist() if hasattr(row, "tolist") else row for row in labels]
-    are_lists = [isinstance(row, list | tuple | set) for row in rows]
+    are_lists = [is_list(row) for row in rows]
     if all(are_lists):
         rows = [list(row) for row in rows]
         return _of_lists(rows, num_classes)
     if any(are_lists):
         wrong = rows[are_lists.index(False)]
         what = "a list of class numbers for each sample"
-        raise TypeError(f"labels: {expected(what, repr(wrong))}")
-    return np.array(rows)
+        advice = "[] for a sample without a label"
+        raise TypeError(f"labels: {expected(what, repr(wrong), advice)}")
+    return as_array("labels", rows)
+
+
+def is_list(row: object) -> bool:
+    """Tell whether a row of labels is a list or a set of them."""
+    return isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping)
 
 
 def _of_lists(rows: list[list], num_classes: int | None) -> np.ndarray:
@@ -216,45 +278,81 @@ def _of_lists(rows: list[list], num_classes: int | None) -> np.ndarray:
         if len(lengths) > 1:
             what = "rows of one length, or lists of class numbers"
             raise ValueError(f"labels: {expected(what, f'lengths {sorted(lengths)}')}")
-        return np.array(rows)
+        return as_array("labels", rows)
     is_grid = len(lengths) == 1 and num_classes in (None, *lengths)
-    if flat and is_grid and {*flat} <= {0, 1}:
-        if any(len(row) != len(set(row)) for row in rows):  # classes are not repeated
-            return np.array(rows)
+    if flat and is_grid and {*flat} <= {-1, 0, 1}:
+        grid = np.array(rows)
+        if not may_be_lists(grid):
+            return grid
         if lengths != {1} or num_classes == 1:
             what = "rows that are either multi-hot labels or class numbers"
-            advice = "write np.array(labels, dtype=bool) for multi-hot labels"
+            advice = "write np.array(labels) == 1 for multi-hot labels"
             raise ValueError(f"labels: {expected(what, repr(rows)[:60], advice)}")
     samples = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-    classes = np.array(flat, np.int64)
-    return from_class_numbers(samples, classes, len(rows), num_classes)
+    return from_class_numbers(samples, np.array(flat), len(rows), num_classes)
+
+
+def may_be_lists(grid: np.ndarray) -> bool:
+    """Tell whether rows of -1, 0 and 1 may be lists of classes 0 and 1, with -1 behind."""
+    repeats = ((grid == 0).sum(axis=1) > 1) | ((grid == 1).sum(axis=1) > 1)
+    is_behind = (grid[:, :-1] == -1) & (grid[:, 1:] != -1)
+    return not repeats.any() and not is_behind.any() and not np.isnan(grid).any()
 
 
 def _of_numbers(labels: np.ndarray, num_classes: int | None) -> np.ndarray:
     """Return class numbers (B,), or rows of 0 and 1, as bool (B, C); refuse others."""
-    if labels.dtype == object:  # of pandas: lists of class numbers, or True and False
-        labels = _as_array(labels.tolist(), num_classes)
-        if labels.dtype == bool:
-            return labels
-    if labels.dtype.kind not in "iuf":
+    if labels.dtype == object and labels.ndim == 1:  # of pandas: class numbers or lists
+        labels = _as_labels(labels.tolist(), num_classes)
+    elif labels.dtype == object:
+        labels = with_nan(labels)
+    if labels.dtype.kind not in "biuf":
         what = "bool, 0 and 1, or class numbers"
-        advice = "np.unique(names, return_inverse=True) numbers names"
+        advice = ""
+        if labels.dtype.kind in "SUT":
+            advice = "np.unique(names, return_inverse=True) numbers names"
         raise TypeError(f"labels: {expected(what, labels.dtype, advice)}")
-    if labels.ndim == 0:
-        return labels
-    length = len(labels)
     if labels.shape == (0,):
         return np.zeros((0, num_classes or 0), np.bool_)
-    if labels.ndim == 1 and labels.dtype.kind in "iu":
+    if labels.dtype == bool or labels.ndim == 0:
+        return labels
+    if labels.ndim == 1:
+        if labels.dtype.kind == "f":
+            advice = "write labels.astype(int); NaN is no class"
+            raise ValueError(
+                f"labels: {expected('integers as class numbers', labels.dtype, advice)}"
+            )
+        length = len(labels)
         return from_class_numbers(np.arange(length), labels, length, num_classes)
     ones = labels == 1
     other = labels[~ones & (labels != 0) & (labels == labels)]
     if other.size:
-        advice = "write labels > 0.5 for scores, labels == 1 for -1 and 1"
-        if labels.shape[1:] == (1,):
-            advice = "write labels[:, 0] for class numbers"
-        raise ValueError(f"labels: {expected('0 and 1', other.flat[0], advice)}")
+        _check_unknown(labels, other, num_classes)
     return ones
+
+
+def _check_unknown(
+    labels: np.ndarray, other: np.ndarray, num_classes: int | None
+) -> None:
+    """Refuse values other than 0 and 1 in rows, and -1 where it may fill up lists."""
+    advice = "write labels > 0.5 for scores"
+    if labels.shape[1:] == (1,):
+        advice = "write labels[:, 0] for class numbers"
+    if (others := other[other != -1]).size:
+        if len(others) < len(other):
+            advice = "write a list of class numbers for each sample, without -1"
+        text = expected("0 and 1", others.flat[0], advice)
+        raise ValueError(f"labels: {text}")
+    if num_classes is None and labels.ndim == 2 and may_be_lists(labels):
+        what = "rows that are either multi-hot labels or class numbers filled up by -1"
+        advice = "write NaN for unknown labels, or lists of class numbers without -1"
+        raise ValueError(f"labels: {expected(what, labels[0], advice)}")
+
+
+def check_state(state: object) -> None:
+    """Refuse what is no state of a sampler or a memory."""
+    if not isinstance(state, dict):
+        got = type(state).__name__
+        raise TypeError(expected("a dict, as state_dict returned it", got))
 
 
 def checksum(state: dict[str, Any]) -> str:

@@ -5,7 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import checksum, expected, whole
+from prslib.checks import check_state, checksum, expected, whole
+
+# torch writes no rows of these
+UNINDEXED = "torch.uint16", "torch.uint32", "torch.uint64"
 
 
 class Memory:
@@ -77,7 +80,10 @@ class Memory:
         ValueError
             If it is of a memory of another size, or was changed. The memory is then as
             it was.
+        TypeError
+            If it is no dict.
         """
+        check_state(state)
         if state.get("size") != self.size:
             raise ValueError(expected(f"size {self.size}", state.get("size")))
         if checksum(state) != state.get("checksum"):
@@ -272,11 +278,13 @@ def _check(name: str, column: Any, first: Any, length: int) -> None:
         raise TypeError(f"column {name!r}: {text}")
     if not is_array and not _is_dense(column):
         got = f"{column.layout}, {column.dtype}, on {column.device}"
-        text = expected("a dense tensor", got, "write to_dense() or dequantize()")
+        advice = "write to_dense(), dequantize() or int()"
+        text = expected("a dense tensor that torch can index", got, advice)
         raise TypeError(f"column {name!r}: {text}")
     same_kind = is_array == isinstance(first, np.ndarray)
     if not same_kind or not _one_dtype(column.dtype, first.dtype):
-        is_text = is_array and {column.dtype.kind, first.dtype.kind} & set("UST")
+        arrays = [one for one in (column, first) if isinstance(one, np.ndarray)]
+        is_text = len(arrays) == 2 and {one.dtype.kind for one in arrays} & set("UST")
         advice = "write text as np.dtypes.StringDType() every time" if is_text else ""
         text = expected(_kind(first), _kind(column), advice)
         raise TypeError(f"column {name!r}: {text}")
@@ -287,8 +295,10 @@ def _check(name: str, column: Any, first: Any, length: int) -> None:
 
 
 def _is_dense(tensor: Any) -> bool:
-    """Tell whether a tensor has a number of its own at every place."""
+    """Tell whether a tensor has a number of its own at every place, to read and write."""
     if tensor.is_quantized or tensor.is_nested or tensor.is_meta:
+        return False
+    if str(tensor.dtype) in UNINDEXED:
         return False
     return str(tensor.layout) == "torch.strided"
 
@@ -308,11 +318,14 @@ def _native(dtype: np.dtype) -> np.dtype:
 
 def _integers(slots: np.ndarray) -> np.ndarray:
     """Return slots as int64 (B,), or raise ValueError."""
+    is_masked = isinstance(slots, np.ma.MaskedArray)
     slots = np.asarray(slots)
-    if slots.ndim != 1 or slots.dtype.kind not in "iu":
-        kind = f"{slots.dtype} {slots.shape}"
+    is_empty = slots.shape == (0,)  # a list without an entry is of floats
+    if is_masked or slots.ndim != 1 or (slots.dtype.kind not in "iu" and not is_empty):
+        kind = "a masked array" if is_masked else f"{slots.dtype} {slots.shape}"
         raise ValueError(f"slots: {expected('integers of shape (B,)', kind)}")
-    return slots.astype(np.int64, copy=False)
+    # torch warns of indices that are read-only, as pandas gives them
+    return slots.astype(np.int64, copy=not slots.flags.writeable)
 
 
 def _kind(column: Any) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from prslib.checks import expected, one_of
+from prslib.checks import as_array, expected, one_of
 from prslib.datasets.base import GROUPS
 
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
@@ -34,8 +34,8 @@ def score(
     probabilities : array_like of float, (N, C)
         Sigmoid outputs in [0, 1].
     labels : array_like of bool or float, (N, C)
-        Multi-hot truth. NaN stands for a label that is not known: it counts nowhere,
-        neither as right nor as a false alarm.
+        Multi-hot truth. NaN, and -1 beside zeros, stand for a label that is not known:
+        it counts nowhere, neither as right nor as a false alarm.
     class_group : sequence of str, (C,)
         "majority", "moderate" or "minority" for every class.
 
@@ -49,7 +49,8 @@ def score(
     ------
     ValueError
         If shapes disagree, nothing is to be evaluated, a probability is NaN or outside
-        [0, 1], a label is neither 0, 1 nor NaN, a value is masked, or a group is unknown.
+        [0, 1], a label is neither 0, 1, -1 nor NaN, there is -1 and no 0, a value is
+        masked, or a group is unknown.
 
     Notes
     -----
@@ -193,15 +194,23 @@ def checked(
     """Return probabilities, labels and which of these are known, or raise ValueError."""
     if np.ma.is_masked(probabilities) or np.ma.is_masked(labels):
         raise ValueError(expected("values for all images and classes", "masked ones"))
-    probabilities, labels = np.asarray(probabilities), np.asarray(labels)
+    probabilities = as_array("probabilities", probabilities)
+    labels = as_array("labels", labels)
     shape = probabilities.shape
     if len(shape) != 2 or shape != labels.shape or 0 in shape:
         what = "probabilities and labels of one shape (images, classes), neither zero"
         raise ValueError(expected(what, f"{shape} and {labels.shape}"))
-    known = pd.notna(labels)
-    if labels.dtype != bool and not np.isin(labels[known], (0, 1)).all():
+    for name, array in (("probabilities", probabilities), ("labels", labels)):
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"{name}: {expected('numbers', array.dtype)}")
+    known = (labels == labels) & (labels != -1)
+    if not np.isin(labels[known], (0, 1)).all():
         advice = "pass multi-hot rows, NaN for labels that are not known"
         raise ValueError(expected("labels of 0 and 1", "others", advice))
+    if (labels == -1).any() and not (labels == 0).any():
+        advice = "write labels == 1 if -1 means no, else NaN for unknown labels"
+        text = expected("labels of 0 and 1, and -1 for unknown", "-1 without 0", advice)
+        raise ValueError(text)
     if np.isnan(probabilities).any():
         what = "scores that can be ranked"
         raise ValueError(expected(what, "NaN", "has the network diverged?"))

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import expected, one_of, power, readable, whole
+from prslib.checks import (
+    decoded,
+    expected,
+    multi_hot,
+    one_of,
+    power,
+    readable,
+    unzipped,
+    whole,
+)
 from prslib.datasets.arrays import read_arrays
 from prslib.datasets.coco import read_instances
 from prslib.datasets.curation import class_groups
@@ -22,6 +31,7 @@ METHODS = tuple(name for name, sampler in SAMPLERS.items() if not sampler.needs)
 BATCH = 10  # of the stream, as in the paper
 YES = {"1", "1.0", "True", "true", "TRUE"}
 NO = {"0", "0.0", "False", "false", "FALSE"}
+UNKNOWN = {"", "-1", "-1.0", "nan", "NaN", "NA", "<NA>", "None"}
 # names of a column of class names, of which a cell may hold several
 LABEL_COLUMNS = {"label", "labels", "class", "classes", "tag", "tags"}
 
@@ -97,9 +107,10 @@ def preview(
 
     Parameters
     ----------
-    labels : array (N, C) or (N,)
-        Multi-hot rows of bool or of 0 and 1 in the order of the stream; or one class
-        number a sample, from 0.
+    labels : array_like
+        Labels in the order of the stream, as `Sampler.place` takes them: multi-hot
+        rows (N, C), class numbers (N,), or a list with the class numbers of each
+        sample.
     size : int
         Capacity of the memories, in samples.
     methods : sequence of str
@@ -119,8 +130,10 @@ def preview(
     Raises
     ------
     ValueError
-        If labels are neither, no sample has one, names are too many or too few, a
-        method is unknown or looks at more than labels, or a number is out of range.
+        If no sample has a label, names are too many or too few, a method is unknown or
+        looks at more than labels, or a number is out of range.
+    TypeError, ValueError
+        If labels are of another kind, as in `Sampler.place`.
 
     Examples
     --------
@@ -133,14 +146,15 @@ def preview(
     all majority  majority     980   10.0   19   11
     all minority  minority      20   10.0    1    9
     """
-    rows = _multi_hot(labels, 0 if class_names is None else len(class_names))
+    count = None if class_names is None else len(class_names)
+    shape = getattr(labels, "shape", ())
+    if count is not None and shape[1:] and shape[1] != count:
+        what = f"{shape[1]} class names"
+        raise ValueError(f"class_names: {expected(what, count)}")
+    rows = multi_hot(labels, count)
     size = whole("size", size, least=1)
     rho = power("rho", rho)
-    names = [str(c) for c in range(rows.shape[1])]
-    names = list(map(str, class_names)) if class_names is not None else names
-    if len(names) != rows.shape[1]:
-        what = f"{rows.shape[1]} class names"
-        raise ValueError(f"class_names: {expected(what, len(names))}")
+    names = list(map(str, class_names or range(rows.shape[1])))
     class_freq = rows.sum(axis=0)
     if not class_freq.any():
         got = f"{len(rows)} samples without any"
@@ -172,8 +186,9 @@ def read_labels(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
     ----------
     file : Path
         A CSV file has a header, and columns of 0 and 1 or one column of class names,
-        several in a cell separated by ``|`` or ``;``. An npz file has an array
-        ``labels`` and maybe ``names``.
+        several in a cell separated by ``|`` or ``;``. Columns of 0 and 1 may have empty
+        cells, NaN or -1 for what is not known. CSV and JSON may be packed by gzip. An
+        npz file has an array ``labels`` and maybe ``names``.
 
     Returns
     -------
@@ -197,11 +212,10 @@ def read_labels(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
         ".npz": _read_npz,
         ".npy": _read_npy,
         ".json": _read_coco,
-        ".gz": _read_coco,
     }
-    kind = file.suffix.lower()
+    kind = Path(file.name.lower().removesuffix(".gz")).suffix
     if kind not in kinds:
-        what = f"a file that ends with {', '.join(kinds)}"
+        what = f"a file that ends with {', '.join(kinds)}, or .csv.gz, .json.gz"
         raise ValueError(expected(what, file.name))
     return kinds[kind](file)
 
@@ -231,8 +245,9 @@ def _read_npz(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
 def _read_csv(file: Path) -> tuple[np.ndarray, tuple[str, ...]]:
     """Read columns of 0 and 1, or else one column of class names."""
     with readable(f"labels in {file}", "see `prslib preview --help`"):
-        header, cells = _table(file.read_text(encoding="utf-8-sig"))
-        is_label = np.array([set(column) <= YES | NO for column in cells.T])
+        header, cells = _table(decoded(unzipped(file.read_bytes())))
+        is_label = np.array([_is_label(set(column)) for column in cells.T])
+        is_label[0] &= header[0] != ""  # the index of a data frame
         if is_label.sum() > 1:
             _check_columns(header, is_label)
             names = np.array(header)[is_label].tolist()
@@ -241,11 +256,21 @@ def _read_csv(file: Path) -> tuple[np.ndarray, tuple[str, ...]]:
         if len(named) != 1 and len(header) > 1:
             what = "columns of 0 and 1, or one called labels with class names"
             raise ValueError(expected(what, ", ".join(header)))
+        if is_label[0] and not named:
+            what = (
+                "a column called labels for class names, or a class in each of several"
+            )
+            raise ValueError(expected(what, f"one of 0 and 1 called {header[0]}"))
         column = cells[:, named[0] if named else 0].tolist()
     found = [re.split(r"\s*[|;]\s*", cell) for cell in column]
     names = sorted({name for classes in found for name in classes} - {""})
     labels = [[name in classes for name in names] for classes in found]
     return np.array(labels), tuple(names)
+
+
+def _is_label(values: set[str]) -> bool:
+    """Tell whether the cells of a column are yes, no or not known."""
+    return values <= YES | NO | UNKNOWN and not values <= UNKNOWN
 
 
 def _table(text: str) -> tuple[list[str], np.ndarray]:
@@ -275,19 +300,6 @@ def _check_columns(header: list[str], is_label: np.ndarray) -> None:
     if len(set(header)) < len(header):
         repeated = sorted({name for name in header if header.count(name) > 1})
         raise ValueError(expected("a name for each class", f"{repeated} repeated"))
-
-
-def _multi_hot(labels: Any, num_classes: int) -> np.ndarray:
-    """Return multi-hot rows, or numbers of that many classes or more, as bool (N, C)."""
-    array = np.asarray(labels)
-    is_number = array.ndim == 1 and array.dtype.kind in "iu" and array.size > 0
-    if is_number and array.min() >= 0:
-        return array[:, None] == np.arange(max(array.max() + 1, num_classes))
-    has_rows = array.ndim == 2 and array.size > 0 and array.dtype.kind in "biuf"
-    if has_rows and np.isin(array, (0, 1)).all():
-        return array == 1
-    what = "rows of 0 and 1, or class numbers from 0"
-    raise ValueError(f"labels: {expected(what, f'{array.dtype} {array.shape}')}")
 
 
 def _text(value: Any) -> str:

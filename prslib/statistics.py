@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from prslib.checks import expected, finite
+from prslib.checks import as_array, expected, finite
 from prslib.metrics import values_and_draws
 from prslib.training.config import Run
 
@@ -106,14 +106,15 @@ def compare(
         If the scores are not two rows of equal length, the runs' seeds, data sets or
         test sets differ, they have no such score, or the level is not between 0 and 1.
     TypeError
-        If the level is not a number, or only one of the two are runs.
+        If the level or a score is not a number, or only one of the two are runs.
 
     Notes
     -----
     The variance of a difference is that of the seeds, divided by their number, and that
     over test sets drawn anew from the test images (`prslib.resamples.image_draws`);
-    Satterthwaite's formula gives the degrees of freedom. Scores that all lie within
-    [0, 1] are probably fractions: a warning says that percent is expected.
+    Satterthwaite's formula gives the degrees of freedom. Scores that
+    all lie within [-1, 1], or one method's where the other's are above, are probably
+    fractions: a warning says that percent is expected.
 
     Examples
     --------
@@ -127,16 +128,13 @@ def compare(
             what = "two sequences of runs, or of scores"
             raise TypeError(expected(what, "both", "compare runs with runs"))
         return interval(_paired_gaps(*runs, metric, group)[:, None], level=level)
-    scores, others = np.asarray(first, float), np.asarray(second, float)
+    scores, others = _percent("first", first), _percent("second", second)
     if scores.ndim != 1 or scores.shape != others.shape:
         what = "a score a seed for both methods"
         raise ValueError(expected(what, f"shapes {scores.shape} and {others.shape}"))
-    both = np.concatenate([scores, others])
-    both = both[~np.isnan(both)]
-    if both.any() and both.min() >= 0 and both.max() <= 1:
-        text = expected(
-            "scores in percent", "none above 1", "multiply fractions by 100"
-        )
+    if _are_fractions(scores, others) or _are_fractions(others, scores):
+        what = "scores in percent"
+        text = expected(what, "none above 1", "multiply fractions by 100")
         warnings.warn(f"{text}: the verdict's margin is {SMALL:g} points", stacklevel=2)
     return interval((scores - others)[:, None, None], level=level)
 
@@ -151,7 +149,29 @@ def checked_level(level: object) -> float:
 
 
 def _runs_among(values: Scores) -> list[Run]:
-    return [each for each in values if isinstance(each, Run)]
+    is_listed = isinstance(values, Sequence)
+    return [each for each in values if isinstance(each, Run)] if is_listed else []
+
+
+def _are_fractions(scores: np.ndarray, others: np.ndarray) -> bool:
+    """Tell whether scores are within [-1, 1], and the others are too or all above."""
+    scores, others = (np.abs(each[~np.isnan(each)]) for each in (scores, others))
+    if not scores.any():  # none, or zeros of any unit
+        return False
+    return scores.max() <= 1 and (others.max(initial=0) <= 1 or others.min() > 1)
+
+
+def _percent(name: str, values: Scores) -> np.ndarray:
+    """Return scores as floats, NaN where there is none; refuse others."""
+    array = as_array(name, values)
+    if isinstance(array, np.ma.MaskedArray):
+        text = expected("scores", "a masked array", "write NaN for a missing one")
+        raise TypeError(f"{name}: {text}")
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name}: {expected('scores', array.dtype)}")
+    if np.isinf(array).any():
+        raise ValueError(f"{name}: {expected('finite scores, or NaN', 'inf')}")
+    return array.astype(float)
 
 
 def _paired_gaps(

@@ -3,6 +3,7 @@ import pickle
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import chisquare
 
@@ -145,9 +146,32 @@ def test_what_could_not_be_read_back_is_refused_when_it_is_written(column, error
 
 def test_tensors_without_numbers_of_their_own_are_refused():
     torch = pytest.importorskip("torch")
-    for tensor in (torch.ones(1, 3).to_sparse(), torch.ones(1, device="meta")):
-        with pytest.raises(TypeError, match="expected a dense tensor, got torch"):
-            Memory(3).write(numbers(0), column=tensor)
+    for tensor in (
+        torch.ones(1, 3).to_sparse(),
+        torch.ones(1, device="meta"),
+        torch.ones(1, dtype=torch.uint16),
+    ):
+        memory = Memory(3)
+        with pytest.raises(TypeError, match=r"expected a dense tensor .*, got torch"):
+            memory.write(numbers(0), index=numbers(1), column=tensor)
+        memory.write(numbers(0), other=numbers(1))  # it left no column
+
+
+def test_an_array_after_a_tensor_is_refused():
+    torch = pytest.importorskip("torch")
+    memory = Memory(3)
+    memory.write(numbers(0), column=torch.ones(1))
+    with pytest.raises(TypeError, match=r"expected Tensor of torch.*, got array"):
+        memory.write(numbers(0), column=np.array(["a"]))
+
+
+def test_slots_come_from_lists_and_from_pandas(recwarn):
+    torch = pytest.importorskip("torch")
+    memory = Memory(3)
+    memory.write([], column=torch.ones(0))
+    memory.write(pd.Series([0, 2]), column=torch.arange(2.0))
+    assert memory.read(pd.Series([2]))["column"].tolist() == [1]
+    assert len(memory.read([])["column"]) == 0 and not recwarn.list
 
 
 ROW = {"index": numbers(1), "images": np.zeros((1, 2, 2), np.uint8)}
@@ -198,6 +222,8 @@ def test_columns_must_match_the_first_write(slots, change, error):
         (lambda: written().update(numbers(0), y=numbers(1)), r"got \['y'\]"),
         (lambda: written().update(numbers(0), index=numbers(1, 2)), "shape .1,., got"),
         (lambda: Memory(4).load_state_dict({"size": 3}), "expected size 4, got 3"),
+        (lambda: Memory(4).load_state_dict(None), "expected a dict, .*got NoneType"),
+        (lambda: written().read(np.ma.array([0, 2], mask=[0, 1])), "a masked array"),
     ],
 )
 def test_other_arguments_are_checked(ask, match):

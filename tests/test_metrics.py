@@ -1,6 +1,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from scipy import sparse
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
 from prslib.metrics import accuracy, class_scores, evaluate, forgetting, score
@@ -101,8 +103,28 @@ def test_labels_that_are_not_known_count_nowhere():
     names = [f"class {c}" for c in range(labels.shape[1])]
     frame = evaluate(probabilities, partial, names, class_group)
     assert frame["value"].iloc[0] == ours["overall", "C-P"]
+    for coded in (np.nan_to_num(partial, nan=-1).astype(int), pd.DataFrame(partial)):
+        assert as_dict(score(probabilities, coded, class_group)) == ours
     with pytest.raises(ValueError, match="one label an image"):
         accuracy([[0.2, 0.9]], [[1, np.nan]])
+
+
+def test_minus_one_without_zero_may_mean_no():
+    with pytest.raises(ValueError, match="-1 without 0; write labels == 1 if -1 means"):
+        class_scores([[0.9, 0.2]], [[1, -1]])
+    known, unknown = (
+        class_scores([[0.9, 0.8], [0.95, 0.1]], [[1, 1], [value, 0]])["P"].tolist()
+        for value in (0, -1)
+    )
+    assert (known, unknown) == ([0.5, 1], [1, 1])
+
+
+@pytest.mark.parametrize("of", [torch.tensor, sparse.csr_array, pd.DataFrame])
+def test_scores_take_what_arrays_come_in(of):
+    probabilities, labels, _ = random_case(0)
+    ours = class_scores(of(probabilities), of(labels.astype(int)))
+    for name, values in class_scores(probabilities, labels).items():
+        np.testing.assert_array_equal(ours[name], values)
 
 
 def test_evaluate_joins_groups_and_classes_in_order():
@@ -126,8 +148,8 @@ def test_evaluate_joins_groups_and_classes_in_order():
         ([[np.nan]], [[1]], ["a"], "got NaN; has the network diverged"),
         (np.ma.masked_less([[0.2]], 1), [[1]], ["a"], "masked ones"),
         ([[0.2]], [[2]], ["a"], "labels of 0 and 1"),
-        ([[0.2]], [[-1]], ["a"], "labels of 0 and 1, got others; .* NaN for labels"),
-        ([[0.2]], [["yes"]], ["a"], "labels of 0 and 1"),
+        ([[0.2]], [[-1]], ["a"], "got -1 without 0; .* NaN for unknown labels"),
+        ([[0.2]], [["yes"]], ["a"], "labels: expected numbers, got <U3"),
         ([[0.2]], [[1]], ["overall"], "none of them a group's"),
         ([[0.2, 0.3]], [[1, 0]], ["a", "a"], "2 distinct class names"),
         ([[0.2, 0.3]], [[1, 0]], ["a", "b"], "a group for 2 classes, got 1"),

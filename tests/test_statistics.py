@@ -4,6 +4,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy import stats
 
 from prslib import RunConfig, published, run
@@ -48,8 +49,38 @@ def test_a_level_that_no_interval_has_is_refused(level):
 def test_fractions_are_told():
     with pytest.warns(UserWarning, match="scores in percent, .* fractions by 100"):
         compare([0.52, 0.41], [0.47, 0.44])
+    for first, second in (([52, 41], [0.47, 0.44]), ([-0.1, -0.2], [-0.3, 0.1])):
+        with pytest.warns(UserWarning, match="scores in percent"):
+            compare(first, second)
     compare([0.52, 1.41], [0.47, 0.44])
     compare([0.0, 0.0], [0.0, 0.0])
+    compare([0.0, 0.0], [7.0, 5.0])
+
+
+@pytest.mark.parametrize(
+    ("scores", "error"),
+    [
+        (np.ma.array([50, 51], mask=[0, 1]), "first: expected scores, got a masked"),
+        ([50, math.inf], "first: expected finite scores, or NaN, got inf"),
+        ([50, 51j], "first: expected scores, got complex128"),
+        (["50", "51"], "first: expected scores, got <U2"),
+        (50.0, r"a score a seed for both methods, got shapes \(\)"),
+        (None, "first: expected an array, .* got NoneType"),
+        ({0: 50, 1: 51}, "got dict"),
+    ],
+)
+def test_what_are_no_scores_is_refused(scores, error):
+    with pytest.raises((ValueError, TypeError), match=error):
+        compare(scores, [47, 48])
+
+
+def test_scores_come_in_tensors_and_frames():
+    ours = str(compare([50, None, 52], [47, 48, 46]))
+    for scores in (
+        pd.Series([50, pd.NA, 52], dtype="Int64"),
+        torch.tensor([50, math.nan, 52], requires_grad=True),
+    ):
+        assert str(compare(scores, [47, 48, 46])) == ours
 
 
 @pytest.fixture(scope="module")

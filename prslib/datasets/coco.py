@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import expected, readable
+from prslib.checks import expected, readable, unzipped
 from prslib.datasets.prepared import Corpus, PreparedSet
 
 # clustered with the others, but no classes of the data set
@@ -51,8 +50,7 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
 def read_instances(file: Path) -> tuple[dict[int, str], np.ndarray, tuple[str, ...]]:
     """Read a file in COCO's format: images by id, labels bool (N, C), class names."""
     with readable(f"COCO's instances in {file}", "download the annotations again"):
-        raw = file.read_bytes()
-        content = json.loads(gzip.decompress(raw) if file.suffix == ".gz" else raw)
+        content = json.loads(unzipped(file.read_bytes()))
         images = {entry["id"]: entry["file_name"] for entry in content["images"]}
         categories = {entry["id"]: entry["name"] for entry in content["categories"]}
         _refuse_repeated("image id", (entry["id"] for entry in content["images"]))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
 import json
-from contextlib import suppress
+import re
 from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import expected, readable
+from prslib.checks import decoded, expected, readable
 from prslib.datasets.arrays import EMBEDDED
 from prslib.datasets.prepared import Corpus, PreparedSet
 
@@ -36,11 +35,15 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
             advice = "unpack ImageList.zip and Groundtruth.zip there"
             raise FileNotFoundError(expected(f"a file {file}", "none", advice))
     with readable(f"names of images in {listed}", "unpack ImageList.zip again"):
-        lines = decoded(listed.read_bytes()).replace("\\", "/").splitlines()
-        files = np.array([line.strip() for line in lines if line.strip()])
+        text = decoded(listed.read_bytes()).replace("\\", "/")
+        lines = [line.strip(" \t\x1a") for line in re.split(r"[\r\n]+", text)]
+        files = np.array([line for line in lines if line])
+        if len(files) == 0:
+            raise ValueError("it has no name")
     columns = []
     for file in label_files:
-        what = f"{len(files)} lines of 0 or 1 in {file}"
+        lines_of_labels = f"{len(files)} lines of 0 or 1 in {file}"
+        what = f"{lines_of_labels}, one for each name in {listed}"
         with readable(what, "unpack Groundtruth.zip again"):
             digits = "".join(decoded(file.read_bytes()).split())
             if len(digits) != len(files) or set(digits) - set("01"):
@@ -50,19 +53,6 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
     keys = np.arange(len(files))
     halves = np.full(len(files), is_test)
     return Corpus(keys, halves, files, np.stack(columns, axis=1), CLASSES)
-
-
-def decoded(raw: bytes) -> str:
-    """Return the text of a list in UTF-8, in UTF-16 with its mark, or of Windows."""
-    encodings = ["utf-8-sig", "cp1252"]
-    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        encodings = ["utf-16"]
-    for encoding in encodings:
-        with suppress(UnicodeDecodeError):
-            text = raw.decode(encoding)
-            if "\0" not in text:
-                return text
-    raise ValueError(f"not in {' or '.join(encodings)}; save it as UTF-8")
 
 
 # The derivation does not find the published tasks. They rest on the images whose links

@@ -161,8 +161,8 @@ class Sampler:
         labels : array_like
             Labels in stream order, not modified: multi-hot (B, C), bool or 0 and 1 of
             any type; or class numbers, (B,); or a list with the class numbers of each
-            sample. In multi-hot rows NaN stands for a label that is not known: the
-            sample counts for its known classes alone.
+            sample. In multi-hot rows NaN and -1 stand for labels that are not known:
+            the sample counts for the classes with a 1 alone.
         **context
             What ``needs`` names, and nothing else: an array with a row a sample, or
             what the sampler's page says.

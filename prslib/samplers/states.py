@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prslib.checks import checksum, expected
+from prslib.checks import check_state, checksum, expected
 
 if TYPE_CHECKING:
     from prslib.samplers.base import Sampler
@@ -50,6 +50,7 @@ def saved(sampler: Sampler) -> dict[str, Any]:
 
 def restore(sampler: Sampler, state: dict[str, Any]) -> None:
     """Let a sampler go on from a state; refuse one that is not its own, or changed."""
+    check_state(state)
     mine = saved(sampler)
     for name in ("sampler", *arguments(sampler)):
         may_differ = name == "num_classes" and sampler._grows

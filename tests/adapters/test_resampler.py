@@ -40,7 +40,19 @@ def test_several_labels_come_in_any_form(of):
 
 
 @pytest.mark.parametrize(
-    "coded", [Y * 2.0 - 1, Y.astype(object), pd.DataFrame(Y).astype("boolean")]
+    "coded",
+    [
+        Y * 2.0 - 1,
+        np.where(Y | (X % 2 > 0), Y, -1),
+        np.where(Y | (X % 2 > 0), Y, np.nan),
+        torch.tensor(Y, dtype=torch.float32, requires_grad=True),
+        [np.flatnonzero(row).tolist() for row in Y],
+        [set(np.flatnonzero(row)) for row in Y],
+        pd.Series([np.flatnonzero(row) for row in Y]),
+        pd.DataFrame(Y).astype("Int64").replace({0: pd.NA}),
+        Y.astype(object),
+        pd.DataFrame(Y).astype("boolean"),
+    ],
 )
 def test_labels_are_also_coded_otherwise(coded):
     rows = MemoryResampler(60).fit(X, Y).sample_indices_
@@ -87,6 +99,23 @@ def test_text_labels_and_seeds():
     assert len(resampler.fit_resample(X, np.zeros(len(X)))[0]) == 60  # one class
 
 
+@pytest.mark.parametrize("dtype", [object, np.dtypes.StringDType(), "<U3"])
+def test_one_label_a_row_is_of_any_type(dtype):
+    names = np.array(["cat", "dog", "eel", "fly"], dtype)[Y.argmax(axis=1)]
+    rows = MemoryResampler(60).fit(X, Y.argmax(axis=1)).sample_indices_
+    for labels in (names, Y.argmax(axis=1).astype(object)):
+        assert (MemoryResampler(60).fit(X, labels).sample_indices_ == rows).all()
+
+
+def test_masked_and_ambiguous_targets_are_refused():
+    with pytest.raises(TypeError, match="y: expected an array, got a masked array"):
+        MemoryResampler(60).fit(X, np.ma.array(Y, mask=Y))
+    with pytest.raises((TypeError, ValueError), match="labels: expected rows of one"):
+        MemoryResampler(60).fit(X[:2], [["cat"], ["cat", "dog"]])
+    with pytest.raises(ValueError, match="contains NaN"):
+        MemoryResampler(60).fit(X[:2], [None, 1])
+
+
 def test_it_is_a_step_of_a_pipeline():
     pipeline = pytest.importorskip("imblearn.pipeline", reason="no imbalanced-learn")
     made = pipeline.make_pipeline(MemoryResampler(20), KNeighborsClassifier(1))
@@ -123,11 +152,11 @@ def test_targets_become_multi_hot_rows():
 @pytest.mark.parametrize(
     ("targets", "match"),
     [
-        ([0, 5], "expected class numbers below 5, or rows of 5 zeros and ones, got i"),
-        ([0, -1], r"got int64 \(2,\)"),
-        ([0.0, 1.0], r"got float64 \(2,\)"),
-        ([[0, 1, 1]], r"got int64 \(1, 3\)"),
-        ([[0, 0.3, 0.7, 0, 0]], r"got float64 \(1, 5\)"),
+        ([0, 5], "expected class numbers from 0 to 4, got 5"),
+        ([0, -1], "expected class numbers from 0 to 4, got -1"),
+        ([0.0, 1.0], "expected integers as class numbers, got float64"),
+        (np.array([[0, 1, 1]]), r"expected shape \(B, 5\), .* got bool \(1, 3\)"),
+        ([[0, 0.3, 0.7, 0, 0]], "expected 0 and 1, got 0.3"),
     ],
 )
 def test_a_target_that_cannot_be_represented_is_refused(targets, match):

@@ -114,6 +114,26 @@ def test_lists_are_read_in_any_common_encoding_and_with_blank_lines(tmp_path, en
 
 
 @pytest.mark.parametrize(
+    "listed",
+    [
+        "\ufeffa.jpg\n\ufeffb \u2028.jpg\n",  # two files joined
+        "a.jpg\rb \u2028.jpg\r",
+        "a.jpg\r\nb \u2028.jpg\r\n\x1a",  # the end of a file of DOS
+    ],
+)
+def test_only_line_ends_end_a_name(tmp_path, listed):
+    write_lists(tmp_path, listed.encode(), b"1\n0\n")
+    half = nuswide.read_half(tmp_path, is_test=False)
+    assert half.files.tolist() == ["a.jpg", "b \u2028.jpg"]
+
+
+def test_an_empty_list_is_named(tmp_path):
+    write_lists(tmp_path, b"\r\n", b"1\n0\n")
+    with pytest.raises(ValueError, match=r"TrainImagelist.*it has no name"):
+        nuswide.read_half(tmp_path, is_test=False)
+
+
+@pytest.mark.parametrize(
     ("listed", "column", "file"),
     [
         (LISTED.encode("utf-16-le"), b"1 0 1", "TrainImagelist"),
