@@ -177,7 +177,7 @@ def plot_labels_per_image(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 # %%
 frame = pd.concat([labels_per_image(data) for data in sets.values()])
-figure, axes = plt.subplots(1, len(sets), figsize=(11, 3.6), squeeze=False)
+figure, axes = plt.subplots(1, len(sets), figsize=(11, 3.6), squeeze=False, sharey=True)
 for ax, name in zip(axes[0], sets, strict=True):
     plot_labels_per_image(frame[frame["dataset"] == name], ax).set_title(name)
 join_panels(figure, "Labels of an image, by task")
@@ -297,7 +297,7 @@ def plot_clustering_steps(frame: pd.DataFrame, ax: Axes) -> Axes:
 # %%
 followed = {name: clustering_steps(source) for name, source in sources.items()}
 frame = pd.concat([steps.assign(dataset=name) for name, steps in followed.items()])
-figure, axes = plt.subplots(1, len(sources), figsize=(11, 3.6), squeeze=False)
+figure, axes = plt.subplots(1, len(sources), figsize=(11, 3.6), squeeze=False, sharey=True)
 for ax, (name, steps) in zip(axes[0], followed.items(), strict=True):
     plot_clustering_steps(steps, ax).set_title(name)
 join_panels(figure, "Images that the clustering keeps, merge by merge")

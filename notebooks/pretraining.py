@@ -188,7 +188,7 @@ from prslib.report.tables import seed_gaps
 gaps = seed_gaps(rows, "PRS", "CRS", by=["weights"])
 for name in settings.dataset:
     shown = gaps[gaps["dataset"] == name]
-    figure, axes = plt.subplots(2, 1, figsize=(9, 6.6))
+    figure, axes = plt.subplots(2, 1, figsize=(9, 6.6), sharey=True)
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plot_gaps(shown[shown["metric"] == metric], ax, metric)
     join_panels(figure, f"{name}: PRS minus CRS by what the network began with, {count}")
@@ -229,7 +229,7 @@ overall = pd.concat([ours.assign(published=float("nan")), theirs], ignore_index=
 # %%
 from prslib.report.style import plot_variations
 
-figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False)
+figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False, sharey=True)
 for column, name in zip(axes.T, settings.dataset, strict=True):
     for ax, metric in zip(column, ["C-F1", "mAP"], strict=True):
         shown = overall[(overall["dataset"] == name) & (overall["metric"] == metric)]

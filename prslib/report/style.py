@@ -2,7 +2,6 @@
 
 import math
 import textwrap
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import cycle, product
 
@@ -72,21 +71,14 @@ def write_above(ax: Axes, x: float, text: str) -> None:
 
 
 def join_panels(figure: Figure, title: str) -> None:
-    """Give a figure a title and one legend below, and one range to the axes of each unit."""
+    """Give a figure a title and one legend below."""
     figure.suptitle(title)
     entries = {}
-    units = defaultdict(list)
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
         if legend := ax.get_legend():
             legend.remove()
         entries |= dict(zip(names, handles, strict=True))
-        _, bracket, unit = ax.get_ylabel().rpartition("(")
-        if bracket and (ax.get_yscale(), ax.get_aspect()) == ("linear", "auto"):
-            units[unit].append(ax)
-    for panels in units.values():
-        ends = np.array([ax.get_ylim() for ax in panels])
-        plt.setp(panels, ylim=(ends.min(), ends.max()))
     if entries:
         width = LETTER * sum(len(name) + 6 for name in entries)
         rows = math.ceil(width / figure.get_figwidth())
