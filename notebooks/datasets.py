@@ -64,7 +64,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator
 
-from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, write_above
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
 
 
 def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -77,7 +77,8 @@ def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
         ax.plot(rows["place"], rows["images"], GROUP_MARKERS[group], **look)
     ax.set_xticks(frame["place"], frame["class"], rotation=90, fontsize=9)
     for task, positions in frame.groupby("task")["place"]:
-        write_above(ax, positions.mean(), f"task {task}")
+        above = {"ha": "center", "va": "bottom", "transform": ax.get_xaxis_transform()}
+        ax.text(positions.mean(), 1, f"task {task}", **above)
     ax.set(xlabel="class", ylabel="training images, log scale", yscale="log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_major_formatter("{x:g}")

@@ -181,8 +181,30 @@ for name in settings.dataset:
 # The picture shows PRS minus CRS by class group. Marks are means over seeds, strokes go from the
 # lowest to the highest seed, and the dashed line is the paper's difference.
 
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prslib.report.style import GREYS, HUES, looks_like, plot_variations, values_of
+
+
+def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
+    """Draw the distance between two methods by group and weights, later ones darker."""
+    looks = looks_like(frame["weights"].unique(), GREYS)
+    ours = frame.drop(columns="published")
+    plot_variations(ours, ax, "group", metric, "weights", looks)
+    # one number for all weights
+    theirs = frame.groupby("group")["published"].first()[values_of(frame, "group")]
+    at = np.arange(len(theirs))
+    ax.hlines(theirs, at - 0.35, at + 0.35, HUES[1], "dashed", label="paper")
+    ax.legend()
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set_ylabel(f"difference in {metric} (points)")
+    return ax
+
+
 # %%
-from prslib.report.style import plot_gaps
 from prslib.report.tables import seed_gaps
 
 gaps = seed_gaps(rows, "PRS", "CRS", by=["weights"])

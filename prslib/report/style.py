@@ -65,11 +65,6 @@ def looks_like(names: Sequence[str], colours: Sequence = HUES) -> dict[str, dict
     return {name: {"color": colour, "marker": marker} for name, colour, marker in looks}
 
 
-def write_above(ax: Axes, x: float, text: str) -> None:
-    """Write above the axes, over a place on the horizontal one."""
-    ax.text(x, 1, text, ha="center", va="bottom", transform=ax.get_xaxis_transform())
-
-
 def join_panels(figure: Figure, title: str) -> None:
     """Give a figure a title and one legend below."""
     figure.suptitle(title)
@@ -143,21 +138,6 @@ def plot_variations(
     ax.set_xticks(range(len(order)), order)
     ax.set(xlabel="", xlim=(-0.5, len(order) - 0.5), ylabel=f"{metric} (%)")
     draw_legend(frame, ax, "")
-    return ax
-
-
-def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw the distance between two methods by group and weights, later ones darker."""
-    looks = looks_like(frame["weights"].unique(), GREYS)
-    ours = frame.drop(columns="published")
-    plot_variations(ours, ax, "group", metric, "weights", looks)
-    # one number for all weights
-    theirs = frame.groupby("group")["published"].first()[values_of(frame, "group")]
-    at = np.arange(len(theirs))
-    ax.hlines(theirs, at - 0.35, at + 0.35, HUES[1], "dashed", label="paper")
-    ax.legend()
-    ax.axhline(0, color="black", linewidth=0.8)
-    ax.set_ylabel(f"difference in {metric} (points)")
     return ax
 
 
