@@ -14,13 +14,19 @@ from pathlib import Path
 
 import nbformat
 from bs4 import BeautifulSoup, Tag
+from nbconvert import MarkdownExporter
 from nbformat import NotebookNode
+from traitlets.config import Config
 
 from prslib.paths import figures_dir, known_notebooks, project_root
 from prslib.report.build import executed_file
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 LINK = re.compile(r"\]\((?:\.\./notebooks/)?(\w+)\.ipynb\)")
+TEMPLATE = Path(__file__).with_name("_templates") / "article.md.j2"
+# the first of these that an output has; the template shows no plain text
+KINDS = ["image/png", "text/markdown", "text/html", "text/plain"]
+NARROW = 700  # pixels; pictures up to this width are shown whole on a phone
 TIMED = "timed"  # the tag of cells that say how long something took
 ANSWER = "<!-- answer: begin -->\n<!-- answer: end -->"  # `docs/renew.py` fills it
 ANSWERED = re.compile(r"<!-- answer: begin -->\n.*?<!-- answer: end -->", re.DOTALL)
@@ -59,39 +65,40 @@ def article(notebook: NotebookNode, profile: str, name: str) -> str:
     """Return the text, tables and links to pictures of an executed notebook."""
     folder = article_file(name).parent
     pictures = _from(folder, figures_dir(profile))
-    blocks = []
-    for cell in notebook.cells:
-        if TIMED in cell.metadata.get("tags", []):
-            continue
-        if cell.cell_type == "markdown":
-            blocks.append(relinked(cell.source))
-            continue
-        for output in cell.outputs:
-            # a look at a frame is for those who go on in the notebook
-            if output.output_type != "execute_result" or ".head(" not in cell.source:
-                blocks.append(_shown(output, pictures))
     code = _from(folder, project_root() / "notebooks" / f"{name}.ipynb")
     foot = FOOT.format(notebook=code, profile=profile)
-    head, _, opening = blocks[0].partition("\n")
-    blocks = [head, ANSWER, foot, opening, *blocks[1:]]
-    return "\n\n".join(filter(None, map(str.strip, blocks))) + "\n"
+    text = relinked(as_markdown(notebook, f"{pictures}/"))
+    head, _, rest = text.partition("\n")
+    return "\n\n".join([head, ANSWER, foot, rest.strip()]) + "\n"
+
+
+def as_markdown(notebook: NotebookNode, pictures: str, site: bool = False) -> str:
+    """Convert an executed notebook, whose pictures are in a folder.
+
+    What only a running kernel shows, such as sliders, is left out. A page of the site
+    has the code, too, folded, and what it prints.
+    """
+    config = {
+        "TagRemovePreprocessor": {
+            "enabled": True,
+            "remove_cell_tags": set() if site else {TIMED},
+        },
+        "ExtractOutputPreprocessor": {"enabled": False},  # pictures are files
+        "NbConvertBase": {"display_data_priority": KINDS},
+    }
+    exporter = MarkdownExporter(
+        config=Config(config),
+        template_file=str(TEMPLATE),
+        exclude_input=not site,
+    )
+    exporter.register_filter("plain_table", plain_table)
+    resources = {"pictures": pictures, "site": site, "narrow": NARROW}
+    return exporter.from_notebook_node(notebook, resources)[0]
 
 
 def relinked(text: str) -> str:
     """Let links to notebooks lead to their articles, and those to pages to these."""
     return LINK.sub(r"](\1.md)", text).replace("](../docs/", "](../")
-
-
-def _shown(output: NotebookNode, pictures: str) -> str:
-    """Return an output's Markdown, "" of what only a running notebook needs."""
-    data = output.get("data", {})
-    if "image/png" in data:
-        about = output.metadata["image/png"]
-        words = re.sub(r"([\[\]_*])", r"\\\1", about["alt"])
-        return f"![{words}]({pictures}/{about['file']})"
-    if "text/markdown" in data:
-        return relinked(data["text/markdown"])
-    return plain_table(data["text/html"]) if "text/html" in data else ""
 
 
 def plain_table(text: str) -> str:
@@ -117,7 +124,8 @@ def plain_table(text: str) -> str:
 
 
 def _words(tag: Tag) -> str:
-    return html.escape(" ".join(tag.get_text().split()), quote=False)
+    text = re.sub(r"[ \n]+", " ", tag.get_text())  # a deviation stays with its sign
+    return html.escape(text.strip(), quote=False)
 
 
 def _from(folder: Path, file: Path) -> str:

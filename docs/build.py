@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nbformat
 from answers import TEXTS, answers, opening
-from articles import REPORTED
+from articles import REPORTED, as_markdown
 from memories import memories, script
 from sphinx.cmd.build import build_main
 
@@ -24,9 +24,6 @@ NOTEBOOK = re.compile(  # a link to it, or to the article in the repository
     r"\[([^]]*)\]\((?:(?:\.\./notebooks/)?(\w+)\.ipynb|(\.\./)?report/(\w+)\.md)\)"
 )
 PICTURE = re.compile(r"\.\./figures/([^)\s]+)")
-IMAGE = "```{{image}} {file}\n:alt: {alt}\n:width: {width}px\n:class: {shape}\n```"
-NARROW = 700  # pixels; pictures up to this width are shown whole on a phone
-WIDGET = "application/vnd.jupyter.widget-view+json"
 EXECUTED = "*{{download}}`This notebook, executed <../executed/{name}.ipynb>`: code and outputs.*"
 SEARCHED = {  # words for which the search lists a page first
     "articles/rho_sweep": ["rho", "power of allocation"],
@@ -87,13 +84,15 @@ def build(profile: str) -> Path:
         executed = source / "executed" / file.name
         executed.parent.mkdir(exist_ok=True)
         nbformat.write(notebook, executed)
-        page = article(notebook, articles, notebooks)
-        title, _, text = page.cells[0].source.partition("\n")
+        save_pictures(notebook, articles)
+        text = as_markdown(notebook, pictures="", site=True)
+        text = relinked(text, notebooks).replace("](../docs/", "](../")
+        title, _, text = text.partition("\n")
         added = EXECUTED.format(name=name) + searched(f"articles/{name}")
         if profile == REPORTED:  # of which the answers are
             added = f"{opening(answers()[name])}\n\n{added}"
-        page.cells[0].source = f"{title}\n\n{added}\n{text}"
-        nbformat.write(page, articles / f"{name}.ipynb")
+        page = f"{title}\n\n{added}\n{text}\n"
+        (articles / f"{name}.md").write_text(page, encoding="utf-8")
     if build_main(["-q", "-W", "--keep-going", "-b", "html", str(source), str(pages)]):
         raise SystemExit(
             "Sphinx stopped, or warned of what is above; mend it, then build again"
@@ -116,45 +115,18 @@ def relinked(text: str, notebooks, folder: str = "") -> str:
         place = f"{up}{folder}"
         if name == "README":  # of the articles
             return f"[{words}]({place}index.md)"
-        return f"[{words}]({place}{name}.ipynb)" if name in notebooks else words
+        return f"[{words}]({place}{name}.md)" if name in notebooks else words
 
     return NOTEBOOK.sub(lead, text)
 
 
-def article(notebook, folder: Path, notebooks):
-    """Return an executed notebook as an article: code folded, pictures in files.
-
-    Widgets, which only a running kernel moves, and what was said on stderr are left
-    out.
-    """
+def save_pictures(notebook, folder: Path) -> None:
+    """Write the pictures of an executed notebook into a folder."""
     for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            text = relinked(cell.source, notebooks)
-            cell.source = text.replace("](../docs/", "](../")
-            continue
-        cell.metadata = {"tags": ["hide-input"]}
-        cell.outputs = [
-            one
-            for one in cell.outputs
-            if one.get("name") != "stderr" and WIDGET not in data(one)
-        ]
-        for output in cell.outputs:
-            if "image/png" in data(output):
-                about = output.metadata["image/png"]
-                picture = base64.b64decode(output.data["image/png"])
-                (folder / about["file"]).write_bytes(picture)
-                shape = "narrow" if about["width"] <= NARROW else "wide"
-                text = IMAGE.format(**about, shape=shape)
-                output.data = {"text/markdown": text}
-            elif "text/markdown" in data(output):
-                text = relinked(output.data["text/markdown"], notebooks)
-                output.data["text/markdown"] = text
-    return notebook
-
-
-def data(output) -> dict:
-    """Return an output's forms by their MIME type, none for a stream."""
-    return output.get("data", {})
+        for output in cell.get("outputs", []):
+            if picture := output.get("data", {}).get("image/png"):
+                file = folder / output.metadata["image/png"]["file"]
+                file.write_bytes(base64.b64decode(picture))
 
 
 if __name__ == "__main__":

@@ -15,17 +15,13 @@ html_copy_source = False
 templates_path = ["_templates"]
 exclude_patterns = ["_templates", "executed"]  # the latter for download
 extensions = [
-    "myst_nb",
+    "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
 ]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
-nb_execution_mode = "off"  # the notebooks come executed
-nb_render_markdown_format = "myst"  # formulas in what a notebook prints
-nb_code_prompt_show = nb_code_prompt_hide = "code"
-nb_ipywidgets_js = {}  # would be fetched over the network
 autodoc_mock_imports = ["avalanche", "ray"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings have the types

@@ -223,7 +223,7 @@ from prslib.training.grids import seeds_told
 
 for name in settings.dataset:
     shown = plain_first(offline[offline["dataset"] == name])
-    figure, axes = plt.subplots(2, 1, figsize=(9, 6.4))
+    figure, axes = plt.subplots(2, 1, figsize=(9, 6.4), sharey=True)
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plot_variations(shown[shown["metric"] == metric], ax, "network", metric, hue="setting")
     join_panels(figure, f"{name}: Multitask by network, {seeds_told(settings.seeds)}")
@@ -282,7 +282,8 @@ from prslib.report.style import contrast_panels, plot_variations
 
 for name in settings.dataset:
     shown = online[(online["dataset"] == name) & (online["measure"] == "score")]
-    figure, axes = plt.subplots(len(settings.model), 1, figsize=(9, 1 + 2.4 * len(settings.model)))
+    count = len(settings.model)
+    figure, axes = plt.subplots(count, 1, figsize=(9, 1 + 2.4 * count), sharey=True)
     networks = plain_first(shown).groupby("network", sort=False)
     for ax, (network, scores) in zip(axes, networks, strict=True):
         plot_variations(scores[scores["metric"] == "mAP"], ax, "group", "mAP").set_title(network)

@@ -64,7 +64,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator
 
-from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, write_above
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
 
 
 def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -77,7 +77,8 @@ def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
         ax.plot(rows["place"], rows["images"], GROUP_MARKERS[group], **look)
     ax.set_xticks(frame["place"], frame["class"], rotation=90, fontsize=9)
     for task, positions in frame.groupby("task")["place"]:
-        write_above(ax, positions.mean(), f"task {task}")
+        above = {"ha": "center", "va": "bottom", "transform": ax.get_xaxis_transform()}
+        ax.text(positions.mean(), 1, f"task {task}", **above)
     ax.set(xlabel="class", ylabel="training images, log scale", yscale="log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_major_formatter("{x:g}")
@@ -177,7 +178,7 @@ def plot_labels_per_image(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 # %%
 frame = pd.concat([labels_per_image(data) for data in sets.values()])
-figure, axes = plt.subplots(1, len(sets), figsize=(11, 3.6), squeeze=False)
+figure, axes = plt.subplots(1, len(sets), figsize=(11, 3.6), squeeze=False, sharey=True)
 for ax, name in zip(axes[0], sets, strict=True):
     plot_labels_per_image(frame[frame["dataset"] == name], ax).set_title(name)
 join_panels(figure, "Labels of an image, by task")
@@ -298,7 +299,7 @@ def plot_clustering_steps(frame: pd.DataFrame, ax: Axes) -> Axes:
 # %%
 followed = {name: clustering_steps(source) for name, source in sources.items()}
 frame = pd.concat([steps.assign(dataset=name) for name, steps in followed.items()])
-figure, axes = plt.subplots(1, len(sources), figsize=(11, 3.6), squeeze=False)
+figure, axes = plt.subplots(1, len(sources), figsize=(11, 3.6), squeeze=False, sharey=True)
 for ax, (name, steps) in zip(axes[0], followed.items(), strict=True):
     plot_clustering_steps(steps, ax).set_title(name)
 join_panels(figure, "Images that the clustering keeps, merge by merge")

@@ -297,7 +297,7 @@ def plot_votes(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 # %%
 by_class = votes_by_class(finished, settings.neighbours)
-figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.8), squeeze=False)
+figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.8), squeeze=False, sharey=True)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_votes(by_class[by_class["dataset"] == name], ax).set_title(name)
 join_panels(figure, f"Nearest neighbours of the same class, {len(settings.seeds)} seeds")

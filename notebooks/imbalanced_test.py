@@ -109,7 +109,7 @@ fewer = settings.costly, settings.costly_seeds
 # %%
 for name in settings.dataset:
     shown = chosen[chosen["dataset"] == name]
-    figure, axes = plt.subplots(1, 3, figsize=(11, 3.8))
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharey=True)
     for ax, metric in zip(axes, MAIN_METRICS, strict=True):
         plot_variations(shown[shown["metric"] == metric], ax, "group", metric)
     caption = f"rho {settings.rho:g} for PRS, {seeds_told(settings.seeds, *fewer, name)}"

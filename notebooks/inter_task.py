@@ -165,7 +165,7 @@ for name in settings.dataset:
 # %%
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & rows["last"]]
-    figure, axes = plt.subplots(2, 1, figsize=(9.5, 6.4), sharex=True)
+    figure, axes = plt.subplots(2, 1, figsize=(9.5, 6.4), sharex=True, sharey=True)
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plot_variations(shown[shown["metric"] == metric], ax, "label", metric)
     axes[1].set_xlabel("task (training images); strokes from the lowest to the highest seed")

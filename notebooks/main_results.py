@@ -273,7 +273,7 @@ drawn = [name for name in settings.method if name not in ("CRS", "EWC", "Finetun
 pairs = [seed_gaps(steps, name, "CRS", ["trained_tasks"]).assign(method=name) for name in drawn]
 leads = pd.concat(pairs, ignore_index=True)
 leads = leads[leads["metric"] == "mAP"].dropna(subset="value")
-figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 7.4), squeeze=False)
+figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 7.4), squeeze=False, sharey=True)
 for column, name in zip(axes.T, settings.dataset, strict=True):
     ours = leads[leads["dataset"] == name]
     plot_progression(ours.drop(columns="published"), column[0], "mAP").set_title(name)

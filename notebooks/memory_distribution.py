@@ -168,7 +168,6 @@ def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     equal = 100 * classes / classes.sum()
     place = np.arange(len(classes))
     ax.hlines(equal, place - 0.45, place + 0.45, "0.4", "--", label="equal shares")
-    ax.set_ylim(0, None)
     ax.legend()
     return ax
 
@@ -177,9 +176,10 @@ def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
 keys = ["dataset", "method", "seed", "group"]
 shares = by_class.groupby(keys, sort=False)["share"]
 by_group = shares.agg(share="sum", classes="count").reset_index()
-figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.6), squeeze=False)
+figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.6), squeeze=False, sharey=True)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_group_shares(by_group[by_group["dataset"] == name], ax).set_title(name)
+ax.set_ylim(0, None)  # of all panels
 join_panels(figure, f"The memory by class group, {seed_text}")
 settings.save(figure, by_group, "groups")
 

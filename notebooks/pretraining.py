@@ -182,14 +182,36 @@ for name in settings.dataset:
 # The picture shows PRS minus CRS by class group. Marks are means over seeds, strokes go from the
 # lowest to the highest seed, and the dashed line is the paper's difference.
 
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prslib.report.style import GREYS, HUES, looks_like, plot_variations, values_of
+
+
+def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
+    """Draw the distance between two methods by group and weights, later ones darker."""
+    looks = looks_like(frame["weights"].unique(), GREYS)
+    ours = frame.drop(columns="published")
+    plot_variations(ours, ax, "group", metric, "weights", looks)
+    # one number for all weights
+    theirs = frame.groupby("group")["published"].first()[values_of(frame, "group")]
+    at = np.arange(len(theirs))
+    ax.hlines(theirs, at - 0.35, at + 0.35, HUES[1], "dashed", label="paper")
+    ax.legend()
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set_ylabel(f"difference in {metric} (points)")
+    return ax
+
+
 # %%
-from prslib.report.style import plot_gaps
 from prslib.report.tables import seed_gaps
 
 gaps = seed_gaps(rows, "PRS", "CRS", by=["weights"])
 for name in settings.dataset:
     shown = gaps[gaps["dataset"] == name]
-    figure, axes = plt.subplots(2, 1, figsize=(9, 6.6))
+    figure, axes = plt.subplots(2, 1, figsize=(9, 6.6), sharey=True)
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plot_gaps(shown[shown["metric"] == metric], ax, metric)
     join_panels(figure, f"{name}: PRS minus CRS by what the network began with, {count}")
@@ -230,7 +252,7 @@ overall = pd.concat([ours.assign(published=float("nan")), theirs], ignore_index=
 # %%
 from prslib.report.style import plot_variations
 
-figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False)
+figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False, sharey=True)
 for column, name in zip(axes.T, settings.dataset, strict=True):
     for ax, metric in zip(column, ["C-F1", "mAP"], strict=True):
         shown = overall[(overall["dataset"] == name) & (overall["metric"] == metric)]

@@ -118,7 +118,7 @@ for name in settings.dataset:
 
 # %%
 for name in settings.dataset:
-    figure, axes = plt.subplots(1, 3, figsize=(11, 3.4))
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), sharey=True)
     for ax, group in zip(axes, ["majority", "moderate", "minority"], strict=True):
         shown = rows[(rows["dataset"] == name) & (rows["group"] == group)]
         plot_sweep(shown, ax).set_title(group)
@@ -170,7 +170,8 @@ def plot_minus_crs(frame, ax):
 
 # %%
 gaps = minus_crs(every)
-figure, axes = plt.subplots(len(settings.dataset), 3, figsize=(11, 3.4 * len(settings.dataset)), squeeze=False)
+count = len(settings.dataset)
+figure, axes = plt.subplots(count, 3, figsize=(11, 3.4 * count), squeeze=False, sharey=True)
 for line, name in zip(axes, settings.dataset, strict=True):
     for ax, metric in zip(line, MAIN_METRICS, strict=True):
         shown = gaps[(gaps["dataset"] == name) & (gaps["metric"] == metric)]

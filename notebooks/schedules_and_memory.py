@@ -195,7 +195,7 @@ overall = by_schedule[(by_schedule["measure"] == "score") & (by_schedule["group"
 # %%
 from prslib.report.style import contrast_panels, join_panels, plot_variations
 
-figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False)
+figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False, sharey=True)
 for column, name in zip(axes.T, settings.dataset, strict=True):
     for ax, metric in zip(column, ["C-F1", "mAP"], strict=True):
         shown = overall[(overall["dataset"] == name) & (overall["metric"] == metric)]
@@ -275,7 +275,7 @@ for name in settings.dataset:
 
 # %%
 overall = by_memory[(by_memory["measure"] == "score") & (by_memory["group"] == "overall")]
-figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False)
+figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False, sharey=True)
 for column, name in zip(axes.T, settings.dataset, strict=True):
     for ax, metric in zip(column, ["C-F1", "mAP"], strict=True):
         shown = overall[(overall["dataset"] == name) & (overall["metric"] == metric)]

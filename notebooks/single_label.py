@@ -140,8 +140,9 @@ from prslib.report.style import contrast_panels, join_panels, plot_progression
 
 rows = {name: every[every["dataset"] == name] for name in names}
 for name in names:
-    shape = -(-len(settings.orders) // 2), min(2, len(settings.orders))
-    figure, axes = plt.subplots(*shape, figsize=(11, 1 + 3.4 * shape[0]), squeeze=False)
+    lines, columns = -(-len(settings.orders) // 2), min(2, len(settings.orders))
+    size = {"figsize": (11, 1 + 3.4 * lines), "squeeze": False}
+    figure, axes = plt.subplots(lines, columns, sharey=True, **size)
     for ax, (order, shown) in zip(axes.flat, rows[name].groupby("order", sort=False), strict=False):
         plot_progression(shown, ax, "accuracy").set_title(f"order: {order}")
     for ax in axes.flat[len(settings.orders) :]:

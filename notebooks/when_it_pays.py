@@ -167,7 +167,7 @@ from prslib.report.style import join_panels, looks_of
 printed = published.load("main")
 printed = printed[(printed["group"] == "overall") & (printed["measure"] == "score")]
 overall = gaps[(gaps["group"] == "overall") & ~gaps["dataset"].isin(settings.parts)]
-figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharex=True)
+figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharex=True, sharey=True)
 for ax, metric in zip(axes, MAIN_METRICS, strict=True):
     of_metric = overall[overall["metric"] == metric]
     plot_over_imbalance(of_metric, ax, settings.dataset, settings.stand_ins)
@@ -283,7 +283,7 @@ def plot_groups(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 # %%
 prs = gaps[(gaps["method"] == "PRS") & gaps["dataset"].isin(settings.dataset)]
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharex=True)
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharex=True, sharey=True)
 for ax, metric in zip(axes, MAIN_METRICS, strict=True):
     plot_groups(prs[prs["metric"] == metric], ax).set_title(metric)
 title = f"Reuters, PRS minus CRS by class group, {len(settings.seeds)} seeds, 95 % intervals"
@@ -321,7 +321,7 @@ from matplotlib.ticker import NullLocator
 
 reuters = gaps[(gaps["method"] == "PRS") & (gaps["group"] == "overall")]
 reuters = reuters[reuters["dataset"].isin(settings.dataset + settings.parts)]
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharex=True)
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharex=True, sharey=True)
 for ax, metric in zip(axes, MAIN_METRICS, strict=True):
     plot_over_length(reuters[reuters["metric"] == metric], ax, settings.parts).set_title(metric)
     ticks = sorted(sizes.loc[sizes["dataset"].isin(reuters["dataset"]), "samples"])

@@ -21,7 +21,7 @@ import pandas as pd
 import yaml
 from matplotlib.figure import Figure
 
-from prslib.checks import expected, finite, one_of, whole
+from prslib.checks import device_name, expected, finite, one_of, whole
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import (
     figures_dir,
@@ -40,7 +40,6 @@ PAPERMILL = "# Parameters"  # begins the cell that papermill adds
 NOTHING = (None, "None")
 REQUIRED = ("dataset", "method", "seeds")  # lists that may not be empty
 OPEN, BALANCED = "open", "balanced"  # test sets
-DEVICE = re.compile(r"cpu|auto|mps|cuda(:\d+)?")
 
 
 class Settings(SimpleNamespace):
@@ -198,11 +197,7 @@ def checked(notebook: str, values: dict) -> dict:
         one_of("dataset", name, DATASETS)
     for name in values.get("method", []):
         one_of("method", name, METHODS)
-    device = values.get("device", "cpu")
-    if not DEVICE.fullmatch(device):
-        raise ValueError(
-            expected("device cpu, cuda, cuda:1, mps or auto", repr(device))
-        )
+    device_name(values.get("device", "cpu"))
     return values
 
 

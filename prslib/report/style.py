@@ -2,7 +2,6 @@
 
 import math
 import textwrap
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import cycle, product
 
@@ -66,27 +65,15 @@ def looks_like(names: Sequence[str], colours: Sequence = HUES) -> dict[str, dict
     return {name: {"color": colour, "marker": marker} for name, colour, marker in looks}
 
 
-def write_above(ax: Axes, x: float, text: str) -> None:
-    """Write above the axes, over a place on the horizontal one."""
-    ax.text(x, 1, text, ha="center", va="bottom", transform=ax.get_xaxis_transform())
-
-
 def join_panels(figure: Figure, title: str) -> None:
-    """Give a figure a title and one legend below, and one range to the axes of each unit."""
+    """Give a figure a title and one legend below."""
     figure.suptitle(title)
     entries = {}
-    units = defaultdict(list)
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
         if legend := ax.get_legend():
             legend.remove()
         entries |= dict(zip(names, handles, strict=True))
-        _, bracket, unit = ax.get_ylabel().rpartition("(")
-        if bracket and (ax.get_yscale(), ax.get_aspect()) == ("linear", "auto"):
-            units[unit].append(ax)
-    for panels in units.values():
-        ends = np.array([ax.get_ylim() for ax in panels])
-        plt.setp(panels, ylim=(ends.min(), ends.max()))
     if entries:
         width = LETTER * sum(len(name) + 6 for name in entries)
         rows = math.ceil(width / figure.get_figwidth())
@@ -151,21 +138,6 @@ def plot_variations(
     ax.set_xticks(range(len(order)), order)
     ax.set(xlabel="", xlim=(-0.5, len(order) - 0.5), ylabel=f"{metric} (%)")
     draw_legend(frame, ax, "")
-    return ax
-
-
-def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw the distance between two methods by group and weights, later ones darker."""
-    looks = looks_like(frame["weights"].unique(), GREYS)
-    ours = frame.drop(columns="published")
-    plot_variations(ours, ax, "group", metric, "weights", looks)
-    # one number for all weights
-    theirs = frame.groupby("group")["published"].first()[values_of(frame, "group")]
-    at = np.arange(len(theirs))
-    ax.hlines(theirs, at - 0.35, at + 0.35, HUES[1], "dashed", label="paper")
-    ax.legend()
-    ax.axhline(0, color="black", linewidth=0.8)
-    ax.set_ylabel(f"difference in {metric} (points)")
     return ax
 
 

@@ -25,7 +25,7 @@ from prslib.datasets.base import draw_schedule, validate_schedule
 from prslib.losses import CONTEXT, LOSSES, check_loss_options
 from prslib.models import MODELS
 from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, of_seed
-from prslib.samplers import SAMPLERS, Sampler, check_options, make_sampler
+from prslib.samplers import Sampler, check_options, make_sampler
 from prslib.training.methods import METHODS
 from prslib.training.rehearsal import REHEARSALS, Rehearsal, rehearsal_options
 
@@ -239,7 +239,7 @@ class RunConfig:
         if method.sampler is None:
             what = f"a sampler, whose memory {name} replays"
             raise ValueError(expected(what, f"none in the method {self.method}"))
-        if hasattr(SAMPLERS[method.sampler], "vectors"):
+        if method.merges_samples:
             what = f"a sampler that keeps samples for {name}"
             raise ValueError(expected(what, method.sampler, "it merges them"))
         if MODELS[settings["model"]].objective_for:  # which sees a batch as a whole

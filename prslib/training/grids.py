@@ -89,17 +89,17 @@ def configs_of(
     >>> [(config.method, config.seed) for config in made]
     [('GSS', 0), ('CRS', 0), ('CRS', 1)]
     """
-    datasets = fields.get("dataset")
-    if isinstance(datasets, list):
-        others = {key: value for key, value in fields.items() if key != "dataset"}
-        each = partial(configs_of, methods, seeds, costly, costly_seeds, **others)
-        return [config for name in datasets for config in each(dataset=name)]
-    slow = [name for name in methods if name in costly or datasets in costly]
-    if slow and not costly_seeds:
-        raise ValueError(expected(f"costly_seeds of {', '.join(slow)}", "none"))
-    usual = [name for name in methods if name not in slow]
-    made = configs(**fields, method=slow, seed=list(costly_seeds))
-    return made + configs(**fields, method=usual, seed=list(seeds))
+    datasets = fields.pop("dataset", RunConfig.dataset)
+    made = []
+    for name in datasets if isinstance(datasets, list) else [datasets]:
+        slow = [method for method in methods if {method, name} & {*costly}]
+        if slow and not costly_seeds:
+            raise ValueError(expected(f"costly_seeds of {', '.join(slow)}", "none"))
+        usual = [method for method in methods if method not in slow]
+        fields["dataset"] = name
+        made += configs(**fields, method=slow, seed=list(costly_seeds))
+        made += configs(**fields, method=usual, seed=list(seeds))
+    return made
 
 
 def paired(**fields: Sequence) -> list[dict]:

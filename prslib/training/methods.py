@@ -12,6 +12,7 @@ from prslib.datasets import DATASETS, Entry, fingerprint
 from prslib.losses import LOSSES, Loss
 from prslib.models import MODELS, Architecture
 from prslib.samplers import SAMPLERS
+from prslib.samplers.exstream import ExStream
 from prslib.training.rehearsal import REHEARSALS, Rehearsal
 
 SAMPLER_FIELDS = ("rho", "variant")  # of `RunConfig`, which a sampler may take
@@ -41,6 +42,11 @@ class Method:
         frozen = (self.frozen,) if self.frozen else ()
         ewc = ("ewc_lambda",) if self.ewc else ()
         return (*memory, *frozen, *ewc, "epochs" if self.offline else "schedule")
+
+    @property
+    def merges_samples(self) -> bool:
+        """Tell if its memory holds vectors of several samples, in place of samples."""
+        return self.sampler is not None and issubclass(SAMPLERS[self.sampler], ExStream)
 
     @property
     def looks_at_gradients(self) -> bool:

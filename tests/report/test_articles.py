@@ -6,7 +6,7 @@ from nbformat import v4
 STYLED = """<style type="text/css">
 </style><table id="T_1"><caption>best in bold</caption>
 <thead><tr><th class="blank" >&nbsp;</th><th colspan="2">mAP</th></tr></thead>
-<tbody><tr><th rowspan="2">a &lt; b</th><td id="T_1_row0_col0" >1.0</td>
+<tbody><tr><th rowspan="2">a &lt; b</th><td id="T_1_row0_col0" >1.0 ±\N{NO-BREAK SPACE}0.1</td>
 <td id="T_1_row0_col1" ><b>2.0</b></td></tr></tbody></table>"""
 TABLE = """best in bold\n
 <table>
@@ -14,7 +14,7 @@ TABLE = """best in bold\n
 <tr><th></th><th colspan="2">mAP</th></tr>
 </thead>
 <tbody>
-<tr><th rowspan="2">a &lt; b</th><td>1.0</td><td><b>2.0</b></td></tr>
+<tr><th rowspan="2">a &lt; b</th><td>1.0 ±\N{NO-BREAK SPACE}0.1</td><td><b>2.0</b></td></tr>
 </tbody>
 </table>"""
 WIDGET = {"application/vnd.jupyter.widget-view+json": {}, "text/plain": "VBox()"}

@@ -33,7 +33,7 @@ TEXT = "# How?\n\n[That](ledger.ipynb): $s = n^\\rho$."
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, python):
     """The pages of one notebook, as if executed; Sphinx checks their links."""
-    pytest.importorskip("myst_nb")
+    pytest.importorskip("myst_parser")
     cache = tmp_path_factory.mktemp("site")
     outputs = [new_output("display_data", data) for data in DATA]
     about = {"alt": "mAP (%) over tasks", "width": 990, "file": "curve.png"}

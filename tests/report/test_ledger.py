@@ -4,12 +4,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from cells import functions_of
 from fake_runs import fake_run, with_variance
 
 from prslib.datasets import DATASETS, load_dataset
 from prslib.experiments.store import Store
 from prslib.paths import project_root
-from prslib.report import ledger, ledger_pictures
+from prslib.report import ledger
 from prslib.report import results as results_module
 from prslib.report.claims import CLAIMS, Scores
 from prslib.report.claims.base import SETTINGS
@@ -455,16 +456,16 @@ def test_leads_are_prs_minus_each_rival_on_real_data_alone():
         | {"dataset": data, "status": "run"}
         for method, data, ours, theirs in scores
     ]
-    leads = ledger_pictures.leads(pd.DataFrame(rows))
+    leads = functions_of("ledger").leads_of_prs(pd.DataFrame(rows))
     assert leads[["than", "theirs", "ours"]].to_numpy().tolist() == [["CRS", 5.0, 2.0]]
-    assert ledger_pictures.describe_leads(leads, "mAP") == (
+    assert functions_of("ledger").describe_leads(leads, "mAP") == (
         "In mAP the sign is the paper's in 1 of 1 cells, "
         "and PRS's lead is smaller than the paper's in 1."
     )
 
 
 def test_the_grid_has_a_panel_for_each_unit_and_real_data_first(decided):
-    figure = ledger_pictures.verdict_panels(decided, "claims")
+    figure = functions_of("ledger").verdict_panels(decided, "claims")
     run = decided[decided["verdict"] != "not run"]
     assert len(figure.axes) == run["unit"].nunique()
     names = [label.get_text() for label in figure.axes[0].get_xticklabels()]
