@@ -272,14 +272,11 @@ class Memory:
 
 def _index(rows: np.ndarray, column: Any) -> Any:
     """Return rows as the index of a column; on a GPU without a wait for it."""
-    if isinstance(column, np.ndarray):
+    if isinstance(column, np.ndarray) or column.device.type in ("cpu", "mps"):
         return rows
-    import torch  # which the column's writer has loaded
-
-    index = torch.from_numpy(rows.copy())  # of any strides, read-only or not
-    if column.device.type in ("cpu", "mps"):
-        return index
-    return index.pin_memory().to(column.device, non_blocking=True)
+    number = column.new_zeros((), device="cpu").long()
+    pinned = number.new_tensor(rows).pin_memory()
+    return pinned.to(column.device, non_blocking=True)
 
 
 def _check(name: str, column: Any, first: Any, length: int) -> None:
