@@ -169,7 +169,10 @@ ONE_SLOT = SimpleNamespace(place=lambda labels: [0])
     [
         (lambda *_, rho: 3, "AttributeError: 'int' object has no attribute 'place'"),
         (lambda m, c, seed, rho: CRS(m, c + 1, seed), r"expected shape \(B, 6\)"),
-        (lambda *_, rho: ONE_SLOT, r"samples 0 to 9: ValueError: expected 10 whole numbers"),
+        (
+            lambda *_, rho: ONE_SLOT,
+            r"samples 0 to 9: ValueError: expected 10 whole numbers",
+        ),
     ],
 )
 def test_an_error_says_where_and_what_is_asked_for(make, match):
