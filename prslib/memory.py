@@ -1,7 +1,6 @@
 """Keep what a batch carries in the slots of a memory of fixed size."""
 
 import copy
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -56,11 +55,6 @@ class Memory:
     def filled(self) -> np.ndarray:
         """The filled slots, in the order in which they filled; int64 (len,), a copy."""
         return self._filled.copy()
-
-    @property
-    def column_names(self) -> set[str]:
-        """The names of the columns; none before the first write."""
-        return set(self._columns)
 
     def __repr__(self) -> str:
         """Return the size, the filled slots and the columns."""
@@ -196,17 +190,13 @@ class Memory:
                 return self._filled[drawn]
         return self._filled[rng.choice(len(self), count, replace=False)]
 
-    def read(
-        self, slots: np.ndarray, names: Collection[str] | None = None
-    ) -> dict[str, Any]:
-        """Return the rows of every column, or of some, in the given slots.
+    def read(self, slots: np.ndarray) -> dict[str, Any]:
+        """Return the rows of every column in the given slots.
 
         Parameters
         ----------
         slots : int64 (K,)
             Filled slots, as ``draw`` returns them.
-        names : collection of str, optional
-            Of the columns; by default all.
 
         Returns
         -------
@@ -216,17 +206,12 @@ class Memory:
         Raises
         ------
         ValueError
-            If a slot holds nothing, or is no integer, or there is no such column.
+            If a slot holds nothing, or is no integer.
         """
         slots = self._filled_slots(slots)
-        names = self._columns if names is None else names
-        if unknown := set(names) - self._columns.keys():
-            what = f"some of {sorted(self._columns)}"
-            raise ValueError(f"columns: {expected(what, sorted(unknown))}")
         return {
             name: column[_index(slots, column)]
             for name, column in self._columns.items()
-            if name in names
         }
 
     def _filled_slots(self, slots: np.ndarray) -> np.ndarray:

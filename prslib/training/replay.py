@@ -106,8 +106,9 @@ class Replay:
 
     def kept(self, slots: np.ndarray) -> dict[str, Any]:
         """Return what the memory keeps of some slots (R,) beside their index."""
-        names = self.memory.column_names - {"index"}
-        return self.memory.read(slots, names) if names else {}
+        columns = self.memory.read(slots)
+        columns.pop("index", None)
+        return columns
 
     def join(
         self,
@@ -118,8 +119,7 @@ class Replay:
         slots: np.ndarray,
     ) -> tuple[Tensor, Tensor]:
         """Join new rows (B,) with replayed slots (R,), encoded, and their labels."""
-        replayed = self.memory.read(slots, ["index"])["index"]
-        rows = np.concatenate([new, replayed])
+        rows = np.concatenate([new, self.memory.read(slots)["index"]])
         return encode(inputs[rows]), labels[rows]
 
     def offer(
