@@ -82,10 +82,10 @@ def class_scores(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, np.nd
     >>> {key: value.tolist() for key, value in class_scores([[0.9], [0.6]], [[1], [0]]).items()}
     {'P': [0.5], 'R': [1.0], 'F1': [0.6666666666666666], 'AP': [1.0]}
     """
-    probabilities, labels, known = checked(probabilities, labels)
+    probabilities, labels, is_known = checked(probabilities, labels)
     weights = np.ones((1, len(labels)))
-    counts = _counts((probabilities > THRESHOLD) & known, labels, weights)
-    values = _class_scores(counts, _areas(probabilities, labels, known, weights))
+    counts = _counts((probabilities > THRESHOLD) & is_known, labels, weights)
+    values = _class_scores(counts, _areas(probabilities, labels, is_known, weights))
     return {metric: drawn[0] for metric, drawn in values.items()}
 
 
@@ -125,8 +125,7 @@ def evaluate_draws(
     decisions: Sequence[Decision] = (),
 ) -> pd.DataFrame:
     """Return the rows of `evaluate` with an array of `score_rows`' draws in each."""
-    _, known_labels, _ = checked(probabilities, labels)
-    classes = known_labels.shape[1]
+    classes = checked(probabilities, labels)[1].shape[1]
     names = [*GROUPS, "overall", *class_names]
     if len(class_names) != classes or len(set(names)) != len(names):
         what = f"{classes} distinct class names, none of them a group's"
@@ -151,14 +150,14 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
     >>> accuracy([[0.9, 0.1], [0.6, 0.4]], [[1, 0], [0, 1]])
     0.5
     """
-    probabilities, labels, known = checked(probabilities, labels)
-    if not known.all() or (labels.sum(axis=1) != 1).any():
+    probabilities, labels, is_known = checked(probabilities, labels)
+    if not is_known.all() or (labels.sum(axis=1) != 1).any():
         raise ValueError(expected("one label an image", "none or several"))
     return float((probabilities.argmax(axis=1) == labels.argmax(axis=1)).mean())
 
 
 def _areas(
-    scores: np.ndarray, labels: np.ndarray, known: np.ndarray, weights: np.ndarray
+    scores: np.ndarray, labels: np.ndarray, is_known: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
     """Return average precisions under weights of images (draws, N): (draws, C).
 
@@ -168,7 +167,7 @@ def _areas(
     of_images = np.ascontiguousarray(weights.T)  # (N, draws)
     areas = np.full((len(weights), labels.shape[1]), np.nan)
     for index in np.flatnonzero(labels.any(axis=0)):
-        rows = np.flatnonzero(known[:, index])
+        rows = np.flatnonzero(is_known[:, index])
         ranked = np.negative(scores[rows, index], dtype=float)
         order = np.argsort(ranked, kind="stable")
         ranked, order = ranked[order], rows[order]
@@ -203,8 +202,8 @@ def checked(
     for name, array in (("probabilities", probabilities), ("labels", labels)):
         if array.dtype.kind not in "biuf":
             raise ValueError(f"{name}: {expected('numbers', array.dtype)}")
-    known = (labels == labels) & (labels != -1)
-    if not np.isin(labels[known], (0, 1)).all():
+    is_known = (labels == labels) & (labels != -1)
+    if not np.isin(labels[is_known], (0, 1)).all():
         advice = "pass multi-hot rows, NaN for labels that are not known"
         raise ValueError(expected("labels of 0 and 1", "others", advice))
     if (labels == -1).any() and not (labels == 0).any():
@@ -216,7 +215,7 @@ def checked(
         raise ValueError(expected(what, "NaN", "has the network diverged?"))
     if probabilities.min() < 0 or probabilities.max() > 1:
         raise ValueError(expected("probabilities", "others", "apply the sigmoid"))
-    return probabilities, known & (labels == 1), known
+    return probabilities, is_known & (labels == 1), is_known
 
 
 def members_of_groups(class_group: Sequence[str]) -> dict[str, np.ndarray]:
@@ -239,15 +238,15 @@ def score_rows(
     group, metric and values (draws,), the second the values of `class_scores`, each
     (draws, C).
     """
-    probabilities, labels, known = checked(probabilities, labels)
+    probabilities, labels, is_known = checked(probabilities, labels)
     if len(class_group) != labels.shape[1]:
         what = f"a group for {labels.shape[1]} classes"
         raise ValueError(expected(what, len(class_group)))
     weights = np.ones((1, len(labels))) if weights is None else weights
-    counts = _counts((probabilities > THRESHOLD) & known, labels, weights)
-    areas = _areas(probabilities, labels, known, weights)
+    counts = _counts((probabilities > THRESHOLD) & is_known, labels, weights)
+    areas = _areas(probabilities, labels, is_known, weights)
     further = [
-        (metric, f"{metric} ({how})", _counts(predicted & known, labels, weights))
+        (metric, f"{metric} ({how})", _counts(predicted & is_known, labels, weights))
         for metric, how, predicted in decisions
     ]
     rows = []
@@ -349,11 +348,11 @@ def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, fl
     >>> best_thresholds([[0.305], [0.1]], [[1], [0]])
     {'C-F1': 0.1, 'O-F1': 0.1}
     """
-    probabilities, labels, known = checked(probabilities, labels)
+    probabilities, labels, is_known = checked(probabilities, labels)
     everything = np.ones(labels.shape[1], bool)
     weights = np.ones((1, len(labels)))
     counts = [
-        _counts((probabilities > threshold) & known, labels, weights)
+        _counts((probabilities > threshold) & is_known, labels, weights)
         for threshold in THRESHOLDS
     ]
     scores = pd.DataFrame(

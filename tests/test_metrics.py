@@ -87,18 +87,18 @@ def test_labels_that_are_not_known_count_nowhere():
     )
     values = class_scores(probabilities, partial)
     for c in range(labels.shape[1]):  # each class as if it had the known images alone
-        known = ~np.isnan(partial[:, [c]])
+        is_known = ~np.isnan(partial[:, [c]])
         alone = class_scores(
-            probabilities[:, [c]][known, None], labels[:, [c]][known, None]
+            probabilities[:, [c]][is_known, None], labels[:, [c]][is_known, None]
         )
         assert {name: values[name][c] for name in values} == {
             name: pytest.approx(alone[name][0], nan_ok=True) for name in alone
         }
     ours = as_dict(score(probabilities, partial, class_group))
-    known = ~np.isnan(partial)
-    hits = ((probabilities > 0.5) & known & (labels == 1)).sum(0)
-    counted = ((probabilities > 0.5) & known).sum(0)
-    used = ((labels == 1) & known).any(0)
+    is_known = ~np.isnan(partial)
+    hits = ((probabilities > 0.5) & is_known & (labels == 1)).sum(0)
+    counted = ((probabilities > 0.5) & is_known).sum(0)
+    used = ((labels == 1) & is_known).any(0)
     assert ours["overall", "O-P"] == hits[used].sum() / counted[used].sum()
     names = [f"class {c}" for c in range(labels.shape[1])]
     frame = evaluate(probabilities, partial, names, class_group)
@@ -112,11 +112,11 @@ def test_labels_that_are_not_known_count_nowhere():
 def test_minus_one_without_zero_may_mean_no():
     with pytest.raises(ValueError, match="-1 without 0; write labels == 1 if -1 means"):
         class_scores([[0.9, 0.2]], [[1, -1]])
-    known, unknown = (
+    precisions = [
         class_scores([[0.9, 0.8], [0.95, 0.1]], [[1, 1], [value, 0]])["P"].tolist()
         for value in (0, -1)
-    )
-    assert (known, unknown) == ([0.5, 1], [1, 1])
+    ]
+    assert precisions == [[0.5, 1], [1, 1]]
 
 
 @pytest.mark.parametrize("of", [torch.tensor, sparse.csr_array, pd.DataFrame])

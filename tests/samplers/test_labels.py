@@ -23,16 +23,16 @@ def run(sampler, rows, batch=10):
 def test_unknown_labels_count_for_no_class(name, num_classes, unknown):
     stream = np.random.default_rng(2).random((400, 8)) < 0.3
     hidden = np.random.default_rng(3).random(stream.shape) < 0.2
-    known = make_sampler(name, SIZE, NUM_CLASSES, 0)
-    partial = make_sampler(name, SIZE, num_classes, 0)
-    slots = run(known, stream & ~hidden)
+    of_ones = make_sampler(name, SIZE, NUM_CLASSES, 0)
+    sampler = make_sampler(name, SIZE, num_classes, 0)
+    slots = run(of_ones, stream & ~hidden)
     rows = np.where(hidden, unknown, stream.astype(int))
-    assert run(partial, rows) == slots
-    assert (partial.class_freq == known.class_freq).all()
+    assert run(sampler, rows) == slots
+    assert (sampler.class_freq == of_ones.class_freq).all()
 
 
 def test_minus_one_is_read_alike_in_every_batch():
-    """Whether -1 means unknown or no, a sampler counts the ones."""
+    """Rows with -1 give the slots of rows with 0 in its place."""
     rows = np.where(np.random.default_rng(0).random((60, 8)) < 0.3, 1, -1)
     mixed = np.where(np.random.default_rng(1).random((60, 8)) < 0.2, 0, rows)
     samplers = [make_sampler("prs", SIZE, NUM_CLASSES, 0) for _ in range(2)]
