@@ -190,3 +190,14 @@ def test_runs_are_tested_elsewhere_where_there_is_an_open_test_set():
             coco.test_set == test_set and coco.training_hash == asked[0].training_hash
         )
         assert digits == asked[1]
+
+
+def test_runs_of_some_methods_choose_a_threshold_and_train_alike():
+    asked = configs(dataset="digits70tiny", method=["CRS", "GSS"])
+    made = notebook.with_own_thresholds(asked, ["CRS"])
+    assert [config.own_threshold for config in made] == [True, False]
+    assert [config.training_hash for config in made] == [
+        config.training_hash for config in asked
+    ]
+    with pytest.raises(ValueError, match=r"unknown method with a threshold .* 'CSR'"):
+        notebook.with_own_thresholds(asked, ["CSR"])
