@@ -24,8 +24,7 @@
 # fall on the lowest slot. A task's counts are known before it comes. A batch is decided at once.
 # This notebook makes one departure at a time, in the one-page version of PRS
 # (`prslib.samplers.reference`), and measures what it costs. CRS, which has no partition, stands
-# beside them. `python -m prslib conformance package.module:Class` finds such a step in a sampler of
-# your own.
+# beside them. `python -m prslib conformance package.module:Class` finds such a step in your sampler.
 #
 # The paper has no such figure. The quick profile follows the memories on `cocoseq-mini`, real COCO
 # images, and on `reutersseq`, real articles. It trains on the first. `cocoseq-mini` is scored here

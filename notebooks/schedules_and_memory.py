@@ -173,8 +173,8 @@ from IPython.display import Markdown, display
 
 from prslib.report.tables import average, main_tables
 
-settings.save(None, by_schedule, "schedules")
 cells = average(by_schedule)
+settings.save(None, cells, "schedules")
 for name in settings.dataset:
     display(Markdown(f"**{name}**, schedule by schedule"))
     display(*main_tables(cells, name, by=["schedule"]))
@@ -267,8 +267,8 @@ display(Markdown(in_short(gaps)))
 # The tables have our sizes. In brackets are the paper's sizes that they stand for.
 
 # %%
-settings.save(None, by_memory, "sizes")
 cells = average(by_memory)
+settings.save(None, cells, "sizes")
 for name in settings.dataset:
     display(Markdown(f"**{name}** with memories of several sizes"))
     display(*main_tables(cells, name, by=["memory"]))

@@ -1,4 +1,4 @@
-"""What more seeds could decide: the undecided rows of the ledger on real data.
+"""Tell which undecided rows of the ledger more seeds could decide, on real data.
 
 Run ``python studies/undecided_rows.py``: it takes the runs of the seeds profile (trains
 what is missing), decides all claims and writes figures/studies/undecided_rows.csv.
