@@ -162,6 +162,7 @@ def test_the_released_code_is_told_from_the_paper():
 
 
 ONE_SLOT = SimpleNamespace(place=lambda labels: [0])
+HALF_SLOTS = SimpleNamespace(place=lambda labels: [0.5] * len(labels))
 
 
 @pytest.mark.parametrize(
@@ -171,6 +172,10 @@ ONE_SLOT = SimpleNamespace(place=lambda labels: [0])
         (lambda m, c, seed, rho: CRS(m, c + 1, seed), r"expected shape \(B, 6\)"),
         (
             lambda *_, rho: ONE_SLOT,
+            r"samples 0 to 9: ValueError: expected 10 whole numbers",
+        ),
+        (
+            lambda *_, rho: HALF_SLOTS,
             r"samples 0 to 9: ValueError: expected 10 whole numbers",
         ),
     ],

@@ -44,6 +44,11 @@ def test_minus_one_is_read_alike_in_every_batch():
         grown.place(padded)
     assert grown.num_classes == 0
     assert grown.place([[0, 1], [1]]).tolist() == [0, 1]
+    # no list is filled up before its end
+    unknown_first = np.array([[0, -1, 1], [-1, 0, 1]])
+    sampler = make_sampler("prs", SIZE, None, 0)
+    assert sampler.place(unknown_first).tolist() == [0, 1]
+    assert sampler.class_counts.tolist() == [0, 0, 2]
 
 
 FORMS = {

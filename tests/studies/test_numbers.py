@@ -69,6 +69,8 @@ def sentences():
     rows = f"Of the {len(table)} undecided rows on real data {alone} are clear by"
     yield WHAT_HOLDS, rows
     yield WHAT_HOLDS, f"More seeds cannot decide {(~table['clear']).sum()}: the chance"
+    is_larger = table["effect"].abs() > table["half_endless"]
+    assert (table["clear"] == is_larger).all()
     claims = pd.read_csv(ROOT / "figures/seeds/ledger_claims.csv")
     claims = claims[(claims["verdict"] == "undecided") & (claims["data"] != "stand-in")]
     keys = ["claim", "dataset"]

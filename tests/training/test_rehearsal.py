@@ -111,6 +111,18 @@ def test_classes_are_open_that_the_new_samples_have_or_no_sample_yet():
     assert context["open_classes"].tolist() == OPEN
 
 
+@pytest.mark.parametrize(
+    ("rehearsal", "loss", "name"),
+    [
+        (AsymmetricCrossEntropy(), LOGISTIC, "open_classes"),
+        (DarkExperienceReplay(), "inverse_frequency", "class_freq, seen"),
+    ],
+)
+def test_a_step_without_what_is_asked_for_says_so(rehearsal, loss, name):
+    with pytest.raises(ValueError, match=f"expected {name} in the learner's context"):
+        objective(rehearsal, loss, [table(0)], [one_hot([2, 3, 3, 2])])
+
+
 def test_er_ace_is_the_published_sum():
     """Classes 0 and 1 came before, 2 and 3 are in the batch, 4 is yet to come."""
     new, old = table(0), table(1)
