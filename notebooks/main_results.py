@@ -193,7 +193,8 @@ def plot_ranking(frame: pd.DataFrame, ax: Axes) -> Axes:
         ax.plot(row["mean"], place, looks[name]["marker"] or "o", color=colour)
         theirs = frame.loc[frame["method"] == name, "published"].iloc[0]
         ax.plot(theirs, place, **HOLLOW | {"marker": "o", "color": colour})
-    ax.plot([], [], label="paper", **HOLLOW | {"marker": "o", "color": "0.3", "linestyle": ""})
+    if frame["published"].notna().any():
+        ax.plot([], [], label="paper", **HOLLOW | {"marker": "o", "color": "0.3", "linestyle": ""})
     ax.plot([], [], "0.3", linewidth=2, label="lowest to highest seed")
     ax.set_yticks(range(len(cells)), cells.index, fontsize=8)
     ax.grid(axis="y", visible=False)

@@ -156,8 +156,9 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
     f1 = 2 * recall * precision / (recall + precision)
     levels = [level for level in LEVELS if f1.min() < level < f1.max()]
     lines = ax.contour(recall, precision, f1, levels, colors="0.82", linewidths=0.8)
-    # clear of the diagonal
+    # clear of the diagonal and of the frame
     beside = [(1.35 * level, level * 1.35 / 1.7) for level in levels]
+    beside = [(x, y) for x, y in beside if x < 0.93 * high and y > 1.1 * low]
     ax.clabel(lines, fontsize=7, fmt="F1 %d", colors="0.4", manual=beside)
     ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])

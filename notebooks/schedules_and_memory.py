@@ -183,13 +183,12 @@ for name in settings.dataset:
 import matplotlib.pyplot as plt
 
 from prslib.report.style import STYLE
+from prslib.training.grids import seeds_told
 
 plt.style.use(STYLE)
-counts = [f"{len(settings.varied_seeds)} for the others"]
-counts += [f"{name} {len(settings.costly_seeds)}" for name in settings.costly]
-seed_text = f"{len(settings.seeds)} seeds"
-if settings.varied_seeds != settings.seeds or settings.costly:
-    seed_text += " for the {} one, " + ", ".join(counts)
+seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
+if settings.varied_seeds != settings.seeds:
+    seed_text += f" for the {{}} one, {len(settings.varied_seeds)} for the others"
 overall = by_schedule[(by_schedule["measure"] == "score") & (by_schedule["group"] == "overall")]
 
 # %%
