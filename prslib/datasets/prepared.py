@@ -112,9 +112,11 @@ class Selection:
         if self.bounds.shape != shape or self.bounds.dtype != np.int64:
             got = f"{self.bounds.dtype} {self.bounds.shape}"
             raise ValueError(expected(f"bounds as int64 {shape}", got))
-        ends = np.pad(self.bounds, ((0, 0), (1, 1)), constant_values=(0, len(self)))
-        if (np.diff(ends) < 0).any():
-            what = f"bounds of splits within {len(self)} rows"
+        # training rows, then the test sets, of which the second may begin in the first
+        (begin, train), (balanced, end), (imbalanced, last) = self.bounds.tolist()
+        ends = [train, imbalanced, end, last]
+        if (begin, balanced, last) != (0, train, len(self)) or ends != sorted(ends):
+            what = f"bounds of three splits of {len(self)} rows"
             raise ValueError(expected(what, self.bounds.tolist()))
         self.dataset("", None, inputs=None)
 
