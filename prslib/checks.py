@@ -15,12 +15,20 @@ import numpy as np
 Seed = int | np.random.SeedSequence | np.random.Generator
 VARIANTS = ("paper", "authors")  # of PRS
 MOST_CLASSES = 1_000_000  # where classes are added as they come
+LONGEST_LINE = 300  # letters of what `one_line` returns
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
 
 def expected(what: str, got: object, advice: str = "") -> str:
     """Return the text of an error: what was expected, what came and what to do."""
     return f"expected {what}, got {got}" + (f"; {advice}" if advice else "")
+
+
+def one_line(text: object) -> str:
+    """Return a text, such as that of an error, as one line without control characters."""
+    line = " ".join(str(text).split())
+    line = "".join(letter if letter.isprintable() else "?" for letter in line)
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."
 
 
 @contextmanager
@@ -32,8 +40,8 @@ def readable(what: str, advice: str) -> Generator[None]:
         raise
     except Exception as error:
         raise ValueError(
-            f"expected {what}, but it cannot be read ({type(error).__name__}: {error}); "
-            f"{advice}"
+            f"expected {what}, but it cannot be read "
+            f"({type(error).__name__}: {one_line(error)}); {advice}"
         ) from error
 
 
@@ -110,9 +118,12 @@ def finite(name: str, value: object, least: float = -math.inf) -> float:
     """Return a float; raise TypeError for another type, ValueError for inf and NaN."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r}")
-    number = float(value) + 0.0  # -0.0 is 0.0
+    try:
+        number = float(value) + 0.0  # -0.0 is 0.0
+    except OverflowError:  # an int above all floats
+        number = math.inf
     if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {value}")
+        raise ValueError(f"{name} must be finite, got {one_line(value)}")
     if number < least:
         raise ValueError(f"{name} must be at least {least:g}, got {value}")
     return number
@@ -355,11 +366,13 @@ def check_state(state: object) -> None:
         raise TypeError(expected("a dict, as state_dict returned it", got))
 
 
-def checksum(state: dict[str, Any]) -> str:
+def checksum(state: dict[Any, Any]) -> str:
     """Return a digest of a state's entries, but for the checksum itself."""
     digest = hashlib.sha256()
     for name in sorted(state.keys() - {"checksum"}):
         value = state[name]
+        if isinstance(value, list) and any(map(_has_arrays, value)):
+            value = dict(enumerate(value))
         if isinstance(value, dict):
             value = checksum(value)
         elif hasattr(value, "dtype"):
@@ -369,11 +382,23 @@ def checksum(state: dict[str, Any]) -> str:
     return digest.hexdigest()
 
 
+def _has_arrays(value: Any) -> bool:
+    """Tell whether a value is an array, or a dict or list, which may hold some."""
+    return isinstance(value, dict | list) or hasattr(value, "dtype")
+
+
+def same_setting(saved: Any, mine: Any) -> bool:
+    """Tell whether a saved number or text is the same; an array of several is none."""
+    return getattr(saved, "shape", ()) == () and bool(saved == mine)
+
+
 def _bytes_of(array: Any) -> bytes:
     """Return the bytes of an array, or of a tensor wherever it lies."""
     if hasattr(array, "cpu"):
         uint8 = array.new_zeros(0).byte().dtype  # numpy has no bfloat16
-        array = array.cpu().contiguous().view(uint8).numpy()
+        # a copy: of one number any stride counts as contiguous, and cannot be viewed
+        copied = array.new_empty(array.shape, device="cpu").copy_(array)
+        array = copied.reshape(-1).view(uint8).numpy()
     elif array.dtype.names:  # there may be unused bytes between the fields
         return b"".join(_bytes_of(array[name]) for name in array.dtype.names)
     elif array.dtype.kind == "T":  # whose bytes are pointers

@@ -5,7 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import check_state, checksum, expected, whole
+from prslib.checks import (
+    check_state,
+    checksum,
+    expected,
+    one_line,
+    same_setting,
+    whole,
+)
 
 # torch writes no rows of these
 UNINDEXED = "torch.uint16", "torch.uint32", "torch.uint64"
@@ -84,9 +91,10 @@ class Memory:
             If it is no dict.
         """
         check_state(state)
-        if state.get("size") != self.size:
-            raise ValueError(expected(f"size {self.size}", state.get("size")))
-        if checksum(state) != state.get("checksum"):
+        if not same_setting(state.get("size"), self.size):
+            got = one_line(state.get("size"))
+            raise ValueError(expected(f"size {self.size}", got))
+        if not same_setting(state.get("checksum"), checksum(state)):
             what = "a state as state_dict returned it"
             raise ValueError(expected(what, "a changed one"))
         self._columns = copy.deepcopy(state["columns"])

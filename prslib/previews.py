@@ -146,19 +146,11 @@ def preview(
     all majority  majority     980   10.0   19   11
     all minority  minority      20   10.0    1    9
     """
-    count = None if class_names is None else len(class_names)
-    shape = getattr(labels, "shape", ())
-    if count is not None and shape[1:] and shape[1] != count:
-        what = f"{shape[1]} class names"
-        raise ValueError(f"class_names: {expected(what, count)}")
-    rows = multi_hot(labels, count)
+    rows = _checked(labels, class_names)
     size = whole("size", size, least=1)
     rho = power("rho", rho)
     names = list(map(str, class_names or range(rows.shape[1])))
     class_freq = rows.sum(axis=0)
-    if not class_freq.any():
-        got = f"{len(rows)} samples without any"
-        raise ValueError(f"labels: {expected('a sample with a label', got)}")
     counts = {}
     for method in methods:
         one_of("method", method.lower(), METHODS)
@@ -177,6 +169,20 @@ def preview(
         samples=len(rows),
         unlabelled=int((~rows.any(axis=1)).sum()),
     )
+
+
+def _checked(labels: Any, class_names: Sequence[str] | None) -> np.ndarray:
+    """Return labels as bool (N, C); refuse what no memory can be filled with."""
+    count = None if class_names is None else len(class_names)
+    shape = getattr(labels, "shape", ())
+    if count is not None and shape[1:] and shape[1] != count:
+        what = f"{shape[1]} class names"
+        raise ValueError(f"class_names: {expected(what, count)}")
+    rows = multi_hot(labels, count)
+    if not rows.any():
+        got = f"{len(rows)} samples without any"
+        raise ValueError(f"labels: {expected('a sample with a label', got)}")
+    return rows
 
 
 def read_labels(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
@@ -217,7 +223,10 @@ def read_labels(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
     if kind not in kinds:
         what = f"a file that ends with {', '.join(kinds)}, or .csv.gz, .json.gz"
         raise ValueError(expected(what, file.name))
-    return kinds[kind](file)
+    labels, names = kinds[kind](file)
+    with readable(f"labels in {file}", "see `prslib preview --help`"):
+        _checked(labels, names)
+    return labels, names
 
 
 def _read_coco(file: Path) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -238,8 +247,8 @@ def _read_npz(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
     if "labels" not in stored:
         what = f"an array 'labels' in {file}"
         raise ValueError(expected(what, ", ".join(stored) or "none"))
-    names = tuple(stored["names"].tolist()) if "names" in stored else None
-    return stored["labels"], names
+    names = stored.get("names")
+    return stored["labels"], None if names is None else tuple(names.ravel().tolist())
 
 
 def _read_csv(file: Path) -> tuple[np.ndarray, tuple[str, ...]]:

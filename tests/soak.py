@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -136,6 +137,12 @@ def killed(command, folder, seconds, kills, rng):
     return kills
 
 
+def products(subsets):
+    """Return products of gradients, for GSS: of numbers that the slots stand for."""
+    means = np.append(np.cos(subsets).mean(axis=1), np.ones(10))
+    return np.outer(means, means)
+
+
 def share(name, seed):
     """Let four threads place batches with one sampler; its lists must agree after it."""
     from prslib.samplers import make_sampler
@@ -143,8 +150,11 @@ def share(name, seed):
     shares = 0.5 / np.arange(1, 71)  # of the samples, the largest class first
     labels = np.random.default_rng(seed).random((10 * BATCHES, 70)) < shares
     sampler = make_sampler(name, 500, 70, seed)
+    context = {"features": labels[:10, :4].astype("f4"), "gradient_products": products}
+    needed = {need: context[need] for need in sampler.needs}
     with ThreadPoolExecutor(4) as pool:
-        slots = list(pool.map(sampler.place, np.split(labels, BATCHES)))
+        place = partial(sampler.place, **needed)
+        slots = list(pool.map(place, np.split(labels, BATCHES)))
     assert np.concatenate(slots).max() == 499
     assert (sampler.class_freq == labels.sum(axis=0)).all()
     kept = sampler.labels
@@ -156,7 +166,9 @@ def share(name, seed):
 
 def main(kills=1000, seed=0):
     """Kill every kind of work, ``kills`` times in all; a fault ends the soak."""
-    for name in ("crs", "prs", "cbrs", "ocdm"):
+    from prslib.samplers import SAMPLERS
+
+    for name in SAMPLERS:
         share(name, seed)
     rng, root = random.Random(seed), Path(tempfile.mkdtemp())
     begin(root)

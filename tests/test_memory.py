@@ -222,6 +222,10 @@ def test_columns_must_match_the_first_write(slots, change, error):
         (lambda: written().update(numbers(0), y=numbers(1)), r"got \['y'\]"),
         (lambda: written().update(numbers(0), index=numbers(1, 2)), "shape .1,., got"),
         (lambda: Memory(4).load_state_dict({"size": 3}), "expected size 4, got 3"),
+        (
+            lambda: Memory(4).load_state_dict({"size": np.ones(2)}),
+            r"expected size 4, got \[1. 1.\]",
+        ),
         (lambda: Memory(4).load_state_dict(None), "expected a dict, .*got NoneType"),
         (lambda: written().read(np.ma.array([0, 2], mask=[0, 1])), "a masked array"),
     ],

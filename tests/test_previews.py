@@ -158,6 +158,28 @@ def test_a_broken_file_gives_one_sentence(tmp_path, capsys, name, content, said)
     assert re.search(said, error) and error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"labels": ROWS * 2}, "expected 0 and 1, got 2"),
+        ({"labels": np.array(3)}, "expected shape"),
+        ({"labels": np.zeros((3, 2))}, "a sample with a label, got 3 samples"),
+        ({"labels": np.array(["cat"])}, "class numbers"),
+        ({"labels": np.array([10**12])}, "class numbers from 0 to 999999"),
+        ({"labels": ROWS, "names": np.array(7)}, "expected 2 class names, got 1"),
+        ({"labels": ROWS, "names": np.array(["a", "b", "c"])}, "expected 2 class nam"),
+    ],
+)
+def test_arrays_that_are_no_labels_are_refused_by_their_file(
+    tmp_path, capsys, arrays, said
+):
+    file = tmp_path / "y.npz"
+    np.savez(file, **arrays)
+    assert main(["preview", str(file)]) == 1
+    error = capsys.readouterr().err
+    assert said in error and str(file) in error and error.count("\n") == 1
+
+
 def test_an_npz_file_without_labels_is_told_what_it_has(tmp_path, capsys):
     np.savez(tmp_path / "y.npz", y=ROWS)
     assert main(["preview", str(tmp_path / "y.npz")]) == 1

@@ -20,7 +20,13 @@ from prslib.datasets import coco, nuswide
 from prslib.datasets.arrays import EMBEDDED, fill_rows, open_rows, read_arrays
 from prslib.datasets.base import Entry, SequentialDataset, Split, keep_loaded
 from prslib.datasets.curation import tasks_of_images
-from prslib.datasets.prepared import PreparedSet, Selection, open_images, open_selection
+from prslib.datasets.prepared import (
+    AGAIN,
+    PreparedSet,
+    Selection,
+    open_images,
+    open_selection,
+)
 from prslib.models.weights import identity_of, load_weights, published_file
 from prslib.paths import data_dir, replacing
 
@@ -113,19 +119,20 @@ def load_mini(
     labels = read_arrays(OPEN, "labels")["labels"]
     open_features = features = None
     if images:
-        # uint8 (N, D), and the scale of each column
-        values, scale = read_arrays(MINI, "features", "scale").values()
-        features = values[kept] * scale
+        features, scale = embedded_features(MINI)
+        features = features[kept]
+        stored = read_arrays(OPEN, "features")["features"]
         train = features[selection.rows("train")]
-        open_features = read_arrays(OPEN, "features")["features"] * scale
-        open_features = scaled(open_features, train)
+        open_features = scaled(scaled_by(scale, stored, OPEN), train)
         features = scaled(features, train)
     dataset = selection.dataset(name, "COCOseq", features)
+    with readable(f"labels of open images in {OPEN}", AGAIN):
+        opened = open_split(labels, dataset.class_task, open_features)
     tests = {
         # both released lists, each image once
         "both": selection.split(slice(len(dataset.train), None), features),
         **dataset.tests,
-        "open": open_split(labels, dataset.class_task, open_features),
+        "open": opened,
     }
     return replace(dataset, tests=tests)
 
@@ -139,10 +146,25 @@ def open_split(
 
 def inputs_of(file: Path, kept: np.ndarray, selection: Selection) -> np.ndarray:
     """Read the embedded features, float32 (N, D), of the rows `kept` in a selection."""
-    # a byte each, (N, D), and the scale of each column
-    values, scale = read_arrays(file, "features", "scale").values()
-    features = values[kept] * scale
+    features = embedded_features(file)[0][kept]
     return standardised(features, features[selection.rows("train")])
+
+
+def embedded_features(file: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read a file's features, float32 (N, D), and the scale (D,) of each column."""
+    # they are stored as a byte each
+    values, scale = read_arrays(file, "features", "scale").values()
+    return scaled_by(scale, values, file), scale
+
+
+def scaled_by(scale: np.ndarray, values: np.ndarray, file: Path) -> np.ndarray:
+    """Return features, float32 (N, D), of what a file stores, a byte each (N, D)."""
+    shape = len(values), scale.size
+    if values.dtype not in (np.uint8, np.int8) or values.shape != shape:
+        what = f"features in {file} as bytes {shape}"
+        got = f"{values.dtype} {values.shape}"
+        raise ValueError(expected(what, got, AGAIN))
+    return values * scale
 
 
 def digest_of(*files: Path) -> str:

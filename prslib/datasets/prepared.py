@@ -11,13 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prslib.checks import expected, readable
+from prslib.checks import expected, one_of, readable
 from prslib.datasets import arrays, curation
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
 from prslib.paths import data_dir
 
 # how the names of the id files of each split begin
 SPLITS = {"train": "train", "balanced": "test", "imbalanced": "teorg"}
+ORIGINS = ("released", "derived", "drawn")
+AGAIN = "make, download or install it again"
 
 
 class Corpus(NamedTuple):
@@ -41,15 +43,16 @@ class Corpus(NamedTuple):
 def read_table(file: Path) -> Corpus:
     """Read a table of labels; without ids an image's key is its row in its half."""
     stored = arrays.read_arrays(file)
-    is_test = stored["split"] == 1
-    rows = np.where(is_test, is_test.cumsum(), (~is_test).cumsum()) - 1
-    return Corpus(
-        key=stored.get("image_id", rows).astype(np.int64),
-        is_test=is_test,
-        files=np.full(len(is_test), ""),
-        labels=stored["labels"].astype(bool),
-        names=tuple(stored["names"].tolist()),
-    )
+    with readable(f"a table of labels in {file}", AGAIN):
+        is_test = stored["split"] == 1
+        rows = np.where(is_test, is_test.cumsum(), (~is_test).cumsum()) - 1
+        key = stored.get("image_id", rows).astype(np.int64)
+        labels = stored["labels"].astype(bool)
+        names = tuple(stored["names"].tolist())
+        if labels.shape != (len(rows), len(names)) or key.shape != rows.shape:
+            what = f"labels {(len(rows), len(names))} and an id for each row"
+            raise ValueError(expected(what, f"{labels.shape} and {key.shape}"))
+    return Corpus(key, is_test, np.full(len(rows), ""), labels, names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +96,29 @@ class Selection:
 
     @classmethod
     def load(cls, file: Path) -> Selection:
-        """Read a file that `save` wrote."""
+        """Read a file that `save` wrote; refuse arrays that do not fit each other."""
         names = [column.name for column in fields(cls)]
-        return cls(**arrays.read_arrays(file, *names))
+        selection = cls(**arrays.read_arrays(file, *names))
+        with readable(f"the samples of a data set in {file}", AGAIN):
+            selection.check()
+        return selection
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError unless the rows are those of a data set."""
+        one_of("origin", str(self.origin), ORIGINS)
+        if self.files.shape != (len(self),):
+            raise ValueError(expected(f"{len(self)} files", self.files.shape))
+        shape = len(SPLITS), 2
+        if self.bounds.shape != shape or self.bounds.dtype != np.int64:
+            got = f"{self.bounds.dtype} {self.bounds.shape}"
+            raise ValueError(expected(f"bounds as int64 {shape}", got))
+        # training rows, then the test sets, of which the second may begin in the first
+        (begin, train), (balanced, end), (imbalanced, last) = self.bounds.tolist()
+        ends = [train, imbalanced, end, last]
+        if (begin, balanced, last) != (0, train, len(self)) or ends != sorted(ends):
+            what = f"bounds of three splits of {len(self)} rows"
+            raise ValueError(expected(what, self.bounds.tolist()))
+        self.dataset("", None, inputs=None)
 
     def split(self, rows: slice, inputs: np.ndarray | None) -> Split:
         """Return some rows with their inputs, of the inputs of all rows."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from prslib.checks import expected
+from prslib.checks import expected, one_line
 from prslib.experiments.store import (
     CHECKPOINT,
     FAILURE,
@@ -24,6 +24,7 @@ from prslib.experiments.store import (
     conditions_of,
     describe,
     different,
+    different_members,
     read_record,
 )
 from prslib.models.weights import EMBEDDED, identity_of
@@ -72,12 +73,12 @@ def _state(path: Path) -> tuple[str, str]:
     """Return the state of a run, and which it is, by its result or lock."""
     if path.suffix == RESULT:
         try:
-            return "stored", describe(read_settings(path))
+            return "stored", one_line(describe(read_settings(path)))
         except FileNotFoundError:
             raise
         except Exception:  # whatever a damaged file leads to
             return "stored", DAMAGED
-    what = _text(path.with_suffix(RUNNING))
+    what = one_line(_text(path.with_suffix(RUNNING)))
     try:
         with FileLock(path, timeout=0):
             pass
@@ -88,7 +89,7 @@ def _state(path: Path) -> tuple[str, str]:
     failure = path.with_suffix(FAILURE)
     if failure.exists():
         lines = _text(failure).splitlines() or ["no error recorded"]
-        return "failed", f"{what}: {lines[-1]}"
+        return "failed", f"{what}: {one_line(lines[-1])}"
     return "interrupted", what
 
 
@@ -123,7 +124,7 @@ def check_folder(folder: str | os.PathLike, ours: Store) -> pd.DataFrame:
     """Check every result of a folder, such as a stranger's; return a row for each.
 
     A result is right if it is what its configuration says, this prslib makes the same
-    configuration of it, and, where this store has the run, too, its scores are equal.
+    configuration of it, and, where this store has the run, too, all of it is equal.
     """
     if not Path(folder).is_dir():
         raise FileNotFoundError(expected("a folder of stored runs", str(folder)))
@@ -134,17 +135,18 @@ def check_folder(folder: str | os.PathLike, ours: Store) -> pd.DataFrame:
         row = {"run": path.stem, "on": conditions_of(record)}
         try:
             settings = read_settings(path)
-            row["what"] = describe(settings)
+            row["what"] = one_line(describe(settings))
             config = config_of(settings)
             if config.hash != path.stem:
                 raise ValueError(expected(f"the name {config.hash}", path.stem))
-            run = theirs.read(config)
+            theirs.read(config)
             row["verdict"] = "right"
-            if mine := ours.load(config):
-                same = mine.scores.equals(run.scores)
-                row["verdict"] = "right, as ours" if same else "other scores than ours"
+            if ours.load(config):
+                names = different_members(ours.path(config), path)
+                other = f"other {' and '.join(names)} than ours"
+                row["verdict"] = other if names else "right, as ours"
         except Exception as error:  # whatever a file of others leads to
-            row["verdict"] = f"refused: {type(error).__name__}: {error}"
+            row["verdict"] = f"refused: {type(error).__name__}: {one_line(error)}"
         rows.append(row)
     return pd.DataFrame(rows, columns=["run", "on", "what", "verdict"]).fillna("")
 

@@ -1,5 +1,6 @@
 """Store finished runs under the hash of their configuration."""
 
+import hashlib
 import io
 import json
 import os
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 from filelock import FileLock
 
-from prslib.checks import expected, finite
+from prslib.checks import expected, finite, one_line
 from prslib.paths import cache_dir, replacing
 from prslib.training.config import Run, RunConfig
 from prslib.training.validation import check_run
@@ -42,7 +43,8 @@ class Store:
     A file holds ``config.json``, ``scores.csv`` and ``memory_labels.npy``. Where the
     configuration asks for them, it also holds ``features.npy``,
     ``gradient_variance.csv``, and ``resampled.npy`` with ``resampled_rows.npy``, the
-    rows of the scores that it is of. Any tool can read it. Beside it, a JSON file says how the
+    rows of the scores that it is of. Any tool can read it; its comment is a digest of
+    the members. Beside it, a JSON file says how the
     run was computed (`Run.record`); equal runs have equal zip files, however they were
     computed. An unfinished run has other files, where ID is its
     `RunConfig.training_hash`: ``ID.lock``, locked by the process that trains it,
@@ -81,8 +83,8 @@ class Store:
             return None
         except Exception as error:  # whatever a damaged file leads to
             warnings.warn(
-                f"the stored run {self.path(config)} cannot be read ({error}); it will "
-                "be trained again",
+                f"the stored run {self.path(config)} cannot be read "
+                f"({one_line(error)}); it will be trained again",
                 stacklevel=2,
             )
             return None
@@ -90,6 +92,7 @@ class Store:
     def read(self, config: RunConfig) -> Run:
         """Return a stored run; ValueError where it is not what its name says."""
         with zipfile.ZipFile(self.path(config)) as file:  # compares the checksums
+            check_members(file)
             stored = json.loads(file.read("config.json"))
             run = _read_run(config, file)
         settings = json.loads(json.dumps(config.identity | FORMAT))
@@ -138,6 +141,7 @@ class Store:
             for name, content in members.items():
                 info = zipfile.ZipInfo(name)  # of 1980: equal runs are equal bytes
                 file.writestr(info, content, zipfile.ZIP_DEFLATED)
+            file.comment = digest_of(file)
         return path
 
     def lock(self, config: RunConfig) -> FileLock:
@@ -163,6 +167,29 @@ class Store:
                     PermissionError
                 ):  # Windows removes the lock at its release
                     path.unlink()
+
+
+def digest_of(file: zipfile.ZipFile) -> bytes:
+    """Return a digest of the names and checksums of a file's members."""
+    members = sorted((info.filename, info.CRC) for info in file.infolist())
+    return hashlib.sha256(repr(members).encode()).hexdigest().encode()
+
+
+def check_members(file: zipfile.ZipFile) -> None:
+    """Raise ValueError for members that were not written together."""
+    # files of earlier versions have no digest
+    if file.comment and file.comment != digest_of(file):
+        raise ValueError(expected("the members that were written", "others"))
+
+
+def different_members(path: Path, other: Path) -> list[str]:
+    """Return the members that differ between two results, by name: "scores"."""
+    with zipfile.ZipFile(path) as file, zipfile.ZipFile(other) as second:
+        ours, theirs = [
+            {(info.filename, info.CRC) for info in each.infolist()}
+            for each in (file, second)
+        ]
+    return sorted({Path(name).stem for name, _ in ours ^ theirs})
 
 
 def _read_run(config: RunConfig, file: zipfile.ZipFile) -> Run:
@@ -212,11 +239,12 @@ def conditions_of(record: dict | None) -> str:
     """Return on what a run was computed: "cpu (x86_64), torch 2.11.0, numpy 2.3.1"."""
     if record is None:
         return "what is not recorded"
+    record = {name: one_line(value) for name, value in record.items()}
     text = f"{record['device']} ({record['card']})"
     text += f", torch {record['torch']}, numpy {record['numpy']}"
     if "cudnn" in record:
         text += f", cuDNN {record['cudnn']}"
-    return f"{text}, TF32" if record.get("tf32") else text
+    return f"{text}, TF32" if record.get("tf32") == "True" else text
 
 
 def mixture(conditions: Iterable[str]) -> str:
@@ -239,7 +267,7 @@ def different(settings: dict, stored: dict) -> str:
     )
     ours = {name: settings.get(name) for name in names}
     theirs = {name: stored.get(name) for name in names}
-    return expected(f"settings {ours}", theirs)
+    return expected(f"settings {one_line(ours)}", one_line(theirs))
 
 
 def describe(identity: dict) -> str:

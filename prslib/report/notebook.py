@@ -195,7 +195,7 @@ def checked(notebook: str, values: dict) -> dict:
     one_of("profile", values["profile"], known_profiles())
     for name in values.get("dataset", []):
         one_of("dataset", name, DATASETS)
-    for name in values.get("method", []):
+    for name in [*values.get("method", []), *values.get("costly", [])]:
         one_of("method", name, METHODS)
     device_name(values.get("device", "cpu"))
     return values

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prslib.checks import check_state, checksum, expected
+from prslib.checks import check_state, checksum, expected, one_line, same_setting
 
 if TYPE_CHECKING:
     from prslib.samplers.base import Sampler
@@ -54,12 +54,14 @@ def restore(sampler: Sampler, state: dict[str, Any]) -> None:
     mine = saved(sampler)
     for name in ("sampler", *arguments(sampler)):
         may_differ = name == "num_classes" and sampler._grows
-        if state.get(name) != mine[name] and not may_differ:
-            raise ValueError(expected(f"{name} {mine[name]!r}", state.get(name)))
+        saved_value = state.get(name)
+        if not same_setting(saved_value, mine[name]) and not may_differ:
+            got = one_line(saved_value)
+            raise ValueError(expected(f"{name} {mine[name]!r}", got))
     if state.keys() != mine.keys():
         raise ValueError(expected(f"entries {sorted(mine)}", sorted(state)))
     # compiled code reads the arrays without a check of its own
-    if checksum(state) != state["checksum"]:
+    if not same_setting(state["checksum"], checksum(state)):
         raise ValueError(expected("a state as state_dict returned it", "a changed one"))
     arrays = {name: v for name, v in state.items() if isinstance(v, np.ndarray)}
     # a file may give them back read-only, or in another layout

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from prslib.checks import expected, finite, whole
+from prslib.checks import checksum, expected, finite, one_line, same_setting, whole
 from prslib.datasets import load_dataset
 from prslib.paths import PACKAGE, replacing
 from prslib.training.config import RunConfig
@@ -156,7 +156,7 @@ class Checkpoint:
             progress.load_state_dict(state)
             self._check(progress)
         except Exception as error:  # such as the state of a network edited since
-            reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+            reason = f"{type(error).__name__}: {one_line(error)}"
             text = f"cannot resume from the checkpoint {self.path}: {reason}"
             warnings.warn(f"{text}; the run starts again", stacklevel=4)
             return start()
@@ -175,7 +175,10 @@ class Checkpoint:
         here = conditions(device)
         if saved["conditions"] != here:
             raise ValueError(expected(f"one made on {here}", saved["conditions"]))
-        return saved["progress"]
+        progress = saved["progress"]
+        if not same_setting(saved["checksum"], checksum(progress)):
+            raise ValueError("its content is not what was saved")
+        return progress
 
     def _runs(self) -> set[str]:
         return {config.hash for config in self.configs}
@@ -211,14 +214,17 @@ class Checkpoint:
         """Write the file if its time has come; only warn if it cannot be written."""
         if self.path is None or time.monotonic() < self.due:
             return
+        state = progress.state_dict()
         saved = {
             "runs": sorted(self._runs()),
             "code": self.code,
             "conditions": conditions(progress.learner.device),
+            "checksum": checksum(state),
+            "progress": state,
         }
         try:
             with replacing(self.path) as file:
-                torch.save(saved | {"progress": progress.state_dict()}, file)
+                torch.save(saved, file)
         except (OSError, RuntimeError) as error:  # such as torch's of a full disk
             text = f"the checkpoint {self.path} cannot be written ({error})"
             warnings.warn(f"{text}; the run goes on", stacklevel=2)

@@ -175,8 +175,9 @@ class Learner:
             for name in BY_CLASS & context.keys():
                 context[name] = context[name][columns]
         if "replayed" in self._loss_asks:
-            rows = torch.as_tensor(replayed, device=logits.device)
-            context["replayed"] = rows.expand(len(logits))
+            if isinstance(replayed, bool):  # filled there, as a copy would wait
+                replayed = torch.full((), replayed, device=logits.device)
+            context["replayed"] = replayed.expand(len(logits))
         return self._loss(logits, targets, **context)
 
     def _context_of(self, names: set[str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from real_folders import prepare_coco, write_coco, write_ids
 
 from prslib.cli import main
 from prslib.datasets import DATASETS, features, load_dataset
+from prslib.datasets.arrays import read_arrays, write_arrays
 
 IMAGES = [(number, ["apple", "bear"][: 1 + number % 2]) for number in range(1, 6)]
 IDS = {"train": [[1, 2, 3]], "test": [[4]], "teorg": [[6]]}
@@ -84,3 +85,41 @@ def test_damage_is_named_or_changes_nothing(root, kind):
                 np.testing.assert_array_equal(array, expected)
     file.write_bytes(content)
     assert refused > 5
+
+
+# arrays with the right checksums that do not fit the others
+FORGED = {
+    "labels": lambda labels: labels[:, 1:],
+    "task": lambda task: task[1:],
+    "files": lambda files: files[1:],
+    "bounds": lambda bounds: bounds + 9000,
+    "class_task": lambda tasks: tasks + 1,
+    "class_group": lambda groups: groups[1:],
+    "origin": lambda _: np.array("elsewhere"),
+    "features": lambda rows: rows.astype(float),
+    "scale": lambda scale: scale[1:],
+}
+
+
+@pytest.mark.parametrize("kind", ["data/cocoseq/labels.npz", "mini.npz"])
+def test_arrays_that_do_not_fit_are_refused_by_their_file(root, kind):
+    content = (root / kind).read_bytes()
+    stored = read_arrays(root / kind)
+    for name in FORGED.keys() & stored.keys():
+        write_arrays(root / kind, **stored | {name: FORGED[name](stored[name])})
+        with pytest.raises(ValueError, match=str(root / kind)):
+            read(kind)
+    (root / kind).write_bytes(content)
+
+
+def test_a_table_of_labels_that_does_not_fit_is_refused_by_its_file(root):
+    file = root / "data/cocoseq/corpus.npz"
+    content, stored = file.read_bytes(), read_arrays(file)
+    for name in ("labels", "split", "names"):
+        others = stored | {name: stored[name][1:]}, stored.copy()
+        del others[1][name]
+        for arrays in others:
+            write_arrays(file, **arrays)
+            with pytest.raises(ValueError, match=str(file)):
+                read("data/cocoseq/corpus.npz")
+    file.write_bytes(content)

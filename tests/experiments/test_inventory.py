@@ -1,5 +1,6 @@
 """`prslib runs`: what there is, whether it is right, and what of it is removed."""
 
+import json
 import os
 import zipfile
 import zlib
@@ -116,6 +117,10 @@ def test_results_of_others_are_checked(tmp_path, monkeypatch, capsys):
     expected = ["right, as ours", "other scores than ours", "right"]
     assert [verdicts[config.hash] for config in WANTED[:3]] == expected
     assert lines[-1].startswith("2 of 3 results are right")
+    run = computed(WANTED[2], RECORDS[0])
+    Store().save(replace(run, memory_labels=~run.memory_labels))
+    assert main(["runs", "--check", str(theirs.folder)]) == 1
+    assert "other memory_labels than ours" in capsys.readouterr().out
     theirs.path(WANTED[1]).rename(theirs.path(WANTED[3]))
     (theirs.folder / "mine.zip").write_bytes(b"PK")
     assert main(["runs", "--check", str(theirs.folder)]) == 1
@@ -124,6 +129,21 @@ def test_results_of_others_are_checked(tmp_path, monkeypatch, capsys):
     assert "mine  unknown: refused: BadZipFile" in said
     assert main(["runs", "--check", str(tmp_path / "nowhere")]) == 1
     assert "expected a folder of stored runs" in capsys.readouterr().err
+
+
+def test_a_listing_shows_no_control_characters_and_needs_no_record(mixed, capsys):
+    record = {"steps": 1, "seconds": 1, "card": "\x1b[31m\n" * 200, "device": "cpu"}
+    record |= {"torch": "2.11.0", "numpy": "2.3.1"}
+    mixed.path(WANTED[1], RUNNING).write_text("one\x1b[2Jtwo\nthree")
+    mixed.path(WANTED[2], FAILURE).write_text("a\x07bell " * 200)
+    for changes in ({}, {"seconds": 10**400}, {"steps": float("nan")}, {"torch": None}):
+        mixed.path(WANTED[0], RECORD).write_text(json.dumps(record | changes))
+        assert main(["runs"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len([line for line in lines if line.split()[0].isalnum()]) <= 8
+        assert all(line.isprintable() for line in lines)
+        assert main(["runs", "--check", str(mixed.folder)]) == 1
+        assert "\x1b" not in capsys.readouterr().out
 
 
 def broken_stream(path):

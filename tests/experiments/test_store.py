@@ -117,11 +117,12 @@ def test_a_lock_is_free_again_after_its_release_and_says_what_it_is_for(tmp_path
     store.lock(looks).release()
 
 
-def rewritten(path, changes):
+def rewritten(path, changes, digest=b""):
     """Change members of a stored run, with the right checksums."""
     with zipfile.ZipFile(path) as file:
         members = {name: file.read(name) for name in file.namelist()}
     with zipfile.ZipFile(path, "w") as file:
+        file.comment = digest  # none, as in files of earlier versions
         for name, content in members.items():
             if name in changes:
                 content = changes[name](content)
@@ -181,6 +182,40 @@ def test_a_result_that_is_not_what_it_says_is_trained_again(
     rewritten(path, changes)
     with pytest.warns(UserWarning, match="expected|no item named|could not convert"):
         assert store.load(with_extras.config) is None
+
+
+MEMBERS = "memory_labels.npy", "features.npy", "resampled.npy", "resampled_rows.npy"
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_a_member_of_another_run_is_refused(tmp_path, with_extras, name):
+    store = Store(tmp_path)
+    path = store.save(with_extras)
+    with zipfile.ZipFile(path) as file:
+        digest = file.comment
+    rewritten(path, {}, digest)
+    assert store.load(with_extras.config) is not None
+
+    def other(content):
+        array = np.load(io.BytesIO(content))
+        return npy(np.roll(array, 1, axis=0))  # of the right form
+
+    rewritten(path, {name: other}, digest)
+    with pytest.warns(UserWarning, match="expected the members that were written"):
+        assert store.load(with_extras.config) is None
+
+
+def test_what_is_said_of_a_damaged_run_is_one_short_line(tmp_path, finished):
+    store = Store(tmp_path)
+    path = store.save(finished)
+    long = edit(lambda rows: rows.assign(dataset="\x1b[31m\n" * 400))
+    for change in (long, lambda content: content + b"1,2\n" + b"," * 40):
+        store.save(finished)
+        rewritten(path, {"scores.csv": change})
+        with pytest.warns(UserWarning, match="cannot be read") as said:
+            assert store.load(CONFIG) is None
+        text = str(said[0].message)
+        assert str(path) in text and text.isprintable() and len(text) < 600
 
 
 def test_a_run_that_is_not_what_it_says_is_not_stored(tmp_path, finished):

@@ -72,6 +72,8 @@ def test_a_name_that_the_cell_does_not_declare_is_refused():
     ("text", "message"),
     [
         ("memory-size: 3", "unknown parameter 'memory-size'.* did you mean 'memory_s"),
+        ("seeds: [.nan]", "seeds must be a whole number, got nan"),
+        ("rhos: [[1]]", r"rhos must be a number, got \[1\]"),
         ("a: b: c", "expected YAML in .*rho_sweep.yaml, got mapping values"),
         ("", "expected lines `name: value` in .*rho_sweep.yaml, got None"),
     ],
@@ -80,8 +82,14 @@ def test_a_damaged_profile_is_refused(text, message, tmp_path, monkeypatch):
     file = tmp_path / "rho_sweep.yaml"
     file.write_text(text)
     monkeypatch.setattr(notebook, "params_file", lambda profile, name: file)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         Settings.of("smoke", "rho_sweep")
+
+
+def test_a_method_that_is_not_known_is_refused_in_either_list():
+    for name in ("method", "costly"):
+        with pytest.raises(ValueError, match="unknown method 'gSS'"):
+            Settings.of("quick", "main_results", **{name: ["gSS"]})
 
 
 @pytest.mark.parametrize(

@@ -479,6 +479,7 @@ def test_a_change_of_any_entry_of_a_state_is_refused(name, options):
             changes.append({entry: value | {"state": numbers}})
         else:
             changes.append({entry: value * 2 or 1})
+        changes.append({entry: np.zeros(3)})
     for change in changes:
         with pytest.raises(ValueError, match="expected "):
             sampler.load_state_dict(sampler.state_dict() | change)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from interrupted import stopped_at
 
+from prslib.checks import checksum
 from prslib.experiments.store import CHECKPOINT, Store
 from prslib.training import checkpoint
 from prslib.training.config import RunConfig
@@ -77,6 +78,7 @@ def forged(content, **changes):
     """Change what a checkpoint holds, with the right checksums."""
     saved = torch.load(io.BytesIO(content), weights_only=True)
     saved["progress"] |= changes
+    saved["checksum"] = checksum(saved["progress"])
     torch.save(saved, file := io.BytesIO())
     return file.getvalue()
 
@@ -108,6 +110,31 @@ def test_forged_scores_and_rows_are_refused(half_way, tmp_path):
         file.write_bytes(forged(path.read_bytes(), **changes))
         with pytest.warns(UserWarning, match=why):
             stopped_at(1, config, Store(tmp_path), file=file)
+
+
+@pytest.mark.parametrize(
+    "part", ["weights", "optimiser", "scores", "generator", "seconds"]
+)
+def test_a_part_of_another_checkpoint_is_refused(half_way, tmp_path, part):
+    """Each is of the right form."""
+    config, path = half_way
+    saved = torch.load(path, weights_only=True)
+    progress = saved["progress"]
+    model, optimizer, *_ = progress["states"]
+    (scores,) = progress["scores"][0].values()
+    if part == "weights":
+        next(iter(model.values())).view(-1)[0] += 1
+    elif part == "optimiser":
+        optimizer["state"][0]["momentum_buffer"].view(-1)[0] += 1
+    elif part == "scores":
+        scores["value"][0] = 0.5
+    elif part == "generator":
+        progress["generator"]["state"]["state"] += 2
+    else:
+        progress["seconds"] += 1
+    torch.save(saved, tmp_path / "file")
+    with pytest.warns(UserWarning, match="its content is not what was saved"):
+        stopped_at(1, config, Store(tmp_path), file=tmp_path / "file")
 
 
 def first_entry(optimizer, **changes):
