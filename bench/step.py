@@ -10,8 +10,9 @@ figures/bench/step_<device>.csv and .png. For the time of each operation run the
 
 Run ``python bench/step.py --losses``: a whole step of training on cocoseq-mini, of CRS
 with its head, with each loss in turn, with a draw balanced over classes, and of DER++
-and ER-ACE. DER++ draws 20 samples, so a plain step with 20 is beside it. Each takes
-some steps in every round; its times are over those of the plain step of that round.
+and ER-ACE. DER++ replays 20 samples, so a plain step that does is beside it, and its
+times are over those of that step, too. Each takes some steps in every round; its times
+are over those of the plain step of that round.
 Losses of one label an image see the first label alone. It writes
 figures/bench/step_losses.csv.
 """
@@ -48,6 +49,7 @@ from prslib.training.run import begin, train
 
 NEW, REPLAYED, MEMORY, CLASSES = 10, 10, 2000, 70  # as on COCOseq
 REHEARSING = ("DER++", "ER-ACE")
+TWICE = f"{2 * REPLAYED} replayed"  # by a plain step, as many as DER++ replays
 LOSS_STEPS, WARM_UP = 20, 25  # steps of a round, and before the first round
 SIDE = {"cpu": 1024, "cuda": 8192}  # of the matrices whose product gives the rate
 TF32 = "tf32"  # what a run leaves out: float32 whose products are rounded
@@ -171,17 +173,22 @@ def time_losses(runs: int) -> pd.DataFrame:
             base = configs[plain[is_one_label]]
             if not is_one_label:
                 configs["balanced draw"] = replace(base, draw="balanced")
-                twice = 2 * REPLAYED  # as DER++ draws
-                configs[f"{twice} replayed"] = replace(base, replay_batch_size=twice)
+                configs[TWICE] = replace(base, replay_batch_size=2 * REPLAYED)
                 for method in REHEARSING:
                     configs[method] = replace(base, method=method)
             times = times_of_rounds(configs, dataset_of)  # (rounds, configurations)
-            table = times.div(times[base.loss], axis=0)
-            table = table.melt(var_name="contestant", value_name="times_plain")
-            table["ms"] = times.melt()["value"]
-            rows.append(table.assign(plain=base.loss))
+            rows.append(over(times, base.loss))
+            if not is_one_label:  # DER++ beside a step that trains as many samples
+                rows.append(over(times[[TWICE, "DER++"]], TWICE))
     grouped = pd.concat(rows).groupby(["plain", "contestant"], sort=False)
     return grouped.median().reset_index().round({"times_plain": 3, "ms": 3})
+
+
+def over(times: pd.DataFrame, plain: str) -> pd.DataFrame:
+    """Return times (rounds, contestants) over those of one of them, in tidy rows."""
+    table = times.div(times[plain], axis=0)
+    table = table.melt(var_name="contestant", value_name="times_plain")
+    return table.assign(ms=times.melt()["value"], plain=plain)
 
 
 def times_of_rounds(
