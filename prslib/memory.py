@@ -62,6 +62,10 @@ class Memory:
         """The names of the columns; none before the first write."""
         return set(self._columns)
 
+    def __copy__(self) -> "Memory":
+        """Return a copy that shares no columns."""
+        return copy.deepcopy(self)
+
     def __repr__(self) -> str:
         """Return the size, the filled slots and the columns."""
         columns = [f"{name}: {_kind(of)}" for name, of in self._columns.items()]
