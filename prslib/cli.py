@@ -130,6 +130,11 @@ def train_run(options: Namespace) -> None:
         name, equals, value = text.partition("=")
         if not equals:
             raise ValueError(expected("--option NAME=VALUE", repr(text)))
+        if name in ("dataset", "method", "seed") or name in fields | fields["options"]:
+            what = (
+                "each setting once, data set and method before it, --seed for the seed"
+            )
+            raise ValueError(expected(what, f"{name} again"))
         with suppress(ValueError, SyntaxError):  # else it is text
             value = literal_eval(value)
         is_field = name in RunConfig.__dataclass_fields__  # else of the sampler

@@ -63,6 +63,10 @@ class Memory:
         """The filled slots, in the order in which they filled; int64 (len,), a copy."""
         return self._filled.copy()
 
+    def __copy__(self) -> "Memory":
+        """Return a copy that shares no columns."""
+        return copy.deepcopy(self)
+
     def __repr__(self) -> str:
         """Return the size, the filled slots and the columns."""
         columns = [f"{name}: {_kind(of)}" for name, of in self._columns.items()]

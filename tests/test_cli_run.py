@@ -47,6 +47,12 @@ def test_one_run_is_trained_once_and_its_scores_printed(tmp_path, monkeypatch, c
             "options that Finetune has, got memory_size; leave them out",
         ),
         (["run", "digits70tiny", "CRS", "--option", "subsets=9"], "known: none"),
+        (["run", "digits70tiny", "CRS", "--option", "seed=1"], "got seed again"),
+        (["run", "digits70tiny", "CRS", "--option", "method=PRS"], "got method again"),
+        (
+            ["run", "digits70tiny", "PRS", "--rho", "0", "--option", "rho=1"],
+            "--seed for the seed, got rho again",
+        ),
         (["run", "digits70tiny", "CRS", "--device", "gpu"], "unknown device 'gpu'"),
         (
             ["run", "digits70tiny", "CRS", "--option", "memory_size=10**12"],

@@ -9,7 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from prslib.checks import Seed, expected, generator_of, multi_hot, whole
+from prslib.checks import (
+    MOST_CLASSES,
+    Seed,
+    expected,
+    generator_of,
+    is_list,
+    multi_hot,
+    whole,
+)
 from prslib.samplers import books, states
 
 
@@ -48,7 +56,8 @@ class Sampler:
     Raises
     ------
     ValueError
-        If ``size`` or ``num_classes`` is below 1.
+        If ``size`` or ``num_classes`` is below 1, or there are more than a million
+        classes.
     TypeError
         If one of them is not an integer, or ``seed`` cannot seed a generator.
 
@@ -84,7 +93,7 @@ class Sampler:
         self.size = whole("size", size, least=1)
         self.num_classes = 0
         if num_classes is not None:
-            self.num_classes = whole("num_classes", num_classes, least=1)
+            self.num_classes = _few(whole("num_classes", num_classes, least=1))
         self.rng = generator_of(seed)
         self._arrays = books.empty(self.size, self.num_classes)
 
@@ -233,6 +242,7 @@ class Sampler:
         count = whole("count", count, least=0)
         if count == 0:
             return
+        _few(self.num_classes + count)
         with self._lock:
             for name in self.by_class:
                 values = getattr(self, name)  # (..., C)
@@ -316,7 +326,7 @@ class Sampler:
         IndexError
             If c is not within 0 .. C - 1.
         """
-        within("class", c, self.num_classes)
+        (c,) = within("class", [c], self.num_classes)
         return books.members_of(self.state, c).astype(np.int64)
 
     def __repr__(self) -> str:
@@ -363,6 +373,10 @@ class Sampler:
         with self._lock:
             states.restore(self, state)
 
+    def __copy__(self) -> "Sampler":
+        """Return a copy that shares no state."""
+        return copy.deepcopy(self)
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave the lock out of pickles and copies."""
         return {name: v for name, v in vars(self).items() if name != "_lock"}
@@ -387,8 +401,7 @@ class Sampler:
                 return y
             return self._multi_hot(y[None])[0]
         values = y.tolist() if hasattr(y, "tolist") else y
-        is_list = isinstance(values, list | tuple | set)
-        return self._multi_hot([list(values) if is_list else [values]])[0]
+        return self._multi_hot([list(values) if is_list(values) else [values]])[0]
 
     def _follow_batch(self, labels: np.ndarray, slots: Any) -> np.ndarray:
         """Follow a batch, all of it or, where a slot is wrong, nothing."""
@@ -442,12 +455,25 @@ class Sampler:
         return slots
 
 
-def within(name: str, index: Any, end: int) -> Any:
-    """Return indices from 0 to ``end`` - 1; raise IndexError for others."""
+def within(name: str, index: Any, end: int) -> np.ndarray:
+    """Return indices from 0 to ``end`` - 1, int64 (K,); raise IndexError for others."""
     values = np.asarray(index)
+    if values.ndim != 1 or (values.size and values.dtype.kind not in "iu"):
+        plural = "classes" if name == "class" else "slots"
+        got = f"{values.dtype} {values.shape}"
+        raise IndexError(expected(f"{plural} as whole numbers (K,)", got))
     if values.size and not 0 <= values.min() <= values.max() < end:
         outside = values[(values < 0) | (values >= end)].flat[0]
         advice = "leave out samples that are not kept: slots[slots >= 0]"
         what = f"a {name} from 0 to {end - 1}"
         raise IndexError(expected(what, outside, advice if name == "slot" else ""))
-    return index
+    return values.astype(np.int64, copy=False)
+
+
+def _few(num_classes: int) -> int:
+    """Return a number of classes; refuse one that is rather a class's own number."""
+    if num_classes > MOST_CLASSES:
+        advice = "number the classes from 0, np.unique(labels, return_inverse=True)"
+        what = f"at most {MOST_CLASSES} classes"
+        raise ValueError(expected(what, num_classes, advice))
+    return num_classes

@@ -1,12 +1,14 @@
 """Labels in every form that people bring; `place`, adapters and previews read alike."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
 import torch
 
-from prslib import checks, make_sampler, preview
+from prslib import Memory, checks, make_sampler, preview
 from prslib.adapters import multi_hot
 
 SIZE, NUM_CLASSES = 25, 8
@@ -88,3 +90,32 @@ def test_class_numbers_of_any_type_add_classes(dtype):
     assert sampler.num_classes == 128
     with pytest.raises(ValueError, match=r"from 0 to 999999, got 1000000; np\.unique"):
         sampler.place(np.array([1_000_000]))
+    with pytest.raises(ValueError, match="at most 1000000 classes, got 1000128"):
+        sampler.add_classes(1_000_000)
+
+
+@pytest.mark.parametrize("ask", ["labels_of", "members"])
+@pytest.mark.parametrize("index", [[0.0], [True], ["a"], [[0]], [None]])
+def test_slots_and_classes_are_whole_numbers(ask, index):
+    sampler = make_sampler("crs", 4, 3, 0)
+    sampler.place([0, 1])
+    with pytest.raises(IndexError, match=r"as whole numbers \(K,\), got"):
+        getattr(sampler, ask)(index if ask == "labels_of" else index[0])
+    for slots in (torch.tensor([1]), pd.Series([1]), (1,)):
+        assert sampler.labels_of(slots).tolist() == [[False, True, False]]
+    assert sampler.labels_of([]).shape == (0, 3)
+
+
+@pytest.mark.parametrize("label", [frozenset({0, 2}), (0, 2), {0: 1, 2: 1}.keys()])
+def test_one_sample_may_be_any_collection(label):
+    sampler = make_sampler("prs", 2, 3, 0)
+    assert sampler.explain(label).class_freq.tolist() == [1, 0, 1]
+
+
+def test_a_copy_shares_no_state():
+    sampler, memory = make_sampler("prs", 3, 3, 0), Memory(3)
+    memory.write(sampler.place([0, 1]), row=np.arange(2))
+    slots = copy.copy(sampler).place([2, 2, 2, 2])
+    copy.copy(memory).write(slots, row=np.arange(4))
+    assert sampler.class_freq.tolist() == [1, 1, 0] and len(memory) == 2
+    assert (sampler.place([2, 2, 2, 2]) == slots).all()
