@@ -37,6 +37,7 @@ OWN = "convnet_attention_consistency"
         ({"dataset": ONE_LABEL, "batch_size": 600}, ValueError, r"task \d\+\d in"),
         ({"test_set": "full"}, ValueError, "known test_sets: balanced, imbalanced"),
         ({"frozen_stages": 4}, ValueError, "up to 3 for model convnet"),
+        ({"pretrained_stages": 4}, ValueError, "up to 3 for model convnet"),
         ({"weights": "letters"}, FileNotFoundError, "none, digits, .* got 'letters'"),
         ({"model": OWN, "method": "GSS"}, ValueError, "gradients of GSS"),
         ({"model": OWN, "dataset": ONE_LABEL}, ValueError, "a plain network"),
