@@ -219,14 +219,14 @@ for name in settings.dataset:
 
 # %%
 from prslib.report.style import join_panels, plot_variations
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 for name in settings.dataset:
     shown = plain_first(offline[offline["dataset"] == name])
     figure, axes = plt.subplots(2, 1, figsize=(9, 6.4), sharey=True)
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plot_variations(shown[shown["metric"] == metric], ax, "network", metric, hue="setting")
-    join_panels(figure, f"{name}: Multitask by network, {seeds_told(settings.seeds)}")
+    join_panels(figure, f"{name}: Multitask by network, {seeds_text(settings.seeds)}")
     settings.save(figure, shown, f"offline_{name}")
 
 # %% [markdown]
@@ -287,7 +287,7 @@ for name in settings.dataset:
     networks = plain_first(shown).groupby("network", sort=False)
     for ax, (network, scores) in zip(axes, networks, strict=True):
         plot_variations(scores[scores["metric"] == "mAP"], ax, "group", "mAP").set_title(network)
-    join_panels(figure, f"{name}: mAP by network, {seeds_told(settings.seeds)}")
+    join_panels(figure, f"{name}: mAP by network, {seeds_text(settings.seeds)}")
     settings.save(figure, shown, f"methods_{name}")
 
 # %% [markdown]

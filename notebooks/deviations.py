@@ -156,7 +156,7 @@ def plot_ends(frame: pd.DataFrame, ax: Axes) -> Axes:
 import matplotlib.pyplot as plt
 
 from prslib.report.style import STYLE, join_panels
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 plt.style.use(STYLE)
 mix = memory_mix(settings)
@@ -170,7 +170,7 @@ for row, name in zip(axes, settings.dataset, strict=True):
         plot_ends(shown, ax).set_title(name)
 axes[0, 0].plot([], [], color="0.35", linewidth=2, label="95 % interval over seeds")
 axes[0, 0].plot([], [], color="0.75", linewidth=1, label="where PRS and CRS are")
-join_panels(figure, f"The memory at the end of the stream, {seeds_told(settings.varied_seeds)}")
+join_panels(figure, f"The memory at the end of the stream, {seeds_text(settings.varied_seeds)}")
 settings.save(figure, mix, "memory")
 
 # %% [markdown]

@@ -62,7 +62,7 @@ def runs(settings):
 
 # %%
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 settings = Settings.read("imbalanced_test", globals())
 planned = runs(settings)
@@ -112,7 +112,7 @@ for name in settings.dataset:
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharey=True)
     for ax, metric in zip(axes, MAIN_METRICS, strict=True):
         plot_variations(shown[shown["metric"] == metric], ax, "group", metric)
-    caption = f"rho {settings.rho:g} for PRS, {seeds_told(settings.seeds, *fewer, name)}"
+    caption = f"rho {settings.rho:g} for PRS, {seeds_text(settings.seeds, *fewer, name)}"
     join_panels(figure, f"{name}: unbalanced test images, {caption}")
     settings.save(figure, shown, name)
 

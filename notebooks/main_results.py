@@ -202,9 +202,9 @@ def plot_ranking(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 # %%
 from prslib.report.style import join_panels
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
-seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
+seed_text = seeds_text(settings.seeds, settings.costly, settings.costly_seeds)
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["measure"] == "score")]
     figure, axes = plt.subplots(2, 4, figsize=(11, 5.6))
@@ -213,7 +213,7 @@ for name in settings.dataset:
             cells = shown[(shown["metric"] == metric) & (shown["group"] == group)]
             if len(cells):
                 plot_ranking(cells, ax).set(title=group, xlabel=f"{metric} (%)")
-    caption = seeds_told(settings.seeds, settings.costly, settings.costly_seeds, name)
+    caption = seeds_text(settings.seeds, settings.costly, settings.costly_seeds, name)
     join_panels(figure, f"{name}: scores by class group, {caption}")
     settings.save(figure, shown, f"groups_{name}")
 

@@ -68,11 +68,11 @@ def runs(settings):
 
 # %%
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 settings = Settings.read("memory_distribution", globals())
 planned = memories(settings)
-seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
+seed_text = seeds_text(settings.seeds, settings.costly, settings.costly_seeds)
 settings
 
 # %% [markdown]
@@ -140,7 +140,7 @@ for name in settings.dataset:
         plot_class_shares(shown[shown["method"].isin(["Stream", sampler])], ax)
     for ax in axes.flat[len(settings.method) :]:
         ax.remove()
-    caption = seeds_told(settings.seeds, settings.costly, settings.costly_seeds, name)
+    caption = seeds_text(settings.seeds, settings.costly, settings.costly_seeds, name)
     join_panels(figure, f"{name}: the memory class by class, {caption}")
     settings.save(figure, shown, name)
 

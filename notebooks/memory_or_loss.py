@@ -92,7 +92,7 @@ def runs(settings):
 
 # %%
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 settings = Settings.read("memory_or_loss", globals())
 planned = runs(settings)
@@ -298,7 +298,7 @@ for row, name in zip(axes, settings.dataset, strict=True):
     for ax, f1, title in zip(row, ("C-F1", OWN), ("at 0.5", "own threshold"), strict=True):
         plot_changes(shown[shown["dataset"] == name], ax, f1, settings, name).set_title(f"{name}, {title}")
 add_legend(axes[0, 0], settings)
-join_panels(figure, f"What memory, loss and draw move, {seeds_told(settings.seeds)}")
+join_panels(figure, f"What memory, loss and draw move, {seeds_text(settings.seeds)}")
 for row in axes:  # one range a data set
     ends = np.array([ax.dataLim.intervaly for ax in row])
     room = 0.12 * (ends.max() - ends.min())

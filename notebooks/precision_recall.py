@@ -177,7 +177,7 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 # %%
 from prslib.report.style import contrast_panels, join_panels
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 for name in settings.dataset:
     figure, axes = plt.subplots(1, 3, figsize=(11, 4.5))
@@ -185,7 +185,7 @@ for name in settings.dataset:
     for ax, group in zip(axes, ["majority", "moderate", "minority"], strict=True):
         shown = near[near["group"] == group]
         plot_precision_recall(shown, ax).set_title(group)
-    caption = seeds_told(settings.seeds, settings.costly, settings.costly_seeds, name)
+    caption = seeds_text(settings.seeds, settings.costly, settings.costly_seeds, name)
     join_panels(figure, f"{name}: means over classes, {caption}")
     settings.save(figure, cells[cells["dataset"] == name], name)
 

@@ -85,10 +85,10 @@ from IPython.display import Markdown, display
 
 from prslib import run_all
 from prslib.report.style import STYLE, join_panels
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 plt.style.use(STYLE)
-finished, count = run_all(planned, device=settings.device), seeds_told(settings.seeds)
+finished, count = run_all(planned, device=settings.device), seeds_text(settings.seeds)
 
 # %% tags=["functions"]
 from prslib import RunConfig

@@ -45,7 +45,7 @@ device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
 from prslib import configs
-from prslib.datasets import at_hand
+from prslib.datasets import available
 from prslib.datasets.base import schedule_of
 from prslib.report.notebook import check_labels
 
@@ -53,7 +53,7 @@ from prslib.report.notebook import check_labels
 def runs(settings):
     """List a run of every order of the classes, method and seed."""
     check_labels(settings.dataset, one=True)
-    names = at_hand(settings.dataset)
+    names = available(settings.dataset)
     made = []
     for order in settings.orders:
         schedule = None if order == "drawn" else schedule_of(order)
@@ -67,12 +67,12 @@ def runs(settings):
 
 
 # %%
-from prslib.datasets import DATASETS, at_hand, load_dataset
+from prslib.datasets import DATASETS, available, load_dataset
 from prslib.report.notebook import Settings
 
 settings = Settings.read("single_label", globals())
 planned = runs(settings)
-names = at_hand(settings.dataset)
+names = available(settings.dataset)
 mlps = [name for name in names if DATASETS[name].recipe.model == "mlp"]
 print("files missing:", [name for name in settings.dataset if name not in names])
 settings

@@ -76,12 +76,12 @@ def memory_size(name, share):
 
 # %%
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 settings = Settings.read("tail_forgetting", globals())
 planned = runs(settings)
 sizes = {name: memory_size(name, settings.memory_share) for name in settings.dataset}
-count = seeds_told(settings.seeds)
+count = seeds_text(settings.seeds)
 settings
 
 # %% [markdown]

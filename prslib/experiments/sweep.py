@@ -28,7 +28,7 @@ from prslib.datasets import load_dataset
 from prslib.experiments.store import CHECKPOINT, Store, describe
 from prslib.models import MODELS
 from prslib.paths import ending_with_us
-from prslib.training import round_alike
+from prslib.training import set_deterministic
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.grids import check_all
 from prslib.training.methods import registered, with_registered
@@ -118,7 +118,7 @@ def run_all(
     runs = {name: store.load(config) for name, config in by_hash.items()}
     missing = [config for name, config in by_hash.items() if runs[name] is None]
     if missing:
-        round_alike()  # before a worker process loads numpy
+        set_deterministic()  # before a worker process loads numpy
         address = address or os.environ.get("RAY_ADDRESS")
         if address:  # its machines share no folder
             save_every = math.inf

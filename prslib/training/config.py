@@ -24,7 +24,7 @@ from prslib.datasets import DATASETS, SequentialDataset, fingerprint
 from prslib.datasets.base import draw_schedule, validate_schedule
 from prslib.losses import CONTEXT, LOSSES, check_loss_options
 from prslib.models import MODELS
-from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, of_seed
+from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, weights_for_seed
 from prslib.samplers import Sampler, check_options, make_sampler
 from prslib.training.methods import METHODS
 from prslib.training.rehearsal import REHEARSALS, Rehearsal, rehearsal_options
@@ -267,7 +267,7 @@ class RunConfig:
             raise ValueError(expected(what, name))
         frozen = max(self.frozen_stages, self.pretrained_stages or 0)
         model.check(name, settings["loss"], weights, frozen)
-        first_weights = file_of(of_seed(weights, self.seed))
+        first_weights = file_of(weights_for_seed(weights, self.seed))
         if dataset.tests_on_pretrained and first_weights in EMBEDDED.values():
             what = f"weights that have not learned from test images of {self.dataset}"
             raise ValueError(expected(what, weights, f"choose {NONE!r}"))
@@ -297,7 +297,7 @@ class RunConfig:
         unread = {name for method in METHODS.values() for name in method.reads}
         unread -= set(METHODS[self.method].reads)
         values = {k: v for k, v in self.resolved.items() if k not in unread}
-        values["weights"] = identity_of(of_seed(values["weights"], self.seed))
+        values["weights"] = identity_of(weights_for_seed(values["weights"], self.seed))
         for row in fields(self):
             name = row.name
             if name in ADDED_LATER and values.get(name) == row.default:

@@ -15,8 +15,8 @@ from prslib.datasets.base import tasks_together
 from prslib.datasets.curation import feature_rows
 from prslib.metrics import best_thresholds
 from prslib.models.networks import make_model
-from prslib.models.weights import of_seed
-from prslib.training import round_alike
+from prslib.models.weights import weights_for_seed
+from prslib.training import set_deterministic
 from prslib.training.checkpoint import Checkpoint, Progress
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.device import (
@@ -46,7 +46,7 @@ from prslib.training.replay import (
 )
 from prslib.training.validation import OWN
 
-round_alike()  # before the first sum: whoever trains loads this module
+set_deterministic()  # before the first sum: whoever trains loads this module
 
 Tasks = list[tuple[int, ...]]  # groups of tasks that are trained together
 Score = Callable[[Learner, Tasks], object]  # of the tasks seen so far
@@ -92,7 +92,7 @@ def run(
     Notes
     -----
     A run takes one thread. On a CPU the same configuration gives the same bytes on
-    every machine with the same packages (`prslib.training.round_alike`), and many runs
+    every machine with the same packages (`prslib.training.set_deterministic`), and many runs
     side by side are faster in total than one run on all cores. On a GPU float32 is not
     rounded to TF32.
     """
@@ -351,5 +351,5 @@ def initial_model(config: RunConfig, dataset: SequentialDataset) -> torch.nn.Mod
     settings = config.resolved
     shape = dataset.train.inputs.shape[1:]
     seed = seeds_of(config)["model"]
-    weights = of_seed(settings["weights"], config.seed)
+    weights = weights_for_seed(settings["weights"], config.seed)
     return make_model(settings["model"], shape, dataset.num_classes, seed, weights)
