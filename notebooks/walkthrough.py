@@ -38,11 +38,11 @@ rhos: list[float] = [-0.5, 0.0, 0.5, 1.0]  # powers of allocation set side by si
 samples: int = 35000  # length of the stream behind the sliders, at least 200
 
 # %%
-from prslib.checks import whole
+from prslib.checks import check_int
 from prslib.report.notebook import Settings
 
 settings = Settings.read("walkthrough", globals())
-whole("samples", settings.samples, least=200)  # for the sliders
+check_int("samples", settings.samples, least=200)  # for the sliders
 settings
 
 # %% [markdown]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prslib.checks import VARIANTS, expected, one_of, whole
+from prslib.checks import VARIANTS, check_int, expected, one_of
 from prslib.paths import PACKAGE
 from prslib.samplers.reference import ReferencePRS
 from prslib.samplers.released import ReleasedPRS
@@ -194,7 +194,7 @@ def check_prs(
     decides as Algorithm 1 does; checked: 1 of 10 streams, 280 decisions
     """
     one_of("variant", variant, VARIANTS)
-    whole("seeds", seeds, least=1)
+    check_int("seeds", seeds, least=1)
     if fresh_seed is None:
         fresh_seed = int(np.random.default_rng().integers(2**31))
     embedded = {stream.name: stream for stream, _ in read_vectors()}

@@ -23,7 +23,7 @@ from joblib import cpu_count
 from joblib.externals.loky import get_reusable_executor
 from tqdm import tqdm
 
-from prslib.checks import device_name, expected, naming_extra, whole
+from prslib.checks import check_int, device_name, expected, naming_extra
 from prslib.datasets import load_dataset
 from prslib.experiments.store import CHECKPOINT, Store, describe
 from prslib.models import MODELS
@@ -110,7 +110,7 @@ def run_all(
     forked, so that each may use a GPU.
     """
     if workers is not None:
-        workers = whole("workers", workers, least=1)
+        workers = check_int("workers", workers, least=1)
     device = device_name(device)
     store = store or Store()
     check_all(configs)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from prslib.checks import Seed, expected, generator_of, multi_hot, whole
+from prslib.checks import Seed, check_int, expected, generator_of, multi_hot
 from prslib.samplers import books, states
 
 
@@ -81,10 +81,10 @@ class Sampler:
     def __init__(self, size: int, num_classes: int | None, seed: Seed):
         self._lock = threading.RLock()
         self._grows = num_classes is None
-        self.size = whole("size", size, least=1)
+        self.size = check_int("size", size, least=1)
         self.num_classes = 0
         if num_classes is not None:
-            self.num_classes = whole("num_classes", num_classes, least=1)
+            self.num_classes = check_int("num_classes", num_classes, least=1)
         self.rng = generator_of(seed)
         self._arrays = books.empty(self.size, self.num_classes)
 
@@ -228,7 +228,7 @@ class Sampler:
         >>> sampler.class_counts
         array([2, 0, 1])
         """
-        count = whole("count", count, least=0)
+        count = check_int("count", count, least=0)
         if count == 0:
             return
         with self._lock:

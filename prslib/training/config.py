@@ -12,13 +12,13 @@ import pandas as pd
 
 from prslib.checks import (
     VARIANTS,
+    check_int,
     expected,
     finite,
     flag,
     one_of,
     plain_options,
     power,
-    whole,
 )
 from prslib.datasets import DATASETS, SequentialDataset, fingerprint
 from prslib.datasets.base import draw_schedule, validate_schedule
@@ -148,26 +148,26 @@ class RunConfig:
 
     dataset: str = checked("digits70seq", one_of, names=DATASETS)
     method: str = checked("PRS", one_of, names=METHODS)
-    seed: int = checked(0, whole, least=0)
+    seed: int = checked(0, check_int, least=0)
     rho: float | None = checked(None, power)
     variant: str = checked("paper", one_of, names=VARIANTS)
-    memory_size: int | None = checked(None, whole, least=1)
+    memory_size: int | None = checked(None, check_int, least=1)
     schedule: tuple[int, ...] | None = None
-    epochs: int = checked(1, whole, least=1)
+    epochs: int = checked(1, check_int, least=1)
     ewc_lambda: float | None = checked(None, finite, least=0)
     test_set: str | None = None
     model: str | None = checked(None, one_of, names=MODELS)
     weights: str | None = None
-    frozen_stages: int = checked(0, whole, least=0)
-    pretrained_stages: int | None = checked(None, whole, least=0)
+    frozen_stages: int = checked(0, check_int, least=0)
+    pretrained_stages: int | None = checked(None, check_int, least=0)
     # at 0 nothing is learned
     learning_rate: float | None = checked(None, finite, least=1e-12)
-    batch_size: int | None = checked(None, whole, least=1)
-    replay_batch_size: int | None = checked(None, whole, least=1)
-    features_per_class: int = checked(0, whole, least=0)
+    batch_size: int | None = checked(None, check_int, least=1)
+    replay_batch_size: int | None = checked(None, check_int, least=1)
+    features_per_class: int = checked(0, check_int, least=0)
     class_draws: bool = checked(False, flag)
     own_threshold: bool = checked(False, flag)
-    variance_points: int = checked(0, whole, least=0)
+    variance_points: int = checked(0, check_int, least=0)
     precision: str | None = checked(None, one_of, names=PRECISIONS)
     options: dict | tuple | None = None
     loss: str | None = checked(None, one_of, names=LOSSES)
