@@ -121,7 +121,7 @@ import numpy as np
 import pandas as pd
 
 from prslib import MODELS, Run
-from prslib.report.tables import beside, final, scores_of
+from prslib.report.tables import merge_published, final, scores_of
 
 
 def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
@@ -151,7 +151,7 @@ def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[(rows["method"] == OFFLINE) & (rows["group"] == "overall")]
     chosen = _frozen(rows, "max")
     asked = chosen.assign(epochs=chosen["paper_epochs"])
-    table = beside(asked, "architectures", also=["architecture", "epochs", "test_set"])
+    table = merge_published(asked, "architectures", also=["architecture", "epochs", "test_set"])
     return table.assign(epochs=chosen["epochs"].to_numpy())
 
 
@@ -256,14 +256,14 @@ display(Markdown(in_short(gaps)))
 # %% tags=["functions"]
 import pandas as pd
 
-from prslib.report.tables import beside
+from prslib.report.tables import merge_published
 
 
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
     """Set the paper's tables of methods beside ours, network by network (Appendix)."""
     rows = rows[(rows["epochs"] == 1) & (rows["test_set"] == "balanced")]
     tables = ("main", "attention_consistency", "rnn_attention")
-    return beside(_frozen(rows, "min"), *tables, also=["architecture"])
+    return merge_published(_frozen(rows, "min"), *tables, also=["architecture"])
 
 
 # %%

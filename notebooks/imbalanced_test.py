@@ -76,14 +76,14 @@ settings
 
 # %%
 from prslib import run_all
-from prslib.report.tables import beside, final, scores_of
+from prslib.report.tables import merge_published, final, scores_of
 
 finished = run_all(planned, device=settings.device)
 scores = scores_of(finished, "test_set")
 rows = final(scores)
 asked = rows["rho"].isna() | (rows["rho"] == settings.rho)
 scored = (rows["test_set"] == "imbalanced") & (rows["measure"] == "score")
-chosen = beside(rows[scored & asked], "imbalanced_test")
+chosen = merge_published(rows[scored & asked], "imbalanced_test")
 
 # %%
 from IPython.display import Markdown, display

@@ -114,13 +114,13 @@ import matplotlib.pyplot as plt
 from prslib import run_all
 from prslib.report.notebook import BALANCED, runs_on
 from prslib.report.style import STYLE
-from prslib.report.tables import ALL_GROUPS, beside, final, scores_of
+from prslib.report.tables import ALL_GROUPS, merge_published, final, scores_of
 
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
 scores = scores_of(runs_on(finished))
 in_tables = scores_of(runs_on(finished, BALANCED))
-rows = beside(final(scores), "main")
+rows = merge_published(final(scores), "main")
 rows.drop(columns=["rho", "memory_size", "draws"], errors="ignore").head(3).round(1)
 
 # %% [markdown]
@@ -144,7 +144,7 @@ from IPython.display import Markdown, display
 from prslib.report.notebook import heading
 from prslib.report.tables import F1_OTHERWISE, average, main_tables
 
-averages = beside(average(final(in_tables, settings.metrics)), "main")
+averages = merge_published(average(final(in_tables, settings.metrics)), "main")
 settings.save(None, averages, "table")
 for name in settings.dataset:
     display(heading(name))
@@ -268,7 +268,7 @@ display(Markdown(in_short(against)))
 from prslib.report.style import plot_progression
 from prslib.report.tables import progression, seed_gaps
 
-steps = beside(progression(scores), "coco_progression", "nus_progression")
+steps = merge_published(progression(scores), "coco_progression", "nus_progression")
 drawn = [name for name in settings.method if name not in ("CRS", "EWC", "Finetune")]
 pairs = [seed_gaps(steps, name, "CRS", ["trained_tasks"]).assign(method=name) for name in drawn]
 leads = pd.concat(pairs, ignore_index=True)

@@ -87,7 +87,7 @@ import matplotlib.pyplot as plt
 from prslib import run_all
 from prslib.report.notebook import BALANCED, runs_on
 from prslib.report.style import STYLE
-from prslib.report.tables import PRECISION_RECALL, beside, final, scores_of
+from prslib.report.tables import PRECISION_RECALL, merge_published, final, scores_of
 
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
@@ -99,7 +99,7 @@ def beside_papers(scores):
     """Return precision and recall at the end, with the paper's."""
     rows = final(scores, PRECISION_RECALL)
     rows = rows[rows["measure"] == "score"]
-    return beside(rows, "coco_precision_recall", "nus_precision_recall")
+    return merge_published(rows, "coco_precision_recall", "nus_precision_recall")
 
 
 rows = beside_papers(scores)
@@ -220,7 +220,7 @@ from prslib.report.style import contrast_panels
 from prslib.report.tables import ALL_GROUPS, contrasts, turned
 
 WAYS = [f"{name}{way}" for name in ("C-F1", "O-F1") for way in ("", " (own threshold)", " (top 3)")]
-decided = beside(final(scores, WAYS), "main")
+decided = merge_published(final(scores, WAYS), "main")
 pairs = [(group, metric) for group in ALL_GROUPS for metric in WAYS]
 by_threshold = contrasts(decided, "PRS", "CRS", pairs)
 title = "F1 by how labels are decided, PRS minus CRS"

@@ -106,9 +106,9 @@ def beginning(config: RunConfig) -> str:
 # %%
 import pandas as pd
 
-from prslib.report.tables import beside, final, scores_of
+from prslib.report.tables import merge_published, final, scores_of
 
-rows = beside(final(scores_of(finished, weights=beginning)), "main")
+rows = merge_published(final(scores_of(finished, weights=beginning)), "main")
 rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 
 # %% [markdown]
@@ -170,7 +170,7 @@ settings.save(figure, frame, "scenes")
 # %%
 from prslib.report.tables import average, main_tables
 
-cells = beside(average(rows.drop(columns=["stands_for", "published"])), "main")
+cells = merge_published(average(rows.drop(columns=["stands_for", "published"])), "main")
 settings.save(None, cells, "table")
 for name in settings.dataset:
     display(Markdown(f"**{name}**, beside the paper's {cells['stands_for'].iloc[0]}"))

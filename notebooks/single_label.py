@@ -191,7 +191,7 @@ from prslib.checks import expected
 from prslib.paths import project_root
 from prslib.report.measures import distances
 from prslib.report.style import STAR, looks_of
-from prslib.report.tables import beside
+from prslib.report.tables import merge_published
 
 STUDY = Path("studies/class_orders.csv")  # made by the script of that name
 
@@ -210,7 +210,7 @@ def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
     tasks = rows["trained_tasks"].str.removeprefix("task ")
     rows["trained_tasks"] = tasks.astype("int64")
     rows = rows.assign(measure="score", group="overall", metric="accuracy")
-    rows = beside(rows, "mnist", "svhn")
+    rows = merge_published(rows, "mnist", "svhn")
     rows = rows[[*columns, "trained_tasks", "value", "published"]]
     near = look != "random"
     orders = distances(rows)["schedule"] if near else rows["schedule"].unique()

@@ -212,11 +212,11 @@ table.round(2)
 from IPython.display import Markdown, display
 
 from prslib.report.notebook import heading
-from prslib.report.tables import average, beside, final, main_tables, scores_of
+from prslib.report.tables import average, merge_published, final, main_tables, scores_of
 
-rows = beside(final(scores_of(finished)), "main")
+rows = merge_published(final(scores_of(finished)), "main")
 rows = rows[rows["measure"] == "forget"]
-averages = beside(average(rows.drop(columns=["published", "stands_for"])), "main")
+averages = merge_published(average(rows.drop(columns=["published", "stands_for"])), "main")
 settings.save(None, averages, "groups_table")
 for name in settings.dataset:
     display(heading(name, f"memory {sizes[name]}, the paper's 2000"))

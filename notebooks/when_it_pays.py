@@ -124,11 +124,11 @@ import matplotlib.pyplot as plt
 
 from prslib import run_all
 from prslib.report.style import STYLE
-from prslib.report.tables import MAIN_METRICS, beside, contrasts, final, scores_of
+from prslib.report.tables import MAIN_METRICS, merge_published, contrasts, final, scores_of
 
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
-rows = beside(final(scores_of(finished)), "main")
+rows = merge_published(final(scores_of(finished)), "main")
 groups = ["overall", "majority", "moderate", "minority"]
 cells = [(group, metric) for group in groups for metric in MAIN_METRICS]
 every = [contrasts(rows, name, "CRS", cells).assign(method=name) for name in settings.method]

@@ -108,11 +108,13 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(list(order), **rank, kind="stable", ignore_index=True)
 
 
-def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.DataFrame:
+def merge_published(
+    rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()
+) -> pd.DataFrame:
     """Add stands_for and the paper's number, published; in columns `also` its cells must agree."""
     names = rows["dataset"].map(lambda name: labels_of(name).stands_for or "")
     rows = rows.assign(stands_for=names)
-    return published.beside(rows, *tables, also=also)
+    return published.merge_published(rows, *tables, also=also)
 
 
 def main_tables(
