@@ -85,7 +85,7 @@ def answers() -> dict[str, str]:
             words = texts.get("words", {}).get(deviation, deviation)
             method = texts.get("method", "PRS").format(words=words)
             text = difference(row, texts["what"], texts.get("than", "CRS"), method)
-        mark = STAND_IN if DATASETS[row["dataset"]].relation == "stand-in" else ""
+        mark = STAND_IN if DATASETS[row["dataset"]].data_source == "stand-in" else ""
         said[name] = text + mark
     return said
 

@@ -273,7 +273,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prslib.report.ledger import IMAGES, digits_of
-from prslib.report.results import STAND_IN, in_turn
+from prslib.report.results import STAND_IN, data_sources_of
 from prslib.report.style import join_panels
 
 
@@ -302,8 +302,8 @@ def plot_verdicts(frame: pd.DataFrame, names: Sequence[str], ax: Axes) -> Axes:
 def verdict_panels(frame: pd.DataFrame, title: str) -> Figure:
     """Draw `plot_verdicts` as a figure, a panel for each unit, real data on the left."""
     frame = frame[frame["verdict"] != "not run"]
-    relations = in_turn(frame["dataset"].unique())
-    names = sorted(relations, key=lambda name: relations[name] == STAND_IN)
+    data_sources = data_sources_of(frame["dataset"].unique())
+    names = sorted(data_sources, key=lambda name: data_sources[name] == STAND_IN)
     units = list(frame["unit"].unique())
     rows = [frame.loc[frame["unit"] == unit, "statement"].nunique() for unit in units]
     height = 1.8 + 0.29 * sum(rows) + 0.5 * len(rows)
@@ -318,7 +318,7 @@ def verdict_panels(frame: pd.DataFrame, title: str) -> Figure:
         plot_verdicts(frame[frame["unit"] == unit], names, ax)
         ax.set_title(f"in {unit}", fontsize=10, loc="center")
     top = axes[0, 0]
-    about = [f"{name}\n({IMAGES[relations[name]]})" for name in names]
+    about = [f"{name}\n({IMAGES[data_sources[name]]})" for name in names]
     top.xaxis.tick_top()
     top.set_xticks(range(len(names)), about, rotation=50, ha="left")
     for name in (*VERDICTS, FACT):

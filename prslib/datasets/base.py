@@ -275,7 +275,7 @@ class Entry:
     tests_on_pretrained: bool = False
     # Its samples are the paper's own, some of its own, others in their place, or those
     # of another real stream, which stands for none of the paper's.
-    relation: Literal["paper's", "part", "stand-in", "other"] = "stand-in"
+    data_source: Literal["paper's", "part", "stand-in", "other"] = "stand-in"
 
 
 def validate_schedule(schedule: ArrayLike, num_tasks: int) -> tuple[int, ...]:

@@ -196,7 +196,7 @@ def _mini(name: str, share: Fraction, memory_size: int) -> Entry:
     recipe = replace(coco.PREPARED.recipe, **HEAD, **sizes)
     load = partial(load_mini, name=name, share=share)
     identity = partial(digest_of, MINI, OPEN)
-    return Entry(load, recipe, None, identity, relation="part")
+    return Entry(load, recipe, None, identity, data_source="part")
 
 
 def _whole(prepared: PreparedSet) -> Entry:

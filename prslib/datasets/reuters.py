@@ -125,7 +125,7 @@ def _entry(
     )
     load = partial(load_reuters, name=name, thin=thin)
     identity = partial(digest_of, FILE)
-    return Entry(load, recipe, load_clustering, identity, relation="other")
+    return Entry(load, recipe, load_clustering, identity, data_source="other")
 
 
 def _cap(cap: int) -> Thin:

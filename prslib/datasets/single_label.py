@@ -174,7 +174,7 @@ STAND_INS = (
     ("imbal-colour-digits-tiny", SVHN, 20, ON_CONVNET),
 )
 ENTRIES = {
-    name: Entry(partial(load_source, source), source.recipe, relation="paper's")
+    name: Entry(partial(load_source, source), source.recipe, data_source="paper's")
     for name, source in SOURCES.items()
 }
 ENTRIES |= {row[0]: _stand_in(*row) for row in STAND_INS}

@@ -93,7 +93,7 @@ def without_far_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Leave out the paper's numbers beside a stand-in, whose heights mean another thing."""
     if not {"published", "dataset"} <= set(frame):
         return frame
-    far = frame["dataset"].map(lambda name: DATASETS[name].relation == "stand-in")
+    far = frame["dataset"].map(lambda name: DATASETS[name].data_source == "stand-in")
     beside = far & frame["value"].notna()  # the paper alone stays
     return frame.assign(published=frame["published"].mask(beside))
 

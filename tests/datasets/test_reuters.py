@@ -68,7 +68,7 @@ def test_a_stream_has_its_recipe_and_the_same_test_sets(name):
     data, whole = (load_dataset(n, images=False) for n in (name, "reutersseq"))
     entry = DATASETS[name]
     assert entry.recipe.memory_size == round(len(data.train) * 2000 / 35072)
-    assert entry.relation == "other" and data.stands_for is None
+    assert entry.data_source == "other" and data.stands_for is None
     assert data.class_group == whole.class_group
     assert data.class_freq.min() > 0
     for test, split in data.tests.items():

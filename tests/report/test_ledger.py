@@ -255,7 +255,7 @@ def test_every_data_set_is_decided_the_papers_own_first(results):
 @pytest.fixture
 def reuters(monkeypatch):
     """Another real stream, which stands for no data set of the paper."""
-    entry = replace(DATASETS[TINY], relation="other")
+    entry = replace(DATASETS[TINY], data_source="other")
     monkeypatch.setitem(DATASETS, "stream", entry)
     labels = replace(load_dataset(TINY, images=False), name="stream", stands_for=None)
     known = results_module.labels_of
