@@ -68,8 +68,8 @@ from prslib.report import style
 from prslib.report.tables import MAIN_METRICS
 
 plt.style.use(style.STYLE)
-observations = ledger.gather(configs, settings.missing, device=settings.device)
-rows = ledger.cells(observations, settings.profile)
+results = ledger.gather(configs, settings.missing, device=settings.device)
+rows = ledger.cells(results, settings.profile)
 settings.save(None, rows, "cells")
 tables = ledger.by_table(rows)
 settings.save(None, tables, "tables")
@@ -190,7 +190,7 @@ display(Markdown(" ".join(sentences)))
 # comes from calibration: it *turns*.
 
 # %%
-decided = ledger.decide(observations, settings.level)
+decided = ledger.decide(results, settings.level)
 display(ledger.counts(decided))
 
 # %% tags=["functions"]

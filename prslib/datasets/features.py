@@ -32,7 +32,7 @@ MINI = EMBEDDED / "cocoseq_mini.npz"
 OPEN = EMBEDDED / "cocoseq_open.npz"
 # names the file of features that is loaded
 RECORD = "features.txt"
-# of the thinned streams, not of a run
+# of the subsampled streams, not of a run
 SEED = 20200826
 
 

@@ -1,4 +1,4 @@
-"""Check what every loss promises, one of prslib or of one's own."""
+"""Check that a loss is what the training needs, one of prslib or of one's own."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ SAME = 1e-3  # relative difference of what is the same but for rounding
 
 
 def check_loss(loss: Callable | Loss | str, **options: object) -> None:
-    """Check what every loss promises, as `check_sampler` does for a sampler.
+    """Check that a loss is what the training needs, as `check_sampler` does for a sampler.
 
     Parameters
     ----------
