@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prslib.checks import Seed, check_int, expected, generator_of, multi_hot
-from prslib.samplers import books, states
+from prslib.samplers import buffer, states
 
 
 class Sampler:
@@ -86,7 +86,7 @@ class Sampler:
         if num_classes is not None:
             self.num_classes = check_int("num_classes", num_classes, least=1)
         self.rng = generator_of(seed)
-        self._arrays = books.empty(self.size, self.num_classes)
+        self._arrays = buffer.empty(self.size, self.num_classes)
 
     def __init_subclass__(cls, **options: Any):
         """Let what inherits from a compiled sampler decide by the methods it replaces."""
@@ -236,7 +236,7 @@ class Sampler:
                 values = getattr(self, name)  # (..., C)
                 room = [(0, 0)] * (values.ndim - 1) + [(0, count)]
                 setattr(self, name, np.pad(values, room))
-            self._arrays = books.with_classes(self._arrays, self.num_classes + count)
+            self._arrays = buffer.with_classes(self._arrays, self.num_classes + count)
             self.num_classes += count
 
     def follow(self, y: np.ndarray, slot: int) -> None:
@@ -264,13 +264,13 @@ class Sampler:
             slot = self._checked_slot(slot, len(self) if len(classes) else -1)
             if len(classes) == 0:
                 return
-            while not books.follow(self._arrays, classes, slot):
-                self._arrays = books.enlarged(self._arrays, len(classes))
+            while not buffer.follow(self._arrays, classes, slot):
+                self._arrays = buffer.enlarged(self._arrays, len(classes))
 
     @property
-    def state(self) -> books.State:
+    def state(self) -> buffer.State:
         """The counts and lists that the base keeps: views."""
-        return books.state_of(self._arrays)
+        return buffer.state_of(self._arrays)
 
     def __len__(self) -> int:
         """Return the number of filled slots."""
@@ -304,7 +304,7 @@ class Sampler:
         IndexError
             If a slot is not within 0 .. m - 1, such as the -1 of a dropped sample.
         """
-        return books.labels_of(self.state, within("slot", slots, self.size))
+        return buffer.labels_of(self.state, within("slot", slots, self.size))
 
     def members(self, c: int) -> np.ndarray:
         """Return the slots of the samples with class c; int64 (l_c,), a copy.
@@ -315,7 +315,7 @@ class Sampler:
             If c is not within 0 .. C - 1.
         """
         within("class", c, self.num_classes)
-        return books.members_of(self.state, c).astype(np.int64)
+        return buffer.members_of(self.state, c).astype(np.int64)
 
     def __repr__(self) -> str:
         """Return the sampler's arguments, and how many slots are filled."""
@@ -435,7 +435,7 @@ class Sampler:
         batch = labels, uniforms, slots
         done = place(self._arrays, 0, batch, *arguments)
         while done >= 0:
-            self._arrays = books.enlarged(self._arrays, int(labels[done].sum()))
+            self._arrays = buffer.enlarged(self._arrays, int(labels[done].sum()))
             done = place(self._arrays, done, batch, *arguments)
         return slots
 
