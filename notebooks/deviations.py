@@ -90,7 +90,7 @@ from matplotlib.axes import Axes
 
 from prslib.report.deviations import COLOURS, DEVIATIONS, deviation_configs, name_of
 from prslib.statistics import interval
-from prslib.report.style import LOOKS
+from prslib.report.style import METHOD_STYLES
 from prslib.report.tables import labels_of
 from prslib.training.replay import make_replay, stream
 
@@ -144,7 +144,7 @@ def plot_ends(frame: pd.DataFrame, ax: Axes) -> Axes:
         row = interval(seeds[:, None, None])
         ax.plot([row.low, row.high], [place, place], color=COLOURS[name], linewidth=2)
         ax.plot(row.effect, place, "o", color=COLOURS[name])
-        if name in LOOKS:  # what the others may run along
+        if name in METHOD_STYLES:  # what the others may run along
             ax.axvline(row.effect, color="0.75", linewidth=1, zorder=0)
     ax.set_yticks(range(len(names)), names[::-1])
     ax.set_xlabel(MIX_LABELS[frame["measure"].iloc[0]])

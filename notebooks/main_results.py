@@ -178,7 +178,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib import METHODS
-from prslib.report.style import HOLLOW, looks_of, without_far_numbers
+from prslib.report.style import HOLLOW, styles_of, without_far_numbers
 
 
 def plot_ranking(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -186,11 +186,11 @@ def plot_ranking(frame: pd.DataFrame, ax: Axes) -> Axes:
     frame = without_far_numbers(frame)
     cells = frame.groupby("method")["value"].agg(["mean", "min", "max"]).sort_values("mean")
     best = next(name for name in reversed(cells.index) if not METHODS[name].offline)
-    looks = looks_of(cells.index)
+    styles = styles_of(cells.index)
     for place, (name, row) in enumerate(cells.iterrows()):
-        colour = looks[name]["color"] if name in ("CRS", "PRS", best) else "0.6"
+        colour = styles[name]["color"] if name in ("CRS", "PRS", best) else "0.6"
         ax.plot([row["min"], row["max"]], [place, place], color=colour, linewidth=2)
-        ax.plot(row["mean"], place, looks[name]["marker"] or "o", color=colour)
+        ax.plot(row["mean"], place, styles[name]["marker"] or "o", color=colour)
         theirs = frame.loc[frame["method"] == name, "published"].iloc[0]
         ax.plot(theirs, place, **HOLLOW | {"marker": "o", "color": colour})
     ax.plot([], [], label="paper", **HOLLOW | {"marker": "o", "color": "0.3", "linestyle": ""})

@@ -130,7 +130,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.style import HOLLOW, draw_legend, looks_of
+from prslib.report.style import HOLLOW, draw_legend, styles_of
 
 LEVELS = (5, 10, 20, 30, 40, 50, 60, 70)  # F1 in percent
 
@@ -162,13 +162,13 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
     begin = cells.loc["CRS"].unstack().loc["mean", ["C-R", "C-P"]] if "CRS" in cells.index else None
-    for method, look in looks_of(frame["method"]).items():
+    for method, style in styles_of(frame["method"]).items():
         pair = cells.loc[method].unstack()[["C-R", "C-P"]]
         if begin is not None and method != "CRS":  # what the method changes
-            line = {"arrowstyle": "->", "color": look["color"], "linewidth": 1.3}
+            line = {"arrowstyle": "->", "color": style["color"], "linewidth": 1.3}
             ax.annotate("", pair.loc["mean"], begin, arrowprops=line)
-        ax.plot(*pair.loc["published"], **look | HOLLOW | {"linestyle": ""})
-        ax.plot(*pair.loc["mean"], **look, linestyle="", markersize=7, label=method)
+        ax.plot(*pair.loc["published"], **style | HOLLOW | {"linestyle": ""})
+        ax.plot(*pair.loc["mean"], **style, linestyle="", markersize=7, label=method)
     ax.set(xlabel="recall C-R (%, root scale)", ylabel="precision C-P (%, root scale)")
     ax.grid(False)
     draw_legend(frame, ax, "")

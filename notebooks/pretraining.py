@@ -187,14 +187,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.style import GREYS, HUES, looks_like, plot_variations, values_of
+from prslib.report.style import GREYS, HUES, styles_for, plot_variations, values_of
 
 
 def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw the distance between two methods by group and weights, later ones darker."""
-    looks = looks_like(frame["weights"].unique(), GREYS)
+    styles = styles_for(frame["weights"].unique(), GREYS)
     ours = frame.drop(columns="published")
-    plot_variations(ours, ax, "group", metric, "weights", looks)
+    plot_variations(ours, ax, "group", metric, "weights", styles)
     # one number for all weights
     theirs = frame.groupby("group")["published"].first()[values_of(frame, "group")]
     at = np.arange(len(theirs))

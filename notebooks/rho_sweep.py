@@ -81,20 +81,20 @@ every = every[every["measure"] == "score"]
 rows = every[every["method"] == "PRS"]
 
 # %% tags=["functions"]
-from prslib.report.style import draw_curves, looks_like
+from prslib.report.style import draw_curves, styles_for
 from prslib.report.tables import MAIN_METRICS
 
-LOOKS = looks_like(MAIN_METRICS)
+METHOD_STYLES = styles_for(MAIN_METRICS)
 
 
 def plot_sweep(frame, ax):
     """Draw PRS's metrics on one data set against rho, with a ring at the best."""
-    draw_curves(frame, ax, "rho", "metric", LOOKS)
+    draw_curves(frame, ax, "rho", "metric", METHOD_STYLES)
     means = frame.groupby(["metric", "rho"])["value"].mean()
     ring = {"marker": "o", "ls": "", "markersize": 13, "markerfacecolor": "none"}
-    for metric, look in LOOKS.items():
+    for metric, style in METHOD_STYLES.items():
         best = means[metric].idxmax()
-        ax.plot(best, means[metric, best], **ring, color=look["color"])
+        ax.plot(best, means[metric, best], **ring, color=style["color"])
     ax.plot([], [], **ring, color="0.3", label=r"best $\rho$")
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="score (%)")
     return ax

@@ -190,7 +190,7 @@ from matplotlib.axes import Axes
 from prslib.checks import expected
 from prslib.paths import project_root
 from prslib.report.measures import distances
-from prslib.report.style import STAR, looks_of
+from prslib.report.style import STAR, styles_of
 from prslib.report.tables import merge_published
 
 STUDY = Path("studies/class_orders.csv")  # made by the script of that name
@@ -223,12 +223,12 @@ def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
 
 def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the last accuracy of every order as a dot, the paper's number as a star (Appendix)."""
-    methods = looks_of(frame["method"])
-    for position, (method, look) in enumerate(methods.items()):
+    methods = styles_of(frame["method"])
+    for position, (method, style) in enumerate(methods.items()):
         rows = frame[frame["method"] == method]
         # side by side, in the rows' order
         places = position + np.linspace(-0.3, 0.3, len(rows))
-        ax.scatter(places, rows["value"], s=9, alpha=0.5, color=look["color"])
+        ax.scatter(places, rows["value"], s=9, alpha=0.5, color=style["color"])
     theirs = frame.groupby("method")["published"].first().reindex(list(methods))
     ax.scatter(range(len(methods)), theirs, label="paper", **STAR)
     ax.set_xticks(range(len(methods)), methods)

@@ -113,17 +113,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 from scipy.stats import linregress
 
-from prslib.report.style import looks_of
+from prslib.report.style import styles_of
 
 
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw forgetting over the class's size: a mark a class, and a fitted line a method."""
     frame = frame[frame["images"] > 0]  # a class without any has no place on a log scale
     classes = frame.groupby(["method", "class"], sort=False)[["images", "value"]].mean().dropna()
-    for method, look in looks_of(frame["method"]).items():
+    for method, style in styles_of(frame["method"]).items():
         points = classes.loc[method]
-        colour = look["color"]
-        ax.plot(points["images"], points["value"], look["marker"], color=colour, alpha=0.45, ms=4)
+        colour = style["color"]
+        ax.plot(points["images"], points["value"], style["marker"], color=colour, alpha=0.45, ms=4)
         size = np.log10(points["images"])
         slope, level, *_ = linregress(size, points["value"])
         ends = np.array([size.min(), size.max()])
