@@ -66,13 +66,13 @@ def answers() -> dict[str, str]:
     facts = {"images": total.index[0], **total.iloc[0]}
     facts["share"] = 50 + claims.loc["largest_fifth", "effect"]
     facts |= {"variance": claims.loc["variance_crs", "effect"]} | other_facts()
-    said = {}
+    sentences = {}
     for name, texts in TEXTS.items():
         if "text" in texts:
-            said[name] = texts["text"].format(**facts)
+            sentences[name] = texts["text"].format(**facts)
             continue
         if "sentence" in texts:
-            said[name] = numbers(texts["sentence"])["sentence"].iloc[0]
+            sentences[name] = numbers(texts["sentence"])["sentence"].iloc[0]
             continue
         if "claim" in texts:
             row = claims.loc[texts["claim"]].to_dict()
@@ -86,8 +86,8 @@ def answers() -> dict[str, str]:
             method = texts.get("method", "PRS").format(words=words)
             text = difference(row, texts["what"], texts.get("than", "CRS"), method)
         mark = STAND_IN if DATASETS[row["dataset"]].data_source == "stand-in" else ""
-        said[name] = text + mark
-    return said
+        sentences[name] = text + mark
+    return sentences
 
 
 def other_facts() -> dict[str, object]:

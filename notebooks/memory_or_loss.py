@@ -182,15 +182,15 @@ def moved(clearly: pd.Series) -> str:
 def numbers(gaps: pd.DataFrame, dataset: str) -> list[str]:
     """Say the change of overall C-F1, at both thresholds, and of mAP, with intervals."""
     overall = gaps[(gaps["dataset"] == dataset) & (gaps["group"] == "overall")]
-    said = []
+    lines = []
     for change, cells in overall.groupby("change", sort=False):
         cells = cells.set_index("metric").loc[["C-F1", OWN, "mAP"]]
         parts = [
             f"{metric} {row['difference']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
             for metric, row in cells.iterrows()
         ]
-        said.append(f"- {change}: {', '.join(parts)}")
-    return said
+        lines.append(f"- {change}: {', '.join(parts)}")
+    return lines
 
 
 def answer(gaps: pd.DataFrame, dataset: str) -> str:

@@ -398,9 +398,11 @@ class _Record:
         if by_numbers:
             departs = accepted != (u[0] < s)
         if departs:
-            said = "accepted" if accepted else "not accepted"
+            verdict = "accepted" if accepted else "not accepted"
             number = f" and the number {u[0]}" if by_numbers else ""
-            self.depart("acceptance", f"sample {sample}: {said} at s = {s:.6g}{number}")
+            self.depart(
+                "acceptance", f"sample {sample}: {verdict} at s = {s:.6g}{number}"
+            )
         if not accepted:
             return
         delta = plain.surplus(p)

@@ -64,7 +64,7 @@ class Store:
         self.folder = Path(folder) if folder is not None else cache_dir() / "runs"
 
     def path(self, config: RunConfig, kind: str = RESULT) -> Path:
-        """Return the file of a run, or a file that runs that train alike share."""
+        """Return the file of a run, or a file of all runs that share its training."""
         is_result = kind in (RESULT, RECORD)
         name = config.hash if is_result else config.training_hash
         return self.folder / f"{name}{kind}"
@@ -141,7 +141,7 @@ class Store:
         return path
 
     def lock(self, config: RunConfig) -> FileLock:
-        """Lock runs that train alike; TimeoutError if another process trains them."""
+        """Lock runs that share a training; TimeoutError if another process trains them."""
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.path(config, LOCK), timeout=0)
         lock.acquire()
@@ -155,7 +155,7 @@ class Store:
             file.write(f"{describe(config.identity)}\n{text}".encode())
 
     def finish(self, configs: Sequence[RunConfig]) -> None:
-        """Remove all but the results of runs that train alike, under the lock."""
+        """Remove all but the results of runs that share a training, under the lock."""
         unfinished = [f"{config.hash}.*.part" for config in configs]
         for pattern in (f"{configs[0].training_hash}.*", *unfinished):
             for path in self.folder.glob(pattern):

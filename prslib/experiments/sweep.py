@@ -131,7 +131,7 @@ def run_all(
 
 
 class Sweep:
-    """Missing runs of a store; those that train alike are locked until they are stored."""
+    """Missing runs of a store; those that share a training are locked until stored."""
 
     def __init__(self, store: Store, device: str, save_every: float, gpus: float = 1):
         self.store = store
@@ -165,7 +165,7 @@ class Sweep:
             raise RuntimeError("\n".join(lines)) from self.cause
 
     def work(self, waiting: list[list[RunConfig]], limit: int) -> None:
-        """Lock groups of runs that train alike, let a pool train them, store them."""
+        """Lock groups of runs that share a training, let a pool train them, store them."""
         in_pool = {}
         with contextlib.ExitStack() as locks:
             while waiting or in_pool:
@@ -201,7 +201,7 @@ class Sweep:
         return self.submit_to_pool(self.share(group), with_registered, *arguments)
 
     def share(self, group: list[RunConfig]) -> float:
-        """Return the share of a GPU that runs which train alike take."""
+        """Return the share of a GPU that runs which share a training take."""
         return gpu_share(group[0], self.options["device"])
 
     def collect(self, future: Future, group: list[RunConfig]) -> None:
@@ -240,7 +240,7 @@ class Sweep:
 
 
 def train_group(group: list[RunConfig], hashes: list[str], **options: Any) -> list[Run]:
-    """Train runs that train alike, on whatever machine."""
+    """Train runs that share a training, on whatever machine."""
     import torch
 
     from prslib.training.run import on_gpu, run_at_once

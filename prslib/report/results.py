@@ -124,7 +124,7 @@ def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFram
     if scored:
         frames.insert(0, _scores(scored))
     rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
-    # runs that are trained alike have the same memory
+    # runs that share a training have the same memory
     key = ["dataset", "method", *SETTINGS, "seed", *CELL]
     return rows.drop_duplicates(key, ignore_index=True)
 

@@ -143,10 +143,10 @@ def best_most(best: pd.DataFrame, by: Sequence[str]) -> str:
     decided = ours.groupby([*by]).any() if by else ours.any()
     counts = ours.groupby("method", sort=False).sum().sum(axis=1)
     counts = counts[counts > 0].sort_values(ascending=False, kind="stable")[:3]
-    said = [f"{name} is best in {count}" for name, count in counts.items()]
-    said[1:] = [text.replace(" is best", "") for text in said[1:]]
+    texts = [f"{name} is best in {count}" for name, count in counts.items()]
+    texts[1:] = [text.replace(" is best", "") for text in texts[1:]]
     total = decided.to_numpy().sum()
-    return f"Of {total} columns {', '.join(said)}" if said else ""
+    return f"Of {total} columns {', '.join(texts)}" if texts else ""
 
 
 def main_table(
