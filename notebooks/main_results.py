@@ -152,8 +152,8 @@ for name in settings.dataset:
 
 # %% [markdown]
 # F1 depends on how labels are decided. Above, a label is predicted where its probability is above
-# 0.5. Below, each run has its own threshold, chosen on a fifth of its training samples, or predicts
-# the three most probable classes ([`precision_recall`](precision_recall.ipynb) says more).
+# 0.5. Below, each run of the methods in `own_threshold` has its own, chosen on a fifth of its training
+# samples. *Top 3* predicts the three most probable classes ([`precision_recall`](precision_recall.ipynb) says more).
 
 # %%
 decided = final(in_tables, F1_OTHERWISE)

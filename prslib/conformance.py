@@ -128,9 +128,9 @@ def drawn_streams(rng: np.random.Generator, takes_rho: bool) -> list[Stream]:
         streams.append(Stream("drawn, rho 2", size, 2.0, labels, uniforms))
     # counts that 16 bits cannot hold
     head = 33_000
-    labels = np.zeros((head + 500, 6), np.bool_)
+    labels = np.zeros((head + 1000, 6), np.bool_)
     labels[:, 0] = True
-    few = np.r_[0:60, head : head + 500]
+    few = np.r_[0:60, head : head + 1000]
     labels[few] = rng.random((len(few), 6)) < 0.3
     labels[~labels.any(axis=1), 1] = True
     uniforms = rng.random((len(labels), 3))
@@ -160,7 +160,7 @@ def check_prs(
         What to compare with: Algorithm 1, or the slots of the authors' released code.
     only : list of str or None
         Names of embedded streams; None for all, and two that are drawn: one with rho 2,
-        one of 33,500 samples.
+        one of 34,000 samples.
     fresh_seed : int or None
         Seed of the streams that are drawn; None for another one at every check.
     progress : bool
@@ -367,8 +367,9 @@ class _Record:
             self.batch = f"samples {start} to {start + len(labels) - 1}"
             more = {"uniforms": uniforms.copy()} if named else {}
             slots = np.asarray(place(labels.copy(), **more))
-            if slots.shape != (len(labels),):
-                raise ValueError(expected(f"{len(labels)} slots", repr(slots)))
+            if slots.shape != (len(labels),) or slots.dtype.kind not in "iu":
+                what = f"{len(labels)} whole numbers as slots"
+                raise ValueError(expected(what, repr(slots)))
             for y, u, slot in zip(labels, uniforms, slots.tolist(), strict=True):
                 sample = len(self.slots)
                 filled = len(self.plain)

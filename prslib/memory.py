@@ -1,6 +1,7 @@
 """Keep what a batch carries in the slots of a memory of fixed size."""
 
 import copy
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,11 @@ class Memory:
     def filled(self) -> np.ndarray:
         """The filled slots, in the order in which they filled; int64 (len,), a copy."""
         return self._filled.copy()
+
+    @property
+    def column_names(self) -> set[str]:
+        """The names of the columns; none before the first write."""
+        return set(self._columns)
 
     def __repr__(self) -> str:
         """Return the size, the filled slots and the columns."""
@@ -190,13 +196,17 @@ class Memory:
                 return self._filled[drawn]
         return self._filled[rng.choice(len(self), count, replace=False)]
 
-    def read(self, slots: np.ndarray) -> dict[str, Any]:
-        """Return the rows of every column in the given slots.
+    def read(
+        self, slots: np.ndarray, names: Collection[str] | None = None
+    ) -> dict[str, Any]:
+        """Return the rows of every column, or of some, in the given slots.
 
         Parameters
         ----------
         slots : int64 (K,)
             Filled slots, as ``draw`` returns them.
+        names : collection of str, optional
+            Of the columns; by default all.
 
         Returns
         -------
@@ -206,12 +216,17 @@ class Memory:
         Raises
         ------
         ValueError
-            If a slot holds nothing, or is no integer.
+            If a slot holds nothing, or is no integer, or there is no such column.
         """
         slots = self._filled_slots(slots)
+        names = self._columns if names is None else names
+        if unknown := set(names) - self._columns.keys():
+            what = f"some of {sorted(self._columns)}"
+            raise ValueError(f"columns: {expected(what, sorted(unknown))}")
         return {
             name: column[_index(slots, column)]
             for name, column in self._columns.items()
+            if name in names
         }
 
     def _filled_slots(self, slots: np.ndarray) -> np.ndarray:
@@ -232,6 +247,8 @@ class Memory:
         for name, column in columns.items():
             _check(name, column, self._columns.get(name, column), len(slots))
         last = {slot: row for row, slot in enumerate(slots) if slot >= 0}
+        to = np.array(list(last), np.int64)
+        rows = np.array(list(last.values()), np.int64)
         for name, column in columns.items():
             stored = self._columns.get(name)
             if stored is None:
@@ -241,8 +258,7 @@ class Memory:
                 longest = np.promote_types(stored.dtype, column.dtype)
                 stored = stored.astype(longest, copy=False)
             if last:
-                rows = list(last.values())
-                stored[_index(list(last), stored)] = column[_index(rows, column)]
+                stored[_index(to, stored)] = column[_index(rows, column)]
             self._columns[name] = stored
         return last
 
@@ -254,7 +270,7 @@ class Memory:
         return np.zeros(shape, _native(column.dtype))
 
 
-def _index(rows: list[int] | np.ndarray, column: Any) -> Any:
+def _index(rows: np.ndarray, column: Any) -> Any:
     """Return rows as the index of a column; on a GPU without a wait for it."""
     if isinstance(column, np.ndarray) or column.device.type in ("cpu", "mps"):
         return rows

@@ -142,6 +142,8 @@ class Sampler:
             each, unless this method has done so.
         """
         slots = np.full(len(labels), -1)
+        labels = labels.view()
+        labels.flags.writeable = False  # they may be the caller's own
         with self._unchanged_on_error():
             for b in np.flatnonzero(labels.any(axis=1)):
                 row = {name: values[b] for name, values in context.items()}

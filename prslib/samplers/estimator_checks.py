@@ -30,8 +30,6 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
     AttributeError
         If the sampler lacks an attribute that all have: place, needs, class_freq,
         class_counts or labels.
-    ValueError
-        If it does not take its own state: ``__init__`` must make every array.
 
     Examples
     --------
@@ -54,13 +52,41 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
     _expect(same, "equal slots from equal seeds", f"others; {advice}")
     same = str(np.random.get_state()) == before
     _expect(same, "numpy's global generator not to be used", f"its use; {advice}")
-    if hasattr(make(25, 8, 7), "load_state_dict"):
+    sampler = make(25, 8, 7)
+    if hasattr(sampler, "add_classes"):
+        _check_growth(make, context, stream)
+    if hasattr(sampler, "load_state_dict"):
         restored = _run(make, context, stream, 7, restored_at=196)
         advice = "keep all of the state in arrays and numbers without a leading _"
-        if unsaved := _unsaved(make(25, 8, 7)):
+        if unsaved := _unsaved(sampler):
             advice += f"; not saved: {', '.join(unsaved)}"
         same = np.array_equal(first, restored)
         _expect(same, "equal slots after restoring", f"others; {advice}")
+
+
+def _check_growth(make: Callable, context: Callable, stream: np.ndarray) -> None:
+    """Check that a sampler decides alike when it learns of its last class late."""
+    advice = "name its arrays with an entry a class in by_class"
+    answers = []
+    for late in (0, 1):
+        sampler = _made(make, 25, 8 - late, 7)
+        slots = []
+        for start in range(0, len(stream), 7):
+            if start == 196 and late:
+                try:
+                    sampler.add_classes(1)
+                except Exception as error:
+                    if type(sampler).add_classes is not Sampler.add_classes:
+                        return  # it refuses, as ExStream does
+                    _fail("add_classes to add a class", error, advice)
+            rows = stream[start : start + 7, : sampler.num_classes]
+            try:
+                slots.extend(sampler.place(rows, **context(sampler, rows, start)))
+            except Exception as error:
+                _fail("place to return slots after add_classes", error, advice)
+        answers.append(slots)
+    same = answers[0] == answers[1]
+    _expect(same, "equal slots where a class is added late", f"others; {advice}")
 
 
 def _features(sampler: Any, labels: np.ndarray, start: int) -> dict:
@@ -85,11 +111,18 @@ def _made(make: Callable, size: int, num_classes: int, seed: int) -> Any:
     except TypeError as error:
         advice = "options are keyword-only and have a default: *, chance=0.5"
         _fail("make(size, num_classes, seed) to return a sampler", error, advice)
+    except AttributeError as error:
+        advice = "call super().__init__(size, num_classes, seed) first, and leave the "
+        advice += "base's own attributes, such as seen and labels, to it"
+        _fail("make(size, num_classes, seed) to return a sampler", error, advice)
     if not isinstance(sampler, Sampler):
         return sampler
     if not hasattr(sampler, "_arrays"):
         what = "__init__ to call super().__init__(size, num_classes, seed)"
         _fail(what, "none of the base's attributes")
+    if isinstance(sampler.needs, str):
+        what = "needs as a set of names"
+        _fail(what, repr(sampler.needs), f"write frozenset({{{sampler.needs!r}}})")
     for name in inspect.signature(type(sampler)).parameters:
         if name != "seed" and not hasattr(sampler, name):
             what = f"the option {name} as an attribute"
@@ -131,7 +164,11 @@ def _run(
         if start == restored_at:
             state = sampler.state_dict()  # a run goes on from it after a kill
             sampler = _made(make, size, stream.shape[1], 8)
-            sampler.load_state_dict(state)
+            try:
+                sampler.load_state_dict(state)
+            except Exception as error:
+                advice = "make every array and number in __init__"
+                _fail("a sampler to take its own state", error, advice)
         rows = stream[start : start + batch] if answers else stream[:0]
         place = sampler.place
         slots = _placed(place, sampler, rows, context(sampler, rows, start))

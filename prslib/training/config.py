@@ -22,12 +22,17 @@ from prslib.checks import (
 )
 from prslib.datasets import DATASETS, SequentialDataset, fingerprint
 from prslib.datasets.base import draw_schedule, validate_schedule
-from prslib.losses import CONTEXT, LOSSES, check_loss_options
+from prslib.losses import LOSSES, check_loss_options
 from prslib.models import MODELS
 from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, weights_for_seed
 from prslib.samplers import Sampler, check_options, make_sampler
 from prslib.training.methods import METHODS
-from prslib.training.rehearsal import REHEARSALS, Rehearsal, rehearsal_options
+from prslib.training.rehearsal import (
+    ASKS,
+    REHEARSALS,
+    Rehearsal,
+    rehearsal_options,
+)
 
 PRECISIONS = ("fp32", "bf16")  # of the forward pass; weights stay in float32
 DRAWS = ("uniform", "balanced")  # of replay: over samples, or over classes
@@ -231,9 +236,8 @@ class RunConfig:
         if name is None:
             return
         self.make_rehearsal()  # which checks its options
-        answers = CONTEXT.keys() - {"replayed"}
-        if unknown := set(REHEARSALS[name].asks) - answers:
-            what = f"asks of {name} among {', '.join(sorted(answers))}"
+        if unknown := set(REHEARSALS[name].asks) - ASKS.keys():
+            what = f"asks of {name} among {', '.join(sorted(ASKS))}"
             raise ValueError(expected(what, ", ".join(sorted(unknown))))
         settings = self.resolved
         if method.sampler is None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from prslib import metrics
+from prslib.checks import expected
 from prslib.datasets import GROUPS, SequentialDataset, Split
 from prslib.datasets.base import task_name
 from prslib.losses import LOSSES
@@ -17,7 +18,7 @@ from prslib.models.networks import Staged
 from prslib.resamples import image_draws, weighted_mean
 from prslib.training import gradients
 from prslib.training.config import RunConfig
-from prslib.training.device import Captured, Inputs, is_apart
+from prslib.training.device import Captured, Inputs, is_apart, to_device
 from prslib.training.ewc import EWC
 from prslib.training.exstream_gpu import features_for
 from prslib.training.rehearsal import Rehearsal, Rows
@@ -73,13 +74,13 @@ class Learner:
         self.optimizer = make_optimizer(self.parameters, lr=learning_rate)
         row = LOSSES[loss]
         self._loss = row.with_options(loss_options or {})
-        self._loss_asks = row.asks
+        self._loss_asks = set(row.asks)
         self.activation = (
             partial(torch.softmax, dim=1) if row.one_label else torch.sigmoid
         )
         self.rehearsal = rehearsal  # None for the mean loss of all rows
-        of_rehearsal = rehearsal.asks if rehearsal else ()
-        self.asks = {*row.asks, *of_rehearsal}
+        self._rehearsal_asks = set(rehearsal.asks if rehearsal else ())
+        self.asks = self._loss_asks | self._rehearsal_asks
         self.context: dict[str, Any] = {}  # what is asked for, as of this step
         self.clip_value = clip_value
         self.norm_penalty = norm_penalty
@@ -164,19 +165,26 @@ class Learner:
         """Return the loss of rows (B, C), as of this step's point of the stream.
 
         ``classes``, bool (C,), are those that it looks at, by default all; ``replayed``
-        is bool (B,).
+        is bool (B,). A GPU is not waited for if ``classes`` lie on the host.
         """
-        context = {name: self.context.get(name) for name in self._loss_asks}
+        context = self._context_of(self._loss_asks - {"replayed"})
         if classes is not None:
-            columns = classes.nonzero().squeeze(1)
+            columns = to_device(classes.nonzero().squeeze(1), logits.device)
             logits = logits.index_select(1, columns)
             targets = targets.index_select(1, columns)
             for name in BY_CLASS & context.keys():
                 context[name] = context[name][columns]
-        if "replayed" in context:
+        if "replayed" in self._loss_asks:
             rows = torch.as_tensor(replayed, device=logits.device)
             context["replayed"] = rows.expand(len(logits))
         return self._loss(logits, targets, **context)
+
+    def _context_of(self, names: set[str]) -> dict[str, Any]:
+        """Return what is asked for, as of this step; refuse to go on without it."""
+        if missing := names - self.context.keys():
+            what = f"{', '.join(sorted(missing))} in the learner's context"
+            raise ValueError(expected(what, "none", "set context before a step"))
+        return {name: self.context[name] for name in names}
 
     def _loss_of(self, logits: Tensor, targets: Tensor) -> Tensor:
         return self.loss(logits.float(), targets)
@@ -196,7 +204,7 @@ class Learner:
         for number in range(len(sizes)):
             of_batch = {name: parts[number] for name, parts in columns.items()}
             replays.append(Rows(old_logits[number], old_targets[number], of_batch))
-        context = {name: self.context[name] for name in self.rehearsal.asks}
+        context = self._context_of(self._rehearsal_asks)
         loss = self.rehearsal.objective(self.loss, new_rows, replays, **context)
         return loss, self.rehearsal.columns(new_rows)
 

@@ -6,6 +6,12 @@ from inspect import signature
 from typing import Any, ClassVar, NamedTuple
 
 from prslib.checks import finite
+from prslib.losses import CONTEXT
+
+# what a rehearsal may ask for: that of a loss but for the rows, which it has apart
+ASKS = {name: text for name, text in CONTEXT.items() if name != "replayed"} | {
+    "open_classes": "which classes the new samples have, or no sample yet; bool (C,)",
+}
 
 
 class Rows(NamedTuple):
@@ -28,8 +34,7 @@ class Rehearsal(ABC):
     batches : int
         Replay batches that a step draws.
     asks : tuple of str
-        What `objective` takes by keyword, of what a loss may ask for: "class_freq",
-        "class_counts", "seen".
+        What `objective` takes by keyword: names in `ASKS`.
 
     Examples
     --------
@@ -56,7 +61,8 @@ class Rehearsal(ABC):
         ----------
         loss : callable
             ``loss(logits, targets, classes=None)``, the loss of the configuration, a
-            mean over rows; ``classes``, bool (C,), are those that it looks at.
+            mean over rows; ``classes``, bool (C,), are those that it looks at. On the
+            host, as "open_classes" is, no step waits for a GPU to count them.
         new : Rows
             New samples; the memory keeps nothing of them yet.
         replays : sequence of Rows
@@ -146,18 +152,16 @@ class AsymmetricCrossEntropy(Rehearsal):
     Examples
     --------
     >>> AsymmetricCrossEntropy().asks
-    ('class_freq',)
+    ('open_classes',)
     """
 
-    asks = ("class_freq",)
+    asks = ("open_classes",)
 
     def objective(
         self, loss: Callable, new: Rows, replays: Sequence[Rows], **context: Any
     ) -> Any:
         """Return the loss of new samples on some classes, and of replayed ones on all."""
-        in_batch = new.targets.sum(0) > 0  # (C,)
-        yet_to_come = context["class_freq"] == 0
-        total = loss(new.logits, new.targets, classes=in_batch | yet_to_come)
+        total = loss(new.logits, new.targets, classes=context["open_classes"])
         for old in replays:
             total = total + loss(old.logits, old.targets)
         return total

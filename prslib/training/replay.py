@@ -106,9 +106,8 @@ class Replay:
 
     def kept(self, slots: np.ndarray) -> dict[str, Any]:
         """Return what the memory keeps of some slots (R,) beside their index."""
-        columns = self.memory.read(slots)
-        columns.pop("index", None)
-        return columns
+        names = self.memory.column_names - {"index"}
+        return self.memory.read(slots, names) if names else {}
 
     def join(
         self,
@@ -119,7 +118,8 @@ class Replay:
         slots: np.ndarray,
     ) -> tuple[Tensor, Tensor]:
         """Join new rows (B,) with replayed slots (R,), encoded, and their labels."""
-        rows = np.concatenate([new, self.memory.read(slots)["index"]])
+        replayed = self.memory.read(slots, ["index"])["index"]
+        rows = np.concatenate([new, replayed])
         return encode(inputs[rows]), labels[rows]
 
     def offer(
@@ -180,11 +180,13 @@ class StreamCounts:
 
     def __init__(self, num_classes: int):
         self.class_freq = np.zeros(num_classes, np.float32)
+        self.in_batch = np.zeros(num_classes, bool)  # classes of the newest samples
         self.seen = 0
 
     def add(self, labels: np.ndarray) -> None:
         """Count new samples, bool (B, C)."""
         self.class_freq += labels.sum(axis=0)
+        self.in_batch = labels.any(axis=0)
         self.seen += len(labels)
 
     def context(
@@ -201,6 +203,9 @@ class StreamCounts:
             context["class_counts"] = to_device(torch.tensor(counts), device)
         if "seen" in asks:
             context["seen"] = self.seen
+        if "open_classes" in asks:  # stays on the host: see `Learner.loss`
+            is_open = self.in_batch | (self.class_freq == 0)
+            context["open_classes"] = torch.from_numpy(is_open)
         return context
 
 

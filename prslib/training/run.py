@@ -195,8 +195,9 @@ def train(
     for number, segment in enumerate(segments):
         for batch in segment.batches:
             step += 1
+            new_labels = dataset.train.labels[batch]
             if learner.asks:  # also of steps before an interruption
-                counts.add(dataset.train.labels[batch])
+                counts.add(new_labels)
             if step <= progress.step:  # taken before an interruption
                 continue
 
@@ -207,7 +208,6 @@ def train(
             columns = learner.step(*rows, len(batch), kept)
             if replay:
                 context = context_of(replay, learner, inputs, labels, batch)
-                new_labels = dataset.train.labels[batch]
                 replay.offer(batch, new_labels, columns, **context)
 
             if replay and step in measured_steps:

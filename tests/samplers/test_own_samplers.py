@@ -193,6 +193,62 @@ class Late(Sampler):
         return len(self.kept)
 
 
+class Newest(Sampler):
+    def choose(self, y, u):
+        return self.seen % self.size
+
+
+class LateBase(Sampler):
+    def __init__(self, size, num_classes, seed):
+        self.last = np.zeros(self.size)
+        super().__init__(size, num_classes, seed)
+
+
+class OwnCount(Sampler):
+    def __init__(self, size, num_classes, seed):
+        super().__init__(size, num_classes, seed)
+        self.seen = 0
+
+
+class LateNumber(Newest):
+    def choose(self, y, u):
+        self.turns = getattr(self, "turns", 0) + 1
+        return super().choose(y, u)
+
+
+class PerClass(Newest):
+    """Keep a number a class, and forget to say so."""
+
+    def __init__(self, size, num_classes, seed):
+        super().__init__(size, num_classes, seed)
+        self.last = np.zeros(num_classes)
+
+    def choose(self, y, u):
+        self.last += y
+        return super().choose(y, u)
+
+
+class Misspelt(Newest):
+    by_class = ("lost",)
+
+
+class Letters(Newest):
+    needs = "features"
+
+
+class Changes(Newest):
+    def choose(self, y, u):
+        y[:] = True
+        return super().choose(y, u)
+
+
+class ByCount(Newest):
+    """Decide otherwise where more classes are known."""
+
+    def choose(self, y, u):
+        return super().choose(y, u) if len(y) < 8 or self.seen < 25 else -1
+
+
 def broken(**methods):
     return type("Broken", (ReferencePRS,), methods)
 
@@ -216,6 +272,14 @@ def broken(**methods):
         (NoSlot, "ValueError: NoSlot: expected a whole number from -1 to 0, got None"),
         (Late, "AttributeError: .*'kept'; make every attribute in __init__"),
         (lambda *options: object(), "no attribute 'place'"),
+        (LateBase, r"no attribute 'size'; call super\(\).__init__\(.*\) first"),
+        (OwnCount, "property 'seen'.*leave the base's own attributes"),
+        (LateNumber, "to take its own state, .*; make every array and number in __i"),
+        (PerClass, "place to return slots after add_classes, .*entry a class in by_cl"),
+        (Misspelt, "add_classes to add a class, .*'lost'; name its arrays"),
+        (Letters, "needs as a set of names, got 'features'; write frozenset"),
+        (Changes, "ValueError: assignment destination is read-only"),
+        (ByCount, "equal slots where a class is added late"),
     ],
 )
 def test_a_broken_sampler_is_told_what_it_breaks(sampler, match):

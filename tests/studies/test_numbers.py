@@ -32,14 +32,14 @@ def sentences():
     yield REAL_COCO, f"{ends(held[3199])} hold it on 3,199 open images"
     yield REAL_COCO, f"and {ends(held[816])} on 816 images"
     usual, rare = table[few & ~rare_f1], table[few & rare_f1]
-    yield REAL_COCO, f"On 323 images it is {ends(usual['covered'])}, but"
-    yield REAL_COCO, f"but {ends(rare['covered'])} in minority C-F1 and O-F1"
-    yield REAL_COCO, f"on {rare['both_zero'].iloc[0]:.0f} of 100 such sets neither"
+    yield REAL_COCO, f"On 323 images {ends(usual['covered'])} hold it, but"
+    yield REAL_COCO, f"but only {ends(rare['covered'])} in minority C-F1 and O-F1"
+    yield REAL_COCO, f"On {rare['both_zero'].iloc[0]:.0f} of 100 such sets neither"
     below = table[~few & (table["covered"] < 90)].set_index(["group", "metric"])
     assert set(below["images"]) == {816}
     values = below["covered"].map("{:.0f}".format)
     (c_f1, o_f1) = values["minority", "C-F1"], values["minority", "O-F1"]
-    yield REAL_COCO, f"minority C-F1 ({c_f1}) and O-F1 ({o_f1}) on 816 images"
+    yield REAL_COCO, f"On 816 images minority C-F1 ({c_f1}) and O-F1 ({o_f1}) are"
     assert len(below) == 2
 
     index = ["test_set", "group", "metric"]
@@ -47,15 +47,18 @@ def sentences():
     medians = table.groupby(["dataset", "test_set"])["share_of_images"].median()
     assert medians["cocoseq-mini", "open"] < 50  # twenty seeds
     share = medians["reutersseq", "imbalanced"]  # ten
-    yield REAL_COCO, f"whose share is {share:.0f} % in the median"
+    yield REAL_COCO, f"the images' share is {share:.0f} % in the median"
     table = table.query("dataset == 'cocoseq-mini'")
     table = table.set_index(index).sort_index()
     errors = table[["error_of_seeds", "error_of_images"]]
     seeds, images = errors.loc["both", "overall", "mAP"]
-    error = f"a standard error of {seeds:.1f} points on `both` and the images one of"
-    yield REAL_COCO, f"{error} {images:.1f};"
+    error = f"a standard error of {seeds:.1f} points and the images one of"
+    yield REAL_COCO, f"{error} {images:.1f}."
     seeds, images = errors.loc["open", "overall", "mAP"]
-    yield REAL_COCO, f"on `open` the seeds add {seeds:.1f} and the images {images:.1f}"
+    yield (
+        REAL_COCO,
+        f"On `open` the seeds cause {seeds:.1f} and the images {images:.1f}",
+    )
     shares = ends(table.loc["open", "share_of_images"])
     yield REAL_COCO, f"share of the variance is {shares} %"
     smaller = ends(table.loc["open", "narrower"])
@@ -77,10 +80,10 @@ def sentences():
     table = table.set_index("learning_rate").drop(columns="optimizer")
     vote, used = table.loc[0.002].round(1), table.loc[0.003].round(1)
     assert vote["mean"] == table["mean"].max().round(1)
-    mean = f"it has {vote['mean']} mAP there on what is held out, and 0.003 has"
-    yield REAL_COCO, f"{mean} {used['mean']}"
-    yield REAL_COCO, f"better for PRS, {vote['PRS']} and not {used['PRS']}, and no"
-    yield REAL_COCO, f"no better for CRS, {vote['CRS']} and {used['CRS']}"
+    mean = f"0.002: {vote['mean']} mAP, against {used['mean']} with 0.003"
+    yield REAL_COCO, mean
+    yield REAL_COCO, f"from {used['PRS']} to {vote['PRS']} mAP"
+    yield REAL_COCO, f"CRS does not: it has {used['CRS']} and {vote['CRS']}"
 
     table = table_of("exstream_merging").query("metric == 'mAP'")
     table = table.set_index("method").round(1)
@@ -92,7 +95,7 @@ def sentences():
         f"interval {worth['low']} to {worth['high']}, ten seeds, the open test images",
     )
     yield EXSTREAM, f"It is then {rest} points below PRS"
-    yield "notebooks/main_results.py", f"{loss} and is then {rest} below"
+    yield "notebooks/main_results.py", f"{loss}. It is then {rest} below"
 
     table = table_of("mammoth").fillna({"alpha": 0})
     rights = table.groupby(["method", "alpha"])[["mammoth", "prslib"]]
@@ -107,7 +110,8 @@ def sentences():
     times = table_of("step_losses", "bench").set_index("contestant")["times_plain"]
     named = times.map("{:.2f} times".format)
     yield METHODS, f"DER++ takes {named['DER++']} as long as a plain one"
-    yield METHODS, f"20 takes {named['20 replayed']}, one of ER-ACE {named['ER-ACE']}"
+    yield METHODS, f"a step of ER-ACE {named['ER-ACE']}. A"
+    yield METHODS, f"replays 20 samples takes {named['20 replayed']} as long"
     losses = times.drop(["20 replayed", "DER++", "ER-ACE"])
     assert losses.max() < 1.1  # "at most 1.1 times", in docs/losses
 

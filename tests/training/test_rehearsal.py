@@ -23,7 +23,7 @@ from prslib.training.rehearsal import (
     DarkExperienceReplay,
     Rehearsal,
 )
-from prslib.training.replay import Replay
+from prslib.training.replay import Replay, StreamCounts
 
 TINY, ONE_LABEL = "digits70tiny", "imbal-digits-tiny"
 SOFTMAX, LOGISTIC = "cross_entropy", "multilabel_soft_margin"
@@ -100,14 +100,23 @@ def test_der_is_the_published_sum(loss):
     assert alone == pytest.approx(by_hand(0, new), rel=1e-5)
 
 
+OPEN = [False, False, True, True, True]  # of `StreamCounts`, of the batches below
+
+
+def test_classes_are_open_that_the_new_samples_have_or_no_sample_yet():
+    counts = StreamCounts(5)
+    for labels in ([0, 1], [2, 3, 3, 2]):
+        counts.add(one_hot(labels) > 0)
+    context = counts.context({"open_classes"}, None, "cpu")
+    assert context["open_classes"].tolist() == OPEN
+
+
 def test_er_ace_is_the_published_sum():
     """Classes 0 and 1 came before, 2 and 3 are in the batch, 4 is yet to come."""
     new, old = table(0), table(1)
     targets = [one_hot([2, 3, 3, 2]), one_hot([0, 1, 1, 2])]
-    class_freq = [8.0, 9.0, 3.0, 2.0, 0.0]
-    rehearsal = AsymmetricCrossEntropy()
     value, columns = objective(
-        rehearsal, SOFTMAX, [new, old], targets, class_freq=class_freq
+        AsymmetricCrossEntropy(), SOFTMAX, [new, old], targets, open_classes=OPEN
     )
     expected = softmax_loss(new, [2, 3, 3, 2], [2, 3, 4])
     expected += softmax_loss(old, [0, 1, 1, 2])
@@ -120,9 +129,8 @@ def test_er_ace_of_several_labels_looks_at_the_classes_of_the_batch():
     new, old = table(0), table(1)
     targets = [one_hot([2, 3, 3, 2]), one_hot([0, 1, 1, 2])]
     targets[0][0, 4] = targets[1][0, 1] = 1
-    class_freq = [8.0, 9.0, 3.0, 2.0, 1.0]
     value, _ = objective(
-        AsymmetricCrossEntropy(), LOGISTIC, [new, old], targets, class_freq=class_freq
+        AsymmetricCrossEntropy(), LOGISTIC, [new, old], targets, open_classes=OPEN
     )
     expected = logistic_loss(new, targets[0], [2, 3, 4])
     expected += logistic_loss(old, targets[1])
@@ -139,6 +147,7 @@ def test_er_ace_and_a_loss_that_asks_for_counts_see_the_same_classes():
         [new],
         [one_hot(labels)],
         class_freq=class_freq,
+        open_classes=OPEN,
     )
     adjusted = new + np.log(np.maximum(class_freq, 1))
     assert value == pytest.approx(softmax_loss(adjusted, labels, [2, 3, 4]), rel=1e-5)
