@@ -478,12 +478,12 @@ class _Record:
 
 def _strata(coins: list[tuple[float, bool]]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Cut coins, in the order of their chance, where enough of both are expected."""
-    coins = np.array(sorted(c for c in coins if c[0] < 1)).reshape(-1, 2)
+    table = np.array(sorted(c for c in coins if c[0] < 1)).reshape(-1, 2)
     strata = []
     start = 0
-    for end in range(1, len(coins) + 1):
-        s = coins[start:end, 0]
+    for end in range(1, len(table) + 1):
+        s = table[start:end, 0]
         if min(s.sum(), (1 - s).sum()) >= LEAST:
-            strata.append((s, coins[start:end, 1]))
+            strata.append((s, table[start:end, 1]))
             start = end
     return strata

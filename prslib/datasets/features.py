@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -187,7 +188,7 @@ def _identity(name: str) -> str:
 
 # `studies/head.py` chose the step size on a part of the training stream, and
 # `studies/ewc_strength.py` the strength of EWC.
-HEAD = {"model": "head", "learning_rate": 0.003, "ewc_lambda": 1500.0}
+HEAD: dict[str, Any] = {"model": "head", "learning_rate": 0.003, "ewc_lambda": 1500.0}
 HEAD |= {"clip_value": 0.5, "precision": "fp32", "test_resamples": 100}
 
 

@@ -39,7 +39,7 @@ CAPS = (1000, 300, 100, 30, 8)
 SEED = 20201126
 # The step size is that of `studies/reuters_settings.py`, where all methods vote, and the
 # strength of EWC that of `studies/ewc_strength.py`, both on a part of the stream.
-SETTINGS = HEAD | {"learning_rate": 0.002, "ewc_lambda": 15000.0}
+SETTINGS: dict = HEAD | {"learning_rate": 0.002, "ewc_lambda": 15000.0}
 # tells, from the labels of the stream, bool (N, C), which documents stay, bool (N,)
 Thin = Callable[[np.ndarray], np.ndarray]
 

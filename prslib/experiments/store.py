@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,8 +23,10 @@ from prslib.training.config import Run, RunConfig
 from prslib.training.validation import check_run
 
 # columns of tables
-TEXT = dict.fromkeys(("dataset", "method", "schedule", "task", "group", "metric"), str)
-NUMBERS = dict.fromkeys(("rho", "value"), lambda text: float(text or "nan"))
+TEXT: dict = dict.fromkeys(
+    ("dataset", "method", "schedule", "task", "group", "metric"), str
+)
+NUMBERS: dict = dict.fromkeys(("rho", "value"), lambda text: float(text or "nan"))
 
 # files of a run, named after its hash, and after `training_hash` until it ends
 RESULT = ".zip"
@@ -169,7 +172,7 @@ def _read_run(config: RunConfig, file: zipfile.ZipFile) -> Run:
     """Return what a file holds."""
     members = file.namelist()
     scores = _read_rows(file, "scores.csv")
-    measured = {}
+    measured: dict[str, Any] = {}
     if "features.npy" in members:
         measured["features"] = _read_array(file, "features.npy")
     if "resampled.npy" in members:

@@ -1,6 +1,7 @@
 """Check that a loss is what the training needs, one of prslib or of one's own."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -103,7 +104,7 @@ def _context(loss: Loss, targets: Tensor, **values: int) -> dict:
     return {name: context[name] for name in loss.asks}
 
 
-def _check_value(value: object, given: str, advice: str = "") -> None:
+def _check_value(value: Any, given: str, advice: str = "") -> None:
     if not isinstance(value, Tensor):
         came = f"{type(value).__name__}"
         advice = "compute in torch, without item(), float() or numpy"

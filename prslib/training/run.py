@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,7 +50,7 @@ from prslib.training.validation import OWN
 set_deterministic()  # before the first sum: whoever trains loads this module
 
 Tasks = list[tuple[int, ...]]  # groups of tasks that are trained together
-Score = Callable[[Learner, Tasks], object]  # of the tasks seen so far
+Score = Callable[[Learner, Tasks], Any]  # of the tasks seen so far
 
 # what the last run has left on a GPU, for the next one on the same data set: inputs by
 # the set's name, its fingerprint, the device and the split
@@ -292,7 +293,7 @@ def result_of(
     progress: Progress,
 ) -> Run:
     """Return the result of a run that has ended: what its configuration asks for."""
-    measurements = {}
+    measurements: dict[str, Any] = {}
     test_set = config.resolved["test_set"]
     frames = [scores[test_set] for scores in progress.scores]
     scores = pd.concat(frames, ignore_index=True)
