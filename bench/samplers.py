@@ -44,7 +44,7 @@ import pandas as pd
 from shared import parser, write
 
 from prslib.datasets import DATASETS, load_dataset
-from prslib.report.style import LOOKS, join_panels, looks_of
+from prslib.report.style import METHOD_STYLES, join_panels, styles_of
 from prslib.samplers import SAMPLERS, make_sampler
 from prslib.samplers.reference import ReferencePRS
 from prslib.samplers.released import ReleasedPRS
@@ -298,7 +298,7 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
     for ax, (stream, rows) in zip(axes, names, strict=True):
         rows = rows.set_index("contestant").loc[order]
         for y, row in enumerate(rows.itertuples()):
-            colour = LOOKS.get(row.method, {"color": "#666666"})["color"]
+            colour = METHOD_STYLES.get(row.method, {"color": "#666666"})["color"]
             ax.plot([row.lowest, row.highest], [y, y], color=colour, linewidth=2)
             fill = colour if row.kind == "ours" else "white"
             dot = {"color": colour, "markerfacecolor": fill, "markersize": 8}
@@ -313,9 +313,9 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
         ax.set_xlim(table["lowest"].min() / 2, 60 * table["highest"].max())
     kinds = {"ours": "prslib", "plain": "plain numpy"}
     for kind, label in (kinds | {"Avalanche": "in Avalanche"}).items():
-        look = {"marker": markers[kind], "linestyle": "", "markersize": 8}
+        style = {"marker": markers[kind], "linestyle": "", "markersize": 8}
         fill = "0.4" if kind == "ours" else "white"
-        ax.plot([], [], label=label, color="0.4", markerfacecolor=fill, **look)
+        ax.plot([], [], label=label, color="0.4", markerfacecolor=fill, **style)
     join_panels(figure, "Samples that a sampler takes, median and range, one thread")
 
 
@@ -393,11 +393,11 @@ def measure_scale() -> pd.DataFrame:
 
 def draw_scale(table: pd.DataFrame, figure: plt.Figure) -> None:
     """Draw time against memory and classes, and space against memory, a line a sampler."""
-    looks = looks_of(NAMES.values())
+    styles = styles_of(NAMES.values())
     plain = {"linestyle": "--", "markerfacecolor": "white"}
-    looks["PRS in plain numpy"] = looks["PRS"] | plain
+    styles["PRS in plain numpy"] = styles["PRS"] | plain
     peer = {"color": "#666666", "marker": "D", "markerfacecolor": "white"}
-    looks["Avalanche reservoir"] = peer
+    styles["Avalanche reservoir"] = peer
     time = "us_per_sample", "processor time (µs/sample)", ""
     space = "megabytes", "state (MB)", ", space"
     panels = [("classes", 70, time), ("classes", 1000, time)]
@@ -410,10 +410,10 @@ def draw_scale(table: pd.DataFrame, figure: plt.Figure) -> None:
         else:
             x, xlabel, title = "classes", "classes", f"memory of {value:,} samples"
         panel = table[table[same] == value].sort_values(x)
-        for name, look in looks.items():
+        for name, style in styles.items():
             line = panel[panel["sampler"] == name]
             if len(line) > 1:
-                ax.plot(line[x], line[y], label=name, **look)
+                ax.plot(line[x], line[y], label=name, **style)
         ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
         ax.set_title(title + more)
     join_panels(figure, "Time and space of the samplers, from when the memory is full")

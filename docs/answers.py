@@ -66,13 +66,13 @@ def answers() -> dict[str, str]:
     facts = {"images": total.index[0], **total.iloc[0]}
     facts["share"] = 50 + claims.loc["largest_fifth", "effect"]
     facts |= {"variance": claims.loc["variance_crs", "effect"]} | other_facts()
-    said = {}
+    sentences = {}
     for name, texts in TEXTS.items():
         if "text" in texts:
-            said[name] = texts["text"].format(**facts)
+            sentences[name] = texts["text"].format(**facts)
             continue
         if "sentence" in texts:
-            said[name] = numbers(texts["sentence"])["sentence"].iloc[0]
+            sentences[name] = numbers(texts["sentence"])["sentence"].iloc[0]
             continue
         if "claim" in texts:
             row = claims.loc[texts["claim"]].to_dict()
@@ -85,9 +85,9 @@ def answers() -> dict[str, str]:
             words = texts.get("words", {}).get(deviation, deviation)
             method = texts.get("method", "PRS").format(words=words)
             text = difference(row, texts["what"], texts.get("than", "CRS"), method)
-        mark = STAND_IN if DATASETS[row["dataset"]].relation == "stand-in" else ""
-        said[name] = text + mark
-    return said
+        mark = STAND_IN if DATASETS[row["dataset"]].data_source == "stand-in" else ""
+        sentences[name] = text + mark
+    return sentences
 
 
 def other_facts() -> dict[str, object]:

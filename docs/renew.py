@@ -117,24 +117,24 @@ def main_table() -> str:
 
 def verdict_counts(claims: pd.DataFrame) -> str:
     """Count claims by verdict in sentences, real images apart from stand-ins."""
-    said = []
+    sentences = []
     for images, row in counts(claims).iterrows():
         verdicts = [
             f"{row[verdict]} {one if row[verdict] == 1 else several}"
             for verdict, (one, several) in SAID.items()
             if row[verdict]
         ]
-        said.append(f"On {images}, of {row['rows']} rows {listed(verdicts)}.")
-    return " ".join(said)
+        sentences.append(f"On {images}, of {row['rows']} rows {listed(verdicts)}.")
+    return " ".join(sentences)
 
 
 def ledger_counts() -> str:
     """Count the claims by verdict, real images apart from stand-ins."""
-    said = verdict_counts(numbers("ledger_claims"))
+    verdicts = verdict_counts(numbers("ledger_claims"))
     cells = numbers("ledger_cells")
     run = (cells["status"] == "run").sum()
     return (
-        f"{said} Of the paper's {len(cells)} numbers {run} have one of ours "
+        f"{verdicts} Of the paper's {len(cells)} numbers {run} have one of ours "
         "beside them."
     )
 
@@ -276,7 +276,7 @@ def in_three(rows: pd.DataFrame, group: str, than: str) -> str:
     rows = rows[(rows["group"] == group) & rows["metric"].isin(MAIN_METRICS)]
     pattern = "overall {}" if group == "overall" else f"{{}} on the {group} classes"
     clear = rows["clearly"].notna()
-    said = [
+    sentences = [
         difference(row, pattern.format(row["metric"]), than)
         for row in rows[clear].to_dict("records")
     ]
@@ -288,8 +288,8 @@ def in_three(rows: pd.DataFrame, group: str, than: str) -> str:
     for words, chosen in endings.items():
         if chosen.any():
             names = pattern.format(listed(rows.loc[chosen, "metric"]))
-            said.append(f"PRS and {than} {words} {names}.")
-    return " ".join(said)
+            sentences.append(f"PRS and {than} {words} {names}.")
+    return " ".join(sentences)
 
 
 def difference_cells(rows: pd.DataFrame, group: str, than: str) -> dict[str, str]:
@@ -312,7 +312,7 @@ def rates() -> pd.Series:
 
 def speeds() -> str:
     """Return how many samples a second every sampler takes on COCOseq's labels."""
-    told = {name: f"{float(f'{rate:.2g}'):,.0f}" for name, rate in rates().items()}
+    texts = {name: f"{float(f'{rate:.2g}'):,.0f}" for name, rate in rates().items()}
     rows = []
     for name, (_, ours, theirs) in SAMPLERS.items():
         columns = {
@@ -322,7 +322,7 @@ def speeds() -> str:
             "Avalanche": theirs,
             "Avalanche, one batch": f"{theirs}, one piece",
         }
-        cells = {column: told.get(key, "") for column, key in columns.items()}
+        cells = {column: texts.get(key, "") for column, key in columns.items()}
         rows.append({"samples/s": name} | cells)
     return as_markdown(pd.DataFrame(rows))
 
@@ -383,13 +383,13 @@ def renewed() -> dict[Path, str]:
     pages += sorted(root.glob("docs/**/*.md"))
     texts = {page: page.read_text("utf-8") for page in pages}
     written = {name: write() for name, write in WRITTEN.items()}
-    said = answers()
+    sentences = answers()
 
     def quote(block: re.Match) -> str:
         return f"{block[1]}{quoted(block[2], block[3])}\n{block[4]}"
 
     def renew(page: Path, text: str) -> str:
-        answer = opening(said.get(page.stem, ""))
+        answer = opening(sentences.get(page.stem, ""))
 
         def fill(block: re.Match) -> str:
             block_text = (written | {ANSWER: answer})[block[2]]

@@ -25,11 +25,11 @@ if __name__ == "__main__":
     import matplotlib.pyplot as plt
 
     from prslib.report.style import plot_variations
-    from prslib.report.tables import beside, final, scores_of
+    from prslib.report.tables import final, merge_published, scores_of
 
     methods = ["CRS", "PRS", "Newest"]
     wanted = prslib.configs(dataset="cocoseq-mini", method=methods, seed=range(2))
-    rows = beside(final(scores_of(prslib.run_all(wanted))), "main")
+    rows = merge_published(final(scores_of(prslib.run_all(wanted))), "main")
     shown = rows[(rows["measure"] == "score") & (rows["metric"] == "mAP")]
     print(shown.pivot_table("value", "method", "group").round(1))
     figure, ax = plt.subplots(layout="constrained")

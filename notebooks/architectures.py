@@ -121,7 +121,7 @@ import numpy as np
 import pandas as pd
 
 from prslib import MODELS, Run
-from prslib.report.tables import beside, final, scores_of
+from prslib.report.tables import merge_published, final, scores_of
 
 
 def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
@@ -151,7 +151,7 @@ def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[(rows["method"] == OFFLINE) & (rows["group"] == "overall")]
     chosen = _frozen(rows, "max")
     asked = chosen.assign(epochs=chosen["paper_epochs"])
-    table = beside(asked, "architectures", also=["architecture", "epochs", "test_set"])
+    table = merge_published(asked, "architectures", also=["architecture", "epochs", "test_set"])
     return table.assign(epochs=chosen["epochs"].to_numpy())
 
 
@@ -219,14 +219,14 @@ for name in settings.dataset:
 
 # %%
 from prslib.report.style import join_panels, plot_variations
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 for name in settings.dataset:
     shown = plain_first(offline[offline["dataset"] == name])
     figure, axes = plt.subplots(2, 1, figsize=(9, 6.4), sharey=True)
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plot_variations(shown[shown["metric"] == metric], ax, "network", metric, hue="setting")
-    join_panels(figure, f"{name}: Multitask by network, {seeds_told(settings.seeds)}")
+    join_panels(figure, f"{name}: Multitask by network, {seeds_text(settings.seeds)}")
     settings.save(figure, shown, f"offline_{name}")
 
 # %% [markdown]
@@ -256,14 +256,14 @@ display(Markdown(in_short(gaps)))
 # %% tags=["functions"]
 import pandas as pd
 
-from prslib.report.tables import beside
+from prslib.report.tables import merge_published
 
 
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
     """Set the paper's tables of methods beside ours, network by network (Appendix)."""
     rows = rows[(rows["epochs"] == 1) & (rows["test_set"] == "balanced")]
     tables = ("main", "attention_consistency", "rnn_attention")
-    return beside(_frozen(rows, "min"), *tables, also=["architecture"])
+    return merge_published(_frozen(rows, "min"), *tables, also=["architecture"])
 
 
 # %%
@@ -287,7 +287,7 @@ for name in settings.dataset:
     networks = plain_first(shown).groupby("network", sort=False)
     for ax, (network, scores) in zip(axes, networks, strict=True):
         plot_variations(scores[scores["metric"] == "mAP"], ax, "group", "mAP").set_title(network)
-    join_panels(figure, f"{name}: mAP by network, {seeds_told(settings.seeds)}")
+    join_panels(figure, f"{name}: mAP by network, {seeds_text(settings.seeds)}")
     settings.save(figure, shown, f"methods_{name}")
 
 # %% [markdown]

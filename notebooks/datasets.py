@@ -73,8 +73,8 @@ def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
     for group, colour in GROUP_COLOURS.items():
         rows = frame[frame["group"] == group]
         label = f"{group} ({len(rows)})"
-        look = {"color": colour, "markersize": 7, "label": label}
-        ax.plot(rows["place"], rows["images"], GROUP_MARKERS[group], **look)
+        style = {"color": colour, "markersize": 7, "label": label}
+        ax.plot(rows["place"], rows["images"], GROUP_MARKERS[group], **style)
     ax.set_xticks(frame["place"], frame["class"], rotation=90, fontsize=9)
     for task, positions in frame.groupby("task")["place"]:
         above = {"ha": "center", "va": "bottom", "transform": ax.get_xaxis_transform()}

@@ -89,7 +89,7 @@ from matplotlib.axes import Axes
 
 from prslib.report.deviations import COLOURS, DEVIATIONS, deviation_configs, name_of
 from prslib.statistics import interval
-from prslib.report.style import LOOKS
+from prslib.report.style import METHOD_STYLES
 from prslib.report.tables import labels_of
 from prslib.training.replay import make_replay, stream
 
@@ -143,7 +143,7 @@ def plot_ends(frame: pd.DataFrame, ax: Axes) -> Axes:
         row = interval(seeds[:, None, None])
         ax.plot([row.low, row.high], [place, place], color=COLOURS[name], linewidth=2)
         ax.plot(row.effect, place, "o", color=COLOURS[name])
-        if name in LOOKS:  # what the others may run along
+        if name in METHOD_STYLES:  # what the others may run along
             ax.axvline(row.effect, color="0.75", linewidth=1, zorder=0)
     ax.set_yticks(range(len(names)), names[::-1])
     ax.set_xlabel(MIX_LABELS[frame["measure"].iloc[0]])
@@ -155,7 +155,7 @@ def plot_ends(frame: pd.DataFrame, ax: Axes) -> Axes:
 import matplotlib.pyplot as plt
 
 from prslib.report.style import STYLE, join_panels
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 plt.style.use(STYLE)
 mix = memory_mix(settings)
@@ -169,7 +169,7 @@ for row, name in zip(axes, settings.dataset, strict=True):
         plot_ends(shown, ax).set_title(name)
 axes[0, 0].plot([], [], color="0.35", linewidth=2, label="95 % interval over seeds")
 axes[0, 0].plot([], [], color="0.75", linewidth=1, label="where PRS and CRS are")
-join_panels(figure, f"The memory at the end of the stream, {seeds_told(settings.varied_seeds)}")
+join_panels(figure, f"The memory at the end of the stream, {seeds_text(settings.varied_seeds)}")
 settings.save(figure, mix, "memory")
 
 # %% [markdown]

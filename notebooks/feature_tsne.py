@@ -163,14 +163,14 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
         raise ValueError(expected(what, len(shown), "show fewer of each group"))
     others = frame[~frame["class_name"].isin(shown)]
     if len(others):
-        look = {"s": 5, "color": "0.8", "linewidth": 0, "label": "other classes"}
-        ax.scatter(others["x"], others["y"], **look)
+        style = {"s": 5, "color": "0.8", "linewidth": 0, "label": "other classes"}
+        ax.scatter(others["x"], others["y"], **style)
     for name, colour in zip(shown, CLASS_COLOURS, strict=False):
         dots = frame[frame["class_name"] == name]
         group = dots["group"].iloc[0]
-        look = {"s": SIZES[group], "marker": GROUP_MARKERS[group], "color": colour}
-        look |= {"edgecolor": "white", "linewidth": 0.4, "label": f"{name} ({group})"}
-        ax.scatter(dots["x"], dots["y"], **look)
+        style = {"s": SIZES[group], "marker": GROUP_MARKERS[group], "color": colour}
+        style |= {"edgecolor": "white", "linewidth": 0.4, "label": f"{name} ({group})"}
+        ax.scatter(dots["x"], dots["y"], **style)
     ax.set(xlabel="t-SNE axis 1 (no unit)", ylabel="t-SNE axis 2 (no unit)")
     ax.set(xticks=[], yticks=[])
     ax.set_aspect("equal", adjustable="datalim")
@@ -283,8 +283,8 @@ def plot_votes(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw each class's difference over its size, and each group's mean."""
     for group in GROUPS:
         rows = frame[frame["group"] == group]
-        look = {"color": GROUP_COLOURS[group], "marker": GROUP_MARKERS[group]}
-        ax.plot(rows["images"], rows["difference"], linestyle="", label=group, **look)
+        style = {"color": GROUP_COLOURS[group], "marker": GROUP_MARKERS[group]}
+        ax.plot(rows["images"], rows["difference"], linestyle="", label=group, **style)
         ends = rows["images"].agg(["min", "max"])
         ax.plot(ends, [rows["difference"].mean()] * 2, color=GROUP_COLOURS[group], linewidth=2.5)
     ax.axhline(0, color="black", linewidth=0.8)

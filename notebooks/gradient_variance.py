@@ -107,13 +107,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from prslib.report.style import draw_curves, looks_of
+from prslib.report.style import draw_curves, styles_of
 
 
 def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the variances of one data set on a logarithmic scale, geometric means over seeds."""
-    looks = looks_of(frame["method"])
-    draw_curves(frame, ax, "seen", "method", looks, log=True)
+    styles = styles_of(frame["method"])
+    draw_curves(frame, ax, "seen", "method", styles, log=True)
     ax.set(xlabel="share of the stream seen (%)", xlim=(0, 104), yscale="log")
     ax.set_ylabel("gradient variance over memory\n(loss²/weight², log scale)")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))

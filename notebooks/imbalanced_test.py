@@ -62,7 +62,7 @@ def runs(settings):
 
 # %%
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 settings = Settings.read("imbalanced_test", globals())
 planned = runs(settings)
@@ -76,14 +76,14 @@ settings
 
 # %%
 from prslib import run_all
-from prslib.report.tables import beside, final, scores_of
+from prslib.report.tables import merge_published, final, scores_of
 
 finished = run_all(planned, device=settings.device)
 scores = scores_of(finished, "test_set")
 rows = final(scores)
 asked = rows["rho"].isna() | (rows["rho"] == settings.rho)
 scored = (rows["test_set"] == "imbalanced") & (rows["measure"] == "score")
-chosen = beside(rows[scored & asked], "imbalanced_test")
+chosen = merge_published(rows[scored & asked], "imbalanced_test")
 
 # %%
 from IPython.display import Markdown, display
@@ -112,7 +112,7 @@ for name in settings.dataset:
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharey=True)
     for ax, metric in zip(axes, MAIN_METRICS, strict=True):
         plot_variations(shown[shown["metric"] == metric], ax, "group", metric)
-    caption = f"rho {settings.rho:g} for PRS, {seeds_told(settings.seeds, *fewer, name)}"
+    caption = f"rho {settings.rho:g} for PRS, {seeds_text(settings.seeds, *fewer, name)}"
     join_panels(figure, f"{name}: unbalanced test images, {caption}")
     settings.save(figure, shown, name)
 

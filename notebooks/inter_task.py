@@ -63,11 +63,11 @@ def runs(settings):
 # %%
 from prslib import METHODS
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 settings = Settings.read("inter_task", globals())
 planned = runs(settings)
-seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
+seed_text = seeds_text(settings.seeds, settings.costly, settings.costly_seeds)
 settings
 
 # %% [markdown]

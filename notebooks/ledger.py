@@ -64,12 +64,12 @@ settings
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib.report import style
+from prslib.report.style import STYLE, join_panels
 from prslib.report.tables import MAIN_METRICS
 
-plt.style.use(style.STYLE)
-observations = ledger.gather(configs, settings.missing, device=settings.device)
-rows = ledger.cells(observations, settings.profile)
+plt.style.use(STYLE)
+results = ledger.gather(configs, settings.missing, device=settings.device)
+rows = ledger.cells(results, settings.profile)
 settings.save(None, rows, "cells")
 tables = ledger.by_table(rows)
 settings.save(None, tables, "tables")
@@ -88,7 +88,7 @@ from matplotlib.ticker import MaxNLocator
 
 from prslib.report.ledger import PLACE
 from prslib.report.results import STAND_IN
-from prslib.report.style import looks_of
+from prslib.report.style import styles_of
 
 BOUNDS = ("Multitask", "Finetune")  # no rivals of PRS
 
@@ -122,10 +122,10 @@ def describe_leads(frame: pd.DataFrame, metric: str) -> str:
 
 def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw `leads_of_prs`, ours over the paper's; on the dashed line they are equal."""
-    for method, look in looks_of(frame["than"]).items():
+    for method, style in styles_of(frame["than"]).items():
         rows = frame[frame["than"] == method]
         about = {"label": f"PRS minus {method}", "linestyle": "", "markersize": 4.5}
-        ax.plot(rows["theirs"], rows["ours"], alpha=0.7, **about | look)
+        ax.plot(rows["theirs"], rows["ours"], alpha=0.7, **about | style)
     values = frame[["theirs", "ours"]].to_numpy()
     # equal scales, as the dashed line is the diagonal
     low, high = min(0.0, values.min()) - 2, max(0.0, values.max()) + 2
@@ -149,7 +149,7 @@ for ax, metric in zip(axes, MAIN_METRICS, strict=True):
     sentences.append(describe_leads(shown, metric))
 names = ", ".join(leads["dataset"].unique())
 seeds = " or ".join(map(str, sorted(rows.loc[rows["status"] == "run", "seeds"].unique())))
-style.join_panels(figure, f"{names}: PRS minus each rival, means over {seeds} seeds")
+join_panels(figure, f"{names}: PRS minus each rival, means over {seeds} seeds")
 settings.save(figure, leads, "agreement")
 display(Markdown(" ".join(sentences)))
 
@@ -190,7 +190,7 @@ display(Markdown(" ".join(sentences)))
 # comes from calibration: it *turns*.
 
 # %%
-decided = ledger.decide(observations, settings.level)
+decided = ledger.decide(results, settings.level)
 display(ledger.counts(decided))
 
 # %% tags=["functions"]
@@ -201,7 +201,7 @@ from matplotlib.axes import Axes
 from prslib.report.claims.base import FACT
 from prslib.statistics import VERDICTS
 
-VERDICT_LOOKS = {  # colour and what to look for without colours
+VERDICT_STYLES = {  # colour and what to look for without colours
     "holds": {"color": "#0072B2", "marker": "o"},
     "does not hold": {"color": "#D55E00", "marker": "v"},
     "no difference": {"color": "#009E73", "marker": "s"},
@@ -212,9 +212,9 @@ VERDICT_LOOKS = {  # colour and what to look for without colours
 OPEN = {"markerfacecolor": "white"}
 
 
-def _explain(ax: Axes, name: str, linestyle: str = "", **look: str) -> None:
+def _explain(ax: Axes, name: str, linestyle: str = "", **style: str) -> None:
     """Give the legend a mark of its own."""
-    ax.plot([], [], label=name, linestyle=linestyle, markersize=5, **look)
+    ax.plot([], [], label=name, linestyle=linestyle, markersize=5, **style)
 
 
 def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -223,9 +223,9 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     paper = {"color": "black", "marker": "|", "linestyle": ""}
     ax.plot(frame["published"], places, zorder=2, markersize=9, **paper)
     for y, row in zip(places, frame.itertuples(), strict=True):
-        look = VERDICT_LOOKS[row.verdict] | (OPEN if row.seeds == 1 else {})
-        ax.plot([row.low, row.high], [y, y], color=look["color"], linewidth=2, zorder=3)
-        ax.plot(row.effect, y, zorder=4, markersize=5, **look)
+        style = VERDICT_STYLES[row.verdict] | (OPEN if row.seeds == 1 else {})
+        ax.plot([row.low, row.high], [y, y], color=style["color"], linewidth=2, zorder=3)
+        ax.plot(row.effect, y, zorder=4, markersize=5, **style)
     claims = frame.assign(place=places).groupby("claim", sort=False)["place"]
     for begin, end in zip(claims.min()[::2], claims.max()[::2], strict=True):
         ax.axhspan(begin - 0.5, end + 0.5, color="0.95", zorder=0, linewidth=0)
@@ -239,9 +239,9 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.grid(axis="y", visible=False)
     for name in VERDICTS:
         if name in set(frame["verdict"]):
-            _explain(ax, name, "-", **VERDICT_LOOKS[name])
+            _explain(ax, name, "-", **VERDICT_STYLES[name])
     if (frame["seeds"] == 1).any():
-        _explain(ax, "open: one seed", **VERDICT_LOOKS["undecided"] | OPEN)
+        _explain(ax, "open: one seed", **VERDICT_STYLES["undecided"] | OPEN)
     if frame["published"].notna().any():
         ax.plot([], [], label="paper's own numbers", **paper)
     return ax
@@ -254,7 +254,7 @@ chosen = chosen[chosen["data"].isin(["paper's", "part", "other"])]  # real data
 chosen = chosen[chosen["verdict"] != "not run"]
 figure, ax = plt.subplots(figsize=(10, 1.6 + 0.24 * len(chosen)))
 plot_claims(chosen, ax)
-style.join_panels(figure, f"The paper's main claims on real data ({most})")
+join_panels(figure, f"The paper's main claims on real data ({most})")
 settings.save(figure, chosen, "headlines")
 
 # %% [markdown]
@@ -273,7 +273,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prslib.report.ledger import IMAGES, digits_of
-from prslib.report.results import STAND_IN, in_turn
+from prslib.report.results import STAND_IN, data_sources_of
 from prslib.report.style import join_panels
 
 
@@ -283,7 +283,7 @@ def plot_verdicts(frame: pd.DataFrame, names: Sequence[str], ax: Axes) -> Axes:
     for verdict, rows in frame.groupby("verdict"):
         x = rows["dataset"].map(names.index)
         y = rows["statement"].map(statements.index)
-        ax.barh(y, 0.96, left=x - 0.48, height=0.9, **_cell_look(str(verdict)))
+        ax.barh(y, 0.96, left=x - 0.48, height=0.9, **_cell_style(str(verdict)))
     text = {"ha": "center", "va": "center", "fontsize": 9}
     for row in frame[frame["effect"].notna()].to_dict("records"):
         place = names.index(row["dataset"]), statements.index(row["statement"])
@@ -302,8 +302,8 @@ def plot_verdicts(frame: pd.DataFrame, names: Sequence[str], ax: Axes) -> Axes:
 def verdict_panels(frame: pd.DataFrame, title: str) -> Figure:
     """Draw `plot_verdicts` as a figure, a panel for each unit, real data on the left."""
     frame = frame[frame["verdict"] != "not run"]
-    relations = in_turn(frame["dataset"].unique())
-    names = sorted(relations, key=lambda name: relations[name] == STAND_IN)
+    data_sources = data_sources_of(frame["dataset"].unique())
+    names = sorted(data_sources, key=lambda name: data_sources[name] == STAND_IN)
     units = list(frame["unit"].unique())
     rows = [frame.loc[frame["unit"] == unit, "statement"].nunique() for unit in units]
     height = 1.8 + 0.29 * sum(rows) + 0.5 * len(rows)
@@ -318,20 +318,20 @@ def verdict_panels(frame: pd.DataFrame, title: str) -> Figure:
         plot_verdicts(frame[frame["unit"] == unit], names, ax)
         ax.set_title(f"in {unit}", fontsize=10, loc="center")
     top = axes[0, 0]
-    about = [f"{name}\n({IMAGES[relations[name]]})" for name in names]
+    about = [f"{name}\n({IMAGES[data_sources[name]]})" for name in names]
     top.xaxis.tick_top()
     top.set_xticks(range(len(names)), about, rotation=50, ha="left")
     for name in (*VERDICTS, FACT):
         if name in set(frame["verdict"]):
-            top.bar(0, 0, label=name, **_cell_look(name))
+            top.bar(0, 0, label=name, **_cell_style(name))
     join_panels(figure, title)
     return figure
 
 
-def _cell_look(verdict: str) -> dict:
+def _cell_style(verdict: str) -> dict:
     """Return the colour of a verdict; undecided is paler, also without colours."""
     alpha = 0.4 if verdict == "undecided" else 1
-    return {"color": VERDICT_LOOKS[verdict]["color"], "alpha": alpha}
+    return {"color": VERDICT_STYLES[verdict]["color"], "alpha": alpha}
 
 
 def _wrapped(statement: str) -> str:

@@ -114,13 +114,13 @@ import matplotlib.pyplot as plt
 from prslib import run_all
 from prslib.report.notebook import BALANCED, runs_on
 from prslib.report.style import STYLE
-from prslib.report.tables import ALL_GROUPS, beside, final, scores_of
+from prslib.report.tables import ALL_GROUPS, merge_published, final, scores_of
 
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
 scores = scores_of(runs_on(finished))
 in_tables = scores_of(runs_on(finished, BALANCED))
-rows = beside(final(scores), "main")
+rows = merge_published(final(scores), "main")
 rows.drop(columns=["rho", "memory_size", "draws"], errors="ignore").head(3).round(1)
 
 # %% [markdown]
@@ -144,7 +144,7 @@ from IPython.display import Markdown, display
 from prslib.report.notebook import heading
 from prslib.report.tables import F1_OTHERWISE, average, main_tables
 
-averages = beside(average(final(in_tables, settings.metrics)), "main")
+averages = merge_published(average(final(in_tables, settings.metrics)), "main")
 settings.save(None, averages, "table")
 for name in settings.dataset:
     display(heading(name))
@@ -178,7 +178,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib import METHODS
-from prslib.report.style import HOLLOW, looks_of, without_far_numbers
+from prslib.report.style import HOLLOW, styles_of, without_far_numbers
 
 
 def plot_ranking(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -186,11 +186,11 @@ def plot_ranking(frame: pd.DataFrame, ax: Axes) -> Axes:
     frame = without_far_numbers(frame)
     cells = frame.groupby("method")["value"].agg(["mean", "min", "max"]).sort_values("mean")
     best = next(name for name in reversed(cells.index) if not METHODS[name].offline)
-    looks = looks_of(cells.index)
+    styles = styles_of(cells.index)
     for place, (name, row) in enumerate(cells.iterrows()):
-        colour = looks[name]["color"] if name in ("CRS", "PRS", best) else "0.6"
+        colour = styles[name]["color"] if name in ("CRS", "PRS", best) else "0.6"
         ax.plot([row["min"], row["max"]], [place, place], color=colour, linewidth=2)
-        ax.plot(row["mean"], place, looks[name]["marker"] or "o", color=colour)
+        ax.plot(row["mean"], place, styles[name]["marker"] or "o", color=colour)
         theirs = frame.loc[frame["method"] == name, "published"].iloc[0]
         ax.plot(theirs, place, **HOLLOW | {"marker": "o", "color": colour})
     if frame["published"].notna().any():
@@ -203,9 +203,9 @@ def plot_ranking(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 # %%
 from prslib.report.style import join_panels
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
-seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
+seed_text = seeds_text(settings.seeds, settings.costly, settings.costly_seeds)
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["measure"] == "score")]
     figure, axes = plt.subplots(2, 4, figsize=(11, 5.6))
@@ -214,7 +214,7 @@ for name in settings.dataset:
             cells = shown[(shown["metric"] == metric) & (shown["group"] == group)]
             if len(cells):
                 plot_ranking(cells, ax).set(title=group, xlabel=f"{metric} (%)")
-    caption = seeds_told(settings.seeds, settings.costly, settings.costly_seeds, name)
+    caption = seeds_text(settings.seeds, settings.costly, settings.costly_seeds, name)
     join_panels(figure, f"{name}: scores by class group, {caption}")
     settings.save(figure, shown, f"groups_{name}")
 
@@ -269,7 +269,7 @@ display(Markdown(in_short(against)))
 from prslib.report.style import plot_progression
 from prslib.report.tables import progression, seed_gaps
 
-steps = beside(progression(scores), "coco_progression", "nus_progression")
+steps = merge_published(progression(scores), "coco_progression", "nus_progression")
 drawn = [name for name in settings.method if name not in ("CRS", "EWC", "Finetune")]
 pairs = [seed_gaps(steps, name, "CRS", ["trained_tasks"]).assign(method=name) for name in drawn]
 leads = pd.concat(pairs, ignore_index=True)

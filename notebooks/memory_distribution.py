@@ -68,11 +68,11 @@ def runs(settings):
 
 # %%
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 settings = Settings.read("memory_distribution", globals())
 planned = memories(settings)
-seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
+seed_text = seeds_text(settings.seeds, settings.costly, settings.costly_seeds)
 settings
 
 # %% [markdown]
@@ -102,19 +102,19 @@ shape = {"figsize": (11, 2.4 * rows), "sharex": True, "sharey": True, "squeeze":
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.style import looks_of
+from prslib.report.style import styles_of
 
 
 def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one memory's share of each class on one data set, group by group; the stream as bars."""
     stream = frame[frame["method"] == "Stream"]
     ax.bar(stream["class_rank"], stream["share"], 1.0, color="0.82", label="stream")
-    ((method, look),) = looks_of(set(frame["method"]) - {"Stream"}).items()
+    ((method, style),) = styles_of(set(frame["method"]) - {"Stream"}).items()
     shares = frame[frame["method"] == method].groupby("class_rank")["share"]
     mean, sd = shares.mean(), shares.std().fillna(0)
-    ax.plot(mean, color=look["color"], drawstyle="steps-mid")
+    ax.plot(mean, color=style["color"], drawstyle="steps-mid")
     band = {"alpha": 0.25, "linewidth": 0, "step": "mid"}
-    ax.fill_between(mean.index, mean - sd, mean + sd, color=look["color"], **band)
+    ax.fill_between(mean.index, mean - sd, mean + sd, color=style["color"], **band)
     # the legend is of all panels, each with a colour of its own
     ax.plot([], color="0.2", label="memory, mean over seeds")
     ax.fill_between([], [], [], color="0.2", label="one standard deviation", **band)
@@ -140,7 +140,7 @@ for name in settings.dataset:
         plot_class_shares(shown[shown["method"].isin(["Stream", sampler])], ax)
     for ax in axes.flat[len(settings.method) :]:
         ax.remove()
-    caption = seeds_told(settings.seeds, settings.costly, settings.costly_seeds, name)
+    caption = seeds_text(settings.seeds, settings.costly, settings.costly_seeds, name)
     join_panels(figure, f"{name}: the memory class by class, {caption}")
     settings.save(figure, shown, name)
 
@@ -155,16 +155,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.style import looks_of, plot_variations
+from prslib.report.style import styles_of, plot_variations
 
 
 def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw each group's share of the labels, and its share of the classes as a line."""
-    looks = looks_of(frame["method"])
-    looks["Stream"] |= {"marker": "_", "markersize": 14, "markeredgewidth": 2}
+    styles = styles_of(frame["method"])
+    styles["Stream"] |= {"marker": "_", "markersize": 14, "markeredgewidth": 2}
     classes = frame.groupby("group", sort=False)["classes"].first()
     shares = frame.rename(columns={"share": "value"})
-    plot_variations(shares, ax, "group", "share of labels", looks=looks)
+    plot_variations(shares, ax, "group", "share of labels", styles=styles)
     equal = 100 * classes / classes.sum()
     place = np.arange(len(classes))
     ax.hlines(equal, place - 0.45, place + 0.45, "0.4", "--", label="equal shares")
@@ -232,7 +232,7 @@ from matplotlib.style import context as style_context
 
 from prslib.previews import preview
 from prslib.report.measures import imbalanced_stream
-from prslib.report.style import LOOKS, STYLE
+from prslib.report.style import METHOD_STYLES, STYLE
 
 SAMPLERS = ("CRS", "PRS", "CBRS", "OCDM")  # that look at labels alone
 
@@ -255,8 +255,8 @@ def memories_picture(imbalance: float, rho: float, size: int, seed: int = 0) -> 
         for number, (name, counts) in enumerate(memories.class_counts.items()):
             begin = number * (len(order) + 3)
             as_stream = memories.class_freq * counts.sum() / memories.class_freq.sum()
-            look = {"fill": True, "color": LOOKS[name]["color"]}
-            ax.stairs(counts[order], begin + edges, **look)
+            style = {"fill": True, "color": METHOD_STYLES[name]["color"]}
+            ax.stairs(counts[order], begin + edges, **style)
             ax.stairs(as_stream[order], begin + edges, baseline=None, color="0.2")
             share = counts[rarest].sum() / counts.sum()
             names.append(f"{name}: {share:.0%} in the rarer half")

@@ -92,7 +92,7 @@ def runs(settings):
 
 # %%
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 settings = Settings.read("memory_or_loss", globals())
 planned = runs(settings)
@@ -182,15 +182,15 @@ def moved(clearly: pd.Series) -> str:
 def numbers(gaps: pd.DataFrame, dataset: str) -> list[str]:
     """Say the change of overall C-F1, at both thresholds, and of mAP, with intervals."""
     overall = gaps[(gaps["dataset"] == dataset) & (gaps["group"] == "overall")]
-    said = []
+    lines = []
     for change, cells in overall.groupby("change", sort=False):
         cells = cells.set_index("metric").loc[["C-F1", OWN, "mAP"]]
         parts = [
             f"{metric} {row['difference']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
             for metric, row in cells.iterrows()
         ]
-        said.append(f"- {change}: {', '.join(parts)}")
-    return said
+        lines.append(f"- {change}: {', '.join(parts)}")
+    return lines
 
 
 def answer(gaps: pd.DataFrame, dataset: str) -> str:
@@ -247,7 +247,7 @@ for name, sentence in answers.itertuples(index=False):
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.style import HUES, looks_of
+from prslib.report.style import HUES, styles_of
 
 MARKERS = "os^DPv"  # of losses, the plain one first
 ARROWS = dict(zip(("memory", "loss", "draw", "memory and loss"), HUES, strict=False))
@@ -262,11 +262,11 @@ def plot_changes(cells: pd.DataFrame, ax: Axes, f1: str, settings, dataset: str)
             ends = [tuple(places.loc[name, ["mAP", f1]]) for name in (after, before)]
             line = {"arrowstyle": "-|>", "color": ARROWS[change], "linewidth": 1.6}
             ax.annotate("", *ends, arrowprops=line | {"shrinkA": 5, "shrinkB": 5})
-    colours = looks_of(settings.method)
+    colours = styles_of(settings.method)
     for (method, loss, draw, _), row in points.iterrows():
-        look = {"color": colours[method]["color"], "marker": MARKERS[settings.loss.index(loss)]}
-        look["markerfacecolor"] = "white" if draw == BALANCED else look["color"]
-        ax.plot(row["mAP"], row[f1], linestyle="", markersize=7, **look)
+        style = {"color": colours[method]["color"], "marker": MARKERS[settings.loss.index(loss)]}
+        style["markerfacecolor"] = "white" if draw == BALANCED else style["color"]
+        ax.plot(row["mAP"], row[f1], linestyle="", markersize=7, **style)
     ax.set(xlabel="mAP (%)", ylabel="C-F1 (%)")
     ax.margins(0.08)
     return ax
@@ -274,8 +274,8 @@ def plot_changes(cells: pd.DataFrame, ax: Axes, f1: str, settings, dataset: str)
 
 def add_legend(ax: Axes, settings) -> None:
     """Name the samplers by their colours, the losses by their marks, and the arrows."""
-    for name, look in looks_of(settings.method).items():
-        ax.plot([], [], "-", color=look["color"], linewidth=5, label=name)
+    for name, style in styles_of(settings.method).items():
+        ax.plot([], [], "-", color=style["color"], linewidth=5, label=name)
     for name, mark in zip(settings.loss, MARKERS, strict=False):
         label = "plain loss" if name == PLAIN else name.replace("_", " ")
         ax.plot([], [], mark, color="0.3", label=label)
@@ -298,7 +298,7 @@ for row, name in zip(axes, settings.dataset, strict=True):
     for ax, f1, title in zip(row, ("C-F1", OWN), ("at 0.5", "own threshold"), strict=True):
         plot_changes(shown[shown["dataset"] == name], ax, f1, settings, name).set_title(f"{name}, {title}")
 add_legend(axes[0, 0], settings)
-join_panels(figure, f"What memory, loss and draw move, {seeds_told(settings.seeds)}")
+join_panels(figure, f"What memory, loss and draw move, {seeds_text(settings.seeds)}")
 for row in axes:  # one range a data set
     ends = np.array([ax.dataLim.intervaly for ax in row])
     room = 0.12 * (ends.max() - ends.min())

@@ -87,7 +87,7 @@ import matplotlib.pyplot as plt
 from prslib import run_all
 from prslib.report.notebook import BALANCED, runs_on
 from prslib.report.style import STYLE
-from prslib.report.tables import PRECISION_RECALL, beside, final, scores_of
+from prslib.report.tables import PRECISION_RECALL, merge_published, final, scores_of
 
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
@@ -99,7 +99,7 @@ def beside_papers(scores):
     """Return precision and recall at the end, with the paper's."""
     rows = final(scores, PRECISION_RECALL)
     rows = rows[rows["measure"] == "score"]
-    return beside(rows, "coco_precision_recall", "nus_precision_recall")
+    return merge_published(rows, "coco_precision_recall", "nus_precision_recall")
 
 
 rows = beside_papers(scores)
@@ -130,7 +130,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.style import HOLLOW, draw_legend, looks_of
+from prslib.report.style import HOLLOW, draw_legend, styles_of
 
 LEVELS = (5, 10, 20, 30, 40, 50, 60, 70)  # F1 in percent
 
@@ -163,13 +163,13 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
     begin = cells.loc["CRS"].unstack().loc["mean", ["C-R", "C-P"]] if "CRS" in cells.index else None
-    for method, look in looks_of(frame["method"]).items():
+    for method, style in styles_of(frame["method"]).items():
         pair = cells.loc[method].unstack()[["C-R", "C-P"]]
         if begin is not None and method != "CRS":  # what the method changes
-            line = {"arrowstyle": "->", "color": look["color"], "linewidth": 1.3}
+            line = {"arrowstyle": "->", "color": style["color"], "linewidth": 1.3}
             ax.annotate("", pair.loc["mean"], begin, arrowprops=line)
-        ax.plot(*pair.loc["published"], **look | HOLLOW | {"linestyle": ""})
-        ax.plot(*pair.loc["mean"], **look, linestyle="", markersize=7, label=method)
+        ax.plot(*pair.loc["published"], **style | HOLLOW | {"linestyle": ""})
+        ax.plot(*pair.loc["mean"], **style, linestyle="", markersize=7, label=method)
     ax.set(xlabel="recall C-R (%, root scale)", ylabel="precision C-P (%, root scale)")
     ax.grid(False)
     draw_legend(frame, ax, "")
@@ -178,7 +178,7 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 # %%
 from prslib.report.style import contrast_panels, join_panels
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 for name in settings.dataset:
     figure, axes = plt.subplots(1, 3, figsize=(11, 4.5))
@@ -186,7 +186,7 @@ for name in settings.dataset:
     for ax, group in zip(axes, ["majority", "moderate", "minority"], strict=True):
         shown = near[near["group"] == group]
         plot_precision_recall(shown, ax).set_title(group)
-    caption = seeds_told(settings.seeds, settings.costly, settings.costly_seeds, name)
+    caption = seeds_text(settings.seeds, settings.costly, settings.costly_seeds, name)
     join_panels(figure, f"{name}: means over classes, {caption}")
     settings.save(figure, cells[cells["dataset"] == name], name)
 
@@ -221,7 +221,7 @@ from prslib.report.style import contrast_panels
 from prslib.report.tables import ALL_GROUPS, contrasts, turned
 
 WAYS = [f"{name}{way}" for name in ("C-F1", "O-F1") for way in ("", " (own threshold)", " (top 3)")]
-decided = beside(final(scores, WAYS), "main")
+decided = merge_published(final(scores, WAYS), "main")
 pairs = [(group, metric) for group in ALL_GROUPS for metric in WAYS]
 by_threshold = contrasts(decided, "PRS", "CRS", pairs)
 title = "F1 by how labels are decided, PRS minus CRS"

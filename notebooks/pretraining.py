@@ -85,10 +85,10 @@ from IPython.display import Markdown, display
 
 from prslib import run_all
 from prslib.report.style import STYLE, join_panels
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 plt.style.use(STYLE)
-finished, count = run_all(planned, device=settings.device), seeds_told(settings.seeds)
+finished, count = run_all(planned, device=settings.device), seeds_text(settings.seeds)
 
 # %% tags=["functions"]
 from prslib import RunConfig
@@ -106,9 +106,9 @@ def beginning(config: RunConfig) -> str:
 # %%
 import pandas as pd
 
-from prslib.report.tables import beside, final, scores_of
+from prslib.report.tables import merge_published, final, scores_of
 
-rows = beside(final(scores_of(finished, weights=beginning)), "main")
+rows = merge_published(final(scores_of(finished, weights=beginning)), "main")
 rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 
 # %% [markdown]
@@ -170,7 +170,7 @@ settings.save(figure, frame, "scenes")
 # %%
 from prslib.report.tables import average, main_tables
 
-cells = beside(average(rows.drop(columns=["stands_for", "published"])), "main")
+cells = merge_published(average(rows.drop(columns=["stands_for", "published"])), "main")
 settings.save(None, cells, "table")
 for name in settings.dataset:
     display(Markdown(f"**{name}**, beside the paper's {cells['stands_for'].iloc[0]}"))
@@ -187,14 +187,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.style import GREYS, HUES, looks_like, plot_variations, values_of
+from prslib.report.style import GREYS, HUES, styles_for, plot_variations, values_of
 
 
 def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw the distance between two methods by group and weights, later ones darker."""
-    looks = looks_like(frame["weights"].unique(), GREYS)
+    styles = styles_for(frame["weights"].unique(), GREYS)
     ours = frame.drop(columns="published")
-    plot_variations(ours, ax, "group", metric, "weights", looks)
+    plot_variations(ours, ax, "group", metric, "weights", styles)
     # one number for all weights
     theirs = frame.groupby("group")["published"].first()[values_of(frame, "group")]
     at = np.arange(len(theirs))

@@ -81,20 +81,20 @@ every = every[every["measure"] == "score"]
 rows = every[every["method"] == "PRS"]
 
 # %% tags=["functions"]
-from prslib.report.style import draw_curves, looks_like
+from prslib.report.style import draw_curves, styles_for
 from prslib.report.tables import MAIN_METRICS
 
-LOOKS = looks_like(MAIN_METRICS)
+METHOD_STYLES = styles_for(MAIN_METRICS)
 
 
 def plot_sweep(frame, ax):
     """Draw PRS's metrics on one data set against rho, with a ring at the best."""
-    draw_curves(frame, ax, "rho", "metric", LOOKS)
+    draw_curves(frame, ax, "rho", "metric", METHOD_STYLES)
     means = frame.groupby(["metric", "rho"])["value"].mean()
     ring = {"marker": "o", "ls": "", "markersize": 13, "markerfacecolor": "none"}
-    for metric, look in LOOKS.items():
+    for metric, style in METHOD_STYLES.items():
         best = means[metric].idxmax()
-        ax.plot(best, means[metric, best], **ring, color=look["color"])
+        ax.plot(best, means[metric, best], **ring, color=style["color"])
     ax.plot([], [], **ring, color="0.3", label=r"best $\rho$")
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="score (%)")
     return ax
@@ -102,13 +102,13 @@ def plot_sweep(frame, ax):
 
 # %%
 from prslib.report.style import join_panels
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["group"] == "overall")]
     figure, ax = plt.subplots()
     plot_sweep(shown, ax)
-    join_panels(figure, f"{name}: PRS overall, {seeds_told(settings.seeds)}")
+    join_panels(figure, f"{name}: PRS overall, {seeds_text(settings.seeds)}")
     settings.save(figure, shown, name)
 
 # %% [markdown]
@@ -122,7 +122,7 @@ for name in settings.dataset:
     for ax, group in zip(axes, ["majority", "moderate", "minority"], strict=True):
         shown = rows[(rows["dataset"] == name) & (rows["group"] == group)]
         plot_sweep(shown, ax).set_title(group)
-    join_panels(figure, f"{name}: PRS by class group, {seeds_told(settings.seeds)}")
+    join_panels(figure, f"{name}: PRS by class group, {seeds_text(settings.seeds)}")
     settings.save(figure, rows[rows["dataset"] == name], f"groups_{name}")
 
 # %% [markdown]
@@ -176,7 +176,7 @@ for line, name in zip(axes, settings.dataset, strict=True):
     for ax, metric in zip(line, MAIN_METRICS, strict=True):
         shown = gaps[(gaps["dataset"] == name) & (gaps["metric"] == metric)]
         plot_minus_crs(shown, ax).set_title(f"{name}: {metric}")
-join_panels(figure, f"PRS at each rho minus CRS, {seeds_told(settings.seeds)}")
+join_panels(figure, f"PRS at each rho minus CRS, {seeds_text(settings.seeds)}")
 settings.save(figure, gaps, "minus_crs")
 table = gaps[gaps["group"].isin(["overall", "majority", "minority"])]
 table.pivot_table("difference", ["dataset", "rho"], ["group", "metric"], sort=False).round(1)

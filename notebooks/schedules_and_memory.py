@@ -56,7 +56,7 @@ import pandas as pd
 from prslib import DATASETS, configs_of, published
 from prslib.datasets.base import schedule_of
 from prslib.report.notebook import tested_on
-from prslib.report.tables import beside, labels_of
+from prslib.report.tables import merge_published, labels_of
 
 # The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard
 # schedule stands in the table of memory sizes, and its forgetting in the main table
@@ -114,7 +114,7 @@ import numpy as np
 import pandas as pd
 
 from prslib import DATASETS, published
-from prslib.report.tables import beside, final
+from prslib.report.tables import merge_published, final
 
 STANDARD = 2000  # samples in the paper's memory
 
@@ -152,8 +152,8 @@ def _with_published(rows: pd.DataFrame, tables: Sequence[str]) -> pd.DataFrame:
     """Take each published cell from the first of the tables that prints it, and from Table 2."""
     asked = rows.assign(memory_size=rows["paper_memory"])
     also = ["schedule", "memory_size"]
-    printed = [beside(asked, table, also=also)["published"] for table in tables]
-    table = beside(asked, TABLE_2, also=also)
+    printed = [merge_published(asked, table, also=also)["published"] for table in tables]
+    table = merge_published(asked, TABLE_2, also=also)
     table["memory_size"] = rows["memory_size"].to_numpy()
     table["table_2"] = table["published"]
     table["published"] = pd.concat(printed, axis=1).bfill(axis=1).iloc[:, 0]
@@ -183,10 +183,10 @@ for name in settings.dataset:
 import matplotlib.pyplot as plt
 
 from prslib.report.style import STYLE
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 plt.style.use(STYLE)
-seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
+seed_text = seeds_text(settings.seeds, settings.costly, settings.costly_seeds)
 if settings.varied_seeds != settings.seeds:
     seed_text += f" for the {{}} one, {len(settings.varied_seeds)} for the others"
 overall = by_schedule[(by_schedule["measure"] == "score") & (by_schedule["group"] == "overall")]

@@ -45,7 +45,7 @@ device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
 from prslib import configs
-from prslib.datasets import at_hand
+from prslib.datasets import available
 from prslib.datasets.base import schedule_of
 from prslib.report.notebook import check_labels
 
@@ -53,7 +53,7 @@ from prslib.report.notebook import check_labels
 def runs(settings):
     """List a run of every order of the classes, method and seed."""
     check_labels(settings.dataset, one=True)
-    names = at_hand(settings.dataset)
+    names = available(settings.dataset)
     made = []
     for order in settings.orders:
         schedule = None if order == "drawn" else schedule_of(order)
@@ -67,12 +67,12 @@ def runs(settings):
 
 
 # %%
-from prslib.datasets import DATASETS, at_hand, load_dataset
+from prslib.datasets import DATASETS, available, load_dataset
 from prslib.report.notebook import Settings
 
 settings = Settings.read("single_label", globals())
 planned = runs(settings)
-names = at_hand(settings.dataset)
+names = available(settings.dataset)
 mlps = [name for name in names if DATASETS[name].recipe.model == "mlp"]
 print("files missing:", [name for name in settings.dataset if name not in names])
 settings
@@ -190,8 +190,8 @@ from matplotlib.axes import Axes
 from prslib.checks import expected
 from prslib.paths import project_root
 from prslib.report.measures import distances
-from prslib.report.style import STAR, looks_of
-from prslib.report.tables import beside
+from prslib.report.style import STAR, styles_of
+from prslib.report.tables import merge_published
 
 STUDY = Path("studies/class_orders.csv")  # made by the script of that name
 
@@ -210,7 +210,7 @@ def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
     tasks = rows["trained_tasks"].str.removeprefix("task ")
     rows["trained_tasks"] = tasks.astype("int64")
     rows = rows.assign(measure="score", group="overall", metric="accuracy")
-    rows = beside(rows, "mnist", "svhn")
+    rows = merge_published(rows, "mnist", "svhn")
     rows = rows[[*columns, "trained_tasks", "value", "published"]]
     near = look != "random"
     orders = distances(rows)["schedule"] if near else rows["schedule"].unique()
@@ -223,12 +223,12 @@ def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
 
 def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the last accuracy of every order as a dot, the paper's number as a star (Appendix)."""
-    methods = looks_of(frame["method"])
-    for position, (method, look) in enumerate(methods.items()):
+    methods = styles_of(frame["method"])
+    for position, (method, style) in enumerate(methods.items()):
         rows = frame[frame["method"] == method]
         # side by side, in the rows' order
         places = position + np.linspace(-0.3, 0.3, len(rows))
-        ax.scatter(places, rows["value"], s=9, alpha=0.5, color=look["color"])
+        ax.scatter(places, rows["value"], s=9, alpha=0.5, color=style["color"])
     theirs = frame.groupby("method")["published"].first().reindex(list(methods))
     ax.scatter(range(len(methods)), theirs, label="paper", **STAR)
     ax.set_xticks(range(len(methods)), methods)

@@ -76,12 +76,12 @@ def memory_size(name, share):
 
 # %%
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_told
+from prslib.training.grids import seeds_text
 
 settings = Settings.read("tail_forgetting", globals())
 planned = runs(settings)
 sizes = {name: memory_size(name, settings.memory_share) for name in settings.dataset}
-count = seeds_told(settings.seeds)
+count = seeds_text(settings.seeds)
 settings
 
 # %% [markdown]
@@ -113,17 +113,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 from scipy.stats import linregress
 
-from prslib.report.style import looks_of
+from prslib.report.style import styles_of
 
 
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw forgetting over the class's size: a mark a class, and a fitted line a method."""
     frame = frame[frame["images"] > 0]  # a class without any has no place on a log scale
     classes = frame.groupby(["method", "class"], sort=False)[["images", "value"]].mean().dropna()
-    for method, look in looks_of(frame["method"]).items():
+    for method, style in styles_of(frame["method"]).items():
         points = classes.loc[method]
-        colour = look["color"]
-        ax.plot(points["images"], points["value"], look["marker"], color=colour, alpha=0.45, ms=4)
+        colour = style["color"]
+        ax.plot(points["images"], points["value"], style["marker"], color=colour, alpha=0.45, ms=4)
         size = np.log10(points["images"])
         slope, level, *_ = linregress(size, points["value"])
         ends = np.array([size.min(), size.max()])
@@ -212,11 +212,11 @@ table.round(2)
 from IPython.display import Markdown, display
 
 from prslib.report.notebook import heading
-from prslib.report.tables import average, beside, final, main_tables, scores_of
+from prslib.report.tables import average, merge_published, final, main_tables, scores_of
 
-rows = beside(final(scores_of(finished)), "main")
+rows = merge_published(final(scores_of(finished)), "main")
 rows = rows[rows["measure"] == "forget"]
-averages = beside(average(rows.drop(columns=["published", "stands_for"])), "main")
+averages = merge_published(average(rows.drop(columns=["published", "stands_for"])), "main")
 settings.save(None, averages, "groups_table")
 for name in settings.dataset:
     display(heading(name, f"memory {sizes[name]}, the paper's 2000"))

@@ -38,11 +38,11 @@ rhos: list[float] = [-0.5, 0.0, 0.5, 1.0]  # powers of allocation set side by si
 samples: int = 35000  # length of the stream behind the sliders, at least 200
 
 # %%
-from prslib.checks import whole
+from prslib.checks import check_int
 from prslib.report.notebook import Settings
 
 settings = Settings.read("walkthrough", globals())
-whole("samples", settings.samples, least=200)  # for the sliders
+check_int("samples", settings.samples, least=200)  # for the sliders
 settings
 
 # %% [markdown]
@@ -129,9 +129,9 @@ def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     """Draw each label of a stream with a mark for the fate of its sample (Algorithm 1)."""
     ends = frame.groupby("sample")["class"].agg(["min", "max"])
     ax.plot([ends.index, ends.index], ends.T, color="0.75", linewidth=1)
-    for fate, look in FATES.items():
+    for fate, style in FATES.items():
         dots = frame[frame["fate"] == fate]
-        ax.plot(dots["sample"], dots["class"], ls="", label=fate, **look)
+        ax.plot(dots["sample"], dots["class"], ls="", label=fate, **style)
     ax.axvline(full_at + 0.5, **FULL)
     ax.set_yticks(range(len(LETTERS)), LETTERS)
     ax.set(xlabel="sample of the stream", ylabel="class")
@@ -207,12 +207,12 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
     """Draw quotas as lines and memories as marks, by letter or by rank on a log scale (Eq. 1)."""
     middle = (frame["rho"].nunique() - 1) / 2
     for k, (rho, classes) in enumerate(frame.groupby("rho")):
-        look = {"color": HUES[k % len(HUES)], "label": rf"$\rho$ = {rho:g}"}
-        look["marker"] = RHO_MARKERS[k % len(RHO_MARKERS)]
+        style = {"color": HUES[k % len(HUES)], "label": rf"$\rho$ = {rho:g}"}
+        style["marker"] = RHO_MARKERS[k % len(RHO_MARKERS)]
         # few marks: side by side
         rank = classes["class"] + (0.08 * (k - middle) if letters else 1)
-        ax.plot(rank, classes["quota"], color=look["color"], linewidth=1.4)
-        ax.plot(rank, classes["in_memory"], ls="", markersize=4.5, **look)
+        ax.plot(rank, classes["quota"], color=style["color"], linewidth=1.4)
+        ax.plot(rank, classes["in_memory"], ls="", markersize=4.5, **style)
     if letters:
         ax.set_xticks(range(len(LETTERS)), LETTERS)
         ax.set(xlabel="class", ylabel="labels in memory", ylim=(-0.3, None))
@@ -267,12 +267,12 @@ def plot_acceptance(frame: pd.DataFrame, ax: Axes) -> Axes:
     text = {"ha": "center", "va": "bottom", "fontsize": 8, "linespacing": 0.9}
     samples = frame.groupby(["sample", "acceptance", "entered"])
     for (sample, s, entered), rows in samples:
-        look = ENTRIES["entered" if entered else "dropped"]
-        ax.plot([sample, sample], [0, s], color=look["color"], linewidth=1.5)
-        ax.plot(sample, s, **look)
+        style = ENTRIES["entered" if entered else "dropped"]
+        ax.plot([sample, sample], [0, s], color=style["color"], linewidth=1.5)
+        ax.plot(sample, s, **style)
         ax.text(sample, s + 0.03, "\n".join(LETTERS[rows["class"]]), **text)
-    for label, look in ENTRIES.items():
-        ax.plot([], [], label=label, **look)
+    for label, style in ENTRIES.items():
+        ax.plot([], [], label=label, **style)
     ax.set(xlabel="sample of the stream", ylabel="probability s to enter")
     ax.set(yticks=np.linspace(0, 1, 6), ylim=(0, 1.25))
     ax.legend(ncols=2, **ABOVE)
@@ -382,8 +382,8 @@ def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the distance without each member of the shrunk class (Eq. 5); those outside K on top."""
     top = frame["distance"].max() + 0.6
     height = frame["distance"].fillna(top)
-    for role, look in ROLES.items():
-        ax.plot(height[frame["role"] == role], ls="", ms=9, label=role, **look)
+    for role, style in ROLES.items():
+        ax.plot(height[frame["role"] == role], ls="", ms=9, label=role, **style)
     ticks = [f"{row.slot}\n{row.labels}" for row in frame.itertuples()]
     ax.set_xticks(range(len(frame)), ticks)
     ax.set_xlabel("slot and its labels")
@@ -421,9 +421,9 @@ from matplotlib.axes import Axes
 def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     """Draw the memory's distance to its target along the stream (cf. Eq. 5)."""
     ax.plot(frame["sample"], frame["distance"], color="0.6", linewidth=1.2)
-    for label, look in ENTRIES.items():
+    for label, style in ENTRIES.items():
         dots = frame[frame["entered"] == (label == "entered")]
-        ax.plot(dots["sample"], dots["distance"], ls="", label=label, **look)
+        ax.plot(dots["sample"], dots["distance"], ls="", label=label, **style)
     ax.axvline(full_at + 0.5, **FULL)
     ax.set(xlabel="sample of the stream", ylim=(0, None))
     ax.set_ylabel("distance to the\ntarget (labels)")
@@ -486,7 +486,7 @@ import ipywidgets
 from matplotlib.figure import Figure
 from matplotlib.style import context as style_context
 
-from prslib.report.style import LOOKS, STYLE
+from prslib.report.style import METHOD_STYLES, STYLE
 
 CLASSES = 70  # of the long stream
 
@@ -509,7 +509,7 @@ def memory_picture(
     with style_context([STYLE, {"figure.constrained_layout.use": False}]):
         figure = Figure(figsize=(9, 3.6))
         ax = plot_quotas(frame, figure.add_axes(PLACE), letters=False)
-        ax.plot(frame["class"] + 1, as_stream, **LOOKS["Stream"])
+        ax.plot(frame["class"] + 1, as_stream, **METHOD_STYLES["Stream"])
         names = ["quota", "in memory", "as the stream"]
         ax.legend(ax.lines, names, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
         ax.set_title(f"{labels:,} labels, {outside}")

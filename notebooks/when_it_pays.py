@@ -124,11 +124,11 @@ import matplotlib.pyplot as plt
 
 from prslib import run_all
 from prslib.report.style import STYLE
-from prslib.report.tables import MAIN_METRICS, beside, contrasts, final, scores_of
+from prslib.report.tables import MAIN_METRICS, merge_published, contrasts, final, scores_of
 
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
-rows = beside(final(scores_of(finished)), "main")
+rows = merge_published(final(scores_of(finished)), "main")
 groups = ["overall", "majority", "moderate", "minority"]
 cells = [(group, metric) for group in groups for metric in MAIN_METRICS]
 every = [contrasts(rows, name, "CRS", cells).assign(method=name) for name in settings.method]
@@ -139,21 +139,21 @@ settings.save(None, gaps, "minus_crs")
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.style import looks_of
+from prslib.report.style import styles_of
 
 
 def plot_over_imbalance(frame: pd.DataFrame, ax: Axes, line, stand_ins) -> Axes:
     """Draw methods minus CRS over the imbalance; data sets of `line` are joined, stand-ins hollow."""
-    for name, look in looks_of(frame["method"]).items():
+    for name, style in styles_of(frame["method"]).items():
         cells = frame[frame["method"] == name].sort_values("imbalance")
         joined = cells["dataset"].isin(line)
-        style = {"color": look["color"], "marker": look["marker"]}
-        ax.plot(cells["imbalance"][joined], cells["difference"][joined], label=name, **style)
+        mark = {"color": style["color"], "marker": style["marker"]}
+        ax.plot(cells["imbalance"][joined], cells["difference"][joined], label=name, **mark)
         hollow = cells["dataset"].isin(stand_ins)
-        for others, face in [(~joined & ~hollow, look["color"]), (hollow, "white")]:
+        for others, face in [(~joined & ~hollow, style["color"]), (hollow, "white")]:
             marks = cells["imbalance"][others], cells["difference"][others]
-            ax.plot(*marks, linestyle="", markerfacecolor=face, **style, zorder=3)
-        ax.vlines(cells["imbalance"], cells["low"], cells["high"], look["color"], linewidth=1.3)
+            ax.plot(*marks, linestyle="", markerfacecolor=face, **mark, zorder=3)
+        ax.vlines(cells["imbalance"], cells["low"], cells["high"], style["color"], linewidth=1.3)
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set(xscale="log", xlabel="imbalance (log scale)")
     ax.xaxis.set_major_formatter("{x:g}")
@@ -162,7 +162,7 @@ def plot_over_imbalance(frame: pd.DataFrame, ax: Axes, line, stand_ins) -> Axes:
 
 # %%
 from prslib import published
-from prslib.report.style import join_panels, looks_of
+from prslib.report.style import join_panels, styles_of
 
 printed = published.load("main")
 printed = printed[(printed["group"] == "overall") & (printed["measure"] == "score")]
@@ -183,7 +183,7 @@ for ax, metric in zip(axes, MAIN_METRICS, strict=True):
         lowest = marks["imbalance"].mean(), marks["low"].min()
         ax.annotate("parts of COCO", lowest, (0, -2), **place)
     if settings.stand_ins:
-        hollow = looks_of(["PRS"])["PRS"] | {"linestyle": "", "markerfacecolor": "white"}
+        hollow = styles_of(["PRS"])["PRS"] | {"linestyle": "", "markerfacecolor": "white"}
         ax.plot([], [], label="PRS on handwritten digits", **hollow)
     ax.set(title=metric, ylabel="minus CRS (points)")
 join_panels(figure, f"Overall, each sampler minus CRS, {len(settings.seeds)} seeds")
@@ -197,17 +197,17 @@ settings.save(figure, overall, "imbalance")
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.style import looks_like
+from prslib.report.style import styles_for
 from prslib.report.tables import MAIN_METRICS
 
 
 def plot_in_short(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw PRS minus CRS in each metric over the imbalance of the thinned streams."""
-    for metric, look in looks_like(MAIN_METRICS).items():
+    for metric, style in styles_for(MAIN_METRICS).items():
         cells = frame[frame["metric"] == metric].sort_values("imbalance")
-        ax.plot(cells["imbalance"], cells["difference"], label=metric, **look)
+        ax.plot(cells["imbalance"], cells["difference"], label=metric, **style)
         low, high = cells["low"], cells["high"]
-        ax.fill_between(cells["imbalance"], low, high, color=look["color"], alpha=0.15, linewidth=0)
+        ax.fill_between(cells["imbalance"], low, high, color=style["color"], alpha=0.15, linewidth=0)
     ax.axhline(0, color="black", linewidth=1)
     text = {"transform": ax.get_yaxis_transform(), "fontsize": 12, "color": "0.35"}
     ax.text(0.98, 0.4, "PRS scores higher", va="bottom", ha="right", **text)

@@ -98,7 +98,7 @@ def device_name(device: object) -> str:
     return name
 
 
-def whole(name: str, value: object, least: int) -> int:
+def check_int(name: str, value: object, least: int) -> int:
     """Return an int; raise TypeError for another type, ValueError below ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number, got {value!r}")

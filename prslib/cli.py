@@ -19,7 +19,7 @@ from prslib.paths import (
     params_file,
     project_root,
 )
-from prslib.training import round_alike
+from prslib.training import set_deterministic
 
 ERRORS = OSError, ValueError, TypeError, RuntimeError, ImportError, MemoryError
 PROFILE = {"default": "quick", "help": "a folder in params/ (%(default)s)"}
@@ -34,7 +34,7 @@ VARIANT = "authors compares with the slots of the released code (%(default)s)"
 def main(arguments: list[str] | None = None) -> int:
     """Run a subcommand and return the exit status, 0 on success and 1 on an error."""
     options = _parser().parse_args(arguments)
-    round_alike()  # features and weights are the same then on all processors
+    set_deterministic()  # features and weights are the same then on all processors
     try:
         with naming_extra("report"):
             return options.command(options) or 0

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prslib.checks import VARIANTS, expected, one_of, whole
+from prslib.checks import VARIANTS, check_int, expected, one_of
 from prslib.paths import PACKAGE
 from prslib.samplers.reference import ReferencePRS
 from prslib.samplers.released import ReleasedPRS
@@ -194,7 +194,7 @@ def check_prs(
     decides as Algorithm 1 does; checked: 1 of 10 streams, 280 decisions
     """
     one_of("variant", variant, VARIANTS)
-    whole("seeds", seeds, least=1)
+    check_int("seeds", seeds, least=1)
     if fresh_seed is None:
         fresh_seed = int(np.random.default_rng().integers(2**31))
     embedded = {stream.name: stream for stream, _ in read_vectors()}
@@ -399,9 +399,11 @@ class _Record:
         if by_numbers:
             departs = accepted != (u[0] < s)
         if departs:
-            said = "accepted" if accepted else "not accepted"
+            verdict = "accepted" if accepted else "not accepted"
             number = f" and the number {u[0]}" if by_numbers else ""
-            self.depart("acceptance", f"sample {sample}: {said} at s = {s:.6g}{number}")
+            self.depart(
+                "acceptance", f"sample {sample}: {verdict} at s = {s:.6g}{number}"
+            )
         if not accepted:
             return
         delta = plain.surplus(p)
@@ -476,12 +478,12 @@ class _Record:
 
 def _strata(coins: list[tuple[float, bool]]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Cut coins, in the order of their chance, where enough of both are expected."""
-    coins = np.array(sorted(c for c in coins if c[0] < 1)).reshape(-1, 2)
+    table = np.array(sorted(c for c in coins if c[0] < 1)).reshape(-1, 2)
     strata = []
     start = 0
-    for end in range(1, len(coins) + 1):
-        s = coins[start:end, 0]
+    for end in range(1, len(table) + 1):
+        s = table[start:end, 0]
         if min(s.sum(), (1 - s).sum()) >= LEAST:
-            strata.append((s, coins[start:end, 1]))
+            strata.append((s, table[start:end, 1]))
             start = end
     return strata

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from prslib.checks import (
+    check_int,
     check_state,
     checksum,
     expected,
     one_line,
     same_setting,
-    whole,
 )
 
 # torch writes no rows of these
@@ -48,7 +48,7 @@ class Memory:
     """
 
     def __init__(self, size: int):
-        self.size = whole("size", size, least=1)
+        self.size = check_int("size", size, least=1)
         self._columns: dict[str, Any] = {}
         self._is_filled = np.zeros(self.size, np.bool_)
         # filled slots, in the order they filled
@@ -194,7 +194,7 @@ class Memory:
         if not isinstance(rng, np.random.Generator):
             what = "a Generator, np.random.default_rng(seed)"
             raise TypeError(f"rng: {expected(what, repr(rng))}")
-        count = min(whole("count", count, least=0), len(self))
+        count = min(check_int("count", count, least=0), len(self))
         # most often distinct, and far quicker than choice
         while count * count < len(self):
             drawn = (rng.random(count) * len(self)).astype(np.int64)

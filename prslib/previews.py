@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from prslib.checks import (
+    check_int,
     decoded,
     expected,
     multi_hot,
@@ -18,7 +19,6 @@ from prslib.checks import (
     power,
     readable,
     unzipped,
-    whole,
 )
 from prslib.datasets.arrays import read_arrays
 from prslib.datasets.coco import read_instances
@@ -147,7 +147,7 @@ def preview(
     all minority  minority      20   10.0    1    9
     """
     rows = _checked(labels, class_names)
-    size = whole("size", size, least=1)
+    size = check_int("size", size, least=1)
     rho = power("rho", rho)
     names = list(map(str, class_names or range(rows.shape[1])))
     class_freq = rows.sum(axis=0)

@@ -130,10 +130,10 @@ def main() -> None:
     embedded = features.OPEN if options.open else features.MINI
     made = embedded if options.embed else Path(embedded.name)
     if options.open:
-        said = remake_open(options.images, options.annotations, options.ids, made)
+        summary = remake_open(options.images, options.annotations, options.ids, made)
     else:
-        said = remake(options.images, options.annotations, made)
-    print(said)
+        summary = remake(options.images, options.annotations, made)
+    print(summary)
     print(made)
 
 

@@ -119,8 +119,8 @@ def coverage(dataset: str, test_set: str, images: int, pool: Parallel) -> pd.Dat
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    told = "processes (one for each core)"
-    parser.add_argument("--workers", type=int, default=-1, help=told)
+    help_text = "processes (one for each core)"
+    parser.add_argument("--workers", type=int, default=-1, help=help_text)
     pool = Parallel(parser.parse_args().workers)
     tables = []
     for dataset, test_set, images in CASES:

@@ -21,7 +21,7 @@ from tqdm import tqdm
 from prslib.datasets.scenes import draw_scenes
 from prslib.models.networks import make_model
 from prslib.models.weights import EMBEDDED, NONE
-from prslib.training import round_alike
+from prslib.training import set_deterministic
 from prslib.training.device import Inputs
 from prslib.training.learner import Learner
 
@@ -37,7 +37,7 @@ TRAINING = {
 
 def pretrain(name: str, images: int = IMAGES) -> dict[str, torch.Tensor]:
     """Train the small network on scenes and return its state; "digits-3" has a seed of its own."""
-    round_alike()
+    set_deterministic()
     scenes_name, _, number = name.partition("-")
     seed = SEED + int(number or 0)
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib.published import TABLES, beside, load
+from prslib.published import TABLES, load, merge_published
 
 COUNTS = {  # rows of numbers x numbers a row, counted in the paper
     "main": 2 * (1 + 6 * 2) * 12,
@@ -77,11 +77,11 @@ def test_beside_joins_ours_and_theirs_in_each_setting_when_asked_to():
     rows = ours(method=["CRS", "PRS", "OCDM", "PRS"], group="minority", mean=range(4))
     rows.loc[3, ["stands_for", "measure"]] = ["NUS-WIDEseq", "forget"]
     expected = rows.assign(published=[26.9, 39.7, np.nan, 15.5])
-    pd.testing.assert_frame_equal(beside(rows, "main"), expected)
+    pd.testing.assert_frame_equal(merge_published(rows, "main"), expected)
     rows = ours(method="CRS", memory_size=[3000, 1000])
-    result = beside(rows, "nus_memory", "coco_memory", also=["memory_size"])
+    result = merge_published(rows, "nus_memory", "coco_memory", also=["memory_size"])
     assert result["published"].tolist() == [51.1, 47.1]
     # a cell that is printed twice, with one value
     rows = ours(method="PRS", trained_tasks=[4, 1])
-    theirs = beside(rows, "coco_progression", "nus_progression")["published"]
+    theirs = merge_published(rows, "coco_progression", "nus_progression")["published"]
     assert theirs.tolist() == [55.3, 65.4]

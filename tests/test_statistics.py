@@ -95,7 +95,7 @@ def runs():
 
 def test_runs_are_compared_as_the_report_does(runs):
     scores = tables.scores_of([*runs["PRS"], *runs["CRS"]])
-    rows = tables.beside(tables.final(scores), "main")
+    rows = tables.merge_published(tables.final(scores), "main")
     place = [("minority", "mAP")]
     (theirs,) = tables.contrasts(rows, "PRS", "CRS", place).to_dict("records")
     ours = compare(runs["PRS"], runs["CRS"], group="minority")

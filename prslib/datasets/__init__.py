@@ -69,7 +69,7 @@ def fingerprint(name: str) -> str:
     return digest.hexdigest()[:12]
 
 
-def at_hand(names: Sequence[str]) -> list[str]:
+def available(names: Sequence[str]) -> list[str]:
     """Leave out data sets whose files are not in ``PRSLIB_DATA``; fail if all are."""
     present = []
     for name in names:

@@ -96,7 +96,7 @@ def open_rows(file: Path, count: int, row: np.dtype, whole: bool = False) -> np.
 def fill_rows(
     file: Path,
     row: np.dtype,
-    items: Sequence,
+    items: Sequence | np.ndarray,
     make: Callable[[Any], np.ndarray | None],
     workers: int | None,
 ) -> None:
@@ -118,8 +118,8 @@ def fill_rows(
         Parallel(workers or cpu_count(), **ending_with_us()) as pool,
     ):
         sums = read_sums(file)
-        sums_stream.truncate(sums.nbytes)
-        rows_stream.truncate(np.count_nonzero(sums) * row.itemsize)
+        sums_stream.truncate(int(sums.nbytes))
+        rows_stream.truncate(int(np.count_nonzero(sums)) * row.itemsize)
         starts = range(len(sums), len(items), CHUNK)
         for start in tqdm(starts, file.stem, unit=f"{CHUNK} images"):
             made = pool(map(delayed(make), items[start : start + CHUNK]))

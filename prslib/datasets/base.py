@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from prslib.checks import expected, one_of, whole
+from prslib.checks import check_int, expected, one_of
 
 GROUPS = ("majority", "moderate", "minority")
 # spawn key of the drawn order, far from those of a run's other generators
@@ -275,12 +275,14 @@ class Entry:
     tests_on_pretrained: bool = False
     # Its samples are the paper's own, some of its own, others in their place, or those
     # of another real stream, which stands for none of the paper's.
-    relation: Literal["paper's", "part", "stand-in", "other"] = "stand-in"
+    data_source: Literal["paper's", "part", "stand-in", "other"] = "stand-in"
 
 
 def validate_schedule(schedule: ArrayLike, num_tasks: int) -> tuple[int, ...]:
     """Return a schedule as a tuple once it holds every task 0 to T-1 exactly once."""
-    tasks = tuple(whole("schedule", task, least=0) for task in np.atleast_1d(schedule))
+    tasks = tuple(
+        check_int("schedule", task, least=0) for task in np.atleast_1d(schedule)
+    )
     if sorted(tasks) != list(range(num_tasks)):
         what = f"each of the tasks 0 to {num_tasks - 1} once in the schedule"
         raise ValueError(expected(what, tasks))

@@ -46,7 +46,7 @@ def class_merges(source: Clustering) -> list[Merge]:
     # the distinct rows, bool (rows, groups), and how many images have each
     touched, images = np.unique(labels, axis=0, return_counts=True)
     # stays sorted by lowest class index
-    groups = [(c,) for c in range(labels.shape[1])]
+    groups: list[tuple[int, ...]] = [(c,) for c in range(labels.shape[1])]
     merges = []
     while len(groups) > n_groups:
         score, together, apart = _merge_scores(touched, images, source.beta)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ MINI = EMBEDDED / "cocoseq_mini.npz"
 OPEN = EMBEDDED / "cocoseq_open.npz"
 # names the file of features that is loaded
 RECORD = "features.txt"
-# of the thinned streams, not of a run
+# of the subsampled streams, not of a run
 SEED = 20200826
 
 
@@ -209,7 +210,7 @@ def _identity(name: str) -> str:
 
 # `studies/head.py` chose the step size on a part of the training stream, and
 # `studies/ewc_strength.py` the strength of EWC.
-HEAD = {"model": "head", "learning_rate": 0.003, "ewc_lambda": 1500.0}
+HEAD: dict[str, Any] = {"model": "head", "learning_rate": 0.003, "ewc_lambda": 1500.0}
 HEAD |= {"clip_value": 0.5, "precision": "fp32", "test_resamples": 100}
 
 
@@ -218,7 +219,7 @@ def _mini(name: str, share: Fraction, memory_size: int) -> Entry:
     recipe = replace(coco.PREPARED.recipe, **HEAD, **sizes)
     load = partial(load_mini, name=name, share=share)
     identity = partial(digest_of, MINI, OPEN)
-    return Entry(load, recipe, None, identity, relation="part")
+    return Entry(load, recipe, None, identity, data_source="part")
 
 
 def _whole(prepared: PreparedSet) -> Entry:

@@ -253,7 +253,9 @@ class PreparedSet:
 
     def entry(self) -> Entry:
         """Return the data set's entry."""
-        return Entry(self.load, self.recipe, self.load_clustering, relation="paper's")
+        return Entry(
+            self.load, self.recipe, self.load_clustering, data_source="paper's"
+        )
 
     def load_clustering(self, corpus: Corpus | None = None) -> Clustering:
         """Return what the classes are clustered from: the training half's labels."""

@@ -1,7 +1,7 @@
-"""Load Reuters-21578 as a stream of documents, whole or thinned.
+"""Load Reuters-21578 as a stream of documents, whole or subsampled.
 
 Features, labels and ids are embedded; `studies/embed_reuters.py` makes the file. Two
-kinds of thinned streams tell imbalance from length. "cap" streams lose documents of
+kinds of subsampled streams tell imbalance from length. "cap" streams lose documents of
 their largest classes. "part" streams are as long and keep the imbalance. All are
 scored on the same test sets.
 """
@@ -35,11 +35,11 @@ MINORITY_BELOW = 45
 MAJORITY_FROM = 200
 # most documents of the largest classes; the last is that of the tiny stream
 CAPS = (1000, 300, 100, 30, 8)
-# of the thinned streams, not of a run
+# of the subsampled streams, not of a run
 SEED = 20201126
 # The step size is that of `studies/reuters_settings.py`, where all methods vote, and the
 # strength of EWC that of `studies/ewc_strength.py`, both on a part of the stream.
-SETTINGS = HEAD | {"learning_rate": 0.002, "ewc_lambda": 15000.0}
+SETTINGS: dict = HEAD | {"learning_rate": 0.002, "ewc_lambda": 15000.0}
 # tells, from the labels of the stream, bool (N, C), which documents stay, bool (N,)
 Thin = Callable[[np.ndarray], np.ndarray]
 
@@ -125,7 +125,7 @@ def _entry(
     )
     load = partial(load_reuters, name=name, thin=thin)
     identity = partial(digest_of, FILE)
-    return Entry(load, recipe, load_clustering, identity, relation="other")
+    return Entry(load, recipe, load_clustering, identity, data_source="other")
 
 
 def _cap(cap: int) -> Thin:

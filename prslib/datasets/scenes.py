@@ -1,7 +1,7 @@
 """Draw handwritten digits, coloured scenes and single ones, in integers alone."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def generator(use: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def glyphs(names: Sequence[str], colours: dict) -> tuple[np.ndarray, np.ndarray]:
+def glyphs(names: Iterable[str], colours: dict) -> tuple[np.ndarray, np.ndarray]:
     """Return the digit (C,) and the colour (C, 3) of classes such as "red 3"."""
     words = [name.split() for name in names]
     palette = [colours[colour] for colour, _ in words]

@@ -1,4 +1,4 @@
-"""Make the single-label streams: thinned MNIST and SVHN, and their stand-ins."""
+"""Make the single-label streams: subsampled MNIST and SVHN, and their stand-ins."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def read_svhn(folder: Path, split: str, download: bool) -> Half:
 class Source:
     """A single-label data set that a user downloads."""
 
-    name: str  # of the thinned data set
+    name: str  # of the subsampled data set
     stands_for: str
     # its name in `torchvision.datasets`
     original: str
     # one of them is in $PRSLIB_DATA where the data set is
     files: tuple[str, ...]
     read: Callable[[Path, str, bool], Half]
-    # images of each class in the thinned stream; Appendix, single-label data: of N_c
+    # images of each class in the subsampled stream; Appendix, single-label data: of N_c
     # images floor(N_c min(1, pi_c / (max pi - min pi))), pi_c = 0.6 / (c+1)^1.6
     train_counts: tuple[int, ...]
     recipe: Recipe
@@ -174,7 +174,7 @@ STAND_INS = (
     ("imbal-colour-digits-tiny", SVHN, 20, ON_CONVNET),
 )
 ENTRIES = {
-    name: Entry(partial(load_source, source), source.recipe, relation="paper's")
+    name: Entry(partial(load_source, source), source.recipe, data_source="paper's")
     for name, source in SOURCES.items()
 }
 ENTRIES |= {row[0]: _stand_in(*row) for row in STAND_INS}

@@ -95,7 +95,7 @@ def plan(
             rows.append(row)
     runs = pd.DataFrame(rows).drop_duplicates(["notebook", "hash"])
     total = runs.drop_duplicates("hash").assign(notebook="all, each run once")
-    # runs that train alike are trained as one
+    # runs that share a training are trained as one
     trainings = pd.concat([runs, total]).groupby(["notebook", "training"], sort=False)
     counts = trainings[["runs", "missing"]].sum()
     table = counts.join(trainings[["steps", "hours"]].max())

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 from filelock import FileLock, Timeout
+from pandas.api.typing import NaTType
 
 from prslib.checks import expected, one_line
 from prslib.experiments.store import (
@@ -62,7 +63,7 @@ def list_runs(store: Store) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _time(seconds: float) -> pd.Timestamp:
+def _time(seconds: float) -> pd.Timestamp | NaTType:
     """Return when a file was changed; NaT for a time that no calendar has."""
     with suppress(ValueError, OverflowError, OSError):
         return pd.Timestamp.fromtimestamp(seconds).round("s")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,8 +24,10 @@ from prslib.training.config import Run, RunConfig
 from prslib.training.validation import check_run
 
 # columns of tables
-TEXT = dict.fromkeys(("dataset", "method", "schedule", "task", "group", "metric"), str)
-NUMBERS = dict.fromkeys(("rho", "value"), lambda text: float(text or "nan"))
+TEXT: dict = dict.fromkeys(
+    ("dataset", "method", "schedule", "task", "group", "metric"), str
+)
+NUMBERS: dict = dict.fromkeys(("rho", "value"), lambda text: float(text or "nan"))
 
 # files of a run, named after its hash, and after `training_hash` until it ends
 RESULT = ".zip"
@@ -66,7 +69,7 @@ class Store:
         self.folder = Path(folder) if folder is not None else cache_dir() / "runs"
 
     def path(self, config: RunConfig, kind: str = RESULT) -> Path:
-        """Return the file of a run, or a file that runs that train alike share."""
+        """Return the file of a run, or a file of all runs that share its training."""
         is_result = kind in (RESULT, RECORD)
         name = config.hash if is_result else config.training_hash
         return self.folder / f"{name}{kind}"
@@ -145,7 +148,7 @@ class Store:
         return path
 
     def lock(self, config: RunConfig) -> FileLock:
-        """Lock runs that train alike; TimeoutError if another process trains them."""
+        """Lock runs that share a training; TimeoutError if another process trains them."""
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.path(config, LOCK), timeout=0)
         lock.acquire()
@@ -159,7 +162,7 @@ class Store:
             file.write(f"{describe(config.identity)}\n{text}".encode())
 
     def finish(self, configs: Sequence[RunConfig]) -> None:
-        """Remove all but the results of runs that train alike, under the lock."""
+        """Remove all but the results of runs that share a training, under the lock."""
         unfinished = [f"{config.hash}.*.part" for config in configs]
         for pattern in (f"{configs[0].training_hash}.*", *unfinished):
             for path in self.folder.glob(pattern):
@@ -196,7 +199,7 @@ def _read_run(config: RunConfig, file: zipfile.ZipFile) -> Run:
     """Return what a file holds."""
     members = file.namelist()
     scores = _read_rows(file, "scores.csv")
-    measured = {}
+    measured: dict[str, Any] = {}
     if "features.npy" in members:
         measured["features"] = _read_array(file, "features.npy")
     if "resampled.npy" in members:

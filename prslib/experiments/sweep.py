@@ -23,12 +23,12 @@ from joblib import cpu_count
 from joblib.externals.loky import get_reusable_executor
 from tqdm import tqdm
 
-from prslib.checks import device_name, expected, naming_extra, whole
+from prslib.checks import check_int, device_name, expected, naming_extra
 from prslib.datasets import load_dataset
 from prslib.experiments.store import CHECKPOINT, Store, describe
 from prslib.models import MODELS
 from prslib.paths import ending_with_us
-from prslib.training import round_alike
+from prslib.training import set_deterministic
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.grids import check_all
 from prslib.training.methods import registered, with_registered
@@ -110,7 +110,7 @@ def run_all(
     forked, so that each may use a GPU.
     """
     if workers is not None:
-        workers = whole("workers", workers, least=1)
+        workers = check_int("workers", workers, least=1)
     device = device_name(device)
     store = store or Store()
     check_all(configs)
@@ -118,7 +118,7 @@ def run_all(
     runs = {name: store.load(config) for name, config in by_hash.items()}
     missing = [config for name, config in by_hash.items() if runs[name] is None]
     if missing:
-        round_alike()  # before a worker process loads numpy
+        set_deterministic()  # before a worker process loads numpy
         address = address or os.environ.get("RAY_ADDRESS")
         if address:  # its machines share no folder
             save_every = math.inf
@@ -131,7 +131,7 @@ def run_all(
 
 
 class Sweep:
-    """Missing runs of a store; those that train alike are locked until they are stored."""
+    """Missing runs of a store; those that share a training are locked until stored."""
 
     def __init__(self, store: Store, device: str, save_every: float, gpus: float = 1):
         self.store = store
@@ -165,7 +165,7 @@ class Sweep:
             raise RuntimeError("\n".join(lines)) from self.cause
 
     def work(self, waiting: list[list[RunConfig]], limit: int) -> None:
-        """Lock groups of runs that train alike, let a pool train them, store them."""
+        """Lock groups of runs that share a training, let a pool train them, store them."""
         in_pool = {}
         with contextlib.ExitStack() as locks:
             while waiting or in_pool:
@@ -201,7 +201,7 @@ class Sweep:
         return self.submit_to_pool(self.share(group), with_registered, *arguments)
 
     def share(self, group: list[RunConfig]) -> float:
-        """Return the share of a GPU that runs which train alike take."""
+        """Return the share of a GPU that runs which share a training take."""
         return gpu_share(group[0], self.options["device"])
 
     def collect(self, future: Future, group: list[RunConfig]) -> None:
@@ -240,7 +240,7 @@ class Sweep:
 
 
 def train_group(group: list[RunConfig], hashes: list[str], **options: Any) -> list[Run]:
-    """Train runs that train alike, on whatever machine."""
+    """Train runs that share a training, on whatever machine."""
     import torch
 
     from prslib.training.run import on_gpu, run_at_once

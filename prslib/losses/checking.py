@@ -1,6 +1,7 @@
-"""Check what every loss promises, one of prslib or of one's own."""
+"""Check that a loss is what the training needs, one of prslib or of one's own."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ SAME = 1e-3  # relative difference of what is the same but for rounding
 
 
 def check_loss(loss: Callable | Loss | str, **options: object) -> None:
-    """Check what every loss promises, as `check_sampler` does for a sampler.
+    """Check that a loss is what the training needs, as `check_sampler` does for a sampler.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def _context(loss: Loss, targets: Tensor, **values: int) -> dict:
     return {name: context[name] for name in loss.asks}
 
 
-def _check_value(value: object, given: str, advice: str = "") -> None:
+def _check_value(value: Any, given: str, advice: str = "") -> None:
     if not isinstance(value, Tensor):
         came = f"{type(value).__name__}"
         advice = "compute in torch, without item(), float() or numpy"

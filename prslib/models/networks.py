@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from prslib.checks import Seed, expected, naming_extra, one_of
 from prslib.models import MODELS
-from prslib.models.weights import check_weights, load_weights, of_seed
+from prslib.models.weights import check_weights, load_weights, weights_for_seed
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)  # of images in [0, 1]
 IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -204,7 +204,9 @@ def make_model(
     row = MODELS[name]
     inputs = [image_shape]
     if row.published_weights:
-        weights = row.default_weights if weights is None else of_seed(weights, seed)
+        weights = (
+            row.default_weights if weights is None else weights_for_seed(weights, seed)
+        )
         check_weights(name, weights, row.published_weights)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

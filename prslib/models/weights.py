@@ -22,7 +22,7 @@ EMBEDDED = {
 }
 
 
-def of_seed(weights: str, seed: int) -> str:
+def weights_for_seed(weights: str, seed: int) -> str:
     """Return which of several pretrainings a seed begins with, or the weights."""
     names = IN_TURN.get(weights, (weights,))
     return names[seed % len(names)]

@@ -87,7 +87,7 @@ def load(table: str | None = None) -> pd.DataFrame:
     return _CELLS[_CELLS["table"].isin(names)].reset_index(drop=True)
 
 
-def beside(
+def merge_published(
     rows: pd.DataFrame, *tables: str, also: Collection[str] = ()
 ) -> pd.DataFrame:
     """Add the paper's number to each row of ours, from one or more tables.
@@ -118,7 +118,7 @@ def beside(
     --------
     >>> ours = pd.DataFrame({"stands_for": ["COCOseq"], "method": ["CRS"], "measure": ["score"],
     ...     "group": ["overall"], "metric": ["mAP"]})
-    >>> beside(ours, "main")["published"].tolist()
+    >>> merge_published(ours, "main")["published"].tolist()
     [50.2]
     """
     on = ["stands_for", "method", "measure", "group", "metric", *also]
@@ -127,3 +127,6 @@ def beside(
     cells = cells.rename(columns={"dataset": "stands_for", "value": "published"})
     cells = cells[[*on, "published"]].drop_duplicates()
     return rows.merge(cells, how="left", on=on, validate="many_to_one")
+
+
+beside = merge_published  # its name before

@@ -8,7 +8,7 @@ import numpy as np
 
 from prslib import RunConfig, configs
 from prslib.datasets import SequentialDataset
-from prslib.report.style import LOOKS
+from prslib.report.style import METHOD_STYLES
 from prslib.samplers.reference import ReferencePRS, Seed
 
 # PRS with one step replaced; the first line of each says what it does instead
@@ -106,7 +106,7 @@ _DEPARTURES = (
 )
 DEVIATIONS = {name: sampler for name, sampler, _ in _DEPARTURES}
 COLOURS = {name: colour for name, _, colour in _DEPARTURES}
-COLOURS |= {name: LOOKS[name]["color"] for name in ("PRS", "CRS")}
+COLOURS |= {name: METHOD_STYLES[name]["color"] for name in ("PRS", "CRS")}
 ALL = ("PRS", *DEVIATIONS, "CRS")
 
 # what published code calls PRS; written from what the code does

@@ -16,7 +16,7 @@ from prslib.report.results import (
     PART,
     PRINTED,
     STAND_IN,
-    in_turn,
+    data_sources_of,
     printed_rows,
     results_of,
 )
@@ -55,8 +55,8 @@ def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
     """Set the mean over seeds of our alike runs beside every published cell, in percent."""
     theirs = printed_rows().rename(columns={"value": "theirs"})
     ours = on_papers_test(results).merge(theirs[MATCH].drop_duplicates(), on=MATCH)
-    relations = in_turn(ours["dataset"].unique())
-    first = {labels_of(name).stands_for: name for name in reversed(relations)}
+    data_sources = data_sources_of(ours["dataset"].unique())
+    first = {labels_of(name).stands_for: name for name in reversed(data_sources)}
     ours = ours[ours["dataset"].isin(first.values())]
     means = ours.groupby([*MATCH, "dataset"], dropna=False)["value"]
     means = (
@@ -69,7 +69,7 @@ def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
         seeds=both["seeds"].fillna(0).astype(int),
         difference=both["ours"] - both["theirs"],
         status=np.where(both["ours"].notna(), "run", "not run"),
-        data=both["dataset"].map(relations),
+        data=both["dataset"].map(data_sources),
         profile=profile,
         kind=kinds.mask(both["measure"] == "forget", "forgetting"),
     )
@@ -136,8 +136,8 @@ def decide(
     of_sets = results.groupby("dataset", sort=False)
     ours = {str(name): Scores(rows) for name, rows in of_sets}
     ours[""] = Scores(results.iloc[:0])  # not run
-    relations = in_turn(name for name in ours if name)
-    streams = [name for name in relations if relations[name] == OTHER_STREAM]
+    data_sources = data_sources_of(name for name in ours if name)
+    streams = [name for name in data_sources if data_sources[name] == OTHER_STREAM]
     rows = []
     for claim_name, claim in claims.items():
         head = {"claim": claim_name} | {name: getattr(claim, name) for name in TEXTS}
@@ -147,9 +147,9 @@ def decide(
             effect = claim.decide(theirs[paper])["effect"]
             effects[paper] = dict(claim.printed).get(paper, effect)
             place = {"stands_for": paper, "published": effects[paper]}
-            names = [n for n in relations if labels_of(n).stands_for == paper]
+            names = [n for n in data_sources if labels_of(n).stands_for == paper]
             decided = [
-                {"dataset": name, "data": relations.get(name, "")}
+                {"dataset": name, "data": data_sources.get(name, "")}
                 | claim.decide(ours[name], level, effects[paper])
                 for name in names or [""]
             ]

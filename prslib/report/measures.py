@@ -13,7 +13,7 @@ from prslib.datasets import GROUPS, SequentialDataset
 from prslib.datasets.base import task_name, tasks_together
 from prslib.datasets.curation import feature_rows
 from prslib.metrics import forgetting, values_and_draws
-from prslib.report.tables import beside, labels_of, with_resamples
+from prslib.report.tables import labels_of, merge_published, with_resamples
 from prslib.training.replay import without_training
 
 DRAWN = "another for each seed"  # order of the classes
@@ -122,7 +122,7 @@ def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFram
     rows = rows.assign(measure="score", value=100 * rows["value"])
     columns = ["dataset", "order", "method", "schedule", "seed", "trained_tasks"]
     columns += ["measure", "group", "metric", "value"]
-    return beside(rows[columns], "mnist", "svhn")
+    return merge_published(rows[columns], "mnist", "svhn")
 
 
 def distances(rows: pd.DataFrame) -> pd.DataFrame:

@@ -21,7 +21,7 @@ import pandas as pd
 import yaml
 from matplotlib.figure import Figure
 
-from prslib.checks import device_name, expected, finite, one_of, whole
+from prslib.checks import check_int, device_name, expected, finite, one_of
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import (
     figures_dir,
@@ -236,7 +236,7 @@ def single(name: str, value: object, kind: type) -> object:
     if isinstance(value, str):
         with suppress(ValueError, SyntaxError):  # other text is refused below
             value = ast.literal_eval(value)
-    return whole(name, value, least=0) if kind is int else finite(name, value)
+    return check_int(name, value, least=0) if kind is int else finite(name, value)
 
 
 def check_labels(names: Sequence[str], one: bool) -> None:

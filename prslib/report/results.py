@@ -33,7 +33,7 @@ from prslib.resamples import resampled_mean
 EXTRAS = ("features_per_class", "class_draws", "own_threshold", "variance_points")
 # of data to the paper's: its own, some of its own, another real stream, made in its place
 PAPERS, PART, OTHER_STREAM, STAND_IN = "paper's", "part", "other", "stand-in"
-RELATIONS = (PAPERS, PART, OTHER_STREAM, STAND_IN)
+DATA_SOURCES = (PAPERS, PART, OTHER_STREAM, STAND_IN)
 STAGES = {"frozen_stages", "pretrained_stages"}
 FIGURE_1 = ("CRS", "EWC")
 ORDERS = {"normalised": "order", "plain": "order_lost"}  # of forgetting by class size
@@ -99,10 +99,12 @@ def gives_no_scores(config: RunConfig) -> bool:
     return bool(config.features_per_class or config.variance_points)
 
 
-def in_turn(names: Iterable[str]) -> dict[str, str]:
-    """Return what data sets are to the paper's, in the order of `RELATIONS`."""
-    relations = {name: DATASETS[name].relation for name in names}
-    return dict(sorted(relations.items(), key=lambda item: RELATIONS.index(item[1])))
+def data_sources_of(names: Iterable[str]) -> dict[str, str]:
+    """Return what data sets are to the paper's, in the order of `DATA_SOURCES`."""
+    data_sources = {name: DATASETS[name].data_source for name in names}
+    return dict(
+        sorted(data_sources.items(), key=lambda item: DATA_SOURCES.index(item[1]))
+    )
 
 
 def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
@@ -122,7 +124,7 @@ def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFram
     if scored:
         frames.insert(0, _scores(scored))
     rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
-    # runs that are trained alike have the same memory
+    # runs that share a training have the same memory
     key = ["dataset", "method", *SETTINGS, "seed", *CELL]
     return rows.drop_duplicates(key, ignore_index=True)
 

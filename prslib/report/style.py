@@ -20,7 +20,7 @@ from prslib.statistics import LEVEL
 STYLE = PACKAGE / "report" / "paper.mplstyle"
 # colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the
 # paper's rows in its order, then later methods
-LOOKS = {
+METHOD_STYLES = {
     "Stream": {"color": "#999999", "marker": ""},
     "Multitask": {"color": "#666666", "marker": "s"},
     "Finetune": {"color": "#000000", "marker": "X"},
@@ -50,19 +50,27 @@ DODGE = 0.07  # tasks from one method's curve to the next, which may coincide
 LETTER = 0.085  # inches that a letter of the legend takes
 
 
-def looks_of(methods: Iterable[str]) -> dict[str, dict]:
-    """Return the looks of methods in the order of the main table; others get a spare one."""
+def styles_of(methods: Iterable[str]) -> dict[str, dict]:
+    """Return the styles of methods in the order of the main table; others get a spare one."""
     present = set(methods)
     for name in [*METHODS, *sorted(present)]:
-        if name not in LOOKS:
-            LOOKS[name] = dict(zip(("color", "marker"), next(SPARE), strict=True))
-    return {name: {"zorder": 3} | LOOKS[name] for name in LOOKS if name in present}
+        if name not in METHOD_STYLES:
+            METHOD_STYLES[name] = dict(
+                zip(("color", "marker"), next(SPARE), strict=True)
+            )
+    return {
+        name: {"zorder": 3} | METHOD_STYLES[name]
+        for name in METHOD_STYLES
+        if name in present
+    }
 
 
-def looks_like(names: Sequence[str], colours: Sequence = HUES) -> dict[str, dict]:
+def styles_for(names: Sequence[str], colours: Sequence = HUES) -> dict[str, dict]:
     """Return colour and marker of what is no method; after five they come again."""
-    looks = zip(names, cycle(colours), cycle("osD^v"), strict=False)
-    return {name: {"color": colour, "marker": marker} for name, colour, marker in looks}
+    styles = zip(names, cycle(colours), cycle("osD^v"), strict=False)
+    return {
+        name: {"color": colour, "marker": marker} for name, colour, marker in styles
+    }
 
 
 def join_panels(figure: Figure, title: str) -> None:
@@ -84,8 +92,8 @@ def join_panels(figure: Figure, title: str) -> None:
 def draw_legend(frame: pd.DataFrame, ax: Axes, linestyle: str) -> None:
     """Draw a legend, with an entry for the paper's numbers if there are any."""
     if "published" in frame and frame["published"].notna().any():
-        look = HOLLOW | {"linestyle": linestyle, "color": "0.3", "marker": "o"}
-        ax.plot([], [], label="paper", **look)
+        style = HOLLOW | {"linestyle": linestyle, "color": "0.3", "marker": "o"}
+        ax.plot([], [], label="paper", **style)
     ax.legend()
 
 
@@ -93,7 +101,7 @@ def without_far_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Leave out the paper's numbers beside a stand-in, whose heights mean another thing."""
     if not {"published", "dataset"} <= set(frame):
         return frame
-    far = frame["dataset"].map(lambda name: DATASETS[name].relation == "stand-in")
+    far = frame["dataset"].map(lambda name: DATASETS[name].data_source == "stand-in")
     beside = far & frame["value"].notna()  # the paper alone stays
     return frame.assign(published=frame["published"].mask(beside))
 
@@ -110,26 +118,26 @@ def plot_variations(
     x: str,
     metric: str,
     hue: str = "method",
-    looks: dict[str, dict] | None = None,
+    styles: dict[str, dict] | None = None,
 ) -> Axes:
     """Draw one metric of one data set by setting and method.
 
     Means are marks, seeds strokes from low to high, the paper's numbers hollow.
     """
-    if looks is None:
-        choose = looks_of if hue == "method" else looks_like
-        looks = choose(frame[hue].unique())
+    if styles is None:
+        choose = styles_of if hue == "method" else styles_for
+        styles = choose(frame[hue].unique())
     order = values_of(frame, x)
     frame = without_far_numbers(frame).assign(place=frame[x].map(order.index))
-    step = min(SPREAD / len(looks), 0.15)
-    for number, (name, look) in enumerate(looks.items()):
+    step = min(SPREAD / len(styles), 0.15)
+    for number, (name, style) in enumerate(styles.items()):
         cells = frame[frame[hue] == name].groupby("place")
         values = cells["value"].agg(["mean", "min", "max"])
-        at = values.index + step * (number - (len(looks) - 1) / 2)
-        ax.vlines(at, values["min"], values["max"], look["color"], linewidth=2.2)
-        ax.plot(at, values["mean"], linestyle="", label=name, **look)
+        at = values.index + step * (number - (len(styles) - 1) / 2)
+        ax.vlines(at, values["min"], values["max"], style["color"], linewidth=2.2)
+        ax.plot(at, values["mean"], linestyle="", label=name, **style)
         if "published" in frame:  # not over ours
-            theirs = look | HOLLOW | {"linestyle": ""}
+            theirs = style | HOLLOW | {"linestyle": ""}
             ax.plot(at + 0.25 * step, cells["published"].first(), **theirs)
     if (frame.groupby(["place", hue])["value"].nunique() > 1).any():
         ax.vlines([], [], [], "0.3", linewidth=2.2, label="lowest to highest seed")
@@ -146,29 +154,31 @@ def draw_curves(
     ax: Axes,
     x: str,
     hue: str,
-    looks: dict[str, dict],
+    styles: dict[str, dict],
     dodge: float = 0,
     log: bool = False,
 ) -> None:
     """Draw means over `x` for each `hue`; a band, or a stroke with `dodge`, is one s.d."""
     frame = frame.assign(value=np.log(frame["value"])) if log else frame
     back = np.exp if log else np.asarray
-    for number, (name, look) in enumerate(looks.items()):
+    for number, (name, style) in enumerate(styles.items()):
         rows = frame[frame[hue] == name]
         cells = rows.groupby(x)["value"]
         mean, sd = cells.mean(), cells.std().fillna(0)
         if len(mean) == 1 and frame[x].nunique() > 1:  # of Multitask, over all tasks
-            level = {"linestyle": "--", "label": name} | look
+            level = {"linestyle": "--", "label": name} | style
             level |= {"marker": "", "linewidth": 1.2, "zorder": 1}
             ax.axhline(float(back(mean.iloc[0])), **level)
             continue
         low, high = back(mean - sd), back(mean + sd)
-        at = mean.index + dodge * (number - (len(looks) - 1) / 2)
-        ax.plot(at, back(mean), **{"label": name} | look)
+        at = mean.index + dodge * (number - (len(styles) - 1) / 2)
+        ax.plot(at, back(mean), **{"label": name} | style)
         if dodge:
-            ax.vlines(at, low, high, look["color"], linewidth=1.2, alpha=0.7)
+            ax.vlines(at, low, high, style["color"], linewidth=1.2, alpha=0.7)
         else:
-            ax.fill_between(at, low, high, color=look["color"], alpha=0.15, linewidth=0)
+            ax.fill_between(
+                at, low, high, color=style["color"], alpha=0.15, linewidth=0
+            )
     if (frame.groupby([hue, x])["value"].nunique() > 1).any():
         about = {"color": "0.3", "label": "one standard deviation"}
         if dodge:
@@ -187,13 +197,13 @@ def plot_sample(image: np.ndarray, labels: str, ax: Axes) -> Axes:
 
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw one metric after every task, with strokes of one s.d.; the paper is dotted."""
-    frame, looks = without_far_numbers(frame), looks_of(frame["method"])
-    draw_curves(frame, ax, "trained_tasks", "method", looks, dodge=DODGE)
+    frame, styles = without_far_numbers(frame), styles_of(frame["method"])
+    draw_curves(frame, ax, "trained_tasks", "method", styles, dodge=DODGE)
     if "published" in frame:
         theirs = frame.assign(value=frame["published"]).dropna(subset="value")
         hollow = HOLLOW | {"linewidth": 1.2, "label": "_paper"}
-        looks = {name: look | hollow for name, look in looks.items()}
-        draw_curves(theirs, ax, "trained_tasks", "method", looks, dodge=DODGE)
+        styles = {name: style | hollow for name, style in styles.items()}
+        draw_curves(theirs, ax, "trained_tasks", "method", styles, dodge=DODGE)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="tasks trained", ylabel=f"{metric} (%)")
     draw_legend(frame, ax, ":")

@@ -108,11 +108,13 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(list(order), **rank, kind="stable", ignore_index=True)
 
 
-def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.DataFrame:
+def merge_published(
+    rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()
+) -> pd.DataFrame:
     """Add stands_for and the paper's number, published; in columns `also` its cells must agree."""
     names = rows["dataset"].map(lambda name: labels_of(name).stands_for or "")
     rows = rows.assign(stands_for=names)
-    return published.beside(rows, *tables, also=also)
+    return published.merge_published(rows, *tables, also=also)
 
 
 def main_tables(
@@ -141,10 +143,10 @@ def best_most(best: pd.DataFrame, by: Sequence[str]) -> str:
     decided = ours.groupby([*by]).any() if by else ours.any()
     counts = ours.groupby("method", sort=False).sum().sum(axis=1)
     counts = counts[counts > 0].sort_values(ascending=False, kind="stable")[:3]
-    said = [f"{name} is best in {count}" for name, count in counts.items()]
-    said[1:] = [text.replace(" is best", "") for text in said[1:]]
+    texts = [f"{name} is best in {count}" for name, count in counts.items()]
+    texts[1:] = [text.replace(" is best", "") for text in texts[1:]]
     total = decided.to_numpy().sum()
-    return f"Of {total} columns {', '.join(said)}" if said else ""
+    return f"Of {total} columns {', '.join(texts)}" if texts else ""
 
 
 def main_table(

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from prslib.checks import Seed, finite_array, whole
+from prslib.checks import Seed, check_int, finite_array
 from prslib.samplers.base import Sampler
 
 Products = Callable[[np.ndarray], np.ndarray]  # inner products of gradients
@@ -72,8 +72,8 @@ class GSS(Sampler):
         subset_size: int = 10,
     ):
         super().__init__(size, num_classes, seed)
-        self.subsets = whole("subsets", subsets, least=1)
-        self.subset_size = whole("subset_size", subset_size, least=1)
+        self.subsets = check_int("subsets", subsets, least=1)
+        self.subset_size = check_int("subset_size", subset_size, least=1)
         self.scores = np.zeros(self.size)
 
     def choose_batch(

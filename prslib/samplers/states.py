@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from prslib.samplers.base import Sampler
 
 
-ARRAYS = "books.numbers", "books.classes", "books.members"  # the buffer state
+ARRAYS = "books.numbers", "books.classes", "books.members"  # names of stored states
 # names in saved states, where they are others than those of class and attribute
 SAVED_AS = {"ReleasedPRS": "PRS", "last_partition": "partition"}
 

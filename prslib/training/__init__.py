@@ -27,7 +27,7 @@ PACKAGES = (
 )
 
 
-def round_alike() -> None:
+def set_deterministic() -> None:
     """Let the libraries round alike on all processors that have AVX2 (since 2013)."""
     # A sum of float32 depends on its order, and a training that differs in the last
     # digit after one step is another training after a thousand. PyTorch reads the

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from prslib.checks import checksum, expected, finite, one_line, same_setting, whole
+from prslib.checks import check_int, checksum, expected, finite, one_line, same_setting
 from prslib.datasets import load_dataset
 from prslib.paths import PACKAGE, replacing
 from prslib.training.config import RunConfig
@@ -189,7 +189,7 @@ class Checkpoint:
         dataset = load_dataset(config.dataset, images=False)
         lengths = [len(segment.batches) for segment in stream(config, dataset)]
         ends = np.cumsum(lengths)  # the step after which each evaluation comes
-        step = whole("step", progress.step, least=0)
+        step = check_int("step", progress.step, least=0)
         evaluated = len(progress.scores)
         # the last step of a segment is saved before its evaluation, and after
         if evaluated not in (np.sum(ends < step), np.sum(ends <= step)):
@@ -204,7 +204,7 @@ class Checkpoint:
                 check_scores(scores[name], score_cells(config, groups, name, own))
         for at, row in progress.variances.items():
             finite("gradient variance", row["value"], least=0)
-            if not 0 < whole("step", at, least=1) <= step:
+            if not 0 < check_int("step", at, least=1) <= step:
                 raise ValueError(expected(f"gradient variances up to {step}", at))
         if progress.replay:
             check_rows(progress.replay, len(dataset.train))
@@ -241,7 +241,7 @@ def check_form(saved: Any, usual: Any) -> None:
     elif isinstance(usual, torch.Tensor):
         check_tensor(saved, (usual.shape,))
     else:
-        whole("a count of batches", saved, least=0)
+        check_int("a count of batches", saved, least=0)
 
 
 def check_tensor(saved: Any, shapes: Sequence[torch.Size]) -> None:

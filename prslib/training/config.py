@@ -12,19 +12,19 @@ import pandas as pd
 
 from prslib.checks import (
     VARIANTS,
+    check_int,
     expected,
     finite,
     flag,
     one_of,
     plain_options,
     power,
-    whole,
 )
 from prslib.datasets import DATASETS, SequentialDataset, fingerprint
 from prslib.datasets.base import draw_schedule, validate_schedule
 from prslib.losses import LOSSES, check_loss_options
 from prslib.models import MODELS
-from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, of_seed
+from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, weights_for_seed
 from prslib.samplers import Sampler, check_options, make_sampler
 from prslib.training.methods import METHODS
 from prslib.training.rehearsal import (
@@ -153,26 +153,26 @@ class RunConfig:
 
     dataset: str = checked("digits70seq", one_of, names=DATASETS)
     method: str = checked("PRS", one_of, names=METHODS)
-    seed: int = checked(0, whole, least=0)
+    seed: int = checked(0, check_int, least=0)
     rho: float | None = checked(None, power)
     variant: str = checked("paper", one_of, names=VARIANTS)
-    memory_size: int | None = checked(None, whole, least=1)
+    memory_size: int | None = checked(None, check_int, least=1)
     schedule: tuple[int, ...] | None = None
-    epochs: int = checked(1, whole, least=1)
+    epochs: int = checked(1, check_int, least=1)
     ewc_lambda: float | None = checked(None, finite, least=0)
     test_set: str | None = None
     model: str | None = checked(None, one_of, names=MODELS)
     weights: str | None = None
-    frozen_stages: int = checked(0, whole, least=0)
-    pretrained_stages: int | None = checked(None, whole, least=0)
+    frozen_stages: int = checked(0, check_int, least=0)
+    pretrained_stages: int | None = checked(None, check_int, least=0)
     # at 0 nothing is learned
     learning_rate: float | None = checked(None, finite, least=1e-12)
-    batch_size: int | None = checked(None, whole, least=1)
-    replay_batch_size: int | None = checked(None, whole, least=1)
-    features_per_class: int = checked(0, whole, least=0)
+    batch_size: int | None = checked(None, check_int, least=1)
+    replay_batch_size: int | None = checked(None, check_int, least=1)
+    features_per_class: int = checked(0, check_int, least=0)
     class_draws: bool = checked(False, flag)
     own_threshold: bool = checked(False, flag)
-    variance_points: int = checked(0, whole, least=0)
+    variance_points: int = checked(0, check_int, least=0)
     precision: str | None = checked(None, one_of, names=PRECISIONS)
     options: dict | tuple | None = None
     loss: str | None = checked(None, one_of, names=LOSSES)
@@ -271,7 +271,7 @@ class RunConfig:
             raise ValueError(expected(what, name))
         frozen = max(self.frozen_stages, self.pretrained_stages or 0)
         model.check(name, settings["loss"], weights, frozen)
-        first_weights = file_of(of_seed(weights, self.seed))
+        first_weights = file_of(weights_for_seed(weights, self.seed))
         if dataset.tests_on_pretrained and first_weights in EMBEDDED.values():
             what = f"weights that have not learned from test images of {self.dataset}"
             raise ValueError(expected(what, weights, f"choose {NONE!r}"))
@@ -301,7 +301,7 @@ class RunConfig:
         unread = {name for method in METHODS.values() for name in method.reads}
         unread -= set(METHODS[self.method].reads)
         values = {k: v for k, v in self.resolved.items() if k not in unread}
-        values["weights"] = identity_of(of_seed(values["weights"], self.seed))
+        values["weights"] = identity_of(weights_for_seed(values["weights"], self.seed))
         for row in fields(self):
             name = row.name
             if name in ADDED_LATER and values.get(name) == row.default:

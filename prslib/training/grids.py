@@ -132,7 +132,7 @@ def paired(**fields: Sequence) -> list[dict]:
     return [dict(zip(fields, row, strict=True)) for row in rows]
 
 
-def seeds_told(
+def seeds_text(
     seeds: Sequence[int],
     costly: Sequence[str] = (),
     costly_seeds: Sequence[int] = (),
@@ -143,7 +143,7 @@ def seeds_told(
     A figure of one data set names no other one.
     """
     if dataset in costly:
-        return seeds_told(costly_seeds)
+        return seeds_text(costly_seeds)
     if dataset is not None:
         costly = [name for name in costly if name not in DATASETS]
     text = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"

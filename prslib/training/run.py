@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,8 +16,8 @@ from prslib.datasets.base import tasks_together
 from prslib.datasets.curation import feature_rows
 from prslib.metrics import best_thresholds
 from prslib.models.networks import make_model
-from prslib.models.weights import of_seed
-from prslib.training import round_alike
+from prslib.models.weights import weights_for_seed
+from prslib.training import set_deterministic
 from prslib.training.checkpoint import Checkpoint, Progress
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.device import (
@@ -46,10 +47,10 @@ from prslib.training.replay import (
 )
 from prslib.training.validation import OWN
 
-round_alike()  # before the first sum: whoever trains loads this module
+set_deterministic()  # before the first sum: whoever trains loads this module
 
 Tasks = list[tuple[int, ...]]  # groups of tasks that are trained together
-Score = Callable[[Learner, Tasks], object]  # of the tasks seen so far
+Score = Callable[[Learner, Tasks], Any]  # of the tasks seen so far
 
 # what the last run has left on a GPU, for the next one on the same data set: inputs by
 # the set's name, its fingerprint, the device and the split
@@ -92,7 +93,7 @@ def run(
     Notes
     -----
     A run takes one thread. On a CPU the same configuration gives the same bytes on
-    every machine with the same packages (`prslib.training.round_alike`), and many runs
+    every machine with the same packages (`prslib.training.set_deterministic`), and many runs
     side by side are faster in total than one run on all cores. On a GPU float32 is not
     rounded to TF32.
     """
@@ -292,7 +293,7 @@ def result_of(
     progress: Progress,
 ) -> Run:
     """Return the result of a run that has ended: what its configuration asks for."""
-    measurements = {}
+    measurements: dict[str, Any] = {}
     test_set = config.resolved["test_set"]
     frames = [scores[test_set] for scores in progress.scores]
     scores = pd.concat(frames, ignore_index=True)
@@ -351,5 +352,5 @@ def initial_model(config: RunConfig, dataset: SequentialDataset) -> torch.nn.Mod
     settings = config.resolved
     shape = dataset.train.inputs.shape[1:]
     seed = seeds_of(config)["model"]
-    weights = of_seed(settings["weights"], config.seed)
+    weights = weights_for_seed(settings["weights"], config.seed)
     return make_model(settings["model"], shape, dataset.num_classes, seed, weights)

@@ -1,4 +1,4 @@
-"""Reuters-21578: its tasks and test sets, and the thinned streams."""
+"""Reuters-21578: its tasks and test sets, and the subsampled streams."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def stream(name):
 
 
 def kept(name):
-    """Tell which documents of the whole stream a thinned one has, by number."""
+    """Tell which documents of the whole stream a subsampled one has, by number."""
     load = DATASETS[name].load
     rows = load.keywords["thin"](stream("reutersseq"))
     return set(np.flatnonzero(rows).tolist())
@@ -68,7 +68,7 @@ def test_a_stream_has_its_recipe_and_the_same_test_sets(name):
     data, whole = (load_dataset(n, images=False) for n in (name, "reutersseq"))
     entry = DATASETS[name]
     assert entry.recipe.memory_size == round(len(data.train) * 2000 / 35072)
-    assert entry.relation == "other" and data.stands_for is None
+    assert entry.data_source == "other" and data.stands_for is None
     assert data.class_group == whole.class_group
     assert data.class_freq.min() > 0
     for test, split in data.tests.items():
@@ -88,11 +88,11 @@ def test_a_smaller_stream_is_part_of_a_larger_one(names):
 
 @pytest.mark.parametrize("name", CAPS)
 def test_a_cap_thins_no_class_below_it_and_none_that_it_could_thin_more(name):
-    labels, thinned, cap = stream("reutersseq"), stream(name), CAPS[name]
-    counts = thinned.sum(axis=0)
+    labels, subsampled, cap = stream("reutersseq"), stream(name), CAPS[name]
+    counts = subsampled.sum(axis=0)
     assert (counts >= np.minimum(labels.sum(axis=0), cap)).all()
     # every document that stays has a class of at most so many
-    assert (np.where(thinned, counts, len(labels)).min(axis=1) <= cap).all()
+    assert (np.where(subsampled, counts, len(labels)).min(axis=1) <= cap).all()
 
 
 def test_a_part_is_as_long_as_a_cap_and_keeps_the_mix_of_classes():

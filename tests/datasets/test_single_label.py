@@ -11,7 +11,7 @@ import pytest
 from torchvision import datasets as torchvision
 
 from prslib.cli import main
-from prslib.datasets import DATASETS, at_hand, load_dataset, single_label
+from prslib.datasets import DATASETS, available, load_dataset, single_label
 from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import draw_schedule
 from prslib.datasets.single_label import MNIST, SVHN
@@ -46,10 +46,10 @@ def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
     missing = r"SVHN in .*: train_32x32.mat, got none; .*prepare imbal-svhnseq --d"
     with pytest.raises(FileNotFoundError, match=missing):
         load_dataset("imbal-svhnseq")
-    assert at_hand(["imbal-mnistseq", "imbal-digits"]) == ["imbal-digits"]
+    assert available(["imbal-mnistseq", "imbal-digits"]) == ["imbal-digits"]
     missing = "MNIST in .*: mnist.npz or MNIST/raw, got none"
     with pytest.raises(FileNotFoundError, match=missing):
-        at_hand(["imbal-mnistseq", "imbal-svhnseq"])
+        available(["imbal-mnistseq", "imbal-svhnseq"])
 
 
 RELEASED = read_arrays(single_label.RELEASED)

@@ -110,7 +110,7 @@ def test_a_lock_is_free_again_after_its_release_and_says_what_it_is_for(tmp_path
     lock = store.lock(CONFIG)
     text = store.path(CONFIG, RUNNING).read_text()
     assert text == "PRS rho=0.1 on cocoseq-tiny, seed 0"
-    looks = replace(CONFIG, test_set="imbalanced")  # trains alike
+    looks = replace(CONFIG, test_set="imbalanced")  # shares the training
     with pytest.raises(TimeoutError):
         store.lock(looks)
     lock.release()

@@ -1,4 +1,4 @@
-"""What every loss promises, and the sentences about those that do not keep it."""
+"""What `check_loss` asks of a loss, and its sentences about those that fail."""
 
 import pytest
 import torch

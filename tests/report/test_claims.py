@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from claim_frames import HOLDS, frame, turned
+from claim_frames import row as claim_row
 from scipy import stats
 
 from prslib import RunConfig, run
@@ -92,6 +93,23 @@ def test_a_fact_about_the_data_has_no_chance_and_no_verdict():
     assert (row["effect"], row["alone"]) == (-4, "fact")
     assert np.isnan([row["low"], row["high"], row["p"]]).all()
     assert CLAIMS["largest_fifth"].printed == (("COCOseq", 0.7), ("NUS-WIDEseq", 26.3))
+
+
+def test_near_balance_is_within_a_fifth_of_it_ends_included():
+    scores = {-1.0: 40, -0.2: 50, None: 60, 0.2: 55, 0.3: 0, 1.0: 45}
+    rows = [claim_row(value, "PRS", rho=rho) for rho, value in scores.items()]
+    assert decide(frame("rho_ends", rows), "rho_ends")["effect"] == 55 - 45
+
+
+@pytest.mark.parametrize(
+    ("spread", "verdict"), [(0.07, "no difference"), (0.11, "undecided")]
+)
+def test_a_small_correlation_is_no_difference(spread, verdict):
+    """Intervals that end at 0.09 and 0.14 on both sides; the margin is 0.1."""
+    values = spread * np.array([-1, -1, 0, 1, 1])
+    rows = rows_of({("EWC", seed): value for seed, value in enumerate(values)})
+    rows = rows[rows["metric"] == "mAP"].assign(measure="order", metric="AP")
+    assert decide(rows, "order_ewc_ap")["alone"] == verdict
 
 
 @pytest.mark.parametrize(

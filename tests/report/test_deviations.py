@@ -95,6 +95,8 @@ def test_the_mix_is_that_of_the_samplers():
 def test_verdicts_say_what_matters():
     lead = {"CRS": -4.0, "CUTER": -10.0, "uniform victim": -3.0, "ties by slot": 0.5}
     noise = {"batch at once": 5.0, "counts known ahead": 0.6}
+    # intervals that end at 1.83 and 2.26; half of the lead is 2
+    noise |= {"softened exp": 1.7, "signed distances": 2.1}
 
     def made(config):
         name = deviations.name_of(config)
@@ -115,6 +117,8 @@ def test_verdicts_say_what_matters():
     assert verdict["class from p", "overall"] == "does not matter"
     assert verdict["ties by slot", "overall"] == "gains"
     assert verdict["batch at once", "overall"] == "cannot be told"
+    assert verdict["softened exp", "overall"] == "does not matter"
+    assert verdict["signed distances", "overall"] == "cannot be told"
     # PRS leads CRS by less in the minority
     assert verdict["counts known ahead", "overall"] == "does not matter"
     assert verdict["counts known ahead", "minority"] == "cannot be told"

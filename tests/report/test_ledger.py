@@ -10,12 +10,13 @@ from fake_runs import fake_run, with_variance
 from prslib.datasets import DATASETS, load_dataset
 from prslib.experiments.store import Store
 from prslib.paths import project_root
-from prslib.report import ledger
+from prslib.report import ledger, topics
 from prslib.report import results as results_module
 from prslib.report.claims import CLAIMS, Scores
 from prslib.report.claims.base import SETTINGS
 from prslib.report.results import results_of, run_settings
 from prslib.statistics import DECIDING
+from prslib.training.config import RunConfig
 from prslib.training.grids import configs
 from prslib.training.methods import METHODS
 
@@ -125,13 +126,41 @@ def test_settings_say_how_a_run_differs_from_the_standard():
     table = run_settings(asked)
     said = [row.dropna().to_dict() for _, row in table[list(SETTINGS)].iterrows()]
     assert said == [setting for _, setting in rows]
-    sizes = configs(dataset="digits49tiny", method="CRS", memory_size=[33, 17, 50])
+    sizes = configs(dataset="digits49tiny", method="CRS", memory_size=[33, 17, 50, 25])
     odd = run_settings(sizes)["memory_size"].fillna(1).tolist()
-    assert odd == [1, 0.5, 1.5]
+    assert odd == [1, 0.5, 1.5, 0.75]
     # the paper's order is not known
     single = {"dataset": "imbal-digits-tiny", "method": "CRS"}
     table = run_settings(configs(**single, seed=[0, 1]))
     assert len(table) == 2 and table[list(SETTINGS)].isna().all(axis=None)
+
+
+def test_the_largest_fifth_of_the_classes_is_14_of_70(results):
+    rows = results[(results["dataset"] == TINY) & results["rho"].isna()]
+    share = rows[rows["measure"] == "largest fifth of stream"]["value"]
+    counts = np.sort(load_dataset(TINY, images=False).class_freq)
+    assert share.to_numpy() == pytest.approx(100 * counts[-14:].sum() / counts.sum())
+
+
+def test_five_neighbours_vote_where_there_are_as_many(monkeypatch):
+    asked = []
+    votes = pd.DataFrame({"group": ["majority"], "kNN accuracy": [1.0], "image": [0]})
+    note = lambda run, number: asked.append(number) or votes  # noqa: E731
+    monkeypatch.setattr(results_module, "neighbour_votes", note)
+    for count in (2, 9):
+        run = with_variance(made(RunConfig(TINY, features_per_class=2)), [1.0])
+        results_of([replace(run, features=np.zeros((count, 3)))], [run.config])
+    assert asked == [1, 5]
+
+
+def test_runs_of_the_standard_setting_are_asked_for_first(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        topics, "runs_of", lambda profile, name: asked.append(name) or []
+    )
+    topics.runs("quick")
+    assert asked[:3] == ["main_results", "precision_recall", "single_label"]
+    assert asked[3:] == sorted(asked[3:]) and "ledger" not in asked
 
 
 def test_runs_that_differ_in_what_no_printed_cell_has_are_left_out():
@@ -226,7 +255,7 @@ def test_every_data_set_is_decided_the_papers_own_first(results):
 @pytest.fixture
 def reuters(monkeypatch):
     """Another real stream, which stands for no data set of the paper."""
-    entry = replace(DATASETS[TINY], relation="other")
+    entry = replace(DATASETS[TINY], data_source="other")
     monkeypatch.setitem(DATASETS, "stream", entry)
     labels = replace(load_dataset(TINY, images=False), name="stream", stands_for=None)
     known = results_module.labels_of

@@ -1,5 +1,8 @@
 import pandas as pd
+import pytest
 from cells import functions_of
+
+from prslib.report.notebook import Settings
 
 rho_sweep = functions_of("rho_sweep")
 
@@ -13,3 +16,10 @@ def test_the_best_rho_is_that_of_the_mean_over_seeds():
     best = rho_sweep.best_rho(rows).iloc[0]
     assert (best["best_rho"], best["best"]) == (0.4, 32)
     assert (best["at_lowest"], best["at_highest"]) == (11, 21)
+
+
+def test_a_reservoir_holds_a_tenth_from_the_first_tenth_of_the_stream():
+    more = {"dataset": ["digits70seq"], "seeds": list(range(8)), "memory_size": 2000}
+    settings = Settings.of("quick", "rho_sweep", **more)
+    early = rho_sweep.beside_crs(settings).groupby("method")["early"].mean()
+    assert early["CRS"] == pytest.approx(10, abs=0.5)

@@ -49,6 +49,8 @@ def test_sizes_are_whole_and_find_the_papers():
     shown = rows.drop_duplicates(["dataset", "memory"])["memory"].tolist()
     assert shown[:3] == ["166 [1000]", "333 [2000]", "500 [3000]"]
     assert shown[3:] == ["25 [1000]", "50 [2000]", "75 [3000]"]
+    half = topic.scores_by_memory(scores_of(0.5, "digits49tiny", memory_size=16))
+    assert set(half["memory"]) == {"16 [1000]"}  # of 33: 970
 
 
 def test_each_setting_stands_beside_its_own_numbers():

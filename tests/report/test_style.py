@@ -1,22 +1,24 @@
-"""The looks of methods, and plots that figures share."""
+"""The styles of methods, and plots that figures share."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from prslib.report import style
-from prslib.report.style import LOOKS, looks_of
+from prslib.report.style import METHOD_STYLES, styles_of
 from prslib.training.methods import METHODS
 
 
-def test_every_method_has_a_look_of_its_own_also_a_new_one(monkeypatch):
-    assert set(METHODS) <= set(LOOKS)
-    assert list(looks_of(reversed(METHODS))) == list(METHODS)
-    monkeypatch.setattr(style, "LOOKS", dict(LOOKS))
-    assert list(looks_of(["MIR", "PRS", "iCaRL"])) == ["PRS", "MIR", "iCaRL"]
-    assert len(style.LOOKS) == len(LOOKS) + 2
+def test_every_method_has_a_style_of_its_own_also_a_new_one(monkeypatch):
+    assert set(METHODS) <= set(METHOD_STYLES)
+    assert list(styles_of(reversed(METHODS))) == list(METHODS)
+    monkeypatch.setattr(style, "METHOD_STYLES", dict(METHOD_STYLES))
+    assert list(styles_of(["MIR", "PRS", "iCaRL"])) == ["PRS", "MIR", "iCaRL"]
+    assert len(style.METHOD_STYLES) == len(METHOD_STYLES) + 2
     for field in ("color", "marker"):
-        assert len({look[field] for look in style.LOOKS.values()}) == len(style.LOOKS)
+        assert len({each[field] for each in style.METHOD_STYLES.values()}) == len(
+            style.METHOD_STYLES
+        )
 
 
 def test_marks_are_means_with_a_stroke_over_the_seeds_and_the_paper_beside():

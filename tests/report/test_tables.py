@@ -32,7 +32,7 @@ def scores():
 
 @pytest.fixture(scope="module")
 def averages(scores):
-    return tables.beside(tables.average(tables.final(scores)), "main")
+    return tables.merge_published(tables.average(tables.final(scores)), "main")
 
 
 def test_final_holds_the_last_scores_and_the_forgetting(scores):
@@ -110,7 +110,7 @@ def test_differences_in_short_are_counted_and_the_ends_said():
 
 
 def test_contrasts_are_taken_seed_by_seed(scores):
-    rows = tables.beside(tables.final(scores), "main")
+    rows = tables.merge_published(tables.final(scores), "main")
     (gap,) = tables.contrasts(rows, "PRS", "CRS", [("minority", "mAP")]).to_dict(
         "records"
     )
@@ -129,7 +129,7 @@ def test_settings_that_scores_do_not_tell_are_taken_from_the_configuration():
     rows = tables.final(tables.scores_of(runs, "test_set"))
     cells = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     assert cells["test_set"].tolist() == ["imbalanced"] * 3 + ["balanced"] * 3
-    table = tables.beside(cells, "main", "imbalanced_test", also=["test_set"])
+    table = tables.merge_published(cells, "main", "imbalanced_test", also=["test_set"])
     shown = table[table["metric"] == "mAP"].set_index("test_set")["published"]
     assert shown.to_dict() == {"imbalanced": 55.3, "balanced": 50.2}
 
@@ -139,7 +139,7 @@ def test_tables_and_contrasts_keep_settings_apart(scores):
     other["task"] = other["task"].replace("0", "1")
     both = pd.concat([other, scores], ignore_index=True)
     both = both[both["method"] != "Multitask"]
-    rows = tables.beside(tables.final(both), "main")
+    rows = tables.merge_published(tables.final(both), "main")
     averages = tables.average(rows[rows["measure"] == "score"])
     table = tables.main_table(averages, by=["schedule"])
     assert table.index.unique("schedule").tolist() == ["1,0", "0,1"]

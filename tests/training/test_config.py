@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from prslib.training.config import RunConfig
-from prslib.training.grids import configs, configs_of, seeds_told
+from prslib.training.grids import configs, configs_of, seeds_text
 from prslib.training.methods import METHODS
 
 TINY, ONE_LABEL = "digits70tiny", "imbal-digits-tiny"
@@ -37,6 +37,7 @@ OWN = "convnet_attention_consistency"
         ({"dataset": ONE_LABEL, "batch_size": 600}, ValueError, r"task \d\+\d in"),
         ({"test_set": "full"}, ValueError, "known test_sets: balanced, imbalanced"),
         ({"frozen_stages": 4}, ValueError, "up to 3 for model convnet"),
+        ({"pretrained_stages": 4}, ValueError, "up to 3 for model convnet"),
         ({"weights": "letters"}, FileNotFoundError, "none, digits, .* got 'letters'"),
         ({"model": OWN, "method": "GSS"}, ValueError, "gradients of GSS"),
         ({"model": OWN, "dataset": ONE_LABEL}, ValueError, "a plain network"),
@@ -113,6 +114,6 @@ def test_options_of_the_sampler_are_part_of_the_identity_where_given():
 
 def test_a_caption_tells_the_seeds_of_its_own_data_set():
     costly = ["GSS", "reutersseq"], [0]
-    assert seeds_told([0, 1], *costly) == "2 seeds (GSS, reutersseq: 1)"
-    assert seeds_told([0, 1], *costly, "reutersseq") == "1 seed"
-    assert seeds_told([0, 1], *costly, TINY) == "2 seeds (GSS: 1)"
+    assert seeds_text([0, 1], *costly) == "2 seeds (GSS, reutersseq: 1)"
+    assert seeds_text([0, 1], *costly, "reutersseq") == "1 seed"
+    assert seeds_text([0, 1], *costly, TINY) == "2 seeds (GSS: 1)"

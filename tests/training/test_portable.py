@@ -7,7 +7,7 @@ import sys
 import pytest
 from llvmlite.binding import get_host_cpu_features
 
-from prslib.training import CHOICES, round_alike
+from prslib.training import CHOICES, set_deterministic
 
 
 def fresh_process(code):
@@ -22,7 +22,7 @@ def test_one_order_of_sums_is_chosen_for_all_processors_with_avx2(monkeypatch, a
     features = {"avx2": avx2, "sse4.2": True}
     monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda: features)
     monkeypatch.setattr("os.environ", {"MKL_CBWR": "AUTO"})
-    round_alike()
+    set_deterministic()
     chosen = CHOICES if avx2 else {}
     assert os.environ == chosen | {"MKL_CBWR": "AUTO"}  # what is set already stays
 

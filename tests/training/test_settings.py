@@ -12,6 +12,7 @@ from prslib.datasets.base import draw_schedule
 from prslib.models.networks import Staged
 from prslib.training.config import PROTOCOL, RunConfig
 from prslib.training.learner import Learner
+from prslib.training.replay import held_out_rows
 
 USUAL = {
     "optimizer": "adam",
@@ -117,6 +118,12 @@ def test_groups_take_the_papers_thresholds(name):
 def test_the_order_of_single_labels_follows_from_the_seed():
     assert draw_schedule(10, 0) == DRAWN
     assert draw_schedule(10, 1) == (6, 7, 1, 8, 5, 0, 3, 9, 2, 4)
+
+
+def test_the_images_that_choose_a_threshold_follow_from_the_seed():
+    tiny = load_dataset("cocoseq-tiny", images=False)
+    rows = held_out_rows(RunConfig("cocoseq-tiny"), tiny)
+    assert rows[:5].tolist() == [2, 6, 8, 9, 11]
 
 
 def sgd(gradients, step):
