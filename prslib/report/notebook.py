@@ -195,8 +195,14 @@ def checked(notebook: str, values: dict) -> dict:
     one_of("profile", values["profile"], known_profiles())
     for name in values.get("dataset", []):
         one_of("dataset", name, DATASETS)
-    for name in [*values.get("method", []), *values.get("costly", [])]:
+    for name in values.get("method", []):
         one_of("method", name, METHODS)
+    for name in values.get("costly", []):
+        if name not in [*METHODS, *DATASETS]:
+            what = (
+                f"methods ({', '.join(METHODS)}) or data sets ({', '.join(DATASETS)})"
+            )
+            raise ValueError(f"costly: {expected(what, repr(name))}")
     device_name(values.get("device", "cpu"))
     return values
 

@@ -227,13 +227,14 @@ def test_an_own_threshold_of_a_run_that_rehearses(tmp_path):
 
 
 def forged(content, change):
-    """Return a checkpoint with other columns in its memory, and the right checksum."""
+    """Return a checkpoint with other columns in its memory, and the right checksums."""
     saved = torch.load(io.BytesIO(content), weights_only=True)
     states = saved["progress"]["states"]
     memory = checkpoint.as_arrays(states[-1])
     memory["columns"] = change(memory["columns"])
     memory["checksum"] = checksum(memory)
     states[-1] = checkpoint.as_tensors(memory)
+    saved["checksum"] = checksum(saved["progress"])
     torch.save(saved, file := io.BytesIO())
     return file.getvalue()
 
