@@ -43,7 +43,8 @@ def test_a_sweep_that_stops_is_no_notebook(monkeypatch, capsys):
     assert said.endswith("rho_sweep stopped: RuntimeError: Kernel died\n")
 
 
-def test_the_runs_of_all_notebooks_are_one_sweep(monkeypatch):
+def test_the_runs_of_all_notebooks_are_one_sweep(tmp_path, monkeypatch):
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))  # other tests' runs are not here
     asked = []
     train = "prslib.experiments.sweep.run_all"
     monkeypatch.setattr(train, lambda configs, device: asked.append(configs))
