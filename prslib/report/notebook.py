@@ -8,6 +8,7 @@ import ast
 import builtins
 import difflib
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -130,18 +131,32 @@ class Declaration(SimpleNamespace):
 
 
 @lru_cache
+def cells_with(tag: str, notebook: str) -> list[str]:
+    """Return the sources of a notebook's cells with a tag."""
+    # nbformat and papermill take seconds to load, in every notebook's kernel
+    content = json.loads(notebook_file(notebook).read_text(encoding="utf-8"))
+    return [
+        "".join(cell["source"])
+        for cell in content["cells"]
+        if tag in cell["metadata"].get("tags", [])
+    ]
+
+
+@lru_cache
 def declared(notebook: str) -> dict[str, Declaration]:
     """Return the parameters that a notebook declares, by name, as papermill reads them."""
-    from papermill import inspect_notebook
-
+    (source,) = cells_with("parameters", notebook)
     rows = {}
-    for name, row in inspect_notebook(notebook_file(notebook)).items():
-        outer, _, inner = row["inferred_type_name"].partition("[")
+    for line in source.splitlines():
+        name, _, text = line.partition(":")
+        kind, _, text = text.partition("=")
+        default, _, comment = text.partition("#")
+        outer, _, inner = kind.strip().partition("[")
         rows[name] = Declaration(
             kind=getattr(builtins, inner.rstrip("]") or outer),
             is_list=outer == "list",
-            default=ast.literal_eval(row["default"]),
-            comment=row["help"],
+            default=ast.literal_eval(default.strip()),
+            comment=comment.strip(),
         )
     return rows
 

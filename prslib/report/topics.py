@@ -4,25 +4,14 @@ A notebook that trains has a cell with the tag `runs`, which defines a function
 ``runs(settings)``. The cell is executed here without a kernel.
 """
 
-from functools import lru_cache
-
-import nbformat
-
-from prslib.paths import known_notebooks, notebook_file
-from prslib.report.notebook import Settings
+from prslib.paths import known_notebooks
+from prslib.report.notebook import Settings, cells_with
 from prslib.training.config import RunConfig
 
 LEDGER = "ledger"  # asks for the runs of the others
 NO_CLAIM = ("when_it_pays", "memory_or_loss", LEDGER)  # no claim is about their runs
 # have the standard settings: the first run of a data set is what others vary
 STANDARD = ("main_results", "precision_recall", "single_label")
-
-
-@lru_cache
-def cells_with(tag: str, notebook: str) -> list[str]:
-    """Return the sources of a notebook's cells with a tag."""
-    cells = nbformat.read(notebook_file(notebook), as_version=4).cells
-    return [cell.source for cell in cells if tag in cell.metadata.get("tags", [])]
 
 
 def definitions(notebook: str, *tags: str) -> dict:

@@ -1,25 +1,30 @@
-"""Make a run's stream, and the sampler and memory that replay it."""
+"""Make a run's stream, and the sampler and memory that replay it.
+
+What loads torch is loaded where it is needed: who reads stored runs checks their
+configurations here, too.
+"""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from prslib.checks import Seed, expected, one_of
 from prslib.datasets import SequentialDataset
 from prslib.datasets.base import task_name, tasks_together, validate_schedule
 from prslib.datasets.curation import feature_rows
 from prslib.losses import LOSSES
-from prslib.losses.checking import check_fits
 from prslib.memory import Memory
 from prslib.samplers import Sampler
 from prslib.samplers.exstream import ExStream
 from prslib.training.config import RunConfig
-from prslib.training.device import Inputs, has_room, to_device
-from prslib.training.exstream_gpu import ExStreamOnGPU
 from prslib.training.methods import METHODS
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from prslib.training.device import Inputs
 
 HELD_OUT = 5  # one training image of so many is held out to choose thresholds
 # spawn key of those images, far from those of a run's other generators
@@ -113,11 +118,11 @@ class Replay:
     def join(
         self,
         encode: Callable,
-        inputs: Inputs,
-        labels: Inputs,
+        inputs: "Inputs",
+        labels: "Inputs",
         new: np.ndarray,
         slots: np.ndarray,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> "tuple[Tensor, Tensor]":
         """Join new rows (B,) with replayed slots (R,), encoded, and their labels."""
         rows = np.concatenate([new, self.memory.read(slots)["index"]])
         return encode(inputs[rows]), labels[rows]
@@ -143,12 +148,16 @@ class VectorReplay(Replay):
     def join(
         self,
         encode: Callable,
-        inputs: Inputs,
-        labels: Inputs,
+        inputs: "Inputs",
+        labels: "Inputs",
         new: np.ndarray,
         slots: np.ndarray,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> "tuple[Tensor, Tensor]":
         """Join new rows (B,), encoded, with the vectors in slots (R,)."""
+        import torch
+
+        from prslib.training.device import to_device
+
         encoded = encode(inputs[new])
         targets = labels[new]
         vectors = torch.as_tensor(self.sampler.vectors(slots))
@@ -190,10 +199,16 @@ class StreamCounts:
         self.seen += len(labels)
 
     def context(
-        self, asks: Collection[str], replay: Replay | None, device: torch.device
+        self, asks: Collection[str], replay: Replay | None, device: "torch.device"
     ) -> dict[str, Any]:
         """Return what is asked for, as of this step."""
         context: dict[str, Any] = {}
+        if not asks:
+            return context
+        import torch
+
+        from prslib.training.device import to_device
+
         if "class_freq" in asks:
             context["class_freq"] = to_device(torch.tensor(self.class_freq), device)
         if "class_counts" in asks:
@@ -210,7 +225,7 @@ class StreamCounts:
 
 
 def make_replay(
-    config: RunConfig, dataset: SequentialDataset, encoded: Tensor | None = None
+    config: RunConfig, dataset: SequentialDataset, encoded: "Tensor | None" = None
 ) -> Replay | None:
     """Make a run's sampler and empty memory; None for a method without a memory.
 
@@ -222,9 +237,12 @@ def make_replay(
         return None
     settings = config.resolved
     memory = Memory(settings["memory_size"])
-    nbytes = 0 if encoded is None else memory.size * encoded.nbytes
-    if type(sampler) is ExStream and nbytes and has_room(encoded.device, nbytes):
-        sampler = ExStreamOnGPU(memory.size, dataset.num_classes, seeds["sampler"])
+    if type(sampler) is ExStream and encoded is not None:
+        from prslib.training.device import has_room
+        from prslib.training.exstream_gpu import ExStreamOnGPU
+
+        if has_room(encoded.device, memory.size * encoded.nbytes):
+            sampler = ExStreamOnGPU(memory.size, dataset.num_classes, seeds["sampler"])
     count = settings["replay_batch_size"]
     kind = VectorReplay if isinstance(sampler, ExStream) else Replay
     return kind(sampler, memory, seeds["replay"], count, settings["draw"])
@@ -262,6 +280,8 @@ def _check_loss(config: RunConfig, dataset: SequentialDataset) -> None:
     if rehearsal and "replayed" in loss.asks:
         what = f"a loss that takes new and replayed samples alike for {rehearsal}"
         raise ValueError(expected(what, name))
+    from prslib.losses.checking import check_fits
+
     check_fits(loss, dict(config.loss_options or ()), dataset.num_classes)
 
 

@@ -9,6 +9,7 @@ import nbformat
 import pytest
 import yaml
 from in_process import InProcess
+from papermill import inspect_notebook
 from papermill.engines import papermill_engines
 
 from prslib.paths import project_root
@@ -47,7 +48,11 @@ def test_parameters_are_typed_and_explained(name):
     for line in cell.source.splitlines():
         assert "=" not in line.partition("  # ")[2]
     rows = declared(name)
-    assert len(rows) == len(cell.source.splitlines())  # papermill reads every line
+    read = inspect_notebook(ROOT / "notebooks" / f"{name}.ipynb")  # as papermill does
+    assert {key: row.comment for key, row in rows.items()} == {
+        key: row["help"] for key, row in read.items()
+    }
+    assert len(rows) == len(cell.source.splitlines())
     usual = Settings.of("quick", name).values
     assert usual == {key: row.default for key, row in rows.items()}
 
