@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import unwrap
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,8 @@ class Learner:
         if optimizer == "adam" and self.device.type == "cuda":
             make_optimizer = partial(make_optimizer, capturable=True)
         self.optimizer = make_optimizer(self.parameters, lr=learning_rate)
+        # a small step waits long for torch's hooks of profilers and compilers
+        self._update = partial(unwrap(type(self.optimizer).step), self.optimizer)
         row = LOSSES[loss]
         self._loss = row.with_options(loss_options or {})
         self._loss_asks = set(row.asks)
@@ -111,18 +114,28 @@ class Learner:
         self, inputs: Tensor, targets: Tensor, *replay: Any
     ) -> dict[str, Tensor]:
         loss, columns = self.objective(inputs, targets, *replay)
-        self.optimizer.zero_grad()
+        for parameter in self.parameters:
+            parameter.grad = None
         loss.backward()
         if self.ewc:
             self.ewc.pull()
-        # on the host one pass over each gradient is faster than two over all
-        foreach = None if is_apart(self.device) else False
-        nn.utils.clip_grad_value_(self.parameters, self.clip_value, foreach)
-        self.optimizer.step()
+        self._clip()
+        with torch.no_grad():
+            self._update()
         if self.ewc:
             fisher = gradients.squared_gradients(self.upper, self.loss, inputs, targets)
             self.ewc.observe(fisher)
         return columns
+
+    def _clip(self) -> None:
+        """Clip every gradient at both sides."""
+        if is_apart(self.device):
+            nn.utils.clip_grad_value_(self.parameters, self.clip_value)
+            return
+        # on the host one pass over each is faster than two over all
+        for parameter in self.parameters:
+            if parameter.grad is not None:
+                parameter.grad.clamp_(-self.clip_value, self.clip_value)
 
     def autocast(self) -> torch.autocast:
         """Return the context of a forward pass."""
