@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from prslib.checks import as_array, expected, one_of
 from prslib.datasets.base import GROUPS
+from prslib.samplers.compiling import entry
 
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
 MAIN_METRICS = ("C-F1", "O-F1", "mAP")  # of Table 1
@@ -170,21 +171,52 @@ def _areas(
         rows = np.flatnonzero(is_known[:, index])
         ranked = np.negative(scores[rows, index], dtype=float)
         order = np.argsort(ranked, kind="stable")
-        ranked, order = ranked[order], rows[order]
-        truth = labels[order, index]
-        # how many images score at least as high as each distinct score of a positive
-        ends, images_at = np.unique(
-            np.searchsorted(ranked, ranked[truth], side="right"), return_counts=True
-        )
-        starts = np.concatenate([[0], ends[:-1]])
-        first = np.concatenate([[0], images_at.cumsum()[:-1]])
-        retrieved = np.add.reduceat(of_images[order[: ends[-1]]], starts).cumsum(axis=0)
-        positive = np.add.reduceat(of_images[order[truth]], first)  # (ends, draws)
-        hits = positive.cumsum(axis=0)
-        total = hits[-1]
-        area = (positive * ratio(hits, retrieved)).sum(axis=0)
+        in_order = rows[order]
+        truth = labels[in_order, index]
+        terms, total = _terms(ranked[order], truth, in_order, of_images)
+        area = terms.sum(axis=0)
         areas[total > 0, index] = area[total > 0] / total[total > 0]
     return areas
+
+
+@entry
+def _terms(
+    ranked: np.ndarray, truth: np.ndarray, order: np.ndarray, of_images: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the terms of a class's average precisions, (K, draws), and its positives.
+
+    There is a term for each score that positives have. Images are in the order of their
+    rank, the best first.
+    """
+    draws = of_images.shape[1]
+    positives = truth.sum()
+    terms = np.zeros((positives, draws))
+    retrieved = np.zeros(draws)
+    hits = np.zeros(draws)
+    new_hits = np.zeros(draws)  # among images that score alike
+    count = 0
+    is_hit = False
+    for i in range(len(order)):
+        for draw in range(draws):
+            retrieved[draw] += of_images[order[i], draw]
+        if truth[i]:
+            is_hit = True
+            positives -= 1
+            for draw in range(draws):
+                new_hits[draw] += of_images[order[i], draw]
+        end = i + 1 == len(order) or ranked[i + 1] > ranked[i]
+        if end and is_hit:
+            is_hit = False
+            for draw in range(draws):
+                hits[draw] += new_hits[draw]
+                if hits[draw] > 0:
+                    precision = hits[draw] / retrieved[draw]
+                    terms[count, draw] = new_hits[draw] * precision
+                new_hits[draw] = 0
+            count += 1
+            if positives == 0:
+                break
+    return terms[:count], hits
 
 
 def checked(
@@ -355,12 +387,9 @@ def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, fl
         _counts((probabilities > threshold) & is_known, labels, weights)
         for threshold in THRESHOLDS
     ]
-    scores = pd.DataFrame(
-        [_decision_scores(kinds, everything) for kinds in counts], index=THRESHOLDS
-    )
-    # "C-F1" and "O-F1" are arrays of one draw
-    chosen = scores[list(OWN_METRICS)].map(np.ndarray.item).idxmax()
-    return {name: float(threshold) for name, threshold in chosen.items()}
+    # as if each threshold were a draw
+    scores = _decision_scores(np.concatenate(counts, axis=1), everything)
+    return {name: THRESHOLDS[np.nanargmax(scores[name])] for name in OWN_METRICS}
 
 
 _KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for most

@@ -113,21 +113,33 @@ def run_all(
         workers = check_int("workers", workers, least=1)
     device = device_name(device)
     store = store or Store()
-    check_all(configs)
     by_hash = {config.hash: config for config in configs}
     runs = {name: store.load(config) for name, config in by_hash.items()}
     missing = [config for name, config in by_hash.items() if runs[name] is None]
     if missing:
-        set_deterministic()  # before a worker process loads numpy
-        address = address or os.environ.get("RAY_ADDRESS")
-        if address:  # its machines share no folder
-            save_every = math.inf
-        device, pool = make_pool(missing, device, workers, address)
-        # a cluster counts them itself
-        gpus = math.inf if address or workers else 1
-        Sweep(store, device, save_every, gpus).train(missing, pool)
+        train_all(missing, store, workers, device, save_every, address)
         runs |= {config.hash: store.load(config) for config in missing}
     return [runs[config.hash] for config in configs]  # ty: ignore
+
+
+def train_all(
+    configs: Sequence[RunConfig],
+    store: Store,
+    workers: int | None = None,
+    device: str = "cpu",
+    save_every: float = SAVE_EVERY,
+    address: str | None = None,
+) -> None:
+    """Train and store runs that are not stored, as `run_all` does, and read none."""
+    check_all(configs)
+    set_deterministic()  # before a worker process loads numpy
+    address = address or os.environ.get("RAY_ADDRESS")
+    if address:  # its machines share no folder
+        save_every = math.inf
+    device, pool = make_pool(configs, device, workers, address)
+    # a cluster counts them itself
+    gpus = math.inf if address or workers else 1
+    Sweep(store, device, save_every, gpus).train(configs, pool)
 
 
 class Sweep:
@@ -300,9 +312,10 @@ def make_pool(
                 expected("device cpu or cuda on a cluster", device, advice)
             )
         return device, cluster(address, device)
-    from prslib.training.device import check_device  # loads torch
+    if device != "cpu":
+        from prslib.training.device import check_device  # loads torch
 
-    device = check_device(device)
+        device = check_device(device)
     share = min(gpu_share(config, device) for config in configs)
     for name in {config.dataset for config in configs}:
         load_dataset(name)  # its errors come before work

@@ -91,7 +91,7 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
 def train(profile: str, names: Sequence[str]) -> dict[str, str]:
     """Train what is missing, one sweep a device, and return the errors."""
     from prslib.experiments.store import Store
-    from prslib.experiments.sweep import run_all
+    from prslib.experiments.sweep import train_all
     from prslib.report.topics import device_of, runs_of
 
     store = Store()
@@ -102,9 +102,11 @@ def train(profile: str, names: Sequence[str]) -> dict[str, str]:
             sweeps[device_of(profile, name)] += runs_of(profile, name)
     for device, configs in sweeps.items():
         # to read those that are stored takes long
-        missing = [config for config in configs if not store.path(config).exists()]
+        by_hash = {config.hash: config for config in configs}
+        missing = [c for c in by_hash.values() if not store.path(c).exists()]
         try:
-            run_all(missing, device=device)
+            if missing:
+                train_all(missing, store, device=device)
         except Exception as error:  # notebooks whose runs are stored can still be drawn
             errors[f"training on {device}"] = f"{type(error).__name__}: {error}"
     return errors

@@ -28,14 +28,14 @@ def test_one_notebook_that_stops_leaves_the_others(tmp_path, monkeypatch):
 
 
 def test_a_sweep_that_stops_is_no_notebook(monkeypatch, capsys):
-    def stop(_configs, device):
+    def stop(_configs, _store, device):
         raise ConnectionError(f"no {device}")
 
     def draw(_profile, name):
         if name == "rho_sweep":
             raise RuntimeError("Kernel died")
 
-    monkeypatch.setattr("prslib.experiments.sweep.run_all", stop)
+    monkeypatch.setattr("prslib.experiments.sweep.train_all", stop)
     monkeypatch.setattr(build, "draw", draw)
     assert main(["figures", "--profile", "smoke", "datasets", "rho_sweep"]) == 1
     said = capsys.readouterr().err
@@ -46,8 +46,8 @@ def test_a_sweep_that_stops_is_no_notebook(monkeypatch, capsys):
 def test_the_runs_of_all_notebooks_are_one_sweep(tmp_path, monkeypatch):
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))  # other tests' runs are not here
     asked = []
-    train = "prslib.experiments.sweep.run_all"
-    monkeypatch.setattr(train, lambda configs, device: asked.append(configs))
+    train = "prslib.experiments.sweep.train_all"
+    monkeypatch.setattr(train, lambda configs, store, device: asked.append(configs))
     assert build.train("smoke", ["main_results", "rho_sweep"]) == {}
     (configs,) = asked
     needed = runs_of("smoke", "main_results") + runs_of("smoke", "rho_sweep")
