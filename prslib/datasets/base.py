@@ -75,6 +75,15 @@ class Split:
         return len(self.labels)
 
     @property
+    def loaded_inputs(self) -> np.ndarray:
+        """The inputs; ValueError where there are labels alone."""
+        if self.inputs is None:
+            what = "a data set with inputs"
+            advice = "load_dataset(name) reads them, with images=False it does not"
+            raise ValueError(expected(what, "labels alone", advice))
+        return self.inputs
+
+    @property
     def single_label(self) -> bool:
         """Tell whether every sample has exactly one label."""
         return bool((self.labels.sum(axis=1) == 1).all())

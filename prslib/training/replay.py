@@ -140,6 +140,8 @@ class Replay:
 class VectorReplay(Replay):
     """Replay what ExStream keeps: what the lower stages gave, in place of inputs."""
 
+    sampler: ExStream
+
     def join(
         self,
         encode: Callable,
@@ -222,8 +224,10 @@ def make_replay(
         return None
     settings = config.resolved
     memory = Memory(settings["memory_size"])
-    nbytes = 0 if encoded is None else memory.size * encoded.nbytes
-    if type(sampler) is ExStream and nbytes and has_room(encoded.device, nbytes):
+    fits = encoded is not None and has_room(
+        encoded.device, memory.size * encoded.nbytes
+    )
+    if type(sampler) is ExStream and fits:
         sampler = ExStreamOnGPU(memory.size, dataset.num_classes, seeds["sampler"])
     count = settings["replay_batch_size"]
     kind = VectorReplay if isinstance(sampler, ExStream) else Replay
