@@ -30,6 +30,7 @@ from prslib.paths import (
     params_file,
 )
 from prslib.training.config import Run, RunConfig
+from prslib.training.grids import configs_of
 from prslib.training.methods import METHODS
 
 if TYPE_CHECKING:
@@ -258,6 +259,27 @@ def check_memory(methods: Sequence[str]) -> None:
     with_memory = [name for name, row in METHODS.items() if row.sampler]
     for name in methods:
         one_of("method with a memory", name, with_memory)
+
+
+def standard_runs(settings: Settings) -> list[RunConfig]:
+    """Return a run of every data set, method and seed that the parameters name."""
+    return configs_of(
+        settings.method,
+        settings.seeds,
+        settings.costly,
+        settings.costly_seeds,
+        dataset=settings.dataset,
+        rho=settings.rho,
+        memory_size=settings.memory_size,
+    )
+
+
+def main_runs(settings: Settings) -> list[RunConfig]:
+    """Return the main table's runs, on the open images and on the paper's."""
+    check_labels(settings.dataset, one=False)
+    made = with_own_thresholds(standard_runs(settings), settings.own_threshold)
+    tests = [*tested_on(made), *tested_on(made, BALANCED)]
+    return list({config.hash: config for config in tests}.values())
 
 
 def tested_on(configs: Iterable[RunConfig], test_set: str = OPEN) -> list[RunConfig]:
