@@ -42,7 +42,9 @@ from prslib.report import ledger, topics
 from prslib.report.notebook import Settings
 
 settings = Settings.read("ledger", globals())
-one_of("missing", settings.missing, ["train", "leave"])
+one_of("value of missing", settings.missing, ["train", "leave"])
+if not 0 < settings.level < 1:
+    raise ValueError(f"level must be between 0 and 1, got {settings.level}")
 configs, errors = topics.runs(settings.profile)
 print("left out, files missing:", errors or "none")
 settings

@@ -67,10 +67,14 @@ def runs(settings):
 
 
 # %%
+from prslib.checks import check_int, expected
 from prslib.datasets import DATASETS, available, load_dataset
 from prslib.report.notebook import Settings
 
 settings = Settings.read("single_label", globals())
+check_int("spread", settings.spread, least=1)
+if len(settings.search) not in (0, 2):
+    raise ValueError(f"search: {expected('two numbers or none', settings.search)}")
 planned = runs(settings)
 names = available(settings.dataset)
 mlps = [name for name in names if DATASETS[name].recipe.model == "mlp"]

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from prslib.checks import expected, naming_extra, one_of
+from prslib.checks import check_int, expected, naming_extra, one_of
 from prslib.models import MODELS
 from prslib.models.weights import check_weights, load_weights, weights_for_seed
 
@@ -207,6 +207,7 @@ def make_model(
     if not isinstance(seed, int):
         seed = int(seed.generate_state(1, dtype="uint64")[0] >> 1)
     row = MODELS[name]
+    check_int("num_classes", num_classes, least=1)
     inputs = [image_shape]
     if row.published_weights:
         weights = (

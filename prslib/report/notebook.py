@@ -9,7 +9,7 @@ import builtins
 import difflib
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -21,8 +21,10 @@ import pandas as pd
 import yaml
 from matplotlib.figure import Figure
 
-from prslib.checks import check_int, device_name, expected, finite, one_of
+from prslib.checks import check_int, check_text, device_name, expected, finite, one_of
 from prslib.datasets import DATASETS, load_dataset
+from prslib.losses import LOSSES
+from prslib.models import MODELS
 from prslib.paths import (
     figures_dir,
     known_profiles,
@@ -39,7 +41,17 @@ if TYPE_CHECKING:
 LONGEST = 100  # letters of a folder's name
 PAPERMILL = "# Parameters"  # begins the cell that papermill adds
 NOTHING = (None, "None")
-REQUIRED = ("dataset", "method", "seeds")  # lists that may not be empty
+# lists that may be empty
+OPTIONAL = ("own_threshold", "costly", "costly_seeds", "costly_models", "balanced")
+OPTIONAL += ("parts", "others", "stand_ins", "trained", "sized", "shares", "search")
+# lists in which no value comes again
+ONCE = ("dataset", "method", "seeds", "costly_seeds", "varied_seeds", "rhos", "metrics")
+# lists of names, what they name, and the tables that have them
+OF_SETS = ("dataset", "parts", "others", "stand_ins", "trained")
+NAMES: dict[str, tuple[str, Mapping]] = dict.fromkeys(OF_SETS, ("dataset", DATASETS))
+NAMES |= dict.fromkeys(("method", "sized", "own_threshold"), ("method", METHODS))
+NAMES |= dict.fromkeys(("model", "costly_models"), ("model", MODELS))
+NAMES |= dict.fromkeys(("loss", "balanced"), ("loss", LOSSES))
 OPEN, BALANCED = "open", "balanced"  # test sets
 
 
@@ -194,10 +206,10 @@ def checked(notebook: str, values: dict) -> dict:
     check_names(notebook, values)
     values = {name: typed(name, value, rows[name]) for name, value in values.items()}
     one_of("profile", values["profile"], known_profiles())
-    for name in values.get("dataset", []):
-        one_of("dataset", name, DATASETS)
-    for name in values.get("method", []):
-        one_of("method", name, METHODS)
+    for parameter in [name for name in NAMES if name in rows and rows[name].is_list]:
+        kind, table = NAMES[parameter]
+        for name in values[parameter]:
+            one_of(kind, name, table)
     for name in values.get("costly", []):
         if name not in [*METHODS, *DATASETS]:
             what = (
@@ -224,22 +236,23 @@ def listed(name: str, value: object, row: Declaration) -> list:
         value = [item for item in items if item]
     items = list(value) if isinstance(value, list | tuple | range) else [value]
     if items in ([], [None]):
-        if name in REQUIRED:
+        if name not in OPTIONAL:
             raise ValueError(expected(f"at least one of {name}", "none"))
         return []
     optional = None in row.default  # a value is then the data set's own
-    return [
+    values = [
         None if optional and item in NOTHING else single(name, item, row.kind)
         for item in items
     ]
+    if name in ONCE and len({*values}) < len(values):
+        raise ValueError(f"{name}: {expected('each value once', values)}")
+    return values
 
 
 def single(name: str, value: object, kind: type) -> object:
     """Return a number or text of a type."""
     if kind is str:
-        if not isinstance(value, str):
-            raise TypeError(f"{name} must be text, got {value!r}")
-        return value
+        return check_text(name, value)
     if isinstance(value, str):
         with suppress(ValueError, SyntaxError):  # other text is refused below
             value = ast.literal_eval(value)
@@ -301,8 +314,6 @@ def with_own_thresholds(
     configs: Iterable[RunConfig], methods: Sequence[str]
 ) -> list[RunConfig]:
     """Let the runs of some methods choose a threshold for F1, which trains them twice."""
-    for name in methods:
-        one_of("method with a threshold of its own", name, METHODS)
     return [
         replace(config, own_threshold=config.method in methods) for config in configs
     ]
