@@ -52,7 +52,8 @@ device: str = "cpu"  # cpu or cuda
 # %% tags=["runs"]
 from itertools import product
 
-from prslib import configs, paired
+from prslib import METHODS, configs, paired
+from prslib.checks import one_of
 
 OFFLINE = "Multitask"
 
@@ -62,6 +63,9 @@ def runs(settings):
 
     Costly models take the fewest epochs alone.
     """
+    online = [name for name in METHODS if name != OFFLINE]
+    for name in settings.method:
+        one_of("method beside Multitask", name, online)
     networks = paired(
         model=settings.model,
         frozen_stages=settings.frozen_stages,

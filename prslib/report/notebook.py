@@ -43,7 +43,7 @@ PAPERMILL = "# Parameters"  # begins the cell that papermill adds
 NOTHING = (None, "None")
 # lists that may be empty
 OPTIONAL = ("own_threshold", "costly", "costly_seeds", "costly_models", "balanced")
-OPTIONAL += ("parts", "others", "stand_ins", "trained", "sized", "shares", "search")
+OPTIONAL += ("parts", "others", "stand_ins", "trained", "search")
 # lists in which no value comes again
 ONCE = ("dataset", "method", "seeds", "costly_seeds", "varied_seeds", "rhos", "metrics")
 # lists of names, what they name, and the tables that have them
