@@ -54,6 +54,7 @@ from itertools import product
 
 from prslib import METHODS, configs, paired
 from prslib.checks import one_of
+from prslib.report.notebook import check_compared
 
 OFFLINE = "Multitask"
 
@@ -63,6 +64,7 @@ def runs(settings):
 
     Costly models take the fewest epochs alone.
     """
+    check_compared(settings.method, "CRS", "PRS")
     online = [name for name in METHODS if name != OFFLINE]
     for name in settings.method:
         one_of("method beside Multitask", name, online)

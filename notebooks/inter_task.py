@@ -42,12 +42,13 @@ costly_seeds: list[int] = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib.report.notebook import check_labels, standard_runs
+from prslib.report.notebook import check_compared, check_labels, standard_runs
 
 
 def runs(settings):
     """List a run of every method and seed."""
     check_labels(settings.dataset, one=False)
+    check_compared(settings.method, "CRS", "PRS")
     return standard_runs(settings)
 
 

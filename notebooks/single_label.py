@@ -47,12 +47,13 @@ device: str = "cpu"  # cpu or cuda
 from prslib import configs
 from prslib.datasets import available
 from prslib.datasets.base import schedule_of
-from prslib.report.notebook import check_labels
+from prslib.report.notebook import check_compared, check_labels
 
 
 def runs(settings):
     """List a run of every order of the classes, method and seed."""
     check_labels(settings.dataset, one=True)
+    check_compared(settings.method, "CRS", "PRS")
     names = available(settings.dataset)
     made = []
     for order in settings.orders:

@@ -43,7 +43,7 @@ PAPERMILL = "# Parameters"  # begins the cell that papermill adds
 NOTHING = (None, "None")
 # lists that may be empty
 OPTIONAL = ("own_threshold", "costly", "costly_seeds", "costly_models", "balanced")
-OPTIONAL += ("parts", "others", "stand_ins", "trained", "search")
+OPTIONAL += ("parts", "others", "stand_ins", "search")
 # lists in which no value comes again
 ONCE = ("dataset", "method", "seeds", "costly_seeds", "varied_seeds", "rhos", "metrics")
 # lists of names, what they name, and the tables that have them
@@ -274,6 +274,13 @@ def check_memory(methods: Sequence[str]) -> None:
         one_of("method with a memory", name, with_memory)
 
 
+def check_compared(methods: Sequence[str], *compared: str) -> None:
+    """Raise ValueError unless the methods that a notebook compares are among its own."""
+    if not {*compared} <= {*methods}:
+        what = f"method with {' and '.join(compared)}"
+        raise ValueError(expected(what, ", ".join(methods)))
+
+
 def standard_runs(settings: Settings) -> list[RunConfig]:
     """Return a run of every data set, method and seed that the parameters name."""
     return configs_of(
@@ -290,6 +297,7 @@ def standard_runs(settings: Settings) -> list[RunConfig]:
 def main_runs(settings: Settings) -> list[RunConfig]:
     """Return the main table's runs, on the open images and on the paper's."""
     check_labels(settings.dataset, one=False)
+    check_compared(settings.method, "CRS", "PRS")
     made = with_own_thresholds(standard_runs(settings), settings.own_threshold)
     tests = [*tested_on(made), *tested_on(made, BALANCED)]
     return list({config.hash: config for config in tests}.values())

@@ -83,6 +83,18 @@ def test_bad_values_stop_the_notebook_before_it_trains(name, value, error, messa
         ("memory_or_loss", {"balanced": "hinge"}, "unknown loss 'hinge'"),
         ("gradient_variance", {"points": "0,8"}, "points must be at least 1, got 0"),
         ("tail_forgetting", {"memory_share": -1}, "memory_size must be at least 1"),
+        (
+            "main_results",
+            {"method": "PRS,OCDM"},
+            "expected method with CRS and PRS, got",
+        ),
+        ("memory_or_loss", {"method": "PRS"}, "method: expected two or more, got"),
+        ("imbalanced_test", {"method": "CRS,PRS"}, "unknown method beside PRS 'PRS'"),
+        (
+            "architectures",
+            {"method": "CRS,PRS,Multitask"},
+            "known methods beside Multitask: C",
+        ),
         ("feature_tsne", {"neighbours": 0}, "neighbours must be at least 1"),
     ],
 )
