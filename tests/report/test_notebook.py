@@ -75,7 +75,7 @@ def test_bad_values_stop_the_notebook_before_it_trains(name, value, error, messa
         ("when_it_pays", {"others": []}, ""),
         (
             "when_it_pays",
-            {"method": "CRS"},
+            {"method": "PRS,CRS"},
             "unknown method beside CRS 'CRS'; known meth",
         ),
         ("architectures", {"costly_models": "resnet"}, "unknown model 'resnet'"),

@@ -81,6 +81,20 @@ def test_hash_covers_what_changes_the_result_and_nothing_else():
     assert RunConfig(dataset="cocoseq").resolved["precision"] == "bf16"
 
 
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"dataset": "cocoseq-mini", "method": "PRS"}, "1ac453157b54"),
+        ({"dataset": TINY, "method": "GSS", "options": {"subsets": 5}}, "a77ff54cde45"),
+        ({"dataset": TINY, "method": "Multitask", "own_threshold": True}, "0789c9e7f31e"),
+        ({"dataset": ONE_LABEL, "method": "CRS", "draw": "balanced"}, "9e5478ed91c5"),
+    ],
+)
+def test_stored_runs_are_found_under_the_hashes_that_they_have(fields, name):
+    """Where a change of the code changes results, PROTOCOL rises and so do these."""
+    assert RunConfig(**fields).hash == name
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_fields_that_a_method_does_not_read_leave_its_hash(method):
     base = RunConfig(dataset=TINY, method=method)
