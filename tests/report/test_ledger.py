@@ -440,7 +440,12 @@ def test_without_a_margin_of_the_unit_half_of_the_papers_effect_is_one():
     assert row["published"] / 2 > row["high"] > 0 > row["low"]
     assert row["alone"] == "no difference"
     claim = CLAIMS["steadier_gss"]
-    assert claim.decide(Scores(rows), published=row["high"])["alone"] == "undecided"
+    widest = max(row["high"], -row["low"])
+    too_small, enough = 1.9 * widest, 2.1 * widest
+    verdict = claim.decide(Scores(rows), published=too_small)["alone"]
+    assert verdict == "undecided"
+    verdict = claim.decide(Scores(rows), published=enough)["alone"]
+    assert verdict == "no difference"
     assert claim.decide(Scores(rows))["alone"] == "undecided"
 
 

@@ -86,7 +86,10 @@ def test_hash_covers_what_changes_the_result_and_nothing_else():
     [
         ({"dataset": "cocoseq-mini", "method": "PRS"}, "1ac453157b54"),
         ({"dataset": TINY, "method": "GSS", "options": {"subsets": 5}}, "a77ff54cde45"),
-        ({"dataset": TINY, "method": "Multitask", "own_threshold": True}, "0789c9e7f31e"),
+        (
+            {"dataset": TINY, "method": "Multitask", "own_threshold": True},
+            "0789c9e7f31e",
+        ),
         ({"dataset": ONE_LABEL, "method": "CRS", "draw": "balanced"}, "9e5478ed91c5"),
     ],
 )
