@@ -67,7 +67,11 @@ class Settings(SimpleNamespace):
         for source in namespace.get("In", []):
             if source.startswith(PAPERMILL):
                 check_names(notebook, assigned(source))
-        values = {name: namespace[name] for name in declared(notebook)}
+        names = list(declared(notebook))
+        if missing := [name for name in names if name not in namespace]:
+            what = f"the parameters {', '.join(missing)} of {notebook}"
+            raise ValueError(expected(what, "none", "run the cell that sets them"))
+        values = {name: namespace[name] for name in names}
         return cls(notebook=notebook, **checked(notebook, values))
 
     @classmethod

@@ -131,6 +131,12 @@ def test_the_first_cell_refuses_what_later_ones_cannot_take(
         exec(first, scope)
 
 
+def test_a_parameter_that_no_cell_has_set_is_named():
+    values = {name: value for name, value in SWEEP.items() if name != "rhos"}
+    with pytest.raises(ValueError, match="expected the parameters rhos of rho_sweep"):
+        Settings.read("rho_sweep", values)
+
+
 def test_a_name_that_the_cell_does_not_declare_is_refused():
     injected = {"In": ["", "# Parameters\nrhoo = 0.1\nseeds = [1]\n"]}
     with pytest.raises(
