@@ -18,7 +18,6 @@ from answers import (
     about,
     answers,
     best_rhos,
-    difference,
     listed,
     numbers,
     opening,
@@ -28,15 +27,8 @@ from prslib.paths import project_root
 from prslib.report.claims import CLAIMS
 from prslib.report.ledger import account, as_markdown, counts
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, turned
-from prslib.statistics import within
 
 STREAMS = {"cocoseq-mini": "COCO, a part", "reutersseq": "Reuters"}
-SAID = {  # verdicts of one claim and of several
-    "holds": ("holds", "hold"),
-    "does not hold": ("does not hold", "do not hold"),
-    "no difference": ("shows no difference", "show no difference"),
-    "undecided": ("is undecided", "are undecided"),
-}
 STAND_IN_NOTE = (
     f"{STAND_IN} on a stand-in made of handwritten digits; the other numbers are from "
     "real data, COCO images where no other is named."
@@ -115,28 +107,9 @@ def main_table() -> str:
     )
 
 
-def verdict_counts(claims: pd.DataFrame) -> str:
-    """Count claims by verdict in sentences, real images apart from stand-ins."""
-    sentences = []
-    for images, row in counts(claims).iterrows():
-        verdicts = [
-            f"{row[verdict]} {one if row[verdict] == 1 else several}"
-            for verdict, (one, several) in SAID.items()
-            if row[verdict]
-        ]
-        sentences.append(f"On {images}, of {row['rows']} rows {listed(verdicts)}.")
-    return " ".join(sentences)
-
-
 def ledger_counts() -> str:
     """Count the claims by verdict, real images apart from stand-ins."""
-    verdicts = verdict_counts(numbers("ledger_claims"))
-    cells = numbers("ledger_cells")
-    run = (cells["status"] == "run").sum()
-    return (
-        f"{verdicts} Of the paper's {len(cells)} numbers {run} have one of ours "
-        "beside them."
-    )
+    return as_markdown(counts(numbers("ledger_claims")).reset_index())
 
 
 def all_claims() -> str:
@@ -145,10 +118,7 @@ def all_claims() -> str:
     questions = {name: claim.question for name, claim in CLAIMS.items()}
     of_claims = claims["claim"].map(questions)
     asked = claims.groupby(of_claims, sort=False)
-    return "\n\n".join(
-        f"### {name}\n\n{verdict_counts(rows)}\n\n{claims_table(rows)}"
-        for name, rows in asked
-    )
+    return "\n\n".join(f"### {name}\n\n{claims_table(rows)}" for name, rows in asked)
 
 
 def claims_table(rows: pd.DataFrame) -> str:
@@ -161,43 +131,22 @@ def claims_table(rows: pd.DataFrame) -> str:
 
 
 def findings() -> str:
-    """Say what PRS buys and costs, and its worth beside later samplers, on each real set.
-
-    The table below the sentences has all differences with their intervals.
-    """
+    """Return what PRS changes on each real set, and what a threshold of its own does."""
     of_crs = numbers("main_results_prs_minus_crs")
     others = numbers("main_results_prs_minus_others")
-    others = others[others["group"] == "overall"]
-    return "\n\n".join(
-        findings_of(name, rows, others[others["dataset"] == name])
-        for name, rows in of_crs.groupby("dataset", sort=False)
-    )
-
-
-def findings_of(name: str, of_crs: pd.DataFrame, others: pd.DataFrame) -> str:
-    """Say what PRS changes on one data set: sentences, then a table."""
-    beside = {method: others[others["than"] == method] for method in BESIDE}
-    of_others = [in_three(rows, "overall", method) for method, rows in beside.items()]
-    by_threshold = numbers("precision_recall_thresholds")
-    turns = turned(by_threshold[by_threshold["dataset"] == name])
-    gains = [in_three(of_crs, group, "CRS") for group in ("minority", "overall")]
-    lines = [
-        f"**{name}**",
-        "",
-        f"- **The rare classes, and overall.** {' '.join(gains)}",
-        f"- **The frequent classes.** {in_three(of_crs, 'majority', 'CRS')}",
-        f"- **Beside {listed(BESIDE)}.** {' '.join(of_others)}",
-        f"- **What the threshold decides.** {' '.join(turns) or 'No clear cell turns.'}",
-    ]
-    rows = [difference_cells(of_crs, group, "CRS") for group in ALL_GROUPS]
-    rows += [
-        difference_cells(rows, "overall", method) for method, rows in beside.items()
-    ]
-    note = (
-        f"Each of the {3 * len(rows)} cells is tested by itself, not corrected for their "
-        "number; bold where its 95 % interval is on one side of 0."
-    )
-    return "\n".join([*lines, "", as_markdown(pd.DataFrame(rows)), "", note])
+    thresholds = numbers("precision_recall_thresholds")
+    blocks = []
+    for name, rows in of_crs.groupby("dataset", sort=False):
+        beside = others[(others["dataset"] == name) & (others["group"] == "overall")]
+        cells = [difference_cells(rows, group, "CRS") for group in ALL_GROUPS]
+        cells += [
+            difference_cells(beside[beside["than"] == method], "overall", method)
+            for method in BESIDE
+        ]
+        turns = turned(thresholds[thresholds["dataset"] == name])
+        at_own = " ".join(turns) or "No clear cell turns."
+        blocks.append(f"**{name}**\n\n{as_markdown(pd.DataFrame(cells))}\n\n{at_own}")
+    return "\n\n".join(blocks)
 
 
 def verdict() -> str:
@@ -269,27 +218,6 @@ def changes() -> Iterable[dict[str, str]]:
 def with_ends(row: pd.Series) -> str:
     """Return a difference and the ends of its interval."""
     return f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
-
-
-def in_three(rows: pd.DataFrame, group: str, than: str) -> str:
-    """Say PRS's differences from another method in C-F1, O-F1 and mAP of one group."""
-    rows = rows[(rows["group"] == group) & rows["metric"].isin(MAIN_METRICS)]
-    pattern = "overall {}" if group == "overall" else f"{{}} on the {group} classes"
-    clear = rows["clearly"].notna()
-    sentences = [
-        difference(row, pattern.format(row["metric"]), than)
-        for row in rows[clear].to_dict("records")
-    ]
-    alike = ~clear & within(rows["low"], rows["high"])
-    endings = {
-        "score about the same in": alike,
-        "do not differ clearly in": ~clear & ~alike,
-    }
-    for words, chosen in endings.items():
-        if chosen.any():
-            names = pattern.format(listed(rows.loc[chosen, "metric"]))
-            sentences.append(f"PRS and {than} {words} {names}.")
-    return " ".join(sentences)
 
 
 def difference_cells(rows: pd.DataFrame, group: str, than: str) -> dict[str, str]:

@@ -52,7 +52,9 @@ device: str = "cpu"  # cpu or cuda
 # %% tags=["runs"]
 from itertools import product
 
-from prslib import configs, paired
+from prslib import METHODS, configs, paired
+from prslib.checks import one_of
+from prslib.report.notebook import check_compared
 
 OFFLINE = "Multitask"
 
@@ -62,6 +64,10 @@ def runs(settings):
 
     Costly models take the fewest epochs alone.
     """
+    check_compared(settings.method, "CRS", "PRS")
+    online = [name for name in METHODS if name != OFFLINE]
+    for name in settings.method:
+        one_of("method beside Multitask", name, online)
     networks = paired(
         model=settings.model,
         frozen_stages=settings.frozen_stages,

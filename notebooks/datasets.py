@@ -42,6 +42,8 @@ from prslib.report.notebook import Settings, check_labels
 
 settings = Settings.read("datasets", globals())
 check_labels(settings.dataset, one=False)
+if settings.samples > 50:
+    raise ValueError(f"samples must be 0 to 50, got {settings.samples}")
 with_images = settings.samples > 0
 sets = {name: load_dataset(name, images=with_images) for name in settings.dataset}
 settings

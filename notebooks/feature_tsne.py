@@ -45,10 +45,15 @@ device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
 from prslib import configs_of
+from prslib.checks import check_int
+from prslib.report.notebook import check_compared
 
 
 def runs(settings):
     """List runs that keep the features of their test images."""
+    check_compared(settings.method, "CRS", "PRS")
+    check_int("per_class", settings.per_class, least=1)
+    check_int("neighbours", settings.neighbours, least=1)
     return configs_of(
         settings.method,
         settings.seeds,

@@ -46,12 +46,15 @@ device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
 from prslib import configs, paired
+from prslib.checks import check_int
 from prslib.report.notebook import check_memory
 
 
 def runs(settings):
     """List runs that measure the gradient variance over their memory."""
     check_memory(settings.method)
+    for points in settings.points:
+        check_int("points", points, least=1)
     fixed = {"rho": settings.rho, "seed": settings.seeds, "method": settings.method}
     rows = paired(dataset=settings.dataset, variance_points=settings.points)
     return [config for row in rows for config in configs(**row, **fixed)]

@@ -44,11 +44,17 @@ costly_seeds: list[int] = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib import configs_of
+from prslib import METHODS, configs_of
+from prslib.checks import one_of
+from prslib.report.notebook import check_compared
 
 
 def runs(settings):
     """List runs scored on both test sets, those of PRS with both powers."""
+    check_compared(settings.method, "CRS")
+    rivals = [name for name in METHODS if name != "PRS"]
+    for name in settings.method:
+        one_of("method beside PRS", name, rivals)
     fixed = {
         "dataset": settings.dataset,
         "memory_size": settings.memory_size,

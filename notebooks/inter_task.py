@@ -42,22 +42,14 @@ costly_seeds: list[int] = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib import configs_of
-from prslib.report.notebook import check_labels
+from prslib.report.notebook import check_compared, check_labels, standard_runs
 
 
 def runs(settings):
     """List a run of every method and seed."""
     check_labels(settings.dataset, one=False)
-    return configs_of(
-        settings.method,
-        settings.seeds,
-        settings.costly,
-        settings.costly_seeds,
-        dataset=settings.dataset,
-        rho=settings.rho,
-        memory_size=settings.memory_size,
-    )
+    check_compared(settings.method, "CRS", "PRS")
+    return standard_runs(settings)
 
 
 # %%

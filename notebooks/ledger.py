@@ -42,7 +42,9 @@ from prslib.report import ledger, topics
 from prslib.report.notebook import Settings
 
 settings = Settings.read("ledger", globals())
-one_of("missing", settings.missing, ["train", "leave"])
+one_of("value of missing", settings.missing, ["train", "leave"])
+if not 0 < settings.level < 1:
+    raise ValueError(f"level must be between 0 and 1, got {settings.level}")
 configs, errors = topics.runs(settings.profile)
 print("left out, files missing:", errors or "none")
 settings
@@ -60,6 +62,86 @@ settings
 # absolute difference of the scores in points, and Spearman's rank correlation of the methods, ours
 # against theirs, averaged over the columns of the table. A correlation of 1 means the same order.
 
+# %% tags=["functions"]
+import numpy as np
+import pandas as pd
+
+from prslib.report.claims.base import SETTINGS
+from prslib.report.notebook import BALANCED
+from prslib.report.results import CELL, PRINTED, STAND_IN, data_sources_of, printed_rows
+from prslib.report.tables import PRECISION_RECALL, labels_of
+
+BOTH = "precision and recall"
+MATCH = ["stands_for", "method", *SETTINGS, *CELL]
+# of `cells`: the setting, the place in the table, the numbers, where ours are from
+PLACE = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
+PLACE += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric"]
+CELLS = [*PLACE, "kind", "theirs", "ours", "sd", "seeds", "difference", "status"]
+CELLS += ["dataset", "data", "profile", "note"]
+
+
+def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
+    """Set the mean over seeds of our alike runs beside every published cell, in percent."""
+    theirs = printed_rows().rename(columns={"value": "theirs"})
+    ours = on_papers_test(results).merge(theirs[MATCH].drop_duplicates(), on=MATCH)
+    data_sources = data_sources_of(ours["dataset"].unique())
+    first = {labels_of(name).stands_for: name for name in reversed(data_sources)}
+    ours = ours[ours["dataset"].isin(first.values())]
+    means = ours.groupby([*MATCH, "dataset"], dropna=False)["value"]
+    means = (
+        means.agg(ours="mean", sd="std", seeds="count").reset_index().astype(SETTINGS)
+    )
+    both = theirs.merge(means, how="left", on=MATCH).drop(columns=list(SETTINGS))
+    both = both.rename(columns={name: printed for printed, name in PRINTED.items()})
+    kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, BOTH))
+    both = both.assign(
+        seeds=both["seeds"].fillna(0).astype(int),
+        difference=both["ours"] - both["theirs"],
+        status=np.where(both["ours"].notna(), "run", "not run"),
+        data=both["dataset"].map(data_sources),
+        profile=profile,
+        kind=kinds.mask(both["measure"] == "forget", "forgetting"),
+    )
+    return both[CELLS]
+
+
+def on_papers_test(results: pd.DataFrame) -> pd.DataFrame:
+    """Take runs on the balanced test set, the paper's, for the standard's where there are some."""
+    cell = [name for name in MATCH if name != "test_set"] + ["dataset"]
+    balanced = results["test_set"] == BALANCED
+    places = pd.MultiIndex.from_frame(results[cell].astype(object).fillna(""))
+    again = places.isin(places[balanced]) & results["test_set"].isna()
+    rows = results.assign(test_set=results["test_set"].mask(balanced))
+    return rows[~again]
+
+
+def by_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sum up the tables of `cells`: how much was run, how far off, in which order."""
+    table = []
+    for name, printed in rows.groupby("table", sort=False):
+        run = printed[printed["status"] == "run"]
+        scores = run[run["measure"] == "score"]
+        correlations = rank_correlations(scores)
+        row = {"table": name, "cells": len(printed), "run": len(run)}
+        row["stand_ins"] = (run["data"] == STAND_IN).sum()
+        row["mean_difference"] = scores["difference"].abs().mean()
+        row["rank_correlation"] = correlations.mean()
+        row["columns"] = len(correlations)
+        table.append(row)
+    return pd.DataFrame(table)
+
+
+def rank_correlations(rows: pd.DataFrame) -> pd.Series:
+    """Return Spearman's correlation of the methods' order in columns with three or more."""
+    by = [name for name in PLACE if name != "method"]
+    correlations = [
+        column[["ours", "theirs"]].corr("spearman").iloc[0, 1]
+        for _, column in rows.groupby(by, dropna=False, sort=False)
+        if column["method"].nunique() > 2
+    ]
+    return pd.Series(correlations, dtype=float).dropna()  # NaN if all tie
+
+
 # %%
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
@@ -69,9 +151,9 @@ from prslib.report.tables import MAIN_METRICS
 
 plt.style.use(STYLE)
 results = ledger.gather(configs, settings.missing, device=settings.device)
-rows = ledger.cells(results, settings.profile)
+rows = cells(results, settings.profile)
 settings.save(None, rows, "cells")
-tables = ledger.by_table(rows)
+tables = by_table(rows)
 settings.save(None, tables, "tables")
 display(tables.round(2))
 
@@ -86,7 +168,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from prslib.report.ledger import PLACE
 from prslib.report.results import STAND_IN
 from prslib.report.style import styles_of
 
@@ -248,8 +329,11 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
+from prslib.report.claims import CLAIMS
+
 most = f"{settings.level:.0%} intervals, {decided['seeds'].max()} seeds at most; Holm"
-chosen = decided[decided["claim"].isin(ledger.HEADLINES)]
+headlines = [name for name, claim in CLAIMS.items() if claim.headline]
+chosen = decided[decided["claim"].isin(headlines)]
 chosen = chosen[chosen["data"].isin(["paper's", "part", "other"])]  # real data
 chosen = chosen[chosen["verdict"] != "not run"]
 figure, ax = plt.subplots(figsize=(10, 1.6 + 0.24 * len(chosen)))
@@ -363,8 +447,23 @@ display(Markdown(ledger.as_markdown(ledger.account(decided))))
 # - **The test images.** Intervals on `cocoseq-mini` cover the chance in which images are tested.
 #   Stand-ins have many test images, so their intervals leave this chance out.
 
+# %% tags=["functions"]
+import pandas as pd
+
+from prslib.report import ledger
+from prslib.report.results import OTHER_STREAM
+
+
+def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
+    """Lay out the claims that data sets for the same one of the paper decide differently."""
+    run = decided[(decided["alone"] != "not run") & (decided["data"] != OTHER_STREAM)]
+    several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
+    columns = ["claim", "data", "uncorrected", "effect", "paper", "seeds"]
+    return ledger.account(run[several])[columns]
+
+
 # %%
-display(Markdown(ledger.as_markdown(ledger.disagreements(decided))))
+display(Markdown(ledger.as_markdown(disagreements(decided))))
 
 # %% [markdown]
 # All of it was drawn with:

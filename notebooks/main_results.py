@@ -52,29 +52,16 @@ metrics: list[str] = ["C-F1", "O-F1", "mAP"]  # columns of Table 1, of C-P, C-R,
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib import configs_of
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
-from prslib.report.notebook import BALANCED, check_labels, tested_on, with_own_thresholds
+from prslib.report.notebook import main_runs
 
 
 def runs(settings):
     """List a run of every method and seed on each data set, on the open images and the paper's."""
     for name in settings.metrics:
         one_of("metric", name, GROUP_METRICS)
-    check_labels(settings.dataset, one=False)
-    made = configs_of(
-        settings.method,
-        settings.seeds,
-        settings.costly,
-        settings.costly_seeds,
-        dataset=settings.dataset,
-        rho=settings.rho,
-        memory_size=settings.memory_size,
-    )
-    made = with_own_thresholds(made, settings.own_threshold)
-    tests = [*tested_on(made), *tested_on(made, BALANCED)]
-    return list({config.hash: config for config in tests}.values())
+    return main_runs(settings)
 
 
 # %%

@@ -42,23 +42,14 @@ costly_seeds: list[int] = [0]  # one memory of every costly method for each
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %% tags=["runs"]
-from prslib import METHODS, configs_of
-from prslib.report.notebook import check_memory, tested_on
+from prslib import METHODS
+from prslib.report.notebook import check_memory, standard_runs, tested_on
 
 
 def memories(settings):
     """List a memory of every method and seed."""
     check_memory(settings.method)
-    made = configs_of(
-        settings.method,
-        settings.seeds,
-        settings.costly,
-        settings.costly_seeds,
-        dataset=settings.dataset,
-        rho=settings.rho,
-        memory_size=settings.memory_size,
-    )
-    return tested_on(made)
+    return tested_on(standard_runs(settings))
 
 
 def runs(settings):

@@ -50,6 +50,7 @@ device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
 from prslib import configs_of
+from prslib.checks import expected
 from prslib.report.notebook import check_labels
 
 PLAIN = "multilabel_soft_margin"
@@ -74,6 +75,8 @@ STRENGTHS = {
 def runs(settings):
     """List a run of every sampler with every loss, and with balanced draws."""
     check_labels(settings.dataset, one=False)
+    if len(settings.method) < 2:
+        raise ValueError(f"method: {expected('two or more', settings.method)}")
     made = []
     for name in settings.dataset:
         for loss in settings.loss:

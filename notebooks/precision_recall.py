@@ -44,24 +44,12 @@ costly_seeds: list[int] = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib import configs_of
-from prslib.report.notebook import BALANCED, tested_on, with_own_thresholds
+from prslib.report.notebook import main_runs
 
 
 def runs(settings):
-    """List a run of every method and seed on each data set, on the open images and the paper's."""
-    made = configs_of(
-        settings.method,
-        settings.seeds,
-        settings.costly,
-        settings.costly_seeds,
-        dataset=settings.dataset,
-        rho=settings.rho,
-        memory_size=settings.memory_size,
-    )
-    made = with_own_thresholds(made, settings.own_threshold)
-    tests = [*tested_on(made), *tested_on(made, BALANCED)]
-    return list({config.hash: config for config in tests}.values())
+    """List the runs of `main_results`, on the open images and the paper's."""
+    return main_runs(settings)
 
 
 # %%

@@ -52,12 +52,13 @@ device: str = "cpu"  # cpu or cuda
 from itertools import product
 
 from prslib import configs, paired
-from prslib.report.notebook import check_labels
+from prslib.report.notebook import check_compared, check_labels
 
 
 def runs(settings):
     """List a run of every method and seed from each of the initial weights."""
     check_labels(settings.dataset, one=False)
+    check_compared(settings.method, "CRS", "PRS")
     starts = paired(weights=settings.begun_with, frozen_stages=settings.frozen_stages)
     made = []
     for name, start in product(settings.dataset, starts):

@@ -55,7 +55,7 @@ import pandas as pd
 
 from prslib import DATASETS, configs_of, published
 from prslib.datasets.base import schedule_of
-from prslib.report.notebook import tested_on
+from prslib.report.notebook import check_compared, tested_on
 from prslib.report.tables import merge_published, labels_of
 
 # The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard
@@ -68,6 +68,8 @@ TABLE_2 = "memory_and_schedules"
 
 def runs(settings):
     """List runs of the standard setting, of other schedules and of other memories."""
+    check_compared(settings.method, "CRS", "PRS")
+    check_compared(settings.sized, "CRS", "PRS")
     made = []
     costly = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
     for name in settings.dataset:

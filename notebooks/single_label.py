@@ -47,12 +47,13 @@ device: str = "cpu"  # cpu or cuda
 from prslib import configs
 from prslib.datasets import available
 from prslib.datasets.base import schedule_of
-from prslib.report.notebook import check_labels
+from prslib.report.notebook import check_compared, check_labels
 
 
 def runs(settings):
     """List a run of every order of the classes, method and seed."""
     check_labels(settings.dataset, one=True)
+    check_compared(settings.method, "CRS", "PRS")
     names = available(settings.dataset)
     made = []
     for order in settings.orders:
@@ -67,10 +68,14 @@ def runs(settings):
 
 
 # %%
+from prslib.checks import check_int, expected
 from prslib.datasets import DATASETS, available, load_dataset
 from prslib.report.notebook import Settings
 
 settings = Settings.read("single_label", globals())
+check_int("spread", settings.spread, least=1)
+if len(settings.search) not in (0, 2):
+    raise ValueError(f"search: {expected('two numbers or none', settings.search)}")
 planned = runs(settings)
 names = available(settings.dataset)
 mlps = [name for name in names if DATASETS[name].recipe.model == "mlp"]

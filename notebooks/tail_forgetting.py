@@ -71,7 +71,7 @@ def runs(settings):
 
 def memory_size(name, share):
     """Return the size of a share of a data set's own memory."""
-    return max(1, round(share * DATASETS[name].recipe.memory_size))
+    return round(share * DATASETS[name].recipe.memory_size)
 
 
 # %%

@@ -46,14 +46,19 @@ seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib import configs_of
-from prslib.report.notebook import check_labels, tested_on
+from prslib import METHODS, configs_of
+from prslib.checks import one_of
+from prslib.report.notebook import check_compared, check_labels, tested_on
 
 
 def runs(settings):
     """List a run of CRS and of every method on each stream."""
     streams = settings.dataset + settings.parts + settings.others
     check_labels(streams + settings.stand_ins, one=False)
+    check_compared(settings.method, "PRS")
+    others = [name for name in METHODS if name != "CRS"]
+    for name in settings.method:
+        one_of("method beside CRS", name, others)
     methods = ["CRS", *settings.method]
     fixed = {"seeds": settings.seeds, "rho": settings.rho}
     made = configs_of(methods, dataset=streams, **fixed)

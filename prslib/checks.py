@@ -82,7 +82,8 @@ def one_of(name: str, value: str, names: Iterable[str]) -> str:
     """Return a name; raise ValueError, which lists the known ones, for any other."""
     names = list(names)
     if value not in names:
-        plural = f"{name}es" if name.endswith("ss") else f"{name}s"
+        noun, *clause = re.split(r"(?= (?:beside|of|that|with) )", name, maxsplit=1)
+        plural = "".join([noun, "es" if noun.endswith("ss") else "s", *clause])
         raise ValueError(
             f"unknown {name} {value!r}; known {plural}: {', '.join(sorted(names))}"
         )
@@ -105,6 +106,13 @@ def check_int(name: str, value: object, least: int) -> int:
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
     return int(value)
+
+
+def check_text(name: str, value: object) -> str:
+    """Return text; raise TypeError for another type."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be text, got {value!r}")
+    return value
 
 
 def flag(name: str, value: object) -> bool:
@@ -162,7 +170,7 @@ def generator_of(seed: Seed) -> np.random.Generator:
         what = "an int, SeedSequence or Generator"
         raise TypeError(f"seed: {expected(what, repr(seed))}")
     if isinstance(seed, Integral):  # a stream is often drawn from the same int: spawn
-        (seed,) = np.random.SeedSequence(int(seed)).spawn(1)
+        (seed,) = np.random.SeedSequence(check_int("seed", seed, least=0)).spawn(1)
     return np.random.default_rng(seed)
 
 

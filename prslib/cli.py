@@ -5,6 +5,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from ast import literal_eval
 from collections.abc import Callable
 from contextlib import suppress
+from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
 from pkgutil import resolve_name
@@ -88,10 +89,10 @@ def _parser() -> ArgumentParser:
 
 def _rate(text: str) -> float:
     """Return a rate above 0."""
-    value = float(text)
-    if not 0 < value < 1e6:
-        raise ArgumentTypeError(expected("TFLOP/s above 0, such as 40", text))
-    return value
+    with suppress(ValueError):
+        if 0 < (value := float(text)) < 1e6:
+            return value
+    raise ArgumentTypeError(expected("TFLOP/s above 0, such as 40", text))
 
 
 def execute_notebooks(options: Namespace) -> int:
@@ -138,6 +139,9 @@ def train_run(options: Namespace) -> None:
         with suppress(ValueError, SyntaxError):  # else it is text
             value = literal_eval(value)
         is_field = name in RunConfig.__dataclass_fields__  # else of the sampler
+        near = get_close_matches(name, RunConfig.__dataclass_fields__, n=1)
+        if near and not is_field:
+            raise ValueError(f"unknown option {name!r}; did you mean {near[0]!r}?")
         (fields if is_field else fields["options"])[name] = value
     one_of("method", options.method, METHODS)
     reads = {name for method in METHODS.values() for name in method.reads}
@@ -170,7 +174,7 @@ def list_or_remove(options: Namespace) -> int:
     from prslib.experiments.store import Store, mixture
 
     store = Store()
-    if options.check:
+    if options.check is not None:
         results = check_folder(options.check, store)
         for row in results.to_dict("records"):
             print(f"{row['run']}  {row['what'] or 'unknown'}: {row['verdict']}")

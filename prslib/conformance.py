@@ -390,8 +390,7 @@ class _Record:
         plain = self.plain
         by_numbers = self.takes_uniforms
         self.decisions += 1
-        p = plain.partition(y)
-        s = plain.acceptance(y, p)
+        s = plain.acceptance(y, plain.partition(y))
         accepted = slot >= 0
         if not by_numbers:
             self.coins.append((s, accepted))
@@ -406,8 +405,8 @@ class _Record:
             )
         if not accepted:
             return
-        delta = plain.surplus(p)
-        chance = plain.class_probability(delta)
+        decision = plain.explain(y)
+        chance = decision.class_probability
         likely = np.flatnonzero(chance > NEVER).tolist()
         possible = [plain.draw_class(chance, u[1])] if by_numbers else likely
         leaves = np.flatnonzero(plain.labels[slot]).tolist()
@@ -415,9 +414,8 @@ class _Record:
         if not shared:
             text = expected(f"a sample of a class of {possible} to go", leaves)
             return self.depart("class_probability", f"sample {sample}: {text}")
-        scarce = plain.scarce(y, delta)
-        sets = {c: plain.candidates(c, scarce) for c in shared}
-        ties = {c: plain.leaving(k, plain.distances(k, p)) for c, k in sets.items()}
+        sets = {c: decision.candidates[c] for c in shared}
+        ties = {c: decision.leaving[c] for c in shared}
         for equation, which in (("candidates", sets), ("distance", ties)):
             if not any(slot in slots for slots in which.values()):
                 slots = np.sort(which[shared[0]])[:SHOWN].tolist()
@@ -428,7 +426,7 @@ class _Record:
         odds = np.array([chance[c] / len(slots) for c, slots in ties.items()])
         c = self.rng.choice(list(ties), p=odds / odds.sum())
         if not by_numbers and len(likely) > 1:
-            order = np.argsort(delta, kind="stable").tolist()
+            order = np.argsort(decision.surplus, kind="stable").tolist()
             below = chance[order[: order.index(c)]].sum()
             rank = below + chance[c] * self.rng.random()
             self.ranks["class_probability"].append(rank)

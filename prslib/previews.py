@@ -175,7 +175,7 @@ def _checked(labels: Any, class_names: Sequence[str] | None) -> np.ndarray:
     """Return labels as bool (N, C); refuse what no memory can be filled with."""
     count = None if class_names is None else len(class_names)
     shape = getattr(labels, "shape", ())
-    if count is not None and shape[1:] and shape[1] != count:
+    if count is not None and len(shape) > 1 and shape[1] != count:
         what = f"{shape[1]} class names"
         raise ValueError(f"class_names: {expected(what, count)}")
     rows = multi_hot(labels, count)

@@ -62,6 +62,11 @@ def test_one_run_is_trained_once_and_its_scores_printed(tmp_path, monkeypatch, c
             ["run", "digits70tiny", "CRS", "--option", f"memory_size={10**12}"],
             "expected memory_size up to the",
         ),
+        (
+            ["run", "digits70tiny", "PRS", "--option", "memry_size=5"],
+            "mean 'memory_size'",
+        ),
+        (["runs", "--check", ""], "expected a folder of stored runs"),
         (["conformance", "os:system"], "made as Class(size, num_classes, seed), got"),
         (["conformance", "os:path"], "is not a callable object"),
         (["conformance", "nosuch:Class"], "No module named 'nosuch'"),

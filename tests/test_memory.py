@@ -264,3 +264,13 @@ def test_a_state_is_restored_or_refused_where_it_was_changed(kind):
     assert other.filled.tolist() == [2, 0]
     assert other.read(numbers(0))["index"].tolist() == [6]
     assert repr(other).startswith("<Memory(3), 2 slots filled, columns index: array of")
+
+
+def test_slots_that_were_filled_before_a_state_was_loaded_fill_again():
+    memory = Memory(3)
+    state = memory.state_dict()
+    memory.write(np.arange(3), index=np.arange(3))
+    memory.load_state_dict(state)
+    assert len(memory) == 0
+    memory.write(np.array([2]), index=np.array([7]))
+    assert memory.filled.tolist() == [2] and len(memory) == 1

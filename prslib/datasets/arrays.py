@@ -50,20 +50,22 @@ def read_arrays(file: Path, *names: str) -> dict[str, np.ndarray]:
         if int.from_bytes(end[10:12], "little") != len(stored.namelist()):
             raise ValueError("its list of arrays has changed")
         # read whole, so that zipfile compares the checksum; np.load stops early
-        names = names or [name.removesuffix(".npy") for name in stored.namelist()]
-        content = {name: BytesIO(stored.read(f"{name}.npy")) for name in names}
-        return {name: np.load(content[name]) for name in names}
+        all_names = [name.removesuffix(".npy") for name in stored.namelist()]
+        chosen = names or all_names
+        content = {name: BytesIO(stored.read(f"{name}.npy")) for name in chosen}
+        return {name: np.load(content[name]) for name in chosen}
 
 
 def write_arrays(file: Path, **arrays: np.ndarray) -> None:
     """Write arrays as a compressed npz file, which `read_arrays` reads."""
     with replacing(file) as stream:
-        np.savez_compressed(stream, **arrays)
+        # to a type checker one of them might be called allow_pickle
+        np.savez_compressed(stream, **arrays)  # ty: ignore[invalid-argument-type]
 
 
 def row_checksum(row: np.ndarray | bytes) -> int:
     """Return a checksum, 1 or more: 0 stands for a row that could not be made."""
-    return zlib.crc32(row) + 1
+    return zlib.crc32(row.data if isinstance(row, np.ndarray) else row) + 1
 
 
 def read_sums(file: Path) -> np.ndarray:

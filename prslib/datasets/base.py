@@ -75,6 +75,15 @@ class Split:
         return len(self.labels)
 
     @property
+    def loaded_inputs(self) -> np.ndarray:
+        """The inputs; ValueError where there are labels alone."""
+        if self.inputs is None:
+            what = "a data set with inputs"
+            advice = "load_dataset(name) reads them, with images=False it does not"
+            raise ValueError(expected(what, "labels alone", advice))
+        return self.inputs
+
+    @property
     def single_label(self) -> bool:
         """Tell whether every sample has exactly one label."""
         return bool((self.labels.sum(axis=1) == 1).all())
@@ -280,9 +289,8 @@ class Entry:
 
 def validate_schedule(schedule: ArrayLike, num_tasks: int) -> tuple[int, ...]:
     """Return a schedule as a tuple once it holds every task 0 to T-1 exactly once."""
-    tasks = tuple(
-        check_int("schedule", task, least=0) for task in np.atleast_1d(schedule)
-    )
+    numbers = np.atleast_1d(schedule).tolist()
+    tasks = tuple(check_int("each task of a schedule", n, least=0) for n in numbers)
     if sorted(tasks) != list(range(num_tasks)):
         what = f"each of the tasks 0 to {num_tasks - 1} once in the schedule"
         raise ValueError(expected(what, tasks))

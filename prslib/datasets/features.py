@@ -87,7 +87,7 @@ def frozen_network(name: str) -> tuple[Callable, str]:
         *_, (head, _) = network.named_children()
         # pixels are whole numbers here
         normalise = Normalize(*(255 * np.array([IMAGENET_MEAN, IMAGENET_STD])))
-        best = models.get_model_weights(name).DEFAULT.name
+        best = models.get_model_weights(name)["DEFAULT"].name
         file = str(published_file(name, best))
     load_weights(network, name, file, f"{head}.")
     setattr(network, head, torch.nn.Identity())
@@ -176,7 +176,7 @@ def digest_of(*files: Path) -> str:
 def extract(folder: Path, name: str, workers: int | None) -> None:
     """Compute the features of a prepared set's images; they are loaded from then on."""
     images = open_images(folder, open_selection(folder))
-    pixels = hashlib.sha256(images).hexdigest()
+    pixels = hashlib.sha256(images.data).hexdigest()
     of_weights = frozen_network(name)[1].removeprefix("sha256:")
     # all that decides the features, and so the identity of a run on them
     file = folder / f"features-{name}-{of_weights[:12]}-{SIZE}-{pixels[:12]}.bin"

@@ -98,14 +98,15 @@ class Selection:
     def load(cls, file: Path) -> Selection:
         """Read a file that `save` wrote; refuse arrays that do not fit each other."""
         names = [column.name for column in fields(cls)]
-        selection = cls(**arrays.read_arrays(file, *names))
+        columns = arrays.read_arrays(file, *names)
+        selection = cls(origin=str(columns.pop("origin")), **columns)
         with readable(f"the samples of a data set in {file}", AGAIN):
             selection.check()
         return selection
 
     def check(self) -> None:
         """Raise ValueError or TypeError unless the rows are those of a data set."""
-        one_of("origin", str(self.origin), ORIGINS)
+        one_of("origin", self.origin, ORIGINS)
         if self.files.shape != (len(self),):
             raise ValueError(expected(f"{len(self)} files", self.files.shape))
         shape = len(SPLITS), 2

@@ -17,6 +17,7 @@ from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split, keep_l
 from prslib.paths import data_dir
 
 # pictures uint8 (N, H, W, channels), or None, and digits int64 (N,)
+Images = tuple[np.ndarray, np.ndarray]  # pixels, and the digit of each
 Half = tuple[np.ndarray | None, np.ndarray]
 
 CLASSES = 10
@@ -29,7 +30,7 @@ MNIST_SHA256 = {
 }
 
 
-def read_mnist(folder: Path, split: str, download: bool) -> Half:
+def read_mnist(folder: Path, split: str, download: bool) -> Images:
     """Read Keras's ``mnist.npz`` or, with torchvision, ``MNIST/raw/``."""
     if (folder / "mnist.npz").is_file():
         stored = read_arrays(folder / "mnist.npz", f"x_{split}", f"y_{split}")
@@ -45,7 +46,7 @@ def read_mnist(folder: Path, split: str, download: bool) -> Half:
     return pixels[..., None], digits.astype(np.int64)
 
 
-def read_svhn(folder: Path, split: str, download: bool) -> Half:
+def read_svhn(folder: Path, split: str, download: bool) -> Images:
     """Read SVHN with torchvision, which compares the files with their checksums."""
     from torchvision.datasets import SVHN
 
@@ -64,7 +65,7 @@ class Source:
     original: str
     # one of them is in $PRSLIB_DATA where the data set is
     files: tuple[str, ...]
-    read: Callable[[Path, str, bool], Half]
+    read: Callable[[Path, str, bool], Images]
     # images of each class in the subsampled stream; Appendix, single-label data: of N_c
     # images floor(N_c min(1, pi_c / (max pi - min pi))), pi_c = 0.6 / (c+1)^1.6
     train_counts: tuple[int, ...]
@@ -118,10 +119,11 @@ def load_source(
     what = f"the original {source.original} in {folder}"
     advice = "delete its files and download them again"
     with readable(what, advice), naming_extra("training"):
-        halves = [source.read(folder, split, download) for split in ("train", "test")]
+        pixels, digits = source.read(folder, "train", download)
+        test = source.read(folder, "test", download)
     name = source.original.lower()
     rows = read_arrays(RELEASED, name)[name]
-    halves[0] = [column[rows] for column in halves[0]]
+    halves: list[Half] = [(pixels[rows], digits[rows]), test]
     if not images:
         halves = [(None, digits) for _, digits in halves]
     return one_class_a_task(source.name, source.stands_for, halves)

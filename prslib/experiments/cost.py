@@ -20,13 +20,13 @@ from prslib.experiments.store import Store, conditions_of
 from prslib.models import MODELS
 from prslib.models.weights import NONE
 from prslib.samplers import SAMPLERS
-from prslib.training.checkpoint import Progress
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs, check_device, conditions, without_tf32
 from prslib.training.exstream_gpu import features_for
+from prslib.training.learner import Learner
 from prslib.training.methods import METHODS
 from prslib.training.rehearsal import REHEARSALS
-from prslib.training.replay import HELD_OUT, stream
+from prslib.training.replay import HELD_OUT, Replay, stream
 from prslib.training.run import begin, make_learner, on_gpu, one_thread, train
 
 AT_ONCE = 10  # samples that fill a memory
@@ -158,7 +158,7 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
     with one_thread(), without_tf32():
         progress = begin(plain, dataset, device)
         if progress.replay:
-            fill(progress, dataset)
+            fill(progress.learner, progress.replay, dataset)
         segments = stream(plain, dataset)
         for _ in train([plain], dataset, device, progress, segments, _unscored):
             if device.startswith("cuda"):
@@ -174,12 +174,11 @@ def _unscored(*_arguments: object) -> None:
     """Score nothing: the steps are timed."""
 
 
-def fill(progress: Progress, dataset: SequentialDataset) -> None:
+def fill(learner: Learner, replay: Replay, dataset: SequentialDataset) -> None:
     """Fill a memory with random samples of all classes: most steps find a full one."""
-    learner, replay = progress.learner, progress.replay
     needs = replay.sampler.needs
     rng = np.random.default_rng(0)
-    first = Inputs(dataset.train.inputs[:1], learner.device)
+    first = Inputs(dataset.train.loaded_inputs[:1], learner.device)
     width = learner.encode(first[np.zeros(1, int)]).flatten(1).shape[1]
     classes = np.eye(dataset.num_classes, dtype=bool)
     for start in range(0, replay.memory.size, AT_ONCE):
@@ -234,7 +233,7 @@ def sample_operations(config: RunConfig) -> tuple[float, float]:
     """Return a sample's operations in frozen stages, and in all of a training step."""
     dataset = with_inputs(config.dataset)
     learner = make_learner(config, dataset)
-    row = dataset.train.inputs[:1]
+    row = dataset.train.loaded_inputs[:1]
     counts = []
     # fake tensors have shapes alone: nothing is computed
     with FakeTensorMode(allow_non_fake_inputs=True):

@@ -127,7 +127,7 @@ def check_folder(folder: str | os.PathLike, ours: Store) -> pd.DataFrame:
     A result is right if it is what its configuration says, this prslib makes the same
     configuration of it, and, where this store has the run, too, all of it is equal.
     """
-    if not Path(folder).is_dir():
+    if not os.path.isdir(folder):  # Path("") is the working directory
         raise FileNotFoundError(expected("a folder of stored runs", str(folder)))
     theirs = Store(folder)
     rows = []

@@ -7,6 +7,7 @@ RNN-Attention (Wang et al. 2017): a recurrent head reads a map region by region.
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -43,9 +44,9 @@ class AttentionConsistency(Staged):
         super().__init__(*stages, head)
         self.weighting = ClassWeighting(num_classes)
 
-    def features(self, images: Tensor) -> Tensor:
+    def features(self, inputs: Tensor) -> Tensor:
         """Return what the linear layer sees, (B, width), of (B, channels, H, W)."""
-        return self.head.pool(self.stages[:-1](images))
+        return self.head.pool(self.stages[:-1](inputs))
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
         """Return `Views` through frozen stages, and the `Consistency` above them."""
@@ -83,6 +84,9 @@ class ClassWeighting(nn.Module):
     # know. Here they are those of all samples trained on so far, replayed ones and this
     # batch included.
 
+    positives: Tensor
+    samples: Tensor
+
     def __init__(self, num_classes: int):
         super().__init__()
         self.register_buffer("positives", torch.zeros(num_classes))
@@ -117,7 +121,7 @@ class Consistency(nn.Module):
         """Return the cross-entropy of all views (B, D) plus their disagreement."""
         # As in the authors' code, cross-entropy is summed over classes and averaged
         # over views, and squared differences of maps are averaged.
-        head = self.stages[-1]
+        head: Any = self.stages[-1]
         maps = [self.stages[:-1](views) for views in self.views(inputs)]
         logits = torch.cat([head(scale) for scale in maps])  # (4B, C)
         # Class maps are sum_k w_ck map_k (Zhou et al. 2016). The weights are detached: a
@@ -152,9 +156,9 @@ class RNNAttention(Staged):
     def __init__(self, stages: list, pool: nn.Module, width: int, num_classes: int):
         super().__init__(*stages, RecurrentAttention(pool, width, num_classes))
 
-    def features(self, images: Tensor) -> Tensor:
+    def features(self, inputs: Tensor) -> Tensor:
         """Return what is scored, step after step, (B, K * hidden), of float images."""
-        seen, _ = self.head.look(self.stages[:-1](images))
+        seen, _ = self.head.look(self.stages[:-1](inputs))
         return seen.transpose(0, 1).flatten(1)
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
@@ -170,6 +174,8 @@ class RecurrentAttention(nn.Module):
     # and is not scored. The paper leaves open how a region is read. Here it has half as
     # many places a side as the map, since it covers at most half of it, and it is
     # pooled as the backbone pools.
+
+    start: Tensor
 
     def __init__(self, pool: nn.Module, width: int, num_classes: int):
         super().__init__()
@@ -228,7 +234,7 @@ class Localising(nn.Sequential):
         # Wang et al. train on the squared distance of softmaxed scores. Predictions in
         # this report are thresholded at a probability of 0.5 a class, so the recipe's
         # loss replaces it.
-        head = self[-1]
+        head: Any = self[-1]
         seen, regions = head.look(self[:-1](inputs))
         penalty = localisation_loss(regions, head.start[:, 2:])
         return loss(head.scores(seen), targets) + LOCALISATION * penalty

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pkgutil import resolve_name
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from prslib.checks import Seed, expected, naming_extra, one_of
+from prslib.checks import check_int, expected, naming_extra, one_of
 from prslib.models import MODELS
 from prslib.models.weights import check_weights, load_weights, weights_for_seed
 
@@ -25,7 +27,7 @@ class Staged(nn.Module):
         self.stages = nn.Sequential(*stages)
 
     @property
-    def head(self) -> nn.Module:
+    def head(self) -> Any:
         """The last stage; a linear layer in the plain networks."""
         return self.stages[-1]
 
@@ -114,6 +116,9 @@ def _two_blocks(before: int, after: int, stride: int) -> nn.Sequential:
 class Normalise(nn.Module):
     """Bring images in [0, 1], (B, 3, H, W), to ImageNet's mean and deviation."""
 
+    mean: Tensor
+    std: Tensor
+
     # torchvision's module would wait for a GPU, to see that no deviation is 0
     def __init__(self):
         super().__init__()
@@ -135,7 +140,7 @@ def resnet_backbone(
         raise ValueError(expected(what, image_shape[2], "choose another model"))
     with naming_extra("training", f" for {name}"):
         from torchvision.models import get_model
-    net = get_model(name, weights=None)
+    net: Any = get_model(name, weights=None)
     load_weights(net, name, weights)
     stem = nn.Sequential(Normalise(), net.conv1, net.bn1, net.relu, net.maxpool)
     stages = [stem, net.layer1, net.layer2, net.layer3, net.layer4]
@@ -156,7 +161,7 @@ def make_model(
     name: str,
     image_shape: tuple[int, ...],
     num_classes: int,
-    seed: Seed,
+    seed: int | np.random.SeedSequence,
     weights: str | None = None,
 ) -> Staged:
     """Build a network before its first step (Appendix, "Base Architectures").
@@ -202,6 +207,7 @@ def make_model(
     if not isinstance(seed, int):
         seed = int(seed.generate_state(1, dtype="uint64")[0] >> 1)
     row = MODELS[name]
+    check_int("num_classes", num_classes, least=1)
     inputs = [image_shape]
     if row.published_weights:
         weights = (

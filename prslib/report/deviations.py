@@ -172,8 +172,8 @@ def deviation_configs(
     """Make the runs of PRS, of CRS and of deviations on data sets."""
     made = configs(dataset=names, method=["PRS", "CRS"], seed=seeds, rho=rho)
     for name, deviation, seed in product(names, deviations, seeds):
-        fields = {"dataset": name, "seed": seed, "rho": rho}
-        made.append(DeviationConfig(**fields, method="PRS", deviation=deviation))
+        config = DeviationConfig(name, "PRS", seed, rho, deviation=deviation)
+        made.append(config)
     return made
 
 

@@ -7,14 +7,11 @@ import pandas as pd
 
 from prslib import Run, RunConfig, Store, run_all
 from prslib.report.claims import CLAIMS, Claim, Scores
-from prslib.report.claims.base import COCO, SETTINGS
-from prslib.report.notebook import BALANCED
+from prslib.report.claims.base import COCO
 from prslib.report.results import (
-    CELL,
     OTHER_STREAM,
     PAPERS,
     PART,
-    PRINTED,
     STAND_IN,
     data_sources_of,
     printed_rows,
@@ -22,19 +19,11 @@ from prslib.report.results import (
 )
 from prslib.report.tables import (
     MAIN_METRICS,
-    PRECISION_RECALL,
     at_own_threshold,
     labels_of,
 )
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
-BOTH = "precision and recall"
-MATCH = ["stands_for", "method", *SETTINGS, *CELL]
-# of `cells`: the setting, the place in the table, the numbers, where ours are from
-PLACE = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
-PLACE += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric"]
-CELLS = [*PLACE, "kind", "theirs", "ours", "sd", "seeds", "difference", "status"]
-CELLS += ["dataset", "data", "profile", "note"]
 TEXTS = ("statement", "source", "test")  # of a claim
 AT_OWN = "F1 at own threshold"
 # of `account`
@@ -47,70 +36,6 @@ IMAGES = {
     OTHER_STREAM: "another real stream",
     STAND_IN: "stand-ins",
 }
-# what a reader asks first: the claims of the README and of the short picture
-HEADLINES = [claim.name for claim in CLAIMS.values() if claim.headline]
-
-
-def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
-    """Set the mean over seeds of our alike runs beside every published cell, in percent."""
-    theirs = printed_rows().rename(columns={"value": "theirs"})
-    ours = on_papers_test(results).merge(theirs[MATCH].drop_duplicates(), on=MATCH)
-    data_sources = data_sources_of(ours["dataset"].unique())
-    first = {labels_of(name).stands_for: name for name in reversed(data_sources)}
-    ours = ours[ours["dataset"].isin(first.values())]
-    means = ours.groupby([*MATCH, "dataset"], dropna=False)["value"]
-    means = (
-        means.agg(ours="mean", sd="std", seeds="count").reset_index().astype(SETTINGS)
-    )
-    both = theirs.merge(means, how="left", on=MATCH).drop(columns=list(SETTINGS))
-    both = both.rename(columns={name: printed for printed, name in PRINTED.items()})
-    kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, BOTH))
-    both = both.assign(
-        seeds=both["seeds"].fillna(0).astype(int),
-        difference=both["ours"] - both["theirs"],
-        status=np.where(both["ours"].notna(), "run", "not run"),
-        data=both["dataset"].map(data_sources),
-        profile=profile,
-        kind=kinds.mask(both["measure"] == "forget", "forgetting"),
-    )
-    return both[CELLS]
-
-
-def on_papers_test(results: pd.DataFrame) -> pd.DataFrame:
-    """Take runs on the balanced test set, the paper's, for the standard's where there are some."""
-    cell = [name for name in MATCH if name != "test_set"] + ["dataset"]
-    balanced = results["test_set"] == BALANCED
-    places = pd.MultiIndex.from_frame(results[cell].astype(object).fillna(""))
-    again = places.isin(places[balanced]) & results["test_set"].isna()
-    rows = results.assign(test_set=results["test_set"].mask(balanced))
-    return rows[~again]
-
-
-def by_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sum up the tables of `cells`: how much was run, how far off, in which order."""
-    table = []
-    for name, printed in rows.groupby("table", sort=False):
-        run = printed[printed["status"] == "run"]
-        scores = run[run["measure"] == "score"]
-        correlations = rank_correlations(scores)
-        row = {"table": name, "cells": len(printed), "run": len(run)}
-        row["stand_ins"] = (run["data"] == STAND_IN).sum()
-        row["mean_difference"] = scores["difference"].abs().mean()
-        row["rank_correlation"] = correlations.mean()
-        row["columns"] = len(correlations)
-        table.append(row)
-    return pd.DataFrame(table)
-
-
-def rank_correlations(rows: pd.DataFrame) -> pd.Series:
-    """Return Spearman's correlation of the methods' order in columns with three or more."""
-    by = [name for name in PLACE if name != "method"]
-    correlations = [
-        column[["ours", "theirs"]].corr("spearman").iloc[0, 1]
-        for _, column in rows.groupby(by, dropna=False, sort=False)
-        if column["method"].nunique() > 2
-    ]
-    return pd.Series(correlations, dtype=float).dropna()  # NaN if all tie
 
 
 def gather(
@@ -303,14 +228,6 @@ def _data(row: dict) -> str:
         STAND_IN: f"{row['dataset']} [{row['stands_for']}]",
     }
     return about[row["data"]]
-
-
-def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
-    """Lay out the claims that data sets for the same one of the paper decide differently."""
-    run = decided[(decided["alone"] != "not run") & (decided["data"] != OTHER_STREAM)]
-    several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
-    columns = ["claim", "data", "uncorrected", "effect", "paper", "seeds"]
-    return account(run[several])[columns]
 
 
 def findings(runs: Sequence[Run], configs: Sequence[RunConfig], *names: str) -> str:

@@ -67,7 +67,7 @@ def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
     """
     keys = ["dataset", "method", "seed", "measure", "metric", "task"]
     table = []
-    for key, classes in rows.groupby(keys, sort=False):
+    for _, classes in rows.groupby(keys, sort=False):
         values = values_and_draws(classes)  # (classes, 1 + draws)
         sizes = values.notna().mul(classes["images"].to_numpy(), axis=0)
         sizes = sizes.where(values.notna())
@@ -75,7 +75,7 @@ def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
             drawn = sizes.rank().corrwith(values.rank()).to_numpy()
         if np.isnan(classes["value"]).all():
             continue
-        row = dict(zip(keys, key, strict=True)) | {"correlation": drawn[0]}
+        row = classes[keys].iloc[0].to_dict() | {"correlation": drawn[0]}
         if len(drawn) > 1:
             row["draws"] = drawn[1:]
         table.append(row)
@@ -146,7 +146,9 @@ def memory_shares(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataF
         for config in [config for config in configs if config.dataset == name]:
             counts = trained.get(config.hash)
             if counts is None:
-                counts = without_training(config, dataset).sampler.class_counts
+                replay = without_training(config, dataset)
+                assert replay is not None  # `check_memory` has seen the methods
+                counts = replay.sampler.class_counts
             frames.append(_class_shares(dataset, counts, config.method, config.seed))
     return pd.concat(frames, ignore_index=True)
 

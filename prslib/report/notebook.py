@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -22,8 +22,10 @@ import pandas as pd
 import yaml
 from matplotlib.figure import Figure
 
-from prslib.checks import check_int, device_name, expected, finite, one_of
+from prslib.checks import check_int, check_text, device_name, expected, finite, one_of
 from prslib.datasets import DATASETS, load_dataset
+from prslib.losses import LOSSES
+from prslib.models import MODELS
 from prslib.paths import (
     figures_dir,
     known_profiles,
@@ -31,6 +33,7 @@ from prslib.paths import (
     params_file,
 )
 from prslib.training.config import Run, RunConfig
+from prslib.training.grids import configs_of
 from prslib.training.methods import METHODS
 
 if TYPE_CHECKING:
@@ -39,7 +42,17 @@ if TYPE_CHECKING:
 LONGEST = 100  # letters of a folder's name
 PAPERMILL = "# Parameters"  # begins the cell that papermill adds
 NOTHING = (None, "None")
-REQUIRED = ("dataset", "method", "seeds")  # lists that may not be empty
+# lists that may be empty
+OPTIONAL = ("own_threshold", "costly", "costly_seeds", "costly_models", "balanced")
+OPTIONAL += ("parts", "others", "stand_ins", "search")
+# lists in which no value comes again
+ONCE = ("dataset", "method", "seeds", "costly_seeds", "varied_seeds", "rhos", "metrics")
+# lists of names, what they name, and the tables that have them
+OF_SETS = ("dataset", "parts", "others", "stand_ins", "trained")
+NAMES: dict[str, tuple[str, Mapping]] = dict.fromkeys(OF_SETS, ("dataset", DATASETS))
+NAMES |= dict.fromkeys(("method", "sized", "own_threshold"), ("method", METHODS))
+NAMES |= dict.fromkeys(("model", "costly_models"), ("model", MODELS))
+NAMES |= dict.fromkeys(("loss", "balanced"), ("loss", LOSSES))
 OPEN, BALANCED = "open", "balanced"  # test sets
 
 
@@ -55,7 +68,11 @@ class Settings(SimpleNamespace):
         for source in namespace.get("In", []):
             if source.startswith(PAPERMILL):
                 check_names(notebook, assigned(source))
-        values = {name: namespace[name] for name in declared(notebook)}
+        names = list(declared(notebook))
+        if missing := [name for name in names if name not in namespace]:
+            what = f"the parameters {', '.join(missing)} of {notebook}"
+            raise ValueError(expected(what, "none", "run the cell that sets them"))
+        values = {name: namespace[name] for name in names}
         return cls(notebook=notebook, **checked(notebook, values))
 
     @classmethod
@@ -208,10 +225,10 @@ def checked(notebook: str, values: dict) -> dict:
     check_names(notebook, values)
     values = {name: typed(name, value, rows[name]) for name, value in values.items()}
     one_of("profile", values["profile"], known_profiles())
-    for name in values.get("dataset", []):
-        one_of("dataset", name, DATASETS)
-    for name in values.get("method", []):
-        one_of("method", name, METHODS)
+    for parameter in [name for name in NAMES if name in rows and rows[name].is_list]:
+        kind, table = NAMES[parameter]
+        for name in values[parameter]:
+            one_of(kind, name, table)
     for name in values.get("costly", []):
         if name not in [*METHODS, *DATASETS]:
             what = (
@@ -238,22 +255,23 @@ def listed(name: str, value: object, row: Declaration) -> list:
         value = [item for item in items if item]
     items = list(value) if isinstance(value, list | tuple | range) else [value]
     if items in ([], [None]):
-        if name in REQUIRED:
+        if name not in OPTIONAL:
             raise ValueError(expected(f"at least one of {name}", "none"))
         return []
     optional = None in row.default  # a value is then the data set's own
-    return [
+    values = [
         None if optional and item in NOTHING else single(name, item, row.kind)
         for item in items
     ]
+    if name in ONCE and len({*values}) < len(values):
+        raise ValueError(f"{name}: {expected('each value once', values)}")
+    return values
 
 
 def single(name: str, value: object, kind: type) -> object:
     """Return a number or text of a type."""
     if kind is str:
-        if not isinstance(value, str):
-            raise TypeError(f"{name} must be text, got {value!r}")
-        return value
+        return check_text(name, value)
     if isinstance(value, str):
         with suppress(ValueError, SyntaxError):  # other text is refused below
             value = ast.literal_eval(value)
@@ -275,6 +293,35 @@ def check_memory(methods: Sequence[str]) -> None:
         one_of("method with a memory", name, with_memory)
 
 
+def check_compared(methods: Sequence[str], *compared: str) -> None:
+    """Raise ValueError unless the methods that a notebook compares are among its own."""
+    if not {*compared} <= {*methods}:
+        what = f"method with {' and '.join(compared)}"
+        raise ValueError(expected(what, ", ".join(methods)))
+
+
+def standard_runs(settings: Settings) -> list[RunConfig]:
+    """Return a run of every data set, method and seed that the parameters name."""
+    return configs_of(
+        settings.method,
+        settings.seeds,
+        settings.costly,
+        settings.costly_seeds,
+        dataset=settings.dataset,
+        rho=settings.rho,
+        memory_size=settings.memory_size,
+    )
+
+
+def main_runs(settings: Settings) -> list[RunConfig]:
+    """Return the main table's runs, on the open images and on the paper's."""
+    check_labels(settings.dataset, one=False)
+    check_compared(settings.method, "CRS", "PRS")
+    made = with_own_thresholds(standard_runs(settings), settings.own_threshold)
+    tests = [*tested_on(made), *tested_on(made, BALANCED)]
+    return list({config.hash: config for config in tests}.values())
+
+
 def tested_on(configs: Iterable[RunConfig], test_set: str = OPEN) -> list[RunConfig]:
     """Test runs elsewhere where their data set has an open test set; others stay.
 
@@ -294,8 +341,6 @@ def with_own_thresholds(
     configs: Iterable[RunConfig], methods: Sequence[str]
 ) -> list[RunConfig]:
     """Let the runs of some methods choose a threshold for F1, which trains them twice."""
-    for name in methods:
-        one_of("method with a threshold of its own", name, METHODS)
     return [
         replace(config, own_threshold=config.method in methods) for config in configs
     ]

@@ -129,7 +129,7 @@ def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFram
     return rows.drop_duplicates(key, ignore_index=True)
 
 
-def _scores(runs: Iterable[Run]) -> pd.DataFrame:
+def _scores(runs: Sequence[Run]) -> pd.DataFrame:
     rows = tables.scores_of(runs, run=lambda config: config.hash)
     rows = rows[rows["group"].isin(tables.ALL_GROUPS)]
     rows = tables.with_forgetting(rows, {"forget": True, "lost": False})
@@ -168,7 +168,8 @@ def _orders(run: Run) -> Iterator[dict]:
     if run.config.method not in FIGURE_1 or not run.config.class_draws:
         return
     rows = size_correlations(run_forgetting(run))
-    for (measure, metric), tasks in rows.groupby(["measure", "metric"]):
+    for _, tasks in rows.groupby(["measure", "metric"]):
+        measure, metric = tasks[["measure", "metric"]].iloc[0]
         tasks = tasks.dropna(subset="correlation")
         row = {"measure": ORDERS[measure], "metric": metric}
         row["value"] = tasks["correlation"].mean()

@@ -4,6 +4,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import cycle, product
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,9 +19,10 @@ from prslib.report.tables import ALL_GROUPS
 from prslib.statistics import LEVEL
 
 STYLE = PACKAGE / "report" / "paper.mplstyle"
+Style = dict[str, Any]  # keywords of Axes.plot
 # colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the
 # paper's rows in its order, then later methods
-METHOD_STYLES = {
+METHOD_STYLES: dict[str, Style] = {
     "Stream": {"color": "#999999", "marker": ""},
     "Multitask": {"color": "#666666", "marker": "s"},
     "Finetune": {"color": "#000000", "marker": "X"},
@@ -42,7 +44,7 @@ GREYS = ("0.65", "0.5", "0.35", "0.2", "0")  # of steps, later ones darker
 GROUP_COLOURS = {"majority": "#C5B0E0", "moderate": "#8461B8", "minority": "#3B1A6E"}
 GROUP_MARKERS = {"majority": "o", "moderate": "^", "minority": "*"}
 # the paper's numbers
-HOLLOW = {"linestyle": ":", "markerfacecolor": "white", "markersize": 5}
+HOLLOW: Style = {"linestyle": ":", "markerfacecolor": "white", "markersize": 5}
 STAR = {"s": 170, "marker": "*", "color": "black", "zorder": 5, "edgecolor": "white"}
 Y_LABELS = {"than": "other method", "trained_tasks": "tasks trained"}
 SPREAD = 0.7  # share of the way from one setting to the next that the methods take up
@@ -50,7 +52,7 @@ DODGE = 0.07  # tasks from one method's curve to the next, which may coincide
 LETTER = 0.085  # inches that a letter of the legend takes
 
 
-def styles_of(methods: Iterable[str]) -> dict[str, dict]:
+def styles_of(methods: Iterable[str]) -> dict[str, Style]:
     """Return the styles of methods in the order of the main table; others get a spare one."""
     present = set(methods)
     for name in [*METHODS, *sorted(present)]:
@@ -65,7 +67,7 @@ def styles_of(methods: Iterable[str]) -> dict[str, dict]:
     }
 
 
-def styles_for(names: Sequence[str], colours: Sequence = HUES) -> dict[str, dict]:
+def styles_for(names: Sequence[str], colours: Sequence = HUES) -> dict[str, Style]:
     """Return colour and marker of what is no method; after five they come again."""
     styles = zip(names, cycle(colours), cycle("osD^v"), strict=False)
     return {
@@ -92,7 +94,7 @@ def join_panels(figure: Figure, title: str) -> None:
 def draw_legend(frame: pd.DataFrame, ax: Axes, linestyle: str) -> None:
     """Draw a legend, with an entry for the paper's numbers if there are any."""
     if "published" in frame and frame["published"].notna().any():
-        style = HOLLOW | {"linestyle": linestyle, "color": "0.3", "marker": "o"}
+        style: Style = HOLLOW | {"linestyle": linestyle, "color": "0.3", "marker": "o"}
         ax.plot([], [], label="paper", **style)
     ax.legend()
 
@@ -118,7 +120,7 @@ def plot_variations(
     x: str,
     metric: str,
     hue: str = "method",
-    styles: dict[str, dict] | None = None,
+    styles: dict[str, Style] | None = None,
 ) -> Axes:
     """Draw one metric of one data set by setting and method.
 
@@ -137,7 +139,7 @@ def plot_variations(
         ax.vlines(at, values["min"], values["max"], style["color"], linewidth=2.2)
         ax.plot(at, values["mean"], linestyle="", label=name, **style)
         if "published" in frame:  # not over ours
-            theirs = style | HOLLOW | {"linestyle": ""}
+            theirs: Style = style | HOLLOW | {"linestyle": ""}
             ax.plot(at + 0.25 * step, cells["published"].first(), **theirs)
     if (frame.groupby(["place", hue])["value"].nunique() > 1).any():
         ax.vlines([], [], [], "0.3", linewidth=2.2, label="lowest to highest seed")
@@ -154,7 +156,7 @@ def draw_curves(
     ax: Axes,
     x: str,
     hue: str,
-    styles: dict[str, dict],
+    styles: dict[str, Style],
     dodge: float = 0,
     log: bool = False,
 ) -> None:
@@ -166,13 +168,14 @@ def draw_curves(
         cells = rows.groupby(x)["value"]
         mean, sd = cells.mean(), cells.std().fillna(0)
         if len(mean) == 1 and frame[x].nunique() > 1:  # of Multitask, over all tasks
-            level = {"linestyle": "--", "label": name} | style
+            level: Style = {"linestyle": "--", "label": name} | style
             level |= {"marker": "", "linewidth": 1.2, "zorder": 1}
             ax.axhline(float(back(mean.iloc[0])), **level)
             continue
         low, high = back(mean - sd), back(mean + sd)
         at = mean.index + dodge * (number - (len(styles) - 1) / 2)
-        ax.plot(at, back(mean), **{"label": name} | style)
+        line: Style = {"label": name} | style
+        ax.plot(at, back(mean), **line)
         if dodge:
             ax.vlines(at, low, high, style["color"], linewidth=1.2, alpha=0.7)
         else:
@@ -180,7 +183,7 @@ def draw_curves(
                 at, low, high, color=style["color"], alpha=0.15, linewidth=0
             )
     if (frame.groupby([hue, x])["value"].nunique() > 1).any():
-        about = {"color": "0.3", "label": "one standard deviation"}
+        about: Style = {"color": "0.3", "label": "one standard deviation"}
         if dodge:
             ax.vlines([], [], [], linewidth=1.2, **about)
         else:
@@ -217,10 +220,10 @@ def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
     ax.hlines(frame["place"], frame["low"], frame["high"], "0.35", linewidth=1.8)
     clear, unclear = frame[frame["clearly"] != ""], frame[frame["clearly"] == ""]
     ax.plot(clear["difference"], clear["place"], "o", color="0.1", label="clear")
-    hollow = {"color": "0.1", "markerfacecolor": "white", "label": "not clear"}
+    hollow: Style = {"color": "0.1", "markerfacecolor": "white", "label": "not clear"}
     ax.plot(unclear["difference"], unclear["place"], "o", **hollow)
     if frame["published"].notna().any():
-        tick = {"color": HUES[1], "markersize": 11, "markeredgewidth": 1.6}
+        tick: Style = {"color": HUES[1], "markersize": 11, "markeredgewidth": 1.6}
         ax.plot(frame["published"], frame["place"], "|", label="paper", **tick)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
     ax.set_yticks(range(len(rows)), rows)
@@ -240,12 +243,18 @@ def contrast_panels(
     """Draw `contrasts` as a figure: a column of panels for each value of `across`, rows `down`."""
     columns, rows = frame[across].unique(), frame[down].unique()
     height = 1 + len(rows) * (0.75 + 0.22 * frame[y].nunique())
-    shape = {"figsize": (11, height), "sharex": True, "sharey": "row", "squeeze": False}
-    figure, axes = plt.subplots(len(rows), len(columns), **shape)
+    figure, axes = plt.subplots(
+        len(rows),
+        len(columns),
+        figsize=(11, height),
+        sharex=True,
+        sharey="row",
+        squeeze=False,
+    )
     between = ":\n" if len(columns) > 3 else ": "  # many panels are narrow
-    panels = frame.groupby([down, across])
     for (row, column), ax in zip(product(rows, columns), axes.flat, strict=True):
-        plot_contrasts(panels.get_group((row, column)), ax, y)
+        panel = frame[(frame[down] == row) & (frame[across] == column)]
+        plot_contrasts(panel, ax, y)
         ax.set_title(f"{row}{between}{column}")
         ax.label_outer()
     if "dataset" not in (across, down):

@@ -101,11 +101,18 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     keys = [column for column in rows if column not in ("seed", "value", "draws")]
     cells = rows.groupby(keys, **_KEEP_ALL)["value"]
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
-    order = {"dataset": rows["dataset"].unique(), "method": METHODS}
-    metrics = (*MAIN_METRICS, *PRECISION_RECALL, *F1_OTHERWISE)
-    order |= {"group": ALL_GROUPS, "metric": metrics}
-    rank = {"key": lambda column: column.map(list(order[column.name]).index)}
-    return table.sort_values(list(order), **rank, kind="stable", ignore_index=True)
+    order = {
+        "dataset": list(rows["dataset"].unique()),
+        "method": list(METHODS),
+        "group": list(ALL_GROUPS),
+        "metric": [*MAIN_METRICS, *PRECISION_RECALL, *F1_OTHERWISE],
+    }
+    return table.sort_values(
+        list(order),
+        key=lambda column: column.map(order[str(column.name)].index),
+        kind="stable",
+        ignore_index=True,
+    )
 
 
 def merge_published(
@@ -224,7 +231,7 @@ def contrasts(
 ) -> pd.DataFrame:
     """Add to `over_seeds` the paper's difference of two methods, published, and a sentence."""
     gaps = seed_gaps(rows, method, than, by).dropna(subset="value")
-    gaps = gaps[gaps.set_index(["group", "metric"]).index.isin(cells)]
+    gaps = gaps[gaps.set_index(["group", "metric"]).index.isin(list(cells))]
     keys = [name for name in gaps if name not in ("seed", *_VALUES)]
     table = over_seeds(gaps, keys)
     if "published" in gaps:
@@ -252,7 +259,8 @@ def turned(gaps: pd.DataFrame) -> list[str]:
     """Say which clear `contrasts` of F1 at 0.5 are gone, or turned, at the runs' own threshold."""
     cells = gaps.fillna({"clearly": ""}).set_index(["dataset", "group", "metric"])
     sentences = []
-    for (dataset, group, metric), row in cells.iterrows():
+    for row in cells.reset_index().to_dict("records"):
+        dataset, group, metric = row["dataset"], row["group"], row["metric"]
         other = (dataset, group, at_own_threshold(metric))
         if other not in cells.index or not row["clearly"]:
             continue

@@ -35,13 +35,15 @@ class Progress:
     def __init__(self, learner: Learner, replay: Replay | None):
         self.learner = learner
         self.replay = replay  # None for a method without a memory
-        self.stateful = [learner.model, learner.optimizer]  # each saves its own state
+        # each saves its own state
+        self.stateful: list[Any] = [learner.model, learner.optimizer]
         if learner.ewc:
             self.stateful.append(learner.ewc)
         if replay:
             self.stateful += [replay.sampler, replay.memory]
         self.step = 0  # training steps so far
-        self.scores: list[dict[str, pd.DataFrame]] = []  # by segment and test set
+        # of each segment what `Score` returned: frames by test set
+        self.scores: list[Any] = []
         self.variances: dict[int, dict] = {}  # of the gradient over the memory, by step
         self.start = time.perf_counter()
 
@@ -120,7 +122,7 @@ def to_lists(frame: pd.DataFrame) -> dict[str, list]:
     return columns
 
 
-def to_frame(columns: dict[str, list]) -> pd.DataFrame:
+def to_frame(columns: dict[str, Any]) -> pd.DataFrame:
     """Return scores of columns that `to_lists` returned."""
     if "draws" in columns:
         draws = [
@@ -152,7 +154,7 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return progress
         try:
-            state = self._read(progress.learner.device)
+            state = self._read(self.path, progress.learner.device)
             progress.load_state_dict(state)
             self._check(progress)
         except Exception as error:  # such as the state of a network edited since
@@ -162,12 +164,12 @@ class Checkpoint:
             return start()
         return progress
 
-    def _read(self, device: torch.device) -> dict:
-        with zipfile.ZipFile(self.path) as file:  # torch compares no checksums
+    def _read(self, path: Path, device: torch.device) -> dict:
+        with zipfile.ZipFile(path) as file:  # torch compares no checksums
             if file.testzip():
                 raise ValueError("it is damaged")
         try:
-            saved = torch.load(self.path, map_location=device, weights_only=True)
+            saved = torch.load(path, map_location=device, weights_only=True)
         except pickle.UnpicklingError as error:  # such as one of an earlier version
             raise ValueError("it holds more than tensors, numbers and text") from error
         if saved["code"] != self.code or not self._runs() <= set(saved["runs"]):

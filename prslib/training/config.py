@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ import pandas as pd
 from prslib.checks import (
     VARIANTS,
     check_int,
+    check_text,
     expected,
     finite,
     flag,
@@ -160,9 +162,9 @@ class RunConfig:
     schedule: tuple[int, ...] | None = None
     epochs: int = checked(1, check_int, least=1)
     ewc_lambda: float | None = checked(None, finite, least=0)
-    test_set: str | None = None
+    test_set: str | None = checked(None, check_text)
     model: str | None = checked(None, one_of, names=MODELS)
-    weights: str | None = None
+    weights: str | None = checked(None, check_text)
     frozen_stages: int = checked(0, check_int, least=0)
     pretrained_stages: int | None = checked(None, check_int, least=0)
     # at 0 nothing is learned
@@ -198,7 +200,7 @@ class RunConfig:
 
     def _checked_options(self) -> tuple[tuple[str, object], ...] | None:
         """Return the sampler's and the rehearsal's options as sorted pairs, or None."""
-        options = dict(self.options or ())
+        options = _as_dict("options", self.options)
         method = METHODS[self.method]
         if method.rehearsal is not None:
             one_of("rehearsal", method.rehearsal, REHEARSALS)
@@ -226,7 +228,7 @@ class RunConfig:
 
     def _checked_loss_options(self) -> tuple[tuple[str, object], ...] | None:
         """Return the loss's options as sorted pairs; None for none."""
-        options = dict(self.loss_options or ())
+        options = _as_dict("loss_options", self.loss_options)
         options = check_loss_options(self.resolved["loss"], options)
         return tuple(sorted(options.items())) or None
 
@@ -342,9 +344,19 @@ class RunConfig:
         return make_sampler(method.sampler, size, classes, seed, **options)
 
 
+def _as_dict(name: str, options: object) -> dict:
+    """Return options, a dict or pairs, as a dict; none for None."""
+    if options is None:
+        return {}
+    if isinstance(options, Mapping | tuple | list):
+        with suppress(TypeError, ValueError):  # no pairs
+            return dict(options)
+    raise TypeError(f"{name} must be a dict, got {options!r}")
+
+
 def _digest(identity: dict) -> str:
-    text = json.dumps(identity, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    values = json.dumps(identity, sort_keys=True)
+    return hashlib.sha256(values.encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)

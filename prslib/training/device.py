@@ -2,8 +2,9 @@
 
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 from weakref import WeakMethod
 
 import numpy as np
@@ -40,18 +41,22 @@ def conditions(device: torch.device | str) -> dict[str, str | bool]:
     if kind == "cuda":
         found["card"] = torch.cuda.get_device_name(device)
         found["cudnn"] = str(torch.backends.cudnn.version())
-        precisions = (
-            torch.backends.cudnn.conv.fp32_precision,
-            torch.backends.cuda.matmul.fp32_precision,
-        )
+        precisions = [setting.fp32_precision for setting in float32_settings()]
         found["tf32"] = "tf32" in precisions
     return found
+
+
+def float32_settings() -> tuple[Any, Any]:
+    """Return where torch says how a GPU computes float32: convolutions, matrices."""
+    # torch's types do not tell of cudnn.conv
+    conv = torch.backends.cudnn.conv  # ty: ignore[missing-attribute]
+    return conv, torch.backends.cuda.matmul
 
 
 @contextmanager
 def without_tf32() -> Iterator[None]:
     """Let a GPU compute float32 as float32: cuDNN would round to TF32."""
-    settings = torch.backends.cudnn.conv, torch.backends.cuda.matmul
+    settings = float32_settings()
     before = [setting.fp32_precision for setting in settings]
     for setting in settings:
         setting.fp32_precision = "ieee"
@@ -154,7 +159,7 @@ class Captured:
         present = torch.cuda.current_stream(self.stream.device)
         self.stream.wait_stream(present)
         with torch.cuda.stream(self.stream):
-            self.method()(*tensors)
+            self._call(tensors)
         present.wait_stream(self.stream)
 
     def _capture(
@@ -165,5 +170,10 @@ class Captured:
         graph = torch.cuda.CUDAGraph()
         mode = "thread_local"  # other threads may use the GPU
         with torch.cuda.graph(graph, stream=self.stream, capture_error_mode=mode):
-            self.method()(*inputs)
+            self._call(inputs)
         return graph, inputs
+
+    def _call(self, tensors: Sequence[Tensor]) -> None:
+        method = self.method()
+        assert method is not None  # its object calls
+        method(*tensors)

@@ -35,6 +35,7 @@ class EWC:
         scale = self.strength / self.batches
         for name, weight in self.weights.items():
             distance = weight - self.anchor[name]
+            assert weight.grad is not None  # a step has just set it
             weight.grad.addcmul_(self.total[name], distance, value=scale)
 
     @torch.no_grad()

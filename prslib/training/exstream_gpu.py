@@ -21,6 +21,10 @@ class ExStreamOnGPU(ExStream):
     full class keeps the distances of its vectors: a merge measures those of three.
     """
 
+    # tensors on the GPU, arrays while a state is saved or before the first batch
+    prototypes: Any
+    samples: Any
+
     def __init__(self, size: int, num_classes: int, seed: Seed):
         super().__init__(size, num_classes, seed)
         # squared distances of full classes, of the next vector too, (K + 1, K + 1)
@@ -30,8 +34,8 @@ class ExStreamOnGPU(ExStream):
         """Return the vectors in filled slots, float32 (K, D), a copy."""
         if isinstance(self.prototypes, np.ndarray):  # it has just gone on
             return super().vectors(slots)
-        slots = torch.from_numpy(within("slot", slots, self.size))
-        return self.prototypes[to_device(slots, self.prototypes.device)]
+        numbers = torch.from_numpy(within("slot", slots, self.size))
+        return self.prototypes[to_device(numbers, self.prototypes.device)]
 
     def _checked(self, features: Tensor, count: int) -> Tensor:
         width = self.prototypes.shape[1] or features.shape[1]

@@ -83,11 +83,11 @@ def gradient_products(
             logits = model(x)
         means.append(gradient(loss(logits.float(), y), weights))
     model.train(was_training)
-    table = 0
+    table = torch.zeros((), dtype=torch.float64, device=inputs.device)
     for number, of_samples in enumerate(single.values()):
         of_subsets = torch.stack([gradients[number] for gradients in means])
         rows = torch.cat([of_subsets, of_samples]).flatten(1)
-        table += (rows @ rows.T).double()
+        table = table + (rows @ rows.T).double()
     return table
 
 
@@ -130,9 +130,9 @@ def pair_products(
             x = layer(x)
     total = loss(x, targets) * len(inputs)  # the loss is a mean over samples
     slopes = torch.autograd.grad(total, [y for _, y, _ in linear])
-    table = 0
+    table = torch.zeros((), dtype=torch.float64, device=inputs.device)
     for (x, _, has_bias), dy in zip(linear, slopes, strict=True):
-        table += ((x @ x.T + has_bias) * (dy @ dy.T)).double()
+        table = table + ((x @ x.T + has_bias) * (dy @ dy.T)).double()
     return table
 
 

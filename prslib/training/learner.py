@@ -61,7 +61,9 @@ class Learner:
         self.is_half = precision == "bf16"
         # a GPU computes half precision fastest with the channels last in memory
         self.layout = torch.channels_last if self.is_half else torch.contiguous_format
-        self.model = model.to(self.device, memory_format=self.layout)
+        # torch's types leave memory_format out
+        layout: Any = {"memory_format": self.layout}
+        self.model = model.to(self.device, **layout)
         self.lower, self.upper = self.model.split(frozen_stages)
         self.lower.eval().requires_grad_(False)  # batch norm is frozen, too
         self.upper.train()
@@ -152,14 +154,18 @@ class Learner:
         columns = {}
         if hasattr(self.upper, "objective"):  # the network adds terms of its own
             with self.autocast():
-                loss = self.upper.objective(inputs, targets, self._loss_of)
+                network: Any = self.upper
+                loss = network.objective(inputs, targets, self._loss_of)
         else:
             with self.autocast():
                 logits = self.upper(inputs)
             logits = logits.float()  # losses are sums of small numbers
             new = len(logits) if new is None else new
             if self.rehearsal:
-                loss, columns = self._rehearse(logits, targets, new, kept or {})
+                rehearsal = self.rehearsal
+                loss, columns = self._rehearse(
+                    rehearsal, logits, targets, new, kept or {}
+                )
             else:
                 replayed = False
                 if "replayed" in self._loss_asks:
@@ -206,10 +212,15 @@ class Learner:
         return self.loss(logits.float(), targets)
 
     def _rehearse(
-        self, logits: Tensor, targets: Tensor, new: int, kept: dict[str, Tensor]
+        self,
+        rehearsal: Rehearsal,
+        logits: Tensor,
+        targets: Tensor,
+        new: int,
+        kept: dict[str, Tensor],
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the rehearsal's objective, and columns to keep of the new rows."""
-        batches = self.rehearsal.batches
+        batches = rehearsal.batches
         size = (len(logits) - new) // batches
         sizes = [size] * batches if size else []  # of the replay batches
         new_logits, *old_logits = logits.split([new, *sizes])
@@ -221,8 +232,8 @@ class Learner:
             of_batch = {name: parts[number] for name, parts in columns.items()}
             replays.append(Rows(old_logits[number], old_targets[number], of_batch))
         context = self._context_of(self._rehearsal_asks)
-        loss = self.rehearsal.objective(self.loss, new_rows, replays, **context)
-        return loss, self.rehearsal.columns(new_rows)
+        loss = rehearsal.objective(self.loss, new_rows, replays, **context)
+        return loss, rehearsal.columns(new_rows)
 
     def blank_columns(self, count: int, num_classes: int) -> dict[str, Tensor]:
         """Return columns as the memory keeps of so many samples, of scores of 0."""
@@ -246,7 +257,7 @@ class Learner:
         replay: Replay | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Join new rows (B,) with replayed slots (R,): what `step` takes."""
-        if replayed is None or len(replayed) == 0:
+        if replay is None or replayed is None or len(replayed) == 0:
             return self.encode(inputs[new]), labels[new]
         return replay.join(self.encode, inputs, labels, new, replayed)
 
@@ -337,7 +348,9 @@ def score_tasks(
     classes = {
         name: np.isin(dataset.class_task, group) for name, group in named.items()
     }
-    subsets = {name: test.labels[:, mask].any(axis=1) for name, mask in classes.items()}
+    subsets: dict[str, Any] = {
+        name: test.labels[:, mask].any(axis=1) for name, mask in classes.items()
+    }
     rows = np.flatnonzero(subsets["seen"] | test.single_label)
     probabilities = learner.probabilities(inputs, rows)
     # the test set itself, then its resamples

@@ -145,6 +145,8 @@ class Replay:
 class VectorReplay(Replay):
     """Replay what ExStream keeps: what the lower stages gave, in place of inputs."""
 
+    sampler: ExStream
+
     def join(
         self,
         encode: Callable,

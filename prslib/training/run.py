@@ -15,7 +15,7 @@ from prslib.datasets import SequentialDataset, fingerprint, load_dataset
 from prslib.datasets.base import tasks_together
 from prslib.datasets.curation import feature_rows
 from prslib.metrics import best_thresholds
-from prslib.models.networks import make_model
+from prslib.models.networks import Staged, make_model
 from prslib.models.weights import weights_for_seed
 from prslib.training import set_deterministic
 from prslib.training.checkpoint import Checkpoint, Progress
@@ -140,12 +140,14 @@ def inputs_of(
     """Return the inputs of "train" or of a test set; runs in a row share a GPU's copy."""
     splits = {"train": dataset.train, **dataset.tests}
     if not is_apart(torch.device(device)):
-        return Inputs(splits[split].inputs, device)
+        return Inputs(splits[split].loaded_inputs, device)
     name = config.dataset
     source = name, fingerprint(name), device
     for key in [key for key in on_gpu if key[:3] != source]:
         del on_gpu[key]
-    inputs = on_gpu.get((*source, split)) or Inputs(splits[split].inputs, device)
+    inputs = on_gpu.get((*source, split))
+    if inputs is None:
+        inputs = Inputs(splits[split].loaded_inputs, device)
     if inputs.is_resident:
         on_gpu[*source, split] = inputs
     return inputs
@@ -167,7 +169,7 @@ def one_thread() -> Iterator[None]:
 def begin(config: RunConfig, dataset: SequentialDataset, device: str) -> Progress:
     """Return the progress of a run before its first step."""
     learner = make_learner(config, dataset, device)
-    first = Inputs(dataset.train.inputs[:1], device)
+    first = Inputs(dataset.train.loaded_inputs[:1], device)
     encoded = learner.encode(first[np.zeros(1, np.int64)])
     return Progress(learner, make_replay(config, dataset, encoded))
 
@@ -202,9 +204,13 @@ def train(
             if step <= progress.step:  # taken before an interruption
                 continue
 
-            slots = replay.draw(draws) if replay else None
-            rows = learner.join(inputs, labels, batch, slots, replay)
-            kept = replay.kept(slots) if rehearsal else {}
+            kept = {}
+            if replay:
+                slots = replay.draw(draws)
+                rows = learner.join(inputs, labels, batch, slots, replay)
+                kept = replay.kept(slots) if rehearsal else {}
+            else:
+                rows = learner.join(inputs, labels, batch)
             learner.context = counts.context(learner.asks, replay, learner.device)
             columns = learner.step(*rows, len(batch), kept)
             if replay:
@@ -347,10 +353,10 @@ def make_learner(
     )
 
 
-def initial_model(config: RunConfig, dataset: SequentialDataset) -> torch.nn.Module:
+def initial_model(config: RunConfig, dataset: SequentialDataset) -> Staged:
     """Build a run's network: equal weights for equal seeds, whatever the method."""
     settings = config.resolved
-    shape = dataset.train.inputs.shape[1:]
+    shape = dataset.train.loaded_inputs.shape[1:]
     seed = seeds_of(config)["model"]
     weights = weights_for_seed(settings["weights"], config.seed)
     return make_model(settings["model"], shape, dataset.num_classes, seed, weights)

@@ -76,7 +76,7 @@ def test_schedule():
             validate_schedule(wrong, 3)
     with pytest.raises(ValueError, match="schedule must be at least 0, got -1"):
         validate_schedule([0, -1, 1], 3)
-    with pytest.raises(TypeError, match="float"):
+    with pytest.raises(TypeError, match="must be a whole number, got"):
         validate_schedule([0, 1.0], 2)
 
 

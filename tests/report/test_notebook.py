@@ -5,14 +5,16 @@ import subprocess
 import sys
 
 import matplotlib.pyplot as plt
+import nbformat
 import pandas as pd
 import pytest
 import yaml
+from cells import functions_of
 
 from prslib.paths import notebook_file, project_root
 from prslib.report import notebook
 from prslib.report.notebook import Settings, declared
-from prslib.report.topics import runs_of
+from prslib.report.topics import definitions, runs_of
 from prslib.training.grids import configs
 
 SWEEP = Settings.of("quick", "rho_sweep").values
@@ -43,6 +45,13 @@ def test_what_a_command_line_can_write_is_understood(name, text, value):
         ("dataset", "", ValueError, "expected at least one of dataset, got none"),
         ("seeds", "[]", ValueError, "expected at least one of seeds, got none"),
         ("seeds", None, ValueError, "expected at least one of seeds, got none"),
+        (
+            "seeds",
+            "0,1,0",
+            ValueError,
+            r"seeds: expected each value once, got \[0, 1, 0\]",
+        ),
+        ("rhos", "", ValueError, "expected at least one of rhos, got none"),
         ("rhos", math.nan, ValueError, "rhos must be finite"),
         ("rhos", [0.1, "high"], TypeError, "rhos must be a number, got 'high'"),
         ("seeds", [0.5], TypeError, "seeds must be a whole number, got 0.5"),
@@ -54,6 +63,78 @@ def test_what_a_command_line_can_write_is_understood(name, text, value):
 def test_bad_values_stop_the_notebook_before_it_trains(name, value, error, message):
     with pytest.raises(error, match=message):
         Settings.read("rho_sweep", SWEEP | {name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("main_results", {"metrics": ""}, "expected at least one of metrics"),
+        ("main_results", {"own_threshold": "prs"}, "unknown method 'prs'"),
+        ("main_results", {"own_threshold": ""}, ""),
+        ("when_it_pays", {"parts": "reuters"}, "unknown dataset 'reuters'"),
+        ("when_it_pays", {"others": []}, ""),
+        (
+            "when_it_pays",
+            {"method": "PRS,CRS"},
+            "unknown method beside CRS 'CRS'; known meth",
+        ),
+        ("architectures", {"costly_models": "resnet"}, "unknown model 'resnet'"),
+        ("architectures", {"epochs": []}, "expected at least one of epochs"),
+        ("memory_or_loss", {"balanced": "hinge"}, "unknown loss 'hinge'"),
+        ("gradient_variance", {"points": "0,8"}, "points must be at least 1, got 0"),
+        ("tail_forgetting", {"memory_share": -1}, "memory_size must be at least 1"),
+        (
+            "main_results",
+            {"method": "PRS,OCDM"},
+            "expected method with CRS and PRS, got",
+        ),
+        ("memory_or_loss", {"method": "PRS"}, "method: expected two or more, got"),
+        ("imbalanced_test", {"method": "CRS,PRS"}, "unknown method beside PRS 'PRS'"),
+        (
+            "architectures",
+            {"method": "CRS,PRS,Multitask"},
+            "known methods beside Multitask: C",
+        ),
+        ("feature_tsne", {"neighbours": 0}, "neighbours must be at least 1"),
+    ],
+)
+def test_bad_values_are_refused_when_runs_are_listed(name, values, message):
+    if not message:
+        runs_of_values(name, values)
+        return
+    with pytest.raises(ValueError, match=message):
+        runs_of_values(name, values)
+
+
+def runs_of_values(name, values):
+    return functions_of(name).runs(Settings.of("smoke", name, **values))
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "value", "message"),
+    [
+        ("ledger", "level", 1.5, "level must be between 0 and 1, got 1.5"),
+        ("ledger", "missing", "no", "known values of missing: leave, train"),
+        ("single_label", "spread", 0, "spread must be at least 1, got 0"),
+        ("single_label", "search", [3], r"search: expected two numbers or none"),
+        ("walkthrough", "memory_size", 40, "memory_size must be 1 to 39, got 40"),
+    ],
+)
+def test_the_first_cell_refuses_what_later_ones_cannot_take(
+    name, parameter, value, message
+):
+    scope = definitions(name, "runs") | Settings.of("smoke", name).values
+    scope[parameter] = value
+    cells = nbformat.read(notebook_file(name), as_version=4).cells
+    (first,) = [cell.source for cell in cells if "Settings.read" in cell.source]
+    with pytest.raises(ValueError, match=message):
+        exec(first, scope)
+
+
+def test_a_parameter_that_no_cell_has_set_is_named():
+    values = {name: value for name, value in SWEEP.items() if name != "rhos"}
+    with pytest.raises(ValueError, match="expected the parameters rhos of rho_sweep"):
+        Settings.read("rho_sweep", values)
 
 
 def test_a_name_that_the_cell_does_not_declare_is_refused():
@@ -213,5 +294,3 @@ def test_runs_of_some_methods_choose_a_threshold_and_train_alike():
     assert [config.training_hash for config in made] == [
         config.training_hash for config in asked
     ]
-    with pytest.raises(ValueError, match=r"unknown method with a threshold .* 'CSR'"):
-        notebook.with_own_thresholds(asked, ["CSR"])

@@ -132,6 +132,15 @@ def check(decision, plain, row):
         assert decision.leaving[c].tolist() == leaving.tolist()
 
 
+def test_a_surplus_of_rounding_is_none():
+    """49 times 1 / 49 is less than 1."""
+    plain = ReferencePRS(49, 49, seed=0)
+    plain.place(np.eye(49, dtype=bool))
+    nothing = np.zeros(49, bool)
+    assert not plain.surplus(plain.partition(nothing)).any()
+    assert plain.scarce(nothing, plain.surplus(plain.partition(nothing))).all()
+
+
 @pytest.mark.parametrize("variant", ["paper", "authors"])
 @pytest.mark.parametrize("rho", [-1e6, -2.0, 0.0, 2.0, 1e6])
 @pytest.mark.parametrize("size", [1, 7])

@@ -23,7 +23,15 @@ OWN = "convnet_attention_consistency"
         ({"learning_rate": 0}, ValueError, "learning_rate must be at least 1e-12"),
         ({"ewc_lambda": -1}, ValueError, "ewc_lambda must be at least 0, got -1"),
         ({"seed": None}, TypeError, "seed must be a whole number, got None"),
-        ({"schedule": "0123"}, TypeError, "schedule must be a whole number"),
+        ({"options": "subsets"}, TypeError, "options must be a dict, got 'subsets'"),
+        ({"loss_options": "x"}, TypeError, "loss_options must be a dict, got 'x'"),
+        ({"weights": 3}, TypeError, "weights must be text, got 3"),
+        ({"test_set": 3}, TypeError, "test_set must be text, got 3"),
+        (
+            {"schedule": "0123"},
+            TypeError,
+            "schedule must be a whole number, got '0123'",
+        ),
         ({"schedule": (0, 1, 2)}, ValueError, "tasks 0 to 3 once in the schedule"),
         ({"method": "GSS", "options": {"size": 3}}, TypeError, "options of gss: .*s"),
         ({"options": {"rho": 1.0}}, TypeError, "rho and variant as fields"),
@@ -71,6 +79,23 @@ def test_hash_covers_what_changes_the_result_and_nothing_else():
     assert len(hashes | {base.hash}) == len(other) + 1
     assert RunConfig(dataset=TINY, precision="fp32").hash == base.hash
     assert RunConfig(dataset="cocoseq").resolved["precision"] == "bf16"
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"dataset": "cocoseq-mini", "method": "PRS"}, "1ac453157b54"),
+        ({"dataset": TINY, "method": "GSS", "options": {"subsets": 5}}, "a77ff54cde45"),
+        (
+            {"dataset": TINY, "method": "Multitask", "own_threshold": True},
+            "0789c9e7f31e",
+        ),
+        ({"dataset": ONE_LABEL, "method": "CRS", "draw": "balanced"}, "9e5478ed91c5"),
+    ],
+)
+def test_stored_runs_are_found_under_the_hashes_that_they_have(fields, name):
+    """Where a change of the code changes results, PROTOCOL rises and so do these."""
+    assert RunConfig(**fields).hash == name
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -7,6 +7,8 @@ name, above 0 where the claim is right; `declare` sets the claim's words beside 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -43,8 +45,30 @@ MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
 FACT = "fact"  # in place of a verdict, of a constant
 
 Cells = dict[str, np.ndarray]  # by name: (1 + draws,)
-Setting = frozenset[tuple[str, object]]  # names and values of `SETTINGS`
-STANDARD: Setting = frozenset()
+Pairs = frozenset[tuple[str, object]]  # names and values of `SETTINGS`
+STANDARD: Pairs = frozenset()
+
+
+class Setting(TypedDict, total=False):
+    """How a run differs from the standard, by `SETTINGS`."""
+
+    memory_size: float | None
+    schedule: str | None
+    test_set: str | None
+    model: str | None
+    epochs: float | None
+    frozen_stages: str | None
+    pretrained_stages: str | None
+    rho: float | None
+
+
+class Place(Setting, total=False):
+    """Where a score stands in the tables: what `Seed.score` takes beside a method."""
+
+    group: str
+    measure: str
+    task: str
+    after: int
 
 
 class Scores:
@@ -91,7 +115,7 @@ class Scores:
         )
 
 
-def settings_of(rows: pd.DataFrame) -> list[Setting]:
+def settings_of(rows: pd.DataFrame) -> list[Pairs]:
     """Return how the run of each row differs from the standard."""
     table = rows.reindex(columns=list(SETTINGS)).astype(object)
     return [
@@ -115,7 +139,7 @@ class Seed:
         measure: str = "score",
         task: str = "seen",
         after: int = 0,  # trained tasks, 0 for all
-        **setting: object,  # how it differs from the standard, by `SETTINGS`
+        **setting: Unpack[Setting],  # how it differs from the standard
     ) -> np.ndarray:
         """Return a score as (1 + draws,); raise KeyError where there is none."""
         for name in setting:
@@ -124,7 +148,7 @@ class Seed:
         place = method, group, measure, task, after or self.scores.last
         return self.scores.values[self.number, self.metric, *place, pairs]
 
-    def lead(self, first: str, others: Iterable[str], **place: object) -> Cells:
+    def lead(self, first: str, others: Iterable[str], **place: Unpack[Place]) -> Cells:
         """Return how far one method is above each of others."""
         ours = self.score(first, **place)
         return {f"over {other}": ours - self.score(other, **place) for other in others}
@@ -209,10 +233,10 @@ class Claim:
         return row
 
 
-def declare(claims: dict[str, Claim], *, name: str = "", **fields: object) -> Callable:
+def declare(claims: dict[str, Claim], *, name: str = "", **fields: Any) -> Callable:
     """Make a claim of a function of `Seed`, under its own name or another."""
 
-    def add(function: Callable) -> Callable:
+    def add(function: FunctionType) -> FunctionType:
         claim = Claim(name or function.__name__, function, **fields)
         claims[claim.name] = claim
         return function
@@ -220,7 +244,7 @@ def declare(claims: dict[str, Claim], *, name: str = "", **fields: object) -> Ca
     return add
 
 
-def named(places: dict[str, dict], cells: Callable[[dict], Cells]) -> Cells:
+def named(places: dict[str, Place], cells: Callable[[Place], Cells]) -> Cells:
     """Return the cells of several places, under the names of both."""
     return {
         f"{name} {place}".strip(): value

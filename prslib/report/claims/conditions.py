@@ -15,6 +15,7 @@ from prslib.report.claims.base import (
     SVHN,
     Cells,
     Claim,
+    Place,
     Seed,
     declare,
     named,
@@ -68,19 +69,19 @@ networks = partial(
 
 THREE = "CRS, GSS, ExStream in C-F1, O-F1, mAP"
 BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
-SIZES = {
+SIZES: dict[str, Place] = {
     "half memory": {"memory_size": 0.5},
     "whole memory": {},
     "one and a half memory": {"memory_size": 1.5},
 }
 # the architecture tables freeze a stage of these two networks
-PLAIN = {"frozen_stages": OTHER}
-CONSISTENCY = {"model": "Attention Consistency", "frozen_stages": OTHER}
-ATTENTION = {
+PLAIN: Place = {"frozen_stages": OTHER}
+CONSISTENCY: Place = {"model": "Attention Consistency", "frozen_stages": OTHER}
+ATTENTION: dict[str, Place] = {
     "Attention Consistency": CONSISTENCY,
     "RNN-Attention": {"model": "RNN-Attention"},
 }
-NETWORKS = {"plain net": {}} | ATTENTION
+NETWORKS: dict[str, Place] = {"plain net": {}, **ATTENTION}
 
 
 def steadier(rival: str) -> None:
@@ -129,7 +130,9 @@ for _rival in RIVALS:
 def in_every_schedule(seed: Seed, others: tuple[str, ...]) -> Cells:
     """Return PRS's leads in every schedule that all were run with."""
     schedules = seed.scores.levels("schedule", "PRS", *others)
-    places = {f"schedule {s or 'of Table 1'}": {"schedule": s} for s in schedules}
+    places: dict[str, Place] = {
+        f"schedule {s or 'of Table 1'}": {"schedule": s} for s in schedules
+    }
     return named(places, lambda place: seed.lead("PRS", others, **place))
 
 
@@ -299,7 +302,9 @@ def after_each_task(seed: Seed, others: tuple[str, ...]) -> Cells:
     """Return PRS's leads after each task but the first."""
     # all methods keep the same of a first task that fits into the memory
     later = seed.scores.times("PRS")[1:]
-    places = {f"after {time} tasks": {"after": time} for time in later}
+    places: dict[str, Place] = {
+        f"after {time} tasks": {"after": time} for time in later
+    }
     return named(places, lambda place: seed.lead("PRS", others, **place))
 
 
@@ -338,8 +343,9 @@ def lead_grows(seed: Seed) -> Cells:
 
 def on_imbalanced(seed: Seed, others: tuple[str, ...], group: str) -> Cells:
     """Return the leads of PRS with rho 0.5 on the imbalanced test set."""
-    place = {"group": group, "test_set": "imbalanced"}
-    ours = seed.score("PRS", rho=0.5, **place)
+    place: Place = {"group": group, "test_set": "imbalanced"}
+    of_prs: Place = {**place, "rho": 0.5}
+    ours = seed.score("PRS", **of_prs)
     return {f"over {name}": ours - seed.score(name, **place) for name in others}
 
 
@@ -398,7 +404,7 @@ def architectures_gss(seed: Seed) -> Cells:
     return seed.lead("PRS", ["GSS"], **CONSISTENCY)
 
 
-def plain_ahead(seed: Seed, method: str, plain: dict) -> Cells:
+def plain_ahead(seed: Seed, method: str, plain: Place) -> Cells:
     """Return how far the plain network is above both attention nets."""
     ours = seed.score(method, **plain)
     return {
@@ -425,11 +431,12 @@ def plain_online(seed: Seed) -> Cells:
     return plain_ahead(seed, "PRS", {})
 
 
-def harder(seed: Seed, nets: dict[str, dict]) -> Cells:
+def harder(seed: Seed, nets: dict[str, Place]) -> Cells:
     """Return how much lower Multitask scores on the balanced test set."""
     gaps = {}
     for name, net in nets.items():
-        easy = seed.score("Multitask", test_set="imbalanced", **net)
+        imbalanced: Place = {**net, "test_set": "imbalanced"}
+        easy = seed.score("Multitask", **imbalanced)
         gaps[name] = easy - seed.score("Multitask", **net)
     return gaps
 
@@ -452,4 +459,4 @@ def balanced_is_harder(seed: Seed) -> Cells:
     implies=("balanced_is_harder",),
 )
 def balanced_is_harder_for_all(seed: Seed) -> Cells:
-    return harder(seed, {"plain net": PLAIN} | ATTENTION)
+    return harder(seed, {"plain net": PLAIN, **ATTENTION})

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import numpy as np
+
 from prslib.report.claims.base import (
     ALL,
     COCO,
@@ -10,6 +12,7 @@ from prslib.report.claims.base import (
     RIVALS,
     Cells,
     Claim,
+    Place,
     Seed,
     declare,
     named,
@@ -18,7 +21,7 @@ from prslib.report.claims.base import (
 CLAIMS: dict[str, Claim] = {}
 best_scores = partial(declare, CLAIMS, question="Who has the best scores?")
 gains = partial(declare, CLAIMS, question="Who gains, and who pays?")
-TAIL = {group: {"group": group} for group in ("moderate", "minority")}
+TAIL: dict[str, Place] = {group: {"group": group} for group in ("moderate", "minority")}
 EVERYONE = "Finetune, EWC, CRS, GSS, ExStream in C-F1, O-F1, mAP"
 
 
@@ -71,10 +74,10 @@ def lower_bound(seed: Seed) -> Cells:
     on=(COCO,),
 )
 def ewc_frozen(seed: Seed) -> Cells:
-    alone = {
-        "pretrained_stages": OTHER
-    }  # EWC freezes no more than the other setting says
-    frozen = seed.score("EWC", frozen_stages=OTHER, **alone)
+    # EWC freezes no more than the other setting says
+    alone: Place = {"pretrained_stages": OTHER}
+    below_head: Place = {**alone, "frozen_stages": OTHER}
+    frozen = seed.score("EWC", **below_head)
     return {"": frozen - seed.score("EWC", **alone)}
 
 
@@ -137,7 +140,7 @@ def best_on_tail(seed: Seed) -> Cells:
 )
 def head_and_tail(seed: Seed) -> Cells:
 
-    def gap(method: str) -> object:
+    def gap(method: str) -> np.ndarray:
         head = seed.score(method, group="majority")
         return head - seed.score(method, group="minority")
 
