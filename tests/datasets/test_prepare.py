@@ -176,7 +176,7 @@ BAD = [  # a file, what stands there, what is to stand there, and the message
         "coco/annotations/instances_val2014.json",
         '"image_id": 11',
         '"image_id": 777',
-        r"COCO's instances in .*val2014.json, .*KeyError: 777.*download",
+        r"COCO's instances in .*val2014.json, .*annotation of 777.*download",
     ),
     (
         "ids/test_task1_id_coco.json",
@@ -237,7 +237,7 @@ def test_categories_of_both_halves_are_joined_by_name(coco):
         (
             lambda rows: [*rows, {"id": 9, "name": "dog"}],
             "val2014",
-            "category name 'dog' stands there 2 times",
+            "a name for each class, got 'dog' repeated",
         ),
         (
             lambda rows: [*rows, {"id": 5, "name": "eel"}],
