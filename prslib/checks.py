@@ -72,6 +72,11 @@ def naming_extra(extra: str, otherwise: str = "") -> Generator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
+        if str(error.name).startswith("prslib.report"):  # no part of the wheel
+            raise ModuleNotFoundError(
+                "expected the report of a checkout, which pip install leaves out; run "
+                "pip install -e '.[report]' in the checkout of prslib"
+            ) from error
         named = (error.name or "prslib").split(".")[0]
         if named == "prslib" or "pip install '.[" in str(error):
             raise

@@ -31,6 +31,10 @@ def read_halves(folder: Path) -> list[Corpus]:
             what = f"the categories of {files[not is_test]} in {files[is_test]}"
             got = f"none called {', '.join(map(repr, missing))}"
             raise ValueError(expected(what, got, "give both files the same names"))
+    both = np.intersect1d(halves[0].key, halves[1].key)
+    if both.size:
+        what = f"other image ids in {files[1]} than in {files[0]}"
+        raise ValueError(expected(what, f"{both[0]} in both", "download them again"))
     return halves
 
 

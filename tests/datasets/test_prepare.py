@@ -253,6 +253,16 @@ def test_categories_that_differ_or_repeat_are_named(coco, capsys, change, file, 
     assert said in error and f"instances_{file}.json" in error
 
 
+def test_an_image_in_both_halves_is_named(coco, capsys):
+    file = coco / "coco/annotations/instances_val2014.json"
+    content = json.loads(file.read_text())
+    content["images"].append({"id": 1, "file_name": "x.jpg"})
+    file.write_text(json.dumps(content))
+    assert prepare(coco) == 1
+    error = capsys.readouterr().err
+    assert "expected other image ids in" in error and "got 1 in both" in error
+
+
 def test_annotations_may_be_zipped_one_folder_deeper_or_those_of_2017(coco, capsys):
     annotations = coco / "coco/annotations"
     ids = ["--ids", str(coco / "ids")]
