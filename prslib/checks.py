@@ -205,6 +205,8 @@ def generator_of(seed: Seed) -> np.random.Generator:
     if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
         what = "an int, SeedSequence or Generator"
         raise TypeError(f"seed: {expected(what, repr(seed))}")
+    if isinstance(seed, Integral) and seed < 0:
+        raise ValueError(f"seed must be at least 0, got {seed}")
     if isinstance(seed, Integral):  # a stream is often drawn from the same int: spawn
         (seed,) = np.random.SeedSequence(int(seed)).spawn(1)
     return np.random.default_rng(seed)

@@ -172,6 +172,7 @@ def test_labels_are_checked(name, labels, error, match):
         ("crs", {"size": 0}, ValueError, "size must be at least 1, got 0"),
         ("crs", {"size": 5.0}, TypeError, "size must be a whole number, got 5.0"),
         ("gss", {"subset_size": 0}, ValueError, "subset_size must be at least 1"),
+        ("crs", {"seed": -1}, ValueError, "seed must be at least 0, got -1"),
         ("ocdm", {"seed": None}, TypeError, "seed: expected an int, .*, got None"),
         ("prs", {"rho": -1e7}, ValueError, r"rho must be within ±1e.* got -1e\+07"),
         ("ocdm", {"rho": "0"}, TypeError, "rho must be a number, got '0'"),
