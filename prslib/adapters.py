@@ -101,6 +101,7 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
         UserWarning
             If rows without a label are left out.
         """
+        X, y = _dense(X), _dense(y)  # noqa: N806
         checked, targets = validate_data(
             self,
             X,
@@ -165,10 +166,21 @@ def _plain(y: Any) -> Any:
     if np.ma.isMaskedArray(y):
         raise TypeError(f"y: {expected('an array', 'a masked array', 'fill it')}")
     if y.dtype.kind == "T":  # which scikit-learn does not know
-        return np.array(y.tolist())
+        y = as_array("y", y.tolist())
     if y.dtype.kind == "f" and y.ndim == 2:
-        return np.nan_to_num(y, nan=-1)
+        return np.nan_to_num(y, nan=-1, posinf=np.inf, neginf=-np.inf)
+    if y.dtype == object and y.ndim == 1:  # text beside what is no text
+        values = [value for value in y if not isinstance(value, str)]
+        if len(values) < len(y):
+            advice = "leave out rows without a label, and write labels of one type"
+            raise TypeError(f"y: {expected('text alone', repr(values[0]), advice)}")
     return y
+
+
+def _dense(data: Any) -> Any:
+    """Return data with rows: of sparse tensors dense ones."""
+    is_sparse = str(getattr(data, "layout", "torch.strided")) != "torch.strided"
+    return data.to_dense() if is_sparse else data
 
 
 def _rows_and_classes(targets: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,10 @@ import gzip
 import hashlib
 import math
 import re
-from collections.abc import Collection, Generator, Iterable, Mapping
+import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from numbers import Integral, Real
 from typing import Any
@@ -69,6 +72,11 @@ def naming_extra(extra: str, otherwise: str = "") -> Generator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
+        if str(error.name).startswith("prslib.report"):  # no part of the wheel
+            raise ModuleNotFoundError(
+                "expected the report of a checkout, which pip install leaves out; run "
+                "pip install -e '.[report]' in the checkout of prslib"
+            ) from error
         named = (error.name or "prslib").split(".")[0]
         if named == "prslib" or "pip install '.[" in str(error):
             raise
@@ -88,6 +96,42 @@ def one_of(name: str, value: str, names: Iterable[str]) -> str:
             f"unknown {name} {value!r}; known {plural}: {', '.join(sorted(names))}"
         )
     return value
+
+
+def checked_names(names: Iterable[Any]) -> list[str]:
+    """Return names of classes as text; refuse empty and repeated ones."""
+    texts = ["" if name is None else str(name) for name in names]
+    texts = [unicodedata.normalize("NFC", text).strip() for text in texts]
+    repeated = [text for text, count in Counter(texts).items() if count > 1]
+    if repeated or "" in texts:
+        shown = ", ".join(map(repr, repeated or [""]))
+        got = f"{shown} repeated" if repeated else "an empty one"
+        raise ValueError(f"class names: {expected('a name for each class', got)}")
+    return texts
+
+
+def warn_of_alike(names: Sequence[str]) -> None:
+    """Warn of class names that differ by case alone."""
+    first = {}
+    for name in names:
+        other = first.setdefault(name.casefold(), name)
+        if other != name:
+            text = f"class names: {other!r} and {name!r} count as two classes"
+            warnings.warn(text, stacklevel=3)
+
+
+def check_order(first: Any, second: Any) -> None:
+    """Refuse series or frames with the same names of rows or columns in another order."""
+    for kind in ("index", "columns"):
+        one: Any = getattr(first, kind, None)
+        other: Any = getattr(second, kind, None)
+        if not hasattr(one, "equals") or not hasattr(other, "equals"):
+            continue  # lists have index(), too
+        if not one.equals(other) and sorted(map(str, one)) == sorted(map(str, other)):
+            what = f"one order of the {kind} of both"
+            got = f"{list(one)[:5]} and {list(other)[:5]}"
+            advice = "write second.reindex_like(first), or to_numpy() without names"
+            raise ValueError(expected(what, got, advice))
 
 
 def device_name(device: object) -> str:
@@ -169,6 +213,8 @@ def generator_of(seed: Seed) -> np.random.Generator:
     if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
         what = "an int, SeedSequence or Generator"
         raise TypeError(f"seed: {expected(what, repr(seed))}")
+    if isinstance(seed, Integral) and seed < 0:
+        raise ValueError(f"seed must be at least 0, got {seed}")
     if isinstance(seed, Integral):  # a stream is often drawn from the same int: spawn
         (seed,) = np.random.SeedSequence(check_int("seed", seed, least=0)).spawn(1)
     return np.random.default_rng(seed)
@@ -204,7 +250,10 @@ def multi_hot(labels: Any, num_classes: int | None) -> np.ndarray:
     if labels.ndim != 2 or num_classes not in (None, labels.shape[1]):
         what = f"shape (B, {num_classes or 'C'}), or class numbers (B,)"
         got = f"{labels.dtype} {labels.shape}"
-        raise ValueError(f"labels: {expected(what, got)}")
+        advice = ""
+        if labels.ndim == 1:
+            advice = "write labels[None] for one sample, labels.astype(int) for numbers"
+        raise ValueError(f"labels: {expected(what, got, advice)}")
     labels = np.asarray(labels, order="C")
     return labels if labels.flags.writeable else labels.copy()
 
@@ -245,6 +294,8 @@ def as_array(name: str, values: Any) -> np.ndarray:
             values = getattr(values, method)()
     try:
         array = np.asanyarray(values)  # masks stay
+        if array.dtype.kind in "SU" and not isinstance(values, np.ndarray):
+            array = np.asanyarray(values, object)  # numpy makes text of numbers and NaN
     except ValueError as error:
         text = expected("rows of one length", f"others ({error})")
         raise ValueError(f"{name}: {text}") from error
@@ -255,11 +306,19 @@ def as_array(name: str, values: Any) -> np.ndarray:
 
 
 def with_nan(array: np.ndarray) -> np.ndarray:
-    """Return an array of objects with NaN for None and pandas' NA; of numbers if it can."""
+    """Return an array of objects with NaN for None and pandas' NA; of numbers if it can.
+
+    Text beside numbers or NaN stays objects: it is not turned into text.
+    """
     values = [np.nan if _is_missing(value) else value for value in array.flat]
     with suppress(ValueError):  # lists
-        return np.array(values).reshape(array.shape)
-    return array
+        plain = np.array(values).reshape(array.shape)
+        if plain.dtype.kind not in "SU" or all(isinstance(v, str) for v in values):
+            return plain
+    filled = np.empty(array.shape, object)
+    for place, value in enumerate(values):
+        filled.flat[place] = value
+    return filled
 
 
 def _is_missing(value: object) -> bool:
@@ -293,10 +352,16 @@ def _of_lists(rows: list[list], num_classes: int | None) -> np.ndarray:
     flat = [value for row in rows for value in row]
     lengths = {len(row) for row in rows}
     are_numbers = all(isinstance(value, Integral) for value in flat)
+    if names := [value for value in flat if isinstance(value, str | bytes)]:
+        advice = "number the names, [[names.index(name) for name in row] for row in y]"
+        text = expected("class numbers", repr(names[0]), advice)
+        raise TypeError(f"labels: {text}")
     if any(isinstance(value, bool) for value in flat) or not are_numbers:
         if len(lengths) > 1:
             what = "rows of one length, or lists of class numbers"
-            raise ValueError(f"labels: {expected(what, f'lengths {sorted(lengths)}')}")
+            got = f"lengths {sorted(lengths)}"
+            advice = "class numbers are integers"
+            raise ValueError(f"labels: {expected(what, got, advice)}")
         return as_array("labels", rows)
     is_grid = len(lengths) == 1 and num_classes in (None, *lengths)
     if flat and is_grid and {*flat} <= {-1, 0, 1}:
@@ -327,7 +392,7 @@ def _of_numbers(labels: np.ndarray, num_classes: int | None) -> np.ndarray:
     if labels.dtype.kind not in "biuf":
         what = "bool, 0 and 1, or class numbers"
         advice = ""
-        if labels.dtype.kind in "SUT":
+        if labels.dtype.kind in "SUT" or any(isinstance(v, str) for v in labels.flat):
             advice = "np.unique(names, return_inverse=True) numbers names"
         raise TypeError(f"labels: {expected(what, labels.dtype, advice)}")
     if labels.shape == (0,):
@@ -346,6 +411,12 @@ def _of_numbers(labels: np.ndarray, num_classes: int | None) -> np.ndarray:
     other = labels[~ones & (labels != 0) & (labels == labels)]
     if other.size:
         _check_unknown(labels, other, num_classes)
+    if num_classes is None and labels.size and labels.shape[1:] == (1,):
+        what = "rows that are either multi-hot labels or class numbers"
+        advice = (
+            "write labels[:, 0] for class numbers, labels == 1 for multi-hot labels"
+        )
+        raise ValueError(f"labels: {expected(what, f'shape {labels.shape}', advice)}")
     return ones
 
 

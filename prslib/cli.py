@@ -100,9 +100,9 @@ def execute_notebooks(options: Namespace) -> int:
 
     Example: prslib figures rho_sweep --profile smoke
     """
-    from prslib.report.build import execute, stale
-
     names = _notebooks(options.profile, options.notebook)
+    from prslib.report.build import execute, stale  # in a checkout alone
+
     if not options.notebook:
         names = [name for name in names if stale(options.profile, name)]
     if not names:
@@ -206,16 +206,17 @@ def show_plan(options: Namespace) -> int:
 
     Example: prslib plan --profile paper
     """
+    profile = options.profile
+    names = _notebooks(profile, options.notebook)
     from yaml import YAMLError
 
     from prslib.experiments.cost import plan
     from prslib.experiments.store import Store
-    from prslib.report.topics import device_of, runs_of
+    from prslib.report.topics import device_of, runs_of  # in a checkout alone
 
-    profile = options.profile
     notebooks = []
     status = 0
-    for name in _notebooks(profile, options.notebook):
+    for name in names:
         try:
             if runs := runs_of(profile, name):
                 notebooks.append((name, runs, device_of(profile, name)))

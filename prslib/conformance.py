@@ -177,6 +177,8 @@ def check_prs(
         If the sampler fails or answers in another form on every stream, with stream,
         samples and traceback; if the variant or a stream is unknown, ``seeds`` is below
         1 or, for "authors", ``place`` does not decide by a parameter ``uniforms``.
+    TypeError
+        If ``make`` cannot be called.
 
     Notes
     -----
@@ -195,6 +197,9 @@ def check_prs(
     """
     one_of("variant", variant, VARIANTS)
     check_int("seeds", seeds, least=1)
+    if not callable(make):
+        what = "the class of a sampler, or a function that makes one"
+        raise TypeError(expected(what, repr(make), "write check_prs(MyPRS)"))
     if fresh_seed is None:
         fresh_seed = int(np.random.default_rng().integers(2**31))
     embedded = {stream.name: stream for stream, _ in read_vectors()}

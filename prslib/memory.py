@@ -1,6 +1,7 @@
 """Keep what a batch carries in the slots of a memory of fixed size."""
 
 import copy
+import sys
 from typing import Any
 
 import numpy as np
@@ -98,9 +99,11 @@ class Memory:
         if not same_setting(state.get("size"), self.size):
             got = one_line(state.get("size"))
             raise ValueError(expected(f"size {self.size}", got))
-        if not same_setting(state.get("checksum"), checksum(state)):
+        is_memory = state.keys() == {"size", "filled", "columns", "checksum"}
+        if not is_memory or not same_setting(state["checksum"], checksum(state)):
             what = "a state as state_dict returned it"
-            raise ValueError(expected(what, "a changed one"))
+            got = "a changed one" if is_memory else f"entries {sorted(state)}"
+            raise ValueError(expected(what, got))
         self._columns = copy.deepcopy(state["columns"])
         self._filled = state["filled"].copy()
         self._is_filled[:] = False
@@ -247,6 +250,8 @@ class Memory:
         to = np.array(list(last), np.int64)
         rows = np.array(list(last.values()), np.int64)
         for name, column in columns.items():
+            if hasattr(column, "as_subclass"):  # others may have no copy
+                column = column.as_subclass(sys.modules["torch"].Tensor)
             stored = self._columns.get(name)
             if stored is None:
                 stored = self._empty(column)
@@ -280,10 +285,11 @@ def _check(name: str, column: Any, first: Any, length: int) -> None:
     """Refuse a column that cannot be stored, or does not fit the first write."""
     is_array = isinstance(column, np.ndarray)
     if not is_array and not hasattr(column, "new_zeros"):
-        text = expected("an array or a tensor", type(column).__name__)
+        advice = "write column.to_numpy(), or np.array(column)"
+        text = expected("an array or a tensor", type(column).__name__, advice)
         raise TypeError(f"column {name!r}: {text}")
-    if isinstance(column, np.ma.MaskedArray):
-        text = expected("an array", "a masked array", "fill it")
+    if isinstance(column, np.ma.MaskedArray) or hasattr(column, "get_mask"):
+        text = expected("an array or a tensor", "a masked one", "fill it")
         raise TypeError(f"column {name!r}: {text}")
     if is_array and column.dtype.hasobject and column.dtype.kind != "T":
         advice = "write column.astype(str) for text; of other objects store the number"

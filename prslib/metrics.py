@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from prslib.checks import as_array, expected, one_of
+from prslib.checks import as_array, check_order, expected, one_of
 from prslib.datasets.base import GROUPS
 from prslib.samplers.compiling import entry
 
@@ -51,7 +51,8 @@ def score(
     ValueError
         If shapes disagree, nothing is to be evaluated, a probability is NaN or outside
         [0, 1], a label is neither 0, 1, -1 nor NaN, there is -1 and no 0, a value is
-        masked, or a group is unknown.
+        masked, a group is unknown, or data frames have the same rows or columns in
+        another order.
 
     Notes
     -----
@@ -223,10 +224,11 @@ def checked(
     probabilities: ArrayLike, labels: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return probabilities, labels and which of these are known, or raise ValueError."""
+    check_order(probabilities, labels)
     if np.ma.is_masked(probabilities) or np.ma.is_masked(labels):
         raise ValueError(expected("values for all images and classes", "masked ones"))
-    probabilities = as_array("probabilities", probabilities)
-    labels = as_array("labels", labels)
+    probabilities = np.asarray(as_array("probabilities", probabilities))
+    labels = np.asarray(as_array("labels", labels))
     shape = probabilities.shape
     if len(shape) != 2 or shape != labels.shape or 0 in shape:
         what = "probabilities and labels of one shape (images, classes), neither zero"
@@ -235,9 +237,10 @@ def checked(
         if array.dtype.kind not in "biuf":
             raise ValueError(f"{name}: {expected('numbers', array.dtype)}")
     is_known = (labels == labels) & (labels != -1)
-    if not np.isin(labels[is_known], (0, 1)).all():
+    others = labels[is_known & (labels != 0) & (labels != 1)]
+    if others.size:
         advice = "pass multi-hot rows, NaN for labels that are not known"
-        raise ValueError(expected("labels of 0 and 1", "others", advice))
+        raise ValueError(expected("labels of 0 and 1", others[0], advice))
     if (labels == -1).any() and not (labels == 0).any():
         advice = "write labels == 1 if -1 means no, else NaN for unknown labels"
         text = expected("labels of 0 and 1, and -1 for unknown", "-1 without 0", advice)
@@ -245,8 +248,10 @@ def checked(
     if np.isnan(probabilities).any():
         what = "scores that can be ranked"
         raise ValueError(expected(what, "NaN", "has the network diverged?"))
-    if probabilities.min() < 0 or probabilities.max() > 1:
-        raise ValueError(expected("probabilities", "others", "apply the sigmoid"))
+    outside = probabilities[(probabilities < 0) | (probabilities > 1)]
+    if outside.size:
+        what = "probabilities in [0, 1]"
+        raise ValueError(expected(what, outside[0], "apply the sigmoid"))
     return probabilities, is_known & (labels == 1), is_known
 
 

@@ -3,7 +3,8 @@
 import csv
 import io
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from prslib.checks import (
     check_int,
+    checked_names,
     decoded,
     expected,
     multi_hot,
@@ -19,6 +21,7 @@ from prslib.checks import (
     power,
     readable,
     unzipped,
+    warn_of_alike,
 )
 from prslib.datasets.arrays import read_arrays
 from prslib.datasets.coco import read_instances
@@ -29,11 +32,16 @@ from prslib.samplers.prs import partition
 # those that look at labels alone
 METHODS = tuple(name for name, sampler in SAMPLERS.items() if not sampler.needs)
 BATCH = 10  # of the stream, as in the paper
-YES = {"1", "1.0", "True", "true", "TRUE"}
-NO = {"0", "0.0", "False", "false", "FALSE"}
-UNKNOWN = {"", "-1", "-1.0", "nan", "NaN", "NA", "<NA>", "None"}
+# what cells of columns of 0 and 1 say beside numbers, in lower case
+WORDS = {"true": 1.0, "false": 0.0}
+UNKNOWN = {"", "-1", "nan", "na", "n/a", "<na>", "none", "null"}
 # names of a column of class names, of which a cell may hold several
-LABEL_COLUMNS = {"label", "labels", "class", "classes", "tag", "tags"}
+LABEL_COLUMNS = {
+    *("label", "labels", "class", "classes", "category", "categories"),
+    *("tag", "tags", "target", "targets"),
+}
+INDEX_COLUMNS = {"", "Unnamed: 0"}  # of a data frame
+ONE_ARRAY = b"\x93NUMPY"  # the first bytes of a file that np.save writes
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +105,7 @@ class Preview:
 def preview(
     labels: Any,
     size: int,
-    methods: Sequence[str] = METHODS,
+    methods: str | Sequence[str] = METHODS,
     *,
     rho: float = 0.0,
     seed: int = 0,
@@ -113,14 +121,14 @@ def preview(
         sample.
     size : int
         Capacity of the memories, in samples.
-    methods : sequence of str
+    methods : str or sequence of str
         Keys of ``SAMPLERS`` that look at labels alone.
     rho : float
         Power of allocation of PRS and OCDM.
     seed : int
         Seed of each sampler.
     class_names : sequence of str, optional
-        Names of the C classes, by default their numbers.
+        Names of the C classes, by default those of a data frame's columns, or numbers.
 
     Returns
     -------
@@ -146,14 +154,18 @@ def preview(
     all majority  majority     980   10.0   19   11
     all minority  minority      20   10.0    1    9
     """
+    if class_names is None:
+        class_names = getattr(labels, "columns", None)
     rows = _checked(labels, class_names)
     size = check_int("size", size, least=1)
     rho = power("rho", rho)
-    names = list(map(str, class_names or range(rows.shape[1])))
+    names = range(rows.shape[1]) if class_names is None else class_names
+    names = checked_names(names)
+    warn_of_alike(names)
     class_freq = rows.sum(axis=0)
     counts = {}
-    for method in methods:
-        one_of("method", method.lower(), METHODS)
+    for method in [methods] if isinstance(methods, str) else methods:
+        one_of("method", str(method).lower(), METHODS)
         options = {"rho": rho} if method.lower() in ("prs", "ocdm") else {}
         sampler = make_sampler(method, size, len(names), seed, **options)
         for start in range(0, len(rows), BATCH):
@@ -173,7 +185,12 @@ def preview(
 
 def _checked(labels: Any, class_names: Sequence[str] | None) -> np.ndarray:
     """Return labels as bool (N, C); refuse what no memory can be filled with."""
-    count = None if class_names is None else len(class_names)
+    if isinstance(class_names, Mapping):
+        what = "a sequence of names in the order of the classes"
+        got = type(class_names).__name__
+        advice = "write list(class_names.values())"
+        raise TypeError(f"class_names: {expected(what, got, advice)}")
+    count = None if class_names is None else len(checked_names(class_names))
     shape = getattr(labels, "shape", ())
     if count is not None and len(shape) > 1 and shape[1] != count:
         what = f"{shape[1]} class names"
@@ -185,16 +202,16 @@ def _checked(labels: Any, class_names: Sequence[str] | None) -> np.ndarray:
     return rows
 
 
-def read_labels(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
+def read_labels(file: Path | str) -> tuple[np.ndarray, tuple[str, ...] | None]:
     """Read labels and class names of a CSV, npz or npy file, or COCO's JSON.
 
     Parameters
     ----------
-    file : Path
-        A CSV file has a header, and columns of 0 and 1 or one column of class names,
-        several in a cell separated by ``|`` or ``;``. Columns of 0 and 1 may have empty
-        cells, NaN or -1 for what is not known. CSV and JSON may be packed by gzip. An
-        npz file has an array ``labels`` and maybe ``names``.
+    file : Path or str
+        A CSV file has a header, and columns of 0 and 1 or one column called ``labels``
+        with class names, several in a cell separated by ``|`` or ``;``. Empty cells,
+        NaN and -1 are what is not known. CSV and JSON may be packed by gzip. An npz
+        file has an array ``labels`` and maybe ``names``, or one array.
 
     Returns
     -------
@@ -210,13 +227,14 @@ def read_labels(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
     ValueError
         If it is of another kind, or cannot be read.
     """
+    file = Path(file)
     if not file.is_file():
         raise FileNotFoundError(expected(f"a file {file}", "none"))
     kinds = {
         ".csv": _read_csv,
         ".tsv": _read_csv,
-        ".npz": _read_npz,
-        ".npy": _read_npy,
+        ".npz": _read_numpy,
+        ".npy": _read_numpy,
         ".json": _read_coco,
     }
     kind = Path(file.name.lower().removesuffix(".gz")).suffix
@@ -235,57 +253,89 @@ def _read_coco(file: Path) -> tuple[np.ndarray, tuple[str, ...]]:
     return labels, names
 
 
-def _read_npy(file: Path) -> tuple[np.ndarray, None]:
-    """Read one array."""
-    with readable(f"an array of labels in {file}", "write it with np.save"):
-        return np.load(file), None
-
-
-def _read_npz(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """Read the arrays ``labels`` and ``names``."""
-    stored = read_arrays(file)
-    if "labels" not in stored:
+def _read_numpy(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """Read one array, or the arrays ``labels`` and ``names``."""
+    advice = "save labels as numbers, and names as names.astype(str)"
+    with open(file, "rb") as stream:
+        is_one = stream.read(len(ONE_ARRAY)) == ONE_ARRAY
+    if is_one:
+        with readable(f"an array of labels in {file}", advice):
+            return np.load(file), None
+    stored = read_arrays(file, advice=advice)
+    alone = stored.values() if len(stored) == 1 else ()
+    if "labels" not in stored and not alone:
         what = f"an array 'labels' in {file}"
         raise ValueError(expected(what, ", ".join(stored) or "none"))
+    labels = stored.get("labels", *alone)
     names = stored.get("names")
-    return stored["labels"], None if names is None else tuple(names.ravel().tolist())
+    if names is None:
+        return labels, None
+    text = np.char.decode(names, "utf-8") if names.dtype.kind == "S" else names
+    return labels, tuple(text.astype(str).ravel().tolist())
 
 
 def _read_csv(file: Path) -> tuple[np.ndarray, tuple[str, ...]]:
     """Read columns of 0 and 1, or else one column of class names."""
     with readable(f"labels in {file}", "see `prslib preview --help`"):
         header, cells = _table(decoded(unzipped(file.read_bytes())))
-        is_label = np.array([_is_label(set(column)) for column in cells.T])
-        is_label[0] &= header[0] != ""  # the index of a data frame
+        columns = [_numbers(column) for column in cells.T]
+        if header[0] in INDEX_COLUMNS:
+            columns[0] = None
+        is_label = np.array([column is not None for column in columns])
         if is_label.sum() > 1:
             _check_columns(header, is_label)
             names = np.array(header)[is_label].tolist()
-            return np.isin(cells[:, is_label], [*YES]), tuple(names)
+            values = [column for column in columns if column is not None]
+            return np.stack(values, axis=1) == 1, tuple(names)
         named = [k for k, name in enumerate(header) if name.lower() in LABEL_COLUMNS]
-        if len(named) != 1 and len(header) > 1:
+        if len(named) != 1:
             what = "columns of 0 and 1, or one called labels with class names"
             raise ValueError(expected(what, ", ".join(header)))
-        if is_label[0] and not named:
-            what = (
-                "a column called labels for class names, or a class in each of several"
-            )
-            raise ValueError(expected(what, f"one of 0 and 1 called {header[0]}"))
-        column = cells[:, named[0] if named else 0].tolist()
+        column = cells[:, named[0]].tolist()
+        for cell in column:
+            if "," in cell or cell.startswith(("[", "{")):
+                advice = "write '|'.join(names)"
+                what = "class names divided by | or ;"
+                raise ValueError(expected(what, repr(cell), advice))
     found = [re.split(r"\s*[|;]\s*", cell) for cell in column]
-    names = sorted({name for classes in found for name in classes} - {""})
-    labels = [[name in classes for name in names] for classes in found]
-    return np.array(labels), tuple(names)
+    found = [
+        [name for name in classes if name.lower() not in UNKNOWN] for classes in found
+    ]
+    names = sorted({name for classes in found for name in classes})
+    labels = np.zeros((len(found), len(names)), np.bool_)
+    for row, classes in zip(labels, found, strict=True):
+        row[[names.index(name) for name in classes]] = True
+    return labels, tuple(names)
 
 
-def _is_label(values: set[str]) -> bool:
-    """Tell whether the cells of a column are yes, no or not known."""
-    return values <= YES | NO | UNKNOWN and not values <= UNKNOWN
+def _numbers(column: np.ndarray) -> np.ndarray | None:
+    """Return the cells of a class as 1, 0 and NaN for unknown; None for other cells."""
+    values = {cell: _number(cell) for cell in set(column.tolist())}
+    if None in values.values() or all(np.isnan(value) for value in values.values()):
+        return None
+    return np.array([values[cell] for cell in column.tolist()], float)
+
+
+def _number(cell: str) -> float | None:
+    """Return what a cell of a class says: 1, 0, NaN for unknown, None for none of it."""
+    word = cell.lower()
+    if word in UNKNOWN:
+        return np.nan
+    try:
+        number = WORDS[word] if word in WORDS else float(cell)
+    except ValueError:
+        return None
+    if number == -1:
+        return np.nan
+    return number if number in (0, 1) else None
 
 
 def _table(text: str) -> tuple[list[str], np.ndarray]:
     """Return the header and the cells (N, columns) of a CSV text."""
+    text = unicodedata.normalize("NFC", text).removeprefix("# ")  # np.savetxt's header
+    text = text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\n")
     first_line = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first_line.count)
+    delimiter = max("\t;|,", key=first_line.count)  # a tab is in no name
     stream = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
     lines = [[cell.strip() for cell in line] for line in stream if line]
     if len(lines) < 2:
@@ -295,9 +345,12 @@ def _table(text: str) -> tuple[list[str], np.ndarray]:
         if len(row) != len(header):
             what = f"{len(header)} cells in row {number}"
             raise ValueError(expected(what, len(row)))
-    if set(header) <= YES | NO:
+    if all(_number(name) is not None for name in header):
         raise ValueError(expected("a header that names the classes", header))
-    return header, np.array(rows)
+    cells = np.array(rows)
+    if header[-1] == "" and (cells[:, -1] == "").all():  # a comma ends each line
+        return header[:-1], cells[:, :-1]
+    return header, cells
 
 
 def _check_columns(header: list[str], is_label: np.ndarray) -> None:
@@ -305,10 +358,9 @@ def _check_columns(header: list[str], is_label: np.ndarray) -> None:
     others = [name for name, label in zip(header, is_label, strict=True) if not label]
     if others and others != header[:1]:
         what = "columns of 0 and 1 after one that names the samples"
-        raise ValueError(expected(what, f"others in {', '.join(others)}"))
-    if len(set(header)) < len(header):
-        repeated = sorted({name for name in header if header.count(name) > 1})
-        raise ValueError(expected("a name for each class", f"{repeated} repeated"))
+        got = f"others in {', '.join(map(repr, others))}"
+        raise ValueError(expected(what, got, "leave them out"))
+    checked_names(np.array(header)[is_label].tolist())
 
 
 def _text(value: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from prslib.checks import as_array, expected, finite
+from prslib.checks import as_array, check_order, expected, finite
 from prslib.metrics import values_and_draws
 from prslib.training.config import Run
 
@@ -103,8 +103,9 @@ def compare(
     Raises
     ------
     ValueError
-        If the scores are not two rows of equal length, the runs' seeds, data sets or
-        test sets differ, they have no such score, or the level is not between 0 and 1.
+        If the scores are not two rows of equal length, or series with the same index in
+        another order; if the runs' seeds, data sets or test sets differ, they have no
+        such score, or the level is not between 0 and 1.
     TypeError
         If the level or a score is not a number, or only one of the two are runs.
 
@@ -128,6 +129,7 @@ def compare(
             what = "two sequences of runs, or of scores"
             raise TypeError(expected(what, "both", "compare runs with runs"))
         return interval(_paired_gaps(*runs, metric, group)[:, None], level=level)
+    check_order(first, second)
     scores, others = _percent("first", first), _percent("second", second)
     if scores.ndim != 1 or scores.shape != others.shape:
         what = "a score a seed for both methods"

@@ -245,3 +245,8 @@ def test_the_command_says_one_line_first(capsys):
 def test_a_check_of_nothing_is_refused(options, match):
     with pytest.raises(ValueError, match=match):
         check_prs(ReferencePRS, **{"only": ["single-label"]} | options)
+
+
+def test_a_sampler_in_place_of_its_class_is_refused():
+    with pytest.raises(TypeError, match=r"the class of a sampler.*check_prs\(MyPRS\)"):
+        check_prs(ReferencePRS(3, 3, 0))

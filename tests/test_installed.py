@@ -8,7 +8,7 @@ import sys
 import pandas as pd
 
 import prslib
-from prslib.cli import _parser
+from prslib.cli import _parser, main
 from prslib.paths import project_root
 
 BARE = """import sys
@@ -36,6 +36,18 @@ def test_what_is_missing_is_named_with_its_extra_and_labels_need_neither_it_nor_
     assert re.match(said, done.stdout), done
     assert "pip install '.[report]' in the checkout" in done.stderr
     assert not (tmp_path / "cache").exists()
+
+
+def test_the_report_is_missed_in_a_sentence(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "prslib.report.build", None)  # as in the wheel
+    assert main(["figures", "rho_sweep"]) == 1
+    assert capsys.readouterr().err.count("pip install -e '.[report]' in the check") == 1
+
+
+def test_numba_is_not_loaded_for_help():
+    code = "import sys, prslib.cli; prslib.cli._parser(); print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True)
+    assert done.stdout == "False\n"
 
 
 def test_commands_work_without_docstrings(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import chisquare
 
 from prslib.memory import Memory
+from prslib.samplers import make_sampler
 
 
 def numbers(*values):
@@ -134,7 +135,7 @@ def test_changed_text_of_any_length_is_noticed():
     [
         (np.array(["a.jpg"], object), r"got objects, .*; write column.astype\(str\)"),
         (np.zeros(1, [("name", object)]), "expected numbers or text, got objects"),
-        (np.ma.array([1.0], mask=[True]), "got a masked array; fill it"),
+        (np.ma.array([1.0], mask=[True]), "got a masked one; fill it"),
     ],
 )
 def test_what_could_not_be_read_back_is_refused_when_it_is_written(column, error):
@@ -155,6 +156,40 @@ def test_tensors_without_numbers_of_their_own_are_refused():
         with pytest.raises(TypeError, match=r"expected a dense tensor .*, got torch"):
             memory.write(numbers(0), index=numbers(1), column=tensor)
         memory.write(numbers(0), other=numbers(1))  # it left no column
+
+
+def test_tensors_of_a_class_of_ones_own_are_plain_rows():
+    torch = pytest.importorskip("torch")
+
+    class Image(torch.Tensor):
+        pass
+
+    memory = Memory(3)
+    memory.write(numbers(0), column=torch.ones(1).as_subclass(Image))
+    memory.write(numbers(1), column=torch.nn.Parameter(torch.ones(1)))
+    other = Memory(3)
+    other.load_state_dict(pickle.loads(pickle.dumps(memory.state_dict())))
+    assert type(other.read(numbers(0, 1))["column"]) is torch.Tensor
+
+
+@pytest.mark.filterwarnings("ignore")  # a prototype, says torch
+def test_masked_tensors_are_refused():
+    torch = pytest.importorskip("torch")
+    column = torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False]))
+    with pytest.raises(TypeError, match="got a masked one; fill it"):
+        Memory(3).write(numbers(0, 1), column=column)
+
+
+@pytest.mark.parametrize("column", [pd.Series(["a"]), ["a"], pd.array([1], "Int64")])
+def test_what_is_no_array_is_refused_with_what_to_write(column):
+    with pytest.raises(TypeError, match=r"expected an array .*; write column.to_numpy"):
+        Memory(3).write(numbers(0), column=column)
+
+
+def test_the_state_of_a_sampler_is_none_of_a_memory():
+    state = make_sampler("crs", 3, 2, 0).state_dict()
+    with pytest.raises(ValueError, match=r"state_dict returned it, got entries \["):
+        Memory(3).load_state_dict(state)
 
 
 def test_an_array_after_a_tensor_is_refused():

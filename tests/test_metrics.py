@@ -119,7 +119,9 @@ def test_minus_one_without_zero_may_mean_no():
     assert precisions == [[0.5, 1], [1, 1]]
 
 
-@pytest.mark.parametrize("of", [torch.tensor, sparse.csr_array, pd.DataFrame])
+@pytest.mark.parametrize(
+    "of", [torch.tensor, sparse.csr_array, pd.DataFrame, np.ma.array]
+)
 def test_scores_take_what_arrays_come_in(of):
     probabilities, labels, _ = random_case(0)
     ours = class_scores(of(probabilities), of(labels.astype(int)))
@@ -144,10 +146,10 @@ def test_evaluate_joins_groups_and_classes_in_order():
     [
         ([[0.1, 0.2]], [[1]], ["a"], r"one shape .* \(1, 2\) and \(1, 1\)"),
         (np.empty((0, 1)), np.empty((0, 1)), ["a"], "neither zero"),
-        ([[1.2]], [[1]], ["a"], "apply the sigmoid"),
+        ([[1.2]], [[1]], ["a"], r"in \[0, 1\], got 1.2; apply the sigmoid"),
         ([[np.nan]], [[1]], ["a"], "got NaN; has the network diverged"),
         (np.ma.masked_less([[0.2]], 1), [[1]], ["a"], "masked ones"),
-        ([[0.2]], [[2]], ["a"], "labels of 0 and 1"),
+        ([[0.2]], [[255]], ["a"], "labels of 0 and 1, got 255; pass multi-hot rows"),
         ([[0.2]], [[-1]], ["a"], "got -1 without 0; .* NaN for unknown labels"),
         ([[0.2]], [["yes"]], ["a"], "labels: expected numbers, got <U3"),
         ([[0.2]], [[1]], ["overall"], "none of them a group's"),
@@ -160,6 +162,21 @@ def test_bad_input_is_refused(probabilities, labels, names, message):
         evaluate(probabilities, labels, names, ["majority"])
     with pytest.raises(ValueError, match="unknown group 'rare'; known groups: "):
         score([[0.2]], [[1]], ["rare"])
+
+
+def test_frames_are_never_joined_by_place_where_their_names_say_otherwise():
+    probabilities = pd.DataFrame([[0.9, 0.2], [0.6, 0.7]], columns=["cat", "dog"])
+    labels = pd.DataFrame([[1, 0], [1, 1]], columns=["cat", "dog"])
+    right = class_scores(probabilities, labels)["P"].tolist()
+    for other in (labels[["dog", "cat"]], labels[::-1]):
+        with pytest.raises(ValueError, match=r"one order of the (index|columns)"):
+            class_scores(probabilities, other)
+        again = other.reindex_like(probabilities)
+        assert class_scores(probabilities, again)["P"].tolist() == right
+    # other names say nothing about the order
+    for names in (["a", "b"], [0, 1]):
+        renamed = labels.set_axis(names, axis=1)
+        assert class_scores(probabilities, renamed)["P"].tolist() == right
 
 
 NAN = float("nan")

@@ -78,6 +78,9 @@ def test_class_numbers_are_labels_too():
         (["cat"], {}, "labels: .* np.unique.* numbers names"),
         (np.zeros((5, 3)), {}, "a sample with a label, got 5 samples without any"),
         (LABELS, {"class_names": ["cat"]}, "expected 4 class names, got 1"),
+        (LABELS, {"class_names": ["a", "b", "c", "a"]}, "each class, got 'a' repeated"),
+        (LABELS, {"class_names": dict(enumerate(NAMES))}, "class_names.values"),
+        (LABELS, {"methods": [None]}, "unknown method 'none'"),
         (
             LABELS,
             {"methods": ["gss"]},
@@ -100,33 +103,76 @@ def files(folder):
         "columns.csv": "cat,dog\n1,0\n1,1\n0,0\n",
         "named.csv": "\ufeffimage;cat;dog\r\na;1;0\r\nb;1;1\r\nc;0;0\r\n\r\n",
         "words.tsv": "cat\tdog\nTrue\tFalse\nTrue\tTrue\nFalse\tFalse\n",
-        "single.csv": 'animal\ncat\ncat|dog\n""\n',
+        "single.csv": 'category\ncat\ncat|dog\n""\n',
         "unknown.csv": "image,cat,dog\na,1,\nb,1.0,1\nc,nan,-1\n",
         "frame.csv": ",cat,dog\n0,1,0\n1,1,1\n0,0,0\n",
         "labels.csv": "image,labels\na,cat\nb,cat; dog\nc,\n",
+        "unknown_labels.csv": "image,labels\na,cat\nb,cat; dog\nc,nan\n",
+        "mac.csv": "cat,dog\r1,0\r1,1\r0,0\r",
+        "piped.csv": "cat|dog\n1|0\n1|1\n0|0\n",
+        "commas_at_ends.csv": "cat,dog,\n1,0,\n1,1,\n0,0,\n",
+        "savetxt.csv": "# cat,dog\n1.000e+00,0.000e+00\n+1,01\n-0.0,0\n",
+        "read_again.csv": "Unnamed: 0,cat,dog\n0,1,0\n1,1,1\n0,0,0\n",
     }
     for name, text in csvs.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8", newline="")
     (folder / "utf16.csv").write_text(csvs["columns.csv"], encoding="utf-16")
     (folder / "zipped.csv.gz").write_bytes(gzip.compress(csvs["columns.csv"].encode()))
     np.savez(folder / "labels.npz", labels=ROWS, names=["cat", "dog"])
+    np.savez(folder / "bytes.npz", labels=ROWS, names=np.array([b"cat", b"dog"]))
     content = coco_json([5, 7, 9], "abc", ROWS, ["cat", "dog"])
     (folder / "coco.json").write_text(json.dumps(content))
     return [
         folder / name
-        for name in (*csvs, "utf16.csv", "zipped.csv.gz", "labels.npz", "coco.json")
+        for name in (
+            *csvs,
+            "utf16.csv",
+            "zipped.csv.gz",
+            "labels.npz",
+            "bytes.npz",
+            "coco.json",
+        )
     ]
 
 
 def test_labels_are_read_from_csv_npz_and_coco(tmp_path):
     for file in files(tmp_path):
-        labels, names = read_labels(file)
+        labels, names = read_labels(str(file))
         assert names == ("cat", "dog"), file
         assert (labels == ROWS).all(), file
     (tmp_path / "windows.csv").write_bytes("caf\u00e9,dog\n1,0\n".encode("cp1252"))
     assert read_labels(tmp_path / "windows.csv")[1] == ("caf\u00e9", "dog")
-    np.save(tmp_path / "numbers.npy", [0, 2, 0])
-    assert read_labels(tmp_path / "numbers.npy")[0].tolist() == [0, 2, 0]
+    # what a file holds decides, not its ending
+    for save, endings in ((np.save, ("npy", "npz")), (np.savez, ("npz", "npy"))):
+        for ending in endings:
+            with open(tmp_path / f"numbers.{ending}", "wb") as stream:
+                save(stream, [0, 2, 0])
+            labels, names = read_labels(tmp_path / f"numbers.{ending}")
+            assert labels.tolist() == [0, 2, 0] and names is None
+
+
+def test_accents_in_one_or_two_characters_are_one_class(tmp_path):
+    file = tmp_path / "y.csv"
+    file.write_text("labels\ncaf\u00e9\ncafe\u0301\n", encoding="utf-8")
+    labels, names = read_labels(file)
+    assert names == ("caf\u00e9",) and labels.all()
+
+
+def test_names_that_differ_by_case_are_two_classes_with_a_warning(tmp_path):
+    file = tmp_path / "y.csv"
+    file.write_text("labels\nCat\ncat\n")
+    labels, names = read_labels(file)
+    with pytest.warns(UserWarning, match="'Cat' and 'cat' count as two classes"):
+        result = prslib.preview(labels, 3, "prs", class_names=names)
+    assert result.class_freq.tolist() == [1, 1]
+
+
+def test_names_come_from_a_data_frame():
+    frame = pd.DataFrame(LABELS, columns=NAMES)
+    result = prslib.preview(frame, 50, "prs")
+    assert str(result) == str(prslib.preview(LABELS, 50, ["prs"], class_names=NAMES))
+    of_index = prslib.preview(LABELS, 50, "prs", class_names=frame.columns)
+    assert str(of_index) == str(result)
 
 
 @pytest.mark.parametrize(
@@ -138,16 +184,21 @@ def test_labels_are_read_from_csv_npz_and_coco(tmp_path):
         ("short.csv", b"cat,dog\n1,0\n1\n", "expected 2 cells in row 2, got 1"),
         ("numbers.csv", b"1,0\n1,1\n", "expected a header that names the classes"),
         ("scores.csv", b"cat,dog\n1,0.3\n1,1\n", "called labels with class names"),
-        ("gap.csv", b"id,cat,dog,eel\na,1,,0\n", "others in id, dog"),
-        ("twice.csv", b"cat,cat\n1,0\n", r"\['cat'\] repeated"),
+        ("gap.csv", b"id,cat,dog,eel\na,1,,0\n", "others in 'id', 'dog'; leave"),
+        ("twice.csv", b"cat,cat\n1,0\n", "a name for each class, got 'cat' repeat"),
+        ("unnamed.csv", b"cat,,dog\n1,0,1\n", "for each class, got an empty one"),
+        ("list.csv", b"cat\ndog\ncat\n", "one called labels with class names, got"),
+        ("blanks.csv", b"cat dog\n1 0\n", "called labels .*, got cat dog"),
+        ("commas.csv", b'labels\n"cat,dog"\n', r"divided by \| or ;, got 'cat,dog'"),
+        ("lists.csv", b"labels\n['cat']\n", r"write '\|'.join\(names\)"),
         ("utf16.csv", "cat,dog\n1,0\n".encode("utf-16-le"), "save it as UTF-8"),
-        ("one.csv", b"cat\n1\n0\n", "called labels for class names, .* called cat"),
+        ("one.csv", b"cat\n1\n0\n", "called labels with class names, got cat"),
         ("cut.csv.gz", gzip.compress(b"cat,dog\n1,0\n", mtime=0)[:-9], "EOFError"),
         ("quote.csv", b'label\n"cat\n', "unexpected end of data"),
         ("broken.npz", b"PK", "whole arrays in"),
-        ("broken.npy", b"no", "an array of labels in"),
+        ("broken.npy", b"\x93NUMPY", "an array of labels in"),
         ("broken.json", b"{", "COCO's instances in"),
-        ("list.json", b"[]", "COCO's instances in"),
+        ("list.json", b"[]", "COCO's instances in .* lists images, categories, ann"),
     ],
 )
 def test_a_broken_file_gives_one_sentence(tmp_path, capsys, name, content, said):
@@ -167,6 +218,9 @@ def test_a_broken_file_gives_one_sentence(tmp_path, capsys, name, content, said)
         ({"labels": np.array(["cat"])}, "class numbers"),
         ({"labels": np.array([10**12])}, "class numbers from 0 to 999999"),
         ({"labels": ROWS, "names": np.array(7)}, "expected 2 class names, got 1"),
+        ({"labels": ROWS, "names": np.array(["a", "a"])}, "got 'a' repeated"),
+        ({"labels": np.array([[0], [1]])}, "write labels[:, 0] for class numbers"),
+        ({"labels": ROWS, "names": np.array(["a", "b"], object)}, "astype(str)"),
         ({"labels": ROWS, "names": np.array(["a", "b", "c"])}, "expected 2 class nam"),
     ],
 )
@@ -181,9 +235,43 @@ def test_arrays_that_are_no_labels_are_refused_by_their_file(
 
 
 def test_an_npz_file_without_labels_is_told_what_it_has(tmp_path, capsys):
-    np.savez(tmp_path / "y.npz", y=ROWS)
+    np.savez(tmp_path / "y.npz", y=ROWS, x=ROWS)
     assert main(["preview", str(tmp_path / "y.npz")]) == 1
     assert "expected an array 'labels' in" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"annotations": [{"image_id": 99, "category_id": 1}]}, "annotation of 99"),
+        ({"annotations": [{"image_id": "5", "category_id": 1}]}, "annotation of '5'"),
+        ({"annotations": [{"image_id": 5, "category_id": 9}]}, "category_id among"),
+        ({"annotations": [{"image_id": 5, "caption": "x"}]}, "category_id among"),
+        ({"categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "a "}]}, "repeated"),
+        ({"categories": [{"id": 1, "name": None}]}, "got an empty one"),
+        ({"annotations": None}, "got no ['annotations']"),
+    ],
+)
+def test_what_cocos_file_lacks_is_said(tmp_path, capsys, change, said):
+    content = coco_json([5, 7, 9], "abc", ROWS, ["cat", "dog"]) | change
+    (tmp_path / "y.json").write_text(json.dumps(content))
+    assert main(["preview", str(tmp_path / "y.json")]) == 1
+    error = capsys.readouterr().err
+    assert said in error and "y.json" in error and error.count("\n") == 1
+
+
+def test_ids_of_coco_have_gaps_or_are_text_and_images_need_no_file(tmp_path):
+    content = coco_json([5, 7, 9], "abc", ROWS, ["cat", "dog"])
+    for entry in content["categories"]:
+        entry["id"] = str(10 * entry["id"])
+    for entry in content["annotations"]:
+        entry["category_id"] = str(10 * entry["category_id"])
+        entry["iscrowd"] = 1
+    for entry in content["images"]:
+        del entry["file_name"]
+    (tmp_path / "y.json").write_text(json.dumps(content))
+    labels, names = read_labels(tmp_path / "y.json")
+    assert (labels == ROWS).all() and names == ("cat", "dog")
 
 
 def test_the_command_prints_the_table(tmp_path, capsys):

@@ -74,6 +74,14 @@ def test_what_are_no_scores_is_refused(scores, error):
         compare(scores, [47, 48])
 
 
+def test_series_are_not_paired_by_place_where_their_index_says_otherwise():
+    first, second = pd.Series([50, 51, 52]), pd.Series([47, 48, 46], index=[2, 1, 0])
+    with pytest.raises(ValueError, match=r"one order of the index .*reindex_like"):
+        compare(first, second)
+    aligned = second.reindex_like(first)
+    assert str(compare(first, aligned)) == str(compare([50, 51, 52], [46, 48, 47]))
+
+
 def test_scores_come_in_tensors_and_frames():
     ours = str(compare([50, None, 52], [47, 48, 46]))
     for scores in (

@@ -36,9 +36,10 @@ RESOLUTION = 256
 PIXELS = np.dtype((np.uint8, (RESOLUTION, RESOLUTION, 3)))
 
 
-def read_arrays(file: Path, *names: str) -> dict[str, np.ndarray]:
+def read_arrays(
+    file: Path, *names: str, advice: str = "make, download or install it again"
+) -> dict[str, np.ndarray]:
     """Read some or all arrays of an npz file; ValueError where it is damaged."""
-    advice = "make, download or install it again"
     with (
         readable(f"whole arrays in {file}", advice),
         open(file, "rb") as stream,

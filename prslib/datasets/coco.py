@@ -6,10 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from prslib.checks import expected, readable, unzipped
+from prslib.checks import checked_names, expected, readable, unzipped
 from prslib.datasets.prepared import Corpus, PreparedSet
 
 # clustered with the others, but no classes of the data set
@@ -30,6 +31,10 @@ def read_halves(folder: Path) -> list[Corpus]:
             what = f"the categories of {files[not is_test]} in {files[is_test]}"
             got = f"none called {', '.join(map(repr, missing))}"
             raise ValueError(expected(what, got, "give both files the same names"))
+    both = np.intersect1d(halves[0].key, halves[1].key)
+    if both.size:
+        what = f"other image ids in {files[1]} than in {files[0]}"
+        raise ValueError(expected(what, f"{both[0]} in both", "download them again"))
     return halves
 
 
@@ -38,6 +43,9 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
     file = instances_files(folder)[is_test]
     half = file.name.removeprefix("instances_").split(".")[0]
     images, labels, names = read_instances(file)
+    if None in images.values():
+        what = f"a file_name of every image in {file}"
+        raise ValueError(expected(what, "images without"))
     return Corpus(
         key=np.array(list(images)),
         is_test=np.full(len(images), is_test),
@@ -47,23 +55,38 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
     )
 
 
-def read_instances(file: Path) -> tuple[dict[int, str], np.ndarray, tuple[str, ...]]:
+def read_instances(
+    file: Path,
+) -> tuple[dict[Any, str | None], np.ndarray, tuple[str, ...]]:
     """Read a file in COCO's format: images by id, labels bool (N, C), class names."""
-    with readable(f"COCO's instances in {file}", "download the annotations again"):
+    with readable(f"COCO's instances in {file}", "correct it, or download it again"):
         content = json.loads(unzipped(file.read_bytes()))
-        images = {entry["id"]: entry["file_name"] for entry in content["images"]}
-        categories = {entry["id"]: entry["name"] for entry in content["categories"]}
-        _refuse_repeated("image id", (entry["id"] for entry in content["images"]))
-        for key in ("id", "name"):
-            found = (entry[key] for entry in content["categories"])
-            _refuse_repeated(f"category {key}", found)
-        names = sorted(categories.values())
-        row = {number: i for i, number in enumerate(images)}
-        column = {number: names.index(name) for number, name in categories.items()}
-        labels = np.zeros((len(images), len(names)), dtype=bool)
+        lists = "images", "categories", "annotations"
+        if missing := [name for name in lists if not _has_list(content, name)]:
+            raise ValueError(expected(f"the lists {', '.join(lists)}", f"no {missing}"))
+        ids = [entry["id"] for entry in content["images"]]
+        _refuse_repeated("image id", ids)
+        files = [entry.get("file_name") for entry in content["images"]]
+        numbers = [entry["id"] for entry in content["categories"]]
+        _refuse_repeated("category id", numbers)
+        texts = checked_names(entry["name"] for entry in content["categories"])
+        names = sorted(texts)
+        row = {image: i for i, image in enumerate(ids)}
+        columns = [names.index(text) for text in texts]
+        column = dict(zip(numbers, columns, strict=True))
+        labels = np.zeros((len(ids), len(names)), dtype=bool)
         for entry in content["annotations"]:
+            for key, known in (("image_id", row), ("category_id", column)):
+                if entry.get(key) not in known:
+                    got = f"an annotation of {entry.get(key)!r}"
+                    advice = "leave it out; 1 and '1' are different ids"
+                    raise ValueError(expected(f"{key} among those listed", got, advice))
             labels[row[entry["image_id"]], column[entry["category_id"]]] = True
-    return images, labels, tuple(names)
+    return dict(zip(ids, files, strict=True)), labels, tuple(names)
+
+
+def _has_list(content: Any, name: str) -> bool:
+    return isinstance(content, dict) and isinstance(content.get(name), list)
 
 
 def _refuse_repeated(what: str, values: Iterable) -> None:

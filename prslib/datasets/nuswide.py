@@ -38,8 +38,10 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
         text = decoded(listed.read_bytes()).replace("\\", "/")
         lines = [line.strip(" \t\x1a") for line in re.split(r"[\r\n]+", text)]
         files = np.array([line for line in lines if line])
-        if len(files) == 0:
-            raise ValueError("it has no name")
+        others = [name for name in files if not name.lower().endswith(".jpg")]
+        if others or len(files) == 0:
+            got = repr(str(others[0])) if others else "none"
+            raise ValueError(expected("names that end with .jpg", got))
     columns = []
     for file in label_files:
         lines_of_labels = f"{len(files)} lines of 0 or 1 in {file}"

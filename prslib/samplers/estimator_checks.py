@@ -1,7 +1,7 @@
 """Estimator checks: what every sampler does, one of prslib or of one's own."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any, NoReturn
 
 import numpy as np
@@ -57,9 +57,7 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
         _check_growth(make, context, stream)
     if hasattr(sampler, "load_state_dict"):
         restored = _run(make, context, stream, 7, restored_at=196)
-        advice = "keep all of the state in arrays and numbers without a leading _"
-        if unsaved := _unsaved(sampler):
-            advice += f"; not saved: {', '.join(unsaved)}"
+        advice = _to_save(sampler)
         same = np.array_equal(first, restored)
         _expect(same, "equal slots after restoring", f"others; {advice}")
 
@@ -96,16 +94,21 @@ def _features(sampler: Any, labels: np.ndarray, start: int) -> dict:
     return {"features": features[start:].astype(np.float32)}
 
 
-def _unsaved(sampler: Any) -> list[str]:
-    """Return the attributes of a sampler that its class adds and no state has."""
+def _to_save(sampler: Any) -> str:
+    """Return what to do where a state lacks something, and what it lacks."""
+    advice = "keep all of the state in arrays and numbers without a leading _"
     if not isinstance(sampler, Sampler):
-        return []
+        return advice
     usual = vars(Sampler(1, 1, 0)).keys() | states.extras(sampler).keys()
-    return sorted(vars(sampler).keys() - usual)
+    unsaved = sorted(vars(sampler).keys() - usual)
+    return f"{advice}; not saved: {', '.join(unsaved)}" if unsaved else advice
 
 
 def _made(make: Callable, size: int, num_classes: int, seed: int) -> Any:
-    """Make a sampler; say what is wrong with its ``__init__``."""
+    """Make a sampler; say what is wrong with its class or its ``__init__``."""
+    if not callable(make):
+        what = "the class of a sampler, or a function that makes one"
+        _fail(what, repr(make), "write check_sampler(MySampler)")
     try:
         sampler = make(size, num_classes, seed)
     except TypeError as error:
@@ -116,36 +119,58 @@ def _made(make: Callable, size: int, num_classes: int, seed: int) -> Any:
         advice += "base's own attributes, such as seen and labels, to it"
         _fail("make(size, num_classes, seed) to return a sampler", error, advice)
     if not isinstance(sampler, Sampler):
+        if not hasattr(sampler, "place"):
+            what = "make(size, num_classes, seed) to return a sampler"
+            _fail(what, repr(sampler), "it needs a method place(labels)")
         return sampler
     if not hasattr(sampler, "_arrays"):
         what = "__init__ to call super().__init__(size, num_classes, seed)"
         _fail(what, "none of the base's attributes")
-    if isinstance(sampler.needs, str):
-        what = "needs as a set of names"
-        _fail(what, repr(sampler.needs), f"write frozenset({{{sampler.needs!r}}})")
-    for name in inspect.signature(type(sampler)).parameters:
+    if not isinstance(sampler.needs, Set):
+        names = [sampler.needs] if isinstance(sampler.needs, str) else sampler.needs
+        advice = f"write frozenset({{{', '.join(map(repr, names))}}})"
+        _fail("needs as a set of names", repr(sampler.needs), advice)
+    if not isinstance(sampler.draws, int) or sampler.draws < 0:
+        _fail("draws as a whole number", repr(sampler.draws), "write draws = 1")
+    for name, parameter in inspect.signature(type(sampler)).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            advice = "write def __init__(self, size, num_classes, seed, *, chance=0.5)"
+            _fail("__init__ to name its parameters", str(parameter), advice)
         if name != "seed" and not hasattr(sampler, name):
             what = f"the option {name} as an attribute"
             _fail(what, "none", f"write self.{name} = {name} in __init__")
     return sampler
 
 
-def _placed(place: Callable, sampler: Any, rows: np.ndarray, more: dict) -> np.ndarray:
+def _placed(
+    place: Callable, sampler: Any, rows: np.ndarray, more: dict, restored: bool
+) -> np.ndarray:
     """Place a batch; say what is wrong with ``choose`` where it raises."""
     try:
         return np.asarray(place(rows, **more))
-    except AttributeError as error:
-        if not isinstance(sampler, Sampler):
-            raise
-        _fail("place to return slots", error, "make every attribute in __init__")
     except Exception as error:
-        advice = ""
-        if isinstance(error, TypeError):
-            advice = "it is called as choose(y, u), or choose_batch(labels, uniforms)"
-        if isinstance(error, IndexError):
-            draws = getattr(sampler, "draws", 1)
-            advice = f"u has {draws} numbers: write draws = 2 in the class for two"
-        _fail("place to return slots", error, advice)
+        if not restored:
+            _fail_to_place(sampler, more, error)
+        _fail("place to return slots after restoring", error, _to_save(sampler))
+
+
+def _fail_to_place(sampler: Any, more: dict, error: Exception) -> NoReturn:
+    """Say what is wrong with ``choose``."""
+    needs = getattr(sampler, "needs", frozenset())
+    advice = ""
+    if needs - more.keys():
+        advice = "pass check_sampler(make, context) a function that returns "
+        advice += ", ".join(sorted(needs))
+    elif isinstance(error, AttributeError):
+        if not isinstance(sampler, Sampler):
+            raise error
+        advice = "make every attribute in __init__"
+    elif isinstance(error, TypeError):
+        advice = "it is called as choose(y, u), or choose_batch(labels, uniforms)"
+    elif isinstance(error, IndexError):
+        draws = getattr(sampler, "draws", 1)
+        advice = f"u has {draws} numbers: write draws = 2 in the class for two"
+    _fail("place to return slots", error, advice)
 
 
 def _run(
@@ -171,7 +196,9 @@ def _run(
                 _fail("a sampler to take its own state", error, advice)
         rows = stream[start : start + batch] if answers else stream[:0]
         place = sampler.place
-        slots = _placed(place, sampler, rows, context(sampler, rows, start))
+        restored = restored_at is not None and start >= restored_at
+        more = context(sampler, rows, start)
+        slots = _placed(place, sampler, rows, more, restored)
         fit = slots.shape == (len(rows),) and slots.dtype.kind == "i"
         _expect(fit, f"{len(rows)} whole numbers as slots", repr(slots))
         inside = ((slots >= -1) & (slots < size)).all()

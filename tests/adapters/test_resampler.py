@@ -110,10 +110,28 @@ def test_one_label_a_row_is_of_any_type(dtype):
 def test_masked_and_ambiguous_targets_are_refused():
     with pytest.raises(TypeError, match="y: expected an array, got a masked array"):
         MemoryResampler(60).fit(X, np.ma.array(Y, mask=Y))
-    with pytest.raises((TypeError, ValueError), match="labels: expected rows of one"):
+    with pytest.raises((TypeError, ValueError), match="labels: expected class num"):
         MemoryResampler(60).fit(X[:2], [["cat"], ["cat", "dog"]])
     with pytest.raises(ValueError, match="contains NaN"):
         MemoryResampler(60).fit(X[:2], [None, 1])
+
+
+@pytest.mark.parametrize("other", [None, np.nan, pd.NA, 1])
+@pytest.mark.parametrize("of", [np.array, list, pd.Series])
+def test_a_missing_label_is_no_class_of_that_name(other, of):
+    names = np.array(["cat", other, "dog"] * 20, object)
+    with pytest.raises(
+        TypeError, match=r"y: expected text alone, got .*leave out rows"
+    ):
+        MemoryResampler(10).fit(np.arange(60)[:, None], of(names))
+
+
+def test_sparse_tensors_are_made_dense():
+    y = torch.tensor(Y).float()
+    resampler = MemoryResampler(60)
+    assert torch.equal(
+        resampler.fit_resample(X, y)[1], resampler.fit_resample(X, y.to_sparse())[1]
+    )
 
 
 def test_it_is_a_step_of_a_pipeline():

@@ -129,8 +129,18 @@ def test_only_line_ends_end_a_name(tmp_path, listed):
 
 def test_an_empty_list_is_named(tmp_path):
     write_lists(tmp_path, b"\r\n", b"1\n0\n")
-    with pytest.raises(ValueError, match=r"TrainImagelist.*it has no name"):
+    with pytest.raises(ValueError, match=r"TrainImagelist.*\.jpg, got none"):
         nuswide.read_half(tmp_path, is_test=False)
+
+
+@pytest.mark.parametrize(
+    "line", ["<html>", "# photos", '"actor/1.jpg"', "actor/1.jpg,1", "actor/1_23.j"]
+)
+def test_what_is_no_name_is_blamed_on_the_list(tmp_path, line):
+    write_lists(tmp_path, f"{line}\n{LISTED}".encode(), b"1 0 1")
+    with pytest.raises(ValueError, match=r"names of images in .*TrainImagelist") as it:
+        nuswide.read_half(tmp_path, is_test=False)
+    assert f"got {line!r}" in str(it.value)
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ BAD = [  # a file, what stands there, what is to stand there, and the message
         "coco/annotations/instances_val2014.json",
         '"image_id": 11',
         '"image_id": 777',
-        r"COCO's instances in .*val2014.json, .*KeyError: 777.*download",
+        r"COCO's instances in .*val2014.json, .*annotation of 777.*download",
     ),
     (
         "ids/test_task1_id_coco.json",
@@ -237,7 +237,7 @@ def test_categories_of_both_halves_are_joined_by_name(coco):
         (
             lambda rows: [*rows, {"id": 9, "name": "dog"}],
             "val2014",
-            "category name 'dog' stands there 2 times",
+            "a name for each class, got 'dog' repeated",
         ),
         (
             lambda rows: [*rows, {"id": 5, "name": "eel"}],
@@ -251,6 +251,16 @@ def test_categories_that_differ_or_repeat_are_named(coco, capsys, change, file, 
     assert prepare(coco) == 1
     error = capsys.readouterr().err
     assert said in error and f"instances_{file}.json" in error
+
+
+def test_an_image_in_both_halves_is_named(coco, capsys):
+    file = coco / "coco/annotations/instances_val2014.json"
+    content = json.loads(file.read_text())
+    content["images"].append({"id": 1, "file_name": "x.jpg"})
+    file.write_text(json.dumps(content))
+    assert prepare(coco) == 1
+    error = capsys.readouterr().err
+    assert "expected other image ids in" in error and "got 1 in both" in error
 
 
 def test_annotations_may_be_zipped_one_folder_deeper_or_those_of_2017(coco, capsys):

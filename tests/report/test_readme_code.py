@@ -1,20 +1,30 @@
-"""Every python block of the README and of docs/ runs as it stands, each by itself."""
+"""Every python block of all pages runs by itself as it stands; commands are understood."""
 
 import re
+import shlex
 import warnings
 from importlib.util import find_spec
 
 import pytest
 
+from prslib.cli import _parser
 from prslib.paths import project_root
 
 # a block, and what it prints where that stands below it
 FENCED = re.compile(
     r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE
 )
-PAGES = [project_root() / "README.md", *sorted(project_root().glob("docs/**/*.md"))]
+PAGES = [
+    *(project_root() / name for name in ("README.md", "CONTRIBUTING.md")),
+    project_root() / "prslib" / "README.md",  # of the wheel
+    *sorted(project_root().glob("docs/**/*.md")),
+]
+# what renew.py copies from files, which run elsewhere
+COPIED = re.compile(r"<!-- code .*?: begin -->.*?<!-- code: end -->", re.DOTALL)
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+INLINE = re.compile(r"`((?:python -m )?prslib [^`]+|make [^`]+)`")
 BLOCKS = [
-    pytest.param(*block, id=f"{file.stem}{k}")
+    pytest.param(*block, id=f"{file.parent.name}-{file.stem}{k}")
     for file in PAGES
     for k, block in enumerate(FENCED.findall(file.read_text()))
 ]
@@ -35,3 +45,29 @@ def test_a_block_runs(code, printed, tmp_path, monkeypatch, capsys):
         monkeypatch.syspath_prepend(project_root() / "examples")
     exec(compile(code, "README or docs", "exec"), {"__name__": "__main__"})
     assert not printed or capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize(
+    "file", PAGES, ids=lambda file: f"{file.parent.name}-{file.stem}"
+)
+def test_no_block_escapes_and_commands_are_understood(file, capsys):
+    text = COPIED.sub("", file.read_text())
+    shells = SHELL.findall(text)
+    fences = re.findall(r"^\s*(?:```|~~~) *\{?(?:code|py|python|ipython)", text, re.M)
+    assert len(fences) == len(FENCED.findall(text))
+    assert len(re.findall(r"```(?:sh|bash|shell|console)", text)) == len(shells)
+    lines = [line for block in shells for line in block.splitlines()]
+    makefile = (project_root() / "Makefile").read_text()
+    for line in [*lines, *INLINE.findall(text)]:
+        words = shlex.split(line.removeprefix("python -m "), comments=True)
+        if words[0] == "make":
+            targets = [word for word in words[1:] if "=" not in word]
+            assert all(re.search(rf"^{word}:", makefile, re.M) for word in targets)
+        if words[0] == "python":
+            assert (project_root() / words[1]).is_file()
+        if words[0] == "prslib":
+            words = [word.replace("NAME", "cocoseq") for word in words[1:]]
+            try:
+                assert _parser().parse_args(words).command
+            except SystemExit:  # a sentence names a part of a command
+                assert line not in lines and "are required" in capsys.readouterr().err

@@ -82,6 +82,24 @@ def test_every_reader_takes_labels_in_any_form(form, num_classes):
     )
 
 
+@pytest.mark.parametrize(
+    ("labels", "error", "match"),
+    [
+        (np.array([[0], [1]]), ValueError, r"write labels\[:, 0\] for class numbers"),
+        (pd.DataFrame({"y": [1, 0]}), ValueError, r"labels == 1 for multi-hot labels"),
+        ([["cat"], ["dog", "cat"]], TypeError, "got 'cat'; number the names"),
+        ([[0.0], [1.0, 2.0]], ValueError, r"lengths \[1, 2\]; class numbers are inte"),
+        (np.array(["cat", None], object), TypeError, "np.unique.* numbers names"),
+        (np.array([True, False]), ValueError, r"labels\[None\] for one sample"),
+    ],
+)
+def test_what_is_ambiguous_is_refused_with_what_to_write(labels, error, match):
+    sampler = make_sampler("crs", 4, None, 0)
+    with pytest.raises(error, match=match):
+        sampler.place(labels)
+    assert sampler.num_classes == sampler.seen == 0
+
+
 @pytest.mark.parametrize("dtype", ["i1", "u1", "u8", ">i2"])
 def test_class_numbers_of_any_type_add_classes(dtype):
     sampler = make_sampler("crs", 4, None, 0)

@@ -249,6 +249,34 @@ class ByCount(Newest):
         return super().choose(y, u) if len(y) < 8 or self.seen < 25 else -1
 
 
+class ListedArguments(Newest):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+
+
+class Listed(Newest):
+    needs = ["loss"]  # noqa: RUF012
+
+
+class Loss(Newest):
+    needs = frozenset({"loss"})
+
+
+class HalfADraw(Newest):
+    draws = 1.5
+
+
+class Queue(Newest):
+    def __init__(self, size, num_classes, seed):
+        super().__init__(size, num_classes, seed)
+        self.queue = []
+
+    def choose(self, y, u):
+        slot = len(self) if len(self) < self.size else self.queue.pop(0)
+        self.queue.append(slot)
+        return slot
+
+
 def broken(**methods):
     return type("Broken", (ReferencePRS,), methods)
 
@@ -271,7 +299,17 @@ def broken(**methods):
         (Nothing, "TypeError: Nothing: expected a method choose"),
         (NoSlot, "ValueError: NoSlot: expected a whole number from -1 to 0, got None"),
         (Late, "AttributeError: .*'kept'; make every attribute in __init__"),
-        (lambda *options: object(), "no attribute 'place'"),
+        (lambda *options: object(), r"got <object .*; it needs a method place\("),
+        (lambda *options: None, r"to return a sampler, got None; it needs a method"),
+        (Newest(3, 3, 0), r"the class of a sampler, .*; write check_sampler\(MySampl"),
+        (ListedArguments, r"__init__ to name its parameters, got \*arguments; write"),
+        (Listed, r"needs as a set of names, got \['loss'\]; write frozenset\({'loss"),
+        (Loss, r"check_sampler\(make, context\) a function that returns loss"),
+        (HalfADraw, "draws as a whole number, got 1.5; write draws = 1"),
+        (
+            Queue,
+            "after restoring, got IndexError: pop from empty list; .* saved: queue",
+        ),
         (LateBase, r"no attribute 'size'; call super\(\).__init__\(.*\) first"),
         (OwnCount, "property 'seen'.*leave the base's own attributes"),
         (LateNumber, "to take its own state, .*; make every array and number in __i"),
