@@ -49,6 +49,7 @@ costly_seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every costly method for 
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
+import warnings
 from itertools import permutations
 
 import pandas as pd
@@ -76,7 +77,13 @@ def runs(settings):
         fixed = costly | {"dataset": name, "rho": settings.rho}
         orders = permuted_schedules(name, settings.schedules)
         usual_size = DATASETS[name].recipe.memory_size
+        images = len(labels_of(name).train)
         sizes = [round(share * usual_size) for share in settings.shares]
+        too_large = [size for size in sizes if size > images]
+        if too_large:  # of a stream of which some images are lost
+            text = f"{name} has {images} images; left out: memory of {too_large}"
+            warnings.warn(text, stacklevel=2)
+            sizes = [size for size in sizes if size <= images]
         few = settings.varied_seeds
         made += configs_of(settings.method, settings.seeds, **fixed)
         made += configs_of(settings.method, few, **fixed, schedule=orders)

@@ -130,7 +130,10 @@ class Memory:
         """
         listed = _integers(slots).tolist()
         if listed and not -1 <= min(listed) <= max(listed) < self.size:
-            raise ValueError(f"slots: {expected(f'-1 to {self.size - 1}', listed)}")
+            slot = max(listed) if max(listed) >= self.size else min(listed)
+            advice = "give memory and sampler one size"
+            text = expected(f"-1 to {self.size - 1}", slot, advice)
+            raise ValueError(f"slots: {text}")
         if not columns or columns.keys() != (self._columns or columns).keys():
             names = sorted(self._columns) or "at least one"
             raise ValueError(f"columns: {expected(f'{names}', sorted(columns))}")
@@ -232,9 +235,11 @@ class Memory:
     def _filled_slots(self, slots: np.ndarray) -> np.ndarray:
         """Return slots that hold a sample as int64 (K,); refuse others."""
         slots = _integers(slots)
-        inside = ((slots >= 0) & (slots < self.size)).all()
-        if not inside or not self._is_filled[slots].all():
-            raise ValueError(f"slots: {expected('filled slots', slots.tolist())}")
+        inside = (slots >= 0) & (slots < self.size)
+        filled = inside & self._is_filled[np.where(inside, slots, 0)]
+        if not filled.all():
+            first = slots[~filled][0]
+            raise ValueError(f"slots: {expected('filled slots', first)}")
         return slots
 
     def _store(self, slots: list[int], columns: dict[str, Any]) -> dict[int, int]:

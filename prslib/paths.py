@@ -1,9 +1,10 @@
-"""Name the folders of the project, write files whole or not at all, and end worker processes.
+"""Name the folders of the project, check and write files, and end worker processes.
 
 A relative folder in the environment is one in `project_root`, wherever a process was
 started.
 """
 
+import hashlib
 import os
 import threading
 import time
@@ -16,6 +17,7 @@ from prslib.checks import expected
 
 PACKAGE = Path(__file__).resolve().parent
 DEFAULT = "quick"  # the profile that takes the notebooks' own parameters
+SUMS = "SHA256SUMS"  # lists the files of a folder, as `sha256sum *` does
 
 
 def project_root() -> Path:
@@ -74,6 +76,16 @@ def known_notebooks(profile: str) -> list[str]:
     return sorted(file.stem for file in files)
 
 
+def check_embedded(file: Path) -> None:
+    """Raise ValueError for a file of the package that is not as its folder lists it."""
+    if file.is_relative_to(PACKAGE):
+        lines = file.with_name(SUMS).read_text().splitlines()
+        digests = {name: digest for digest, name in map(str.split, lines)}
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        if digests[file.name] != digest:
+            raise ValueError(f"{SUMS} beside it lists another file")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Write a binary file beside ``path``, and move it there when it is whole and on the disk.
@@ -84,7 +96,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with open(beside, "wb") as file:
+        with open(beside, "w+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

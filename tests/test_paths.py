@@ -1,9 +1,20 @@
 """Folders that the environment names."""
 
+import shutil
+
 import pytest
 
 from prslib import paths
-from prslib.paths import cache_dir, data_dir, figures_dir, project_root
+from prslib.datasets.arrays import EMBEDDED, read_arrays
+from prslib.models import weights
+from prslib.paths import (
+    SUMS,
+    cache_dir,
+    check_embedded,
+    data_dir,
+    figures_dir,
+    project_root,
+)
 
 FOLDERS = ("PRSLIB_CACHE", "PRSLIB_FIGURES", "PRSLIB_DATA")
 
@@ -29,3 +40,21 @@ def test_an_installed_wheel_has_its_cache_in_the_users(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_dir() == tmp_path / ".cache" / "prslib"
+
+
+def test_embedded_files_are_those_that_are_listed(tmp_path, monkeypatch):
+    sources = EMBEDDED, weights.EMBEDDED["digits-0"].parent
+    for file in (file for folder in sources for file in folder.glob("*.*")):
+        check_embedded(file)
+    changed = {
+        "digits70tiny.npz": read_arrays,
+        "convnet_digits-0.pth": weights.read_state,
+    }
+    monkeypatch.setattr(paths, "PACKAGE", tmp_path)
+    for folder, (name, read) in zip(sources, changed.items(), strict=True):
+        shutil.copy(folder / SUMS, tmp_path)
+        content = bytearray((folder / name).read_bytes())
+        content[len(content) // 2] ^= 1
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=f"{name}, but .*{SUMS} beside it lists"):
+            read(tmp_path / name)

@@ -1,14 +1,16 @@
 """Read arrays from disk only where their checksums are right, and write them.
 
 Two forms. An ``npz`` file has a checksum of every array, which is compared whenever one
-is read. The rows of a prepared set are gigabytes: they are mapped into memory, and the
-file beside them has a checksum for each. Every time they are opened, as many random
-rows are compared as a gigabyte holds, in about a second: all of a small set, a tenth
-of COCOseq's 11.3 GB. ``python -m prslib prepare`` compares all, in twelve seconds.
+is read; its comment is a digest of all names and checksums. The rows of a prepared set
+are gigabytes: they are mapped into memory, and the file beside them has a checksum for
+each. Every time they are opened, as many random rows are compared as a gigabyte holds,
+in about a second: all of a small set, a tenth of COCOseq's 11.3 GB. ``python -m prslib
+prepare`` compares all, in twelve seconds.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import zipfile
 import zlib
@@ -20,11 +22,13 @@ from typing import Any
 import numpy as np
 
 from prslib.checks import expected, readable
-from prslib.paths import PACKAGE, ending_with_us, replacing
+from prslib.paths import PACKAGE, check_embedded, ending_with_us, replacing
 
 EMBEDDED = PACKAGE / "datasets" / "embedded"
 # bytes of an npz file's last record; two of them count its arrays
 END = 22
+# bytes of a digest of its arrays
+DIGEST = 64
 SUM = np.dtype("<u8")  # of a checksum
 # bytes of a large array that are compared when it is opened
 SAMPLE = 1 << 30
@@ -45,9 +49,11 @@ def read_arrays(
         open(file, "rb") as stream,
         zipfile.ZipFile(stream) as stored,
     ):
+        check_embedded(file)
+        check_members(stored)
         # zipfile reads on until a changed length says that the names end
-        stream.seek(-END, os.SEEK_END)
-        end = stream.read()
+        stream.seek(-END - len(stored.comment), os.SEEK_END)
+        end = stream.read(END)
         if int.from_bytes(end[10:12], "little") != len(stored.namelist()):
             raise ValueError("its list of arrays has changed")
         # read whole, so that zipfile compares the checksum; np.load stops early
@@ -62,6 +68,22 @@ def write_arrays(file: Path, **arrays: np.ndarray) -> None:
     with replacing(file) as stream:
         # to a type checker one of them might be called allow_pickle
         np.savez_compressed(stream, **arrays)  # ty: ignore[invalid-argument-type]
+        with zipfile.ZipFile(stream, "a") as stored:
+            stored.comment = digest_of_members(stored)
+
+
+def digest_of_members(file: zipfile.ZipFile) -> bytes:
+    """Return a digest of the names and checksums of a file's members."""
+    members = sorted((info.filename, info.CRC) for info in file.infolist())
+    return hashlib.sha256(repr(members).encode()).hexdigest().encode()
+
+
+def check_members(file: zipfile.ZipFile) -> None:
+    """Raise ValueError for members that were not written together."""
+    # files of earlier versions have no comment, those of others perhaps their own
+    is_digest = len(file.comment) == DIGEST
+    if is_digest and file.comment != digest_of_members(file):
+        raise ValueError(expected("the members that were written", "others"))
 
 
 def row_checksum(row: np.ndarray | bytes) -> int:

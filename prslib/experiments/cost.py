@@ -4,12 +4,11 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 import numpy as np
 import pandas as pd
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 from tqdm import tqdm
 
@@ -210,7 +209,7 @@ def count_operations(config: RunConfig) -> float:
     replayed = batches * settings["replay_batch_size"] if method.sampler else 0
     samples = batch + replayed
     frozen = max(settings["frozen_stages"], settings.get(method.frozen, 0))
-    usual = RunConfig(config.dataset, "Finetune", model=config.model)
+    usual = RunConfig(config.dataset, "Finetune", model=settings["model"])
     network = replace(usual, frozen_stages=frozen, weights=NONE)
     frozen_operations, operations = sample_operations(network)
     total = samples * operations
@@ -233,21 +232,22 @@ def sample_operations(config: RunConfig) -> tuple[float, float]:
     """Return a sample's operations in frozen stages, and in all of a training step."""
     dataset = with_inputs(config.dataset)
     learner = make_learner(config, dataset)
-    row = dataset.train.loaded_inputs[:1]
+    learner.model.to("meta")  # tensors there have shapes alone: nothing is computed
+    row = torch.from_numpy(dataset.train.loaded_inputs[:1])
+    inputs = row.new_empty((TWO, *row.shape[1:]), device="meta")
+    targets = torch.zeros(TWO, dataset.num_classes, device="meta")
     counts = []
-    # fake tensors have shapes alone: nothing is computed
-    with FakeTensorMode(allow_non_fake_inputs=True):
-        inputs = torch.empty((TWO, *row.shape[1:]), dtype=torch.from_numpy(row).dtype)
-        targets = torch.zeros(TWO, dataset.num_classes)
-        with FlopCounterMode(display=False) as counter:
-            encoded = learner.encode(inputs)
-            counts.append(counter.get_total_flops() / TWO)
-            loss, _ = learner.objective(encoded, targets)
-            torch.autograd.grad(loss, learner.parameters, allow_unused=True)
-            counts.append(counter.get_total_flops() / TWO)
+    with FlopCounterMode(display=False) as counter:
+        encoded = learner.encode(inputs)
+        counts.append(counter.get_total_flops() / TWO)
+        loss, _ = learner.objective(encoded, targets)
+        weights = list(learner.upper.parameters())
+        torch.autograd.grad(loss, weights, allow_unused=True)
+        counts.append(counter.get_total_flops() / TWO)
     return counts[0], counts[1]
 
 
+@lru_cache(maxsize=1)  # runs on one set follow each other
 def with_inputs(name: str) -> SequentialDataset:
     """Load a data set, or some of its labels with blank inputs where it has none here."""
     with suppress(FileNotFoundError):

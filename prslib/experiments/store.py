@@ -1,6 +1,5 @@
 """Store finished runs under the hash of their configuration."""
 
-import hashlib
 import io
 import json
 import os
@@ -19,6 +18,7 @@ import pandas as pd
 from filelock import FileLock
 
 from prslib.checks import expected, finite, one_line
+from prslib.datasets.arrays import check_members, digest_of_members
 from prslib.paths import cache_dir, replacing
 from prslib.training.config import Run, RunConfig
 from prslib.training.validation import check_run
@@ -144,7 +144,7 @@ class Store:
             for name, content in members.items():
                 info = zipfile.ZipInfo(name)  # of 1980: equal runs are equal bytes
                 file.writestr(info, content, zipfile.ZIP_DEFLATED)
-            file.comment = digest_of(file)
+            file.comment = digest_of_members(file)
         return path
 
     def lock(self, config: RunConfig) -> FileLock:
@@ -170,19 +170,6 @@ class Store:
                     PermissionError
                 ):  # Windows removes the lock at its release
                     path.unlink()
-
-
-def digest_of(file: zipfile.ZipFile) -> bytes:
-    """Return a digest of the names and checksums of a file's members."""
-    members = sorted((info.filename, info.CRC) for info in file.infolist())
-    return hashlib.sha256(repr(members).encode()).hexdigest().encode()
-
-
-def check_members(file: zipfile.ZipFile) -> None:
-    """Raise ValueError for members that were not written together."""
-    # files of earlier versions have no digest
-    if file.comment and file.comment != digest_of(file):
-        raise ValueError(expected("the members that were written", "others"))
 
 
 def different_members(path: Path, other: Path) -> list[str]:

@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -25,7 +26,13 @@ from tqdm import tqdm
 
 from prslib.checks import check_int, device_name, expected, naming_extra
 from prslib.datasets import load_dataset
-from prslib.experiments.store import CHECKPOINT, Store, describe
+from prslib.experiments.store import (
+    CHECKPOINT,
+    Store,
+    conditions_of,
+    describe,
+    mixture,
+)
 from prslib.models import MODELS
 from prslib.paths import ending_with_us
 from prslib.training import set_deterministic
@@ -97,7 +104,8 @@ def run_all(
 
     Notes
     -----
-    All errors but RuntimeError are raised before any training.
+    All errors but RuntimeError are raised before any training. Runs that were computed
+    on different devices, cards or versions of the packages give a warning.
 
     Each run is stored when it ends and saves checkpoints on the way, so that an
     interruption loses a few minutes. Runs that differ only in what they look at, such
@@ -119,6 +127,9 @@ def run_all(
     if missing:
         train_all(missing, store, workers, device, save_every, address)
         runs |= {config.hash: store.load(config) for config in missing}
+    records = [run.record for run in runs.values() if run and run.record]
+    if mixed := mixture(map(conditions_of, records)):
+        warnings.warn(mixed, stacklevel=2)  # a figure of them is of no one machine
     return [runs[config.hash] for config in configs]  # ty: ignore
 
 

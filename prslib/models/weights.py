@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prslib.checks import expected, readable
-from prslib.paths import PACKAGE
+from prslib.paths import PACKAGE, check_embedded
 
 # a configuration needs these names, and no torch
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def read_state(file: Path) -> dict[str, "Tensor"]:
 
     what = f"a state dict that torch.save has written in {file}"
     with readable(what, "name another file"):
+        check_embedded(file)  # torch compares no checksums
         stored = torch.load(file, map_location="cpu", weights_only=True)
         return {
             name: value[0] * value[1] if isinstance(value, tuple) else value

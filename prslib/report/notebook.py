@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
@@ -329,9 +329,10 @@ def tested_on(configs: Iterable[RunConfig], test_set: str = OPEN) -> list[RunCon
     smallest part of an interval (`figures/studies/more_seeds.csv`). The balanced test
     set, which is the paper's, serves the tables beside the paper's own.
     """
+    load = cache(partial(load_dataset, images=False))
     return [
         replace(config, test_set=test_set)
-        if OPEN in load_dataset(config.dataset, images=False).tests
+        if OPEN in load(config.dataset).tests
         else config
         for config in configs
     ]
@@ -348,7 +349,10 @@ def with_own_thresholds(
 
 def runs_on(runs: Iterable[Run], test_set: str = OPEN) -> list[Run]:
     """Pick the runs that are where `tested_on` would test them."""
-    return [run for run in runs if tested_on([run.config], test_set) == [run.config]]
+    runs = list(runs)
+    configs = [run.config for run in runs]
+    pairs = zip(runs, tested_on(configs, test_set), strict=True)
+    return [run for run, config in pairs if run.config == config]
 
 
 def heading(dataset: str, what: str = "") -> "Markdown":

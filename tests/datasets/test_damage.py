@@ -2,6 +2,7 @@
 
 import random
 import shutil
+import zipfile
 
 import numpy as np
 import pytest
@@ -110,6 +111,23 @@ def test_arrays_that_do_not_fit_are_refused_by_their_file(root, kind):
         with pytest.raises(ValueError, match=str(root / kind)):
             read(kind)
     (root / kind).write_bytes(content)
+
+
+def test_two_arrays_that_change_places_are_refused(root):
+    """Their shapes fit, and each has the right checksum."""
+    file = root / "data/cocoseq/corpus.npz"
+    content = file.read_bytes()
+    with zipfile.ZipFile(file) as stored:
+        digest = stored.comment
+        members = {name: stored.read(name) for name in stored.namelist()}
+    other = {"split.npy": "image_id.npy", "image_id.npy": "split.npy"}
+    with zipfile.ZipFile(file, "w") as changed:
+        changed.comment = digest
+        for name in members:
+            changed.writestr(name, members[other.get(name, name)])
+    with pytest.raises(ValueError, match=f"{file}.*the members that were written"):
+        read("data/cocoseq/corpus.npz")
+    file.write_bytes(content)
 
 
 def test_a_table_of_labels_that_does_not_fit_is_refused_by_its_file(root):

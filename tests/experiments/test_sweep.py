@@ -9,6 +9,7 @@ import time
 import weakref
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 
 import pytest
 from fake_runs import fake_run
@@ -214,6 +215,18 @@ def test_small_networks_share_a_gpu_and_large_ones_have_it_alone(tmp_path, monke
     assert max(together, key=len) == ["mlp"] * 8
     assert together.count(["resnet18"]) == 2
     assert all("resnet18" not in models for models in together if len(models) > 1)
+
+
+def test_runs_that_were_computed_in_two_ways_are_named(tmp_path):
+    store, runs = Store(tmp_path), configs(method="CRS", seed=[0, 1, 2], **MLP)
+    record = {"device": "cpu", "card": "x86_64", "torch": "2.11.0", "numpy": "2.3.1"}
+    records = [record | {"steps": 9, "seconds": 1.0}, None, None]
+    records[1] = records[0] | {"device": "cuda", "card": "A100"}
+    for config, how in zip(runs, records, strict=True):
+        store.save(replace(fake_run(config, 0.5, whole=True), record=how))
+    with pytest.warns(UserWarning, match=r"in 2 ways: 1 on cpu .*; 1 on cuda \(A100\)"):
+        sweep.run_all(runs, store)
+    assert len(sweep.run_all([runs[0], runs[2]], store)) == 2  # of one nothing is known
 
 
 def test_a_pool_leaves_joblib_as_it_was():

@@ -8,6 +8,7 @@ from interrupted import stopped_at
 from pretended_card import NAME, Card, OnCard, loaded, lstm_cell, register
 
 from prslib.datasets import load_dataset
+from prslib.experiments import cost
 from prslib.experiments.store import Store
 from prslib.losses import LOSSES, Loss
 from prslib.models import MODELS
@@ -199,6 +200,15 @@ def test_its_checkpoint_is_read_on_a_cpu_and_the_run_starts_again(card, tmp_path
     with pytest.warns(UserWarning, match=f"made on .*'device': '{NAME}'.*starts again"):
         again = run(config, checkpoint=file)
     pd.testing.assert_frame_equal(again.scores, run(config).scores, check_exact=True)
+
+
+@pytest.mark.parametrize("method", ["DER++", "ExStream"])
+def test_a_plan_times_steps_with_a_full_memory_on_the_card(card, method, monkeypatch):
+    monkeypatch.setattr(cost, "check_device", lambda device: device)
+    monkeypatch.setattr(cost, "STEPS_ON_GPU", 3)
+    monkeypatch.setattr(cost, "SECONDS", 0)
+    config = RunConfig(TINY, method, batch_size=30)
+    assert cost.measure_step.__wrapped__(config, NAME) > 0
 
 
 def test_runs_on_one_data_set_share_its_copy_and_training_images_come_first(
