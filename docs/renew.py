@@ -15,6 +15,7 @@ from pathlib import Path
 import pandas as pd
 from answers import (
     STAND_IN,
+    STREAMS,
     about,
     answers,
     best_rhos,
@@ -30,7 +31,6 @@ from prslib.report.ledger import account, as_markdown, counts
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, turned
 from prslib.statistics import within
 
-STREAMS = {"cocoseq-mini": "COCO, a part", "reutersseq": "Reuters"}
 SAID = {  # verdicts of one claim and of several
     "holds": ("holds", "hold"),
     "does not hold": ("does not hold", "do not hold"),
@@ -205,7 +205,7 @@ def verdict() -> str:
     starts = numbers("when_it_pays_pays_from")
     starts = starts[starts["method"] == "PRS"].set_index("metric")["from"]
     pays = [
-        f"in overall {metric} from an imbalance of about {about(start)} on"
+        f"in overall {metric} from {about(start)}:1 on"
         for metric, start in starts.dropna().sort_values().items()
     ]
     never = [f"overall {metric}" for metric in starts.index[starts.isna()]]
@@ -218,10 +218,12 @@ def verdict() -> str:
     ]
     if never:
         lines.append(f"It is never ahead in {listed(never)}.")
-    smallest = numbers("when_it_pays_streams")["imbalance"].min()
+    streams = numbers("when_it_pays_streams").set_index("dataset")
+    smallest = streams["imbalance"].min()
+    images = streams.loc["cocoseq-mini", "samples"]
     lines.append(
-        f"Below {about(starts.min())}, take CRS. The smallest imbalance measured is "
-        f"{about(smallest)}."
+        f"Below {about(starts.min())}:1, take CRS; the smallest imbalance measured is "
+        f"{about(smallest)}:1."
     )
     table = pd.DataFrame(changes())
     seeds = " or ".join(sorted(table.pop("seeds").unique()))
@@ -229,6 +231,7 @@ def verdict() -> str:
     note = (
         f"Differences in points, with 95 % intervals over {seeds} seeds and over the "
         "test samples. Rare and frequent are the paper's minority and majority classes. "
+        f"COCO is a part of the paper's stream, {images:,} images. "
         f"We chose $\\rho = {best}$ after the sweep."
     )
     return f"{' '.join(lines)}\n\n{as_markdown(table)}\n\n{note}"

@@ -216,7 +216,7 @@ for name in settings.dataset:
                 plot_ranking(cells, ax).set(title=group, xlabel=f"{metric} (%)")
     caption = seeds_text(settings.seeds, settings.costly, settings.costly_seeds, name)
     join_panels(figure, f"{name}: scores by class group, {caption}")
-    settings.save(figure, shown, f"groups_{name}")
+    settings.save(figure, shown, f"groups_{name}", narrow=2)
 
 # %% [markdown]
 # ## PRS against CRS

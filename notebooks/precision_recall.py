@@ -150,6 +150,8 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
     low = max(0.85 * values.min() - 1, -0.3)  # room for marks at 0
     high = min(1.1 * values.max() + 1, 103)
     ticks = [tick for tick in TICKS if low < tick < high]
+    if low < 1:  # they would touch
+        ticks = ticks[::2]
     ax.set(xticks=ticks, yticks=ticks, xlim=(low, high), ylim=(low, high), box_aspect=1)
     scores = np.linspace(max(low, 0.1), high, 300)
     recall, precision = np.meshgrid(scores, scores)
@@ -188,7 +190,7 @@ for name in settings.dataset:
         plot_precision_recall(shown, ax).set_title(group)
     caption = seeds_text(settings.seeds, settings.costly, settings.costly_seeds, name)
     join_panels(figure, f"{name}: means over classes, {caption}")
-    settings.save(figure, cells[cells["dataset"] == name], name)
+    settings.save(figure, cells[cells["dataset"] == name], name, narrow=1)
 
 # %% [markdown]
 # ## What a balanced memory changes

@@ -146,7 +146,7 @@ for name in settings.dataset:
         ax.legend(fontsize=8)
     memory = f"memory of {sizes[name]} for methods with one"
     figure.suptitle(f"{name}: forgetting by class size, {memory}, {count}")
-    settings.save(figure, shown, name)
+    settings.save(figure, shown, name, narrow=1)
 
 # %% [markdown]
 # A class whose best score is 0 was never learned, and has nothing to forget. The normalised
