@@ -213,8 +213,8 @@ def verdict() -> str:
         "**Balance it if the imbalance is large and the rare classes count.** The "
         "imbalance of a stream is the size of its largest class over that of its "
         "smallest.",
-        "On Reuters, whole or with its largest classes thinned, PRS is ahead of CRS "
-        f"{listed(pays)}.",
+        "On Reuters, whole or with its largest classes thinned, PRS with "
+        f"$\\rho = {trained_rhos()['reutersseq']:g}$ is ahead of CRS {listed(pays)}.",
     ]
     if never:
         lines.append(f"It is never ahead in {listed(never)}.")
@@ -237,11 +237,16 @@ def verdict() -> str:
     return f"{' '.join(lines)}\n\n{as_markdown(table)}\n\n{note}"
 
 
+def trained_rhos() -> pd.Series:
+    """Return the rho with which PRS was trained on each data set."""
+    rows = numbers("main_results_table")
+    return rows[rows["method"] == "PRS"].groupby("dataset")["rho"].first()
+
+
 def changes() -> Iterable[dict[str, str]]:
     """Return what CBRS and PRS change against CRS on each real stream, a row for each."""
     keys = ["dataset", "group", "metric"]
-    trained = numbers("main_results_table")
-    trained = trained[trained["method"] == "PRS"].groupby("dataset")["rho"].first()
+    trained = trained_rhos()
     of_prs = numbers("main_results_prs_minus_crs").set_index(keys)
     of_cbrs = numbers("when_it_pays_minus_crs")
     sizes = of_cbrs.groupby("dataset")["imbalance"].first()

@@ -83,6 +83,7 @@ def sentences():
     starts = table_of("when_it_pays_pays_from", "seeds")
     start = starts.loc[starts["method"] == "PRS", "from"].min()
     yield SAMPLERS, f"We call it large from {start:.0f}:1 on"
+    yield "README.md", f"large imbalance ({start:.0f}:1 or more)"
     counts = [
         load_dataset(f"imbal-{name}digits").class_freq for name in ("", "colour-")
     ]
