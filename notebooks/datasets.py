@@ -95,7 +95,7 @@ plt.style.use(STYLE)
 for name, data in sets.items():
     frame = class_statistics(data)
     tasks = frame.groupby("task")
-    shape = {"figsize": (13, 5), "sharey": True, "squeeze": False}
+    shape = {"figsize": (11, 5), "sharey": True, "squeeze": False}
     figure, axes = plt.subplots(1, len(tasks), width_ratios=tasks.size(), **shape)
     for ax, (task, classes) in zip(axes[0], tasks, strict=True):
         plot_class_statistics(classes, ax).set_title(f"task {task}")

@@ -196,7 +196,7 @@ def plot_ranking(frame: pd.DataFrame, ax: Axes) -> Axes:
     if frame["published"].notna().any():
         ax.plot([], [], label="paper", **HOLLOW | {"marker": "o", "color": "0.3", "linestyle": ""})
     ax.plot([], [], "0.3", linewidth=2, label="lowest to highest seed")
-    ax.set_yticks(range(len(cells)), cells.index, fontsize=8)
+    ax.set_yticks(range(len(cells)), cells.index)
     ax.grid(axis="y", visible=False)
     return ax
 

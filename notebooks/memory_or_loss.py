@@ -252,10 +252,10 @@ for name, sentence in answers.itertuples(index=False):
 # ## What moves what
 #
 # The picture shows every sampler with every loss: C-F1 upwards, mAP to the right, overall, after
-# the last task, means over seeds. On the left labels are predicted at 0.5, on the right at each
+# the last task, means over seeds. One panel of a data set predicts labels at 0.5, the other at each
 # run's own threshold. Each arrow starts at CRS with the plain loss and ends where one change leads.
-# A change of the threshold points straight up on the left and is gone on the right. A change of the
-# ranking points to the right in both.
+# A change of the threshold points straight up at 0.5 and is gone at the own threshold. A change of
+# the ranking points to the right in both panels.
 
 # %% tags=["functions"]
 import pandas as pd

@@ -161,7 +161,7 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
     # clear of the diagonal and of the frame
     beside = [(1.35 * level, level * 1.35 / 1.7) for level in levels]
     beside = [(x, y) for x, y in beside if x < 0.93 * high and y > 1.1 * low]
-    ax.clabel(lines, fontsize=7, fmt="F1 %d", colors="0.4", manual=beside)
+    ax.clabel(lines, fontsize=8, fmt="F1 %d", colors="0.4", manual=beside)
     ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
     begin = cells.loc["CRS"].unstack().loc["mean", ["C-R", "C-P"]] if "CRS" in cells.index else None

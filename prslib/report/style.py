@@ -51,8 +51,8 @@ SPREAD = 0.7  # share of the way from one setting to the next that the methods t
 DODGE = 0.07  # tasks from one method's curve to the next, which may coincide
 WORD = 16  # letters of a setting in a line
 LETTER, MARK = 0.085, 6  # inches of a letter of the legend, letters of a mark
-# a phone shows NARROW inches on 358 pixels, and letters of 9 points 9 pixels tall
-NARROW, SMALLEST = 5.0, 8.5  # inches, points
+# a phone shows NARROW inches on about 340 pixels, and SMALLEST points 8 pixels tall
+NARROW, SMALLEST = 5.0, 9  # inches, points
 TALLEST = 3.2  # inches, of a panel
 TITLE = 50  # letters of a title in a line of a narrow figure
 
@@ -230,7 +230,7 @@ def draw_curves(
 def plot_sample(image: np.ndarray, labels: str, ax: Axes) -> Axes:
     """Draw one image with its labels below (Figure "COCOseq")."""
     ax.imshow(image.squeeze(), cmap="gray", vmin=0, vmax=255)
-    ax.set_xlabel("\n".join(textwrap.wrap(labels, 18)), fontsize=7, labelpad=2)
+    ax.set_xlabel("\n".join(textwrap.wrap(labels, 16)), fontsize=8, labelpad=2)
     ax.set(xticks=[], yticks=[])
     return ax
 
