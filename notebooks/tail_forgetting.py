@@ -143,7 +143,9 @@ for name in settings.dataset:
     for ax, measure in zip(axes, UNITS, strict=True):
         plot_tail_forgetting(shown[shown["measure"] == measure], ax)
         ax.set(title=f"{measure} forgetting", ylabel=f"forgotten ({UNITS[measure]})")
-        ax.legend()
+        low, high = ax.get_ylim()
+        ax.set_ylim(low, high + 0.35 * (high - low))  # room for the legend
+        ax.legend(loc="upper right")
     memory = f"memory of {sizes[name]} for methods with one"
     figure.suptitle(f"{name}: forgetting by class size, {memory}, {count}")
     settings.save(figure, shown, name, narrow=1)
