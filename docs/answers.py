@@ -15,6 +15,7 @@ from prslib.report.tables import MAIN_METRICS
 
 # the notebooks in the order of their questions, with their answers
 TEXTS = tomllib.loads(Path(__file__).with_name("answers.toml").read_text("utf-8"))
+STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
 STAND_IN = "†"
 LAST_QUARTER = 75  # percent of the stream
 
@@ -87,7 +88,14 @@ def answers() -> dict[str, str]:
             text = difference(row, texts["what"], texts.get("than", "CRS"), method)
         mark = STAND_IN if DATASETS[row["dataset"]].data_source == "stand-in" else ""
         sentences[name] = text + mark
-    return sentences
+    return {name: with_names(text) for name, text in sentences.items()}
+
+
+def with_names(text: str) -> str:
+    """Name the real streams as the README does."""
+    for dataset, name in STREAMS.items():
+        text = text.replace(dataset, name)
+    return text
 
 
 def other_facts() -> dict[str, object]:
@@ -95,7 +103,7 @@ def other_facts() -> dict[str, object]:
     starts = numbers("when_it_pays_pays_from")
     starts = starts[starts["method"] == "PRS"].set_index("metric")["from"]
     pays = [
-        f"from {about(start)} on in {metric}"
+        f"from {about(start)}:1 on in {metric}"
         for metric, start in starts.dropna().sort_values().items()
     ]
     pays += [f"never in {metric}" for metric in starts.index[starts.isna()]]
@@ -110,16 +118,19 @@ def other_facts() -> dict[str, object]:
     end = numbers("gradient_variance_curves")
     end = end[(end["dataset"] == "cocoseq-mini") & (end["seen"] > LAST_QUARTER)]
     end = np.log(end["value"]).groupby(end["method"]).mean()
+    best = pd.DataFrame(best_rhos(), columns=["name", "rho", "changes"])
     return {
         "rho": listed(
-            f"rho {rho:g} on {name} ({metrics})" for name, rho, metrics in best_rhos()
+            f"rho {rho:g} on {listed(rows['name'])}"
+            for rho, rows in best.groupby("rho", sort=False)
         ),
+        "changes": "; ".join(best["name"] + " " + best["changes"] + " points"),
         "pays": ", ".join(pays),
         "orders": clear_share(orders),
         "sizes": clear_share(sizes),
         "sets": listed(orders["dataset"].unique()),
-        "precision": shares["C-P"],
-        "recall": shares["C-R"],
+        "majority": most_changed(shares.loc["majority"]),
+        "minority": most_changed(shares.loc["minority"]),
         "prs": gaps.loc["PRS"],
         "crs": gaps.loc["CRS"],
         "at_the_end": 100 * (np.exp(end["PRS"] - end["CRS"]) - 1),
@@ -137,6 +148,13 @@ def clear_share(rows: pd.DataFrame) -> str:
     return f"{(rows['clearly'] == 'above').sum()} of {len(rows)}"
 
 
+def most_changed(differences: pd.Series) -> str:
+    """Say which of precision and recall differs more, and by how many points."""
+    metric = differences[["C-P", "C-R"]].abs().idxmax()
+    name = {"C-P": "precision", "C-R": "recall"}[metric]
+    return f"{name} ({differences[metric]:+.1f} points)"
+
+
 def best_rhos() -> Iterable[tuple[str, float, str]]:
     """Return for each data set the rho whose worst overall metric is the best over CRS."""
     gaps = numbers("rho_sweep_minus_crs")
@@ -144,13 +162,13 @@ def best_rhos() -> Iterable[tuple[str, float, str]]:
     for name, rows in gaps.groupby("dataset", sort=False):
         rho = rows.groupby("rho")["difference"].min().idxmax()
         best = rows[rows["rho"] == rho].set_index("metric")["difference"]
-        words = [f"{metric} {best[metric]:+.1f}" for metric in MAIN_METRICS]
+        words = [f"{best[metric]:+.1f}" for metric in MAIN_METRICS]
         yield str(name), float(rho), ", ".join(words)
 
 
 def about(imbalance: float) -> str:
-    """Return an imbalance with one digit: "30" of 26.7."""
-    return f"{float(f'{imbalance:.1g}'):.0f}"
+    """Return an imbalance with two digits: "27" of 26.7."""
+    return f"{float(f'{imbalance:.2g}'):.0f}"
 
 
 def opening(answer: str) -> str:

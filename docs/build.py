@@ -23,11 +23,13 @@ DOCS = Path(__file__).resolve().parent
 NOTEBOOK = re.compile(  # a link to it, or to the article in the repository
     r"\[([^]]*)\]\((?:(?:\.\./notebooks/)?(\w+)\.ipynb|(\.\./)?report/(\w+)\.md)\)"
 )
-PICTURE = re.compile(r"\.\./figures/([^)\s]+)")
+PICTURE = re.compile(r"\.\./figures/([^)\s\"]+)")
 EXECUTED = "*{{download}}`This notebook, executed <../executed/{name}.ipynb>`: code and outputs.*"
 SEARCHED = {  # words for which the search lists a page first
     "articles/rho_sweep": ["rho", "power of allocation"],
     "articles/precision_recall": ["threshold", "calibration"],
+    "articles/schedules_and_memory": ["memory size"],
+    "articles/tail_forgetting": ["forgetting"],
     "articles/when_it_pays": ["imbalance", "should I balance"],
     "extending": ["own sampler", "custom sampler"],
     "losses/index": ["loss", "reweighting"],
@@ -51,6 +53,7 @@ def build(profile: str) -> Path:
     """Write the pages of a profile, return the first; SystemExit if Sphinx warns."""
     place = cache_dir() / "docs" / profile
     source, pages = place / "docs", place / "html"
+    pictures = source / "_static" / "figures"
     for folder in (source, pages):
         shutil.rmtree(folder, ignore_errors=True)
     aside = shutil.ignore_patterns("__pycache__", "lab", "report")
@@ -66,9 +69,10 @@ def build(profile: str) -> Path:
     for file in source.rglob("*.md"):
         text = file.read_text(encoding="utf-8")
         for name in PICTURE.findall(text):
-            picture = place / "figures" / name
+            picture = pictures / name
             picture.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(figures_dir(".") / name, picture)
+        text = PICTURE.sub(r"_static/figures/\1", text)
         title, _, text = relinked(text, notebooks, "articles/").partition("\n")
         words = searched(file.relative_to(source).with_suffix("").as_posix())
         file.write_text(f"{title}{words}\n{text}", encoding="utf-8")
@@ -84,8 +88,9 @@ def build(profile: str) -> Path:
         executed = source / "executed" / file.name
         executed.parent.mkdir(exist_ok=True)
         nbformat.write(notebook, executed)
-        save_pictures(notebook, articles)
-        text = as_markdown(notebook, pictures="", site=True)
+        save_pictures(notebook, pictures / profile, figures_dir(profile))
+        shown = f"../_static/figures/{profile}/"
+        text = as_markdown(notebook, pictures=shown, site=True)
         text = relinked(text, notebooks).replace("](../docs/", "](../")
         title, _, text = text.partition("\n")
         added = EXECUTED.format(name=name) + searched(f"articles/{name}")
@@ -120,13 +125,17 @@ def relinked(text: str, notebooks, folder: str = "") -> str:
     return NOTEBOOK.sub(lead, text)
 
 
-def save_pictures(notebook, folder: Path) -> None:
-    """Write the pictures of an executed notebook into a folder."""
+def save_pictures(notebook, folder: Path, drawn: Path) -> None:
+    """Write the pictures of an executed notebook into a folder, narrow ones from `drawn`."""
+    folder.mkdir(parents=True, exist_ok=True)
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if picture := output.get("data", {}).get("image/png"):
-                file = folder / output.metadata["image/png"]["file"]
+                about = output.metadata["image/png"]
+                file = folder / about["file"]
                 file.write_bytes(base64.b64decode(picture))
+                if narrow := about.get("narrow"):
+                    shutil.copy(drawn / narrow, folder)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 import pandas as pd
 from answers import (
     STAND_IN,
+    STREAMS,
     about,
     answers,
     best_rhos,
@@ -28,7 +29,6 @@ from prslib.report.claims import CLAIMS
 from prslib.report.ledger import account, as_markdown, counts
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, turned
 
-STREAMS = {"cocoseq-mini": "COCO, a part", "reutersseq": "Reuters"}
 STAND_IN_NOTE = (
     f"{STAND_IN} on a stand-in made of handwritten digits; the other numbers are from "
     "real data, COCO images where no other is named."
@@ -154,7 +154,7 @@ def verdict() -> str:
     starts = numbers("when_it_pays_pays_from")
     starts = starts[starts["method"] == "PRS"].set_index("metric")["from"]
     pays = [
-        f"in overall {metric} from an imbalance of about {about(start)} on"
+        f"in overall {metric} from {about(start)}:1 on"
         for metric, start in starts.dropna().sort_values().items()
     ]
     never = [f"overall {metric}" for metric in starts.index[starts.isna()]]
@@ -162,15 +162,17 @@ def verdict() -> str:
         "**Balance it if the imbalance is large and the rare classes count.** The "
         "imbalance of a stream is the size of its largest class over that of its "
         "smallest.",
-        "On Reuters, whole or with its largest classes thinned, PRS is ahead of CRS "
-        f"{listed(pays)}.",
+        "On Reuters, whole or with its largest classes thinned, PRS with "
+        f"$\\rho = {trained_rhos()['reutersseq']:g}$ is ahead of CRS {listed(pays)}.",
     ]
     if never:
         lines.append(f"It is never ahead in {listed(never)}.")
-    smallest = numbers("when_it_pays_streams")["imbalance"].min()
+    streams = numbers("when_it_pays_streams").set_index("dataset")
+    smallest = streams["imbalance"].min()
+    images = streams.loc["cocoseq-mini", "samples"]
     lines.append(
-        f"Below {about(starts.min())}, take CRS. The smallest imbalance measured is "
-        f"{about(smallest)}."
+        f"Below {about(starts.min())}:1, take CRS; the smallest imbalance measured is "
+        f"{about(smallest)}:1."
     )
     table = pd.DataFrame(changes())
     seeds = " or ".join(sorted(table.pop("seeds").unique()))
@@ -178,16 +180,22 @@ def verdict() -> str:
     note = (
         f"Differences in points, with 95 % intervals over {seeds} seeds and over the "
         "test samples. Rare and frequent are the paper's minority and majority classes. "
+        f"COCO is a part of the paper's stream, {images:,} images. "
         f"We chose $\\rho = {best}$ after the sweep."
     )
     return f"{' '.join(lines)}\n\n{as_markdown(table)}\n\n{note}"
 
 
+def trained_rhos() -> pd.Series:
+    """Return the rho with which PRS was trained on each data set."""
+    rows = numbers("main_results_table")
+    return rows[rows["method"] == "PRS"].groupby("dataset")["rho"].first()
+
+
 def changes() -> Iterable[dict[str, str]]:
     """Return what CBRS and PRS change against CRS on each real stream, a row for each."""
     keys = ["dataset", "group", "metric"]
-    trained = numbers("main_results_table")
-    trained = trained[trained["method"] == "PRS"].groupby("dataset")["rho"].first()
+    trained = trained_rhos()
     of_prs = numbers("main_results_prs_minus_crs").set_index(keys)
     of_cbrs = numbers("when_it_pays_minus_crs")
     sizes = of_cbrs.groupby("dataset")["imbalance"].first()

@@ -229,14 +229,14 @@ from prslib.training.grids import seeds_text
 
 for name in settings.dataset:
     shown = plain_first(offline[offline["dataset"] == name])
-    figure, axes = plt.subplots(2, 1, figsize=(9, 6.4), sharey=True)
+    figure, axes = plt.subplots(2, 1, figsize=(5.4, 6), sharey=True)
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plot_variations(shown[shown["metric"] == metric], ax, "network", metric, hue="setting")
     join_panels(figure, f"{name}: Multitask by network, {seeds_text(settings.seeds)}")
     settings.save(figure, shown, f"offline_{name}")
 
 # %% [markdown]
-# The next cell compares the other networks with the plain one, on the same data and with the same
+# Here the other networks are compared with the plain one, on the same data and with the same
 # number of epochs.
 
 # %%

@@ -20,8 +20,9 @@
 #
 # Papers that compare with PRS implement it again, and most implementations depart from Algorithm 1
 # in some step. The slot to overwrite is drawn from all. The exponential of Eq. (2) is softened or
-# underflows. The class to shrink is drawn from $p$. The distances of Eq. (5) keep their signs. Ties
-# fall on the lowest slot. A task's counts are known before it comes. A batch is decided at once.
+# underflows. The class that must shrink is drawn by its target share $p$, not by its surplus. The
+# distances of Eq. (5) keep their signs. Ties fall on the lowest slot. A task's counts are known
+# before it comes. A batch is decided at once.
 # This notebook makes one departure at a time, in the one-page version of PRS
 # (`prslib.samplers.reference`), and measures what it costs. CRS, which has no partition, stands
 # beside them. `python -m prslib conformance package.module:Class` finds such a step in your sampler.
@@ -170,7 +171,7 @@ for row, name in zip(axes, settings.dataset, strict=True):
 axes[0, 0].plot([], [], color="0.35", linewidth=2, label="95 % interval over seeds")
 axes[0, 0].plot([], [], color="0.75", linewidth=1, label="where PRS and CRS are")
 join_panels(figure, f"The memory at the end of the stream, {seeds_text(settings.varied_seeds)}")
-settings.save(figure, mix, "memory")
+settings.save(figure, mix, "memory", narrow=1)
 
 # %% [markdown]
 # ## What it costs
@@ -248,7 +249,7 @@ for name in settings.trained:
 #
 # COCOseq and NUS-WIDEseq have such classes. On all their labels (`figures/paper/deviations_memory`,
 # one seed) the memory's mix is about the same with underflow as without it. There, too, the memory
-# misses the target if the slot is drawn from all or the class from $p$. If a task's counts are
+# misses the target if the slot is drawn from all, or the class by its share $p$. If a task's counts are
 # known ahead, it reaches the target late.
 
 # %%

@@ -192,7 +192,7 @@ for name in settings.dataset:
         plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
     sizes = f"seed {settings.seeds[0]}, up to {settings.per_class} images a class"
     join_panels(figure, f"{name}: penultimate features of test images, {sizes}")
-    settings.save(figure, plane, name)
+    settings.save(figure, plane, name, narrow=1)
 
 # %% [markdown]
 # ## Two measures
@@ -311,7 +311,7 @@ settings.save(figure, by_class, "classes")
 # %% [markdown]
 # ## What holds
 #
-# The next cell compares PRS with CRS seed by seed. The paper claims that PRS is above for the
+# PRS is compared with CRS seed by seed. The paper claims that PRS is above for the
 # minority. "Above" and "below" mean that the whole interval of the difference is above or below 0, as
 # in `ledger`.
 

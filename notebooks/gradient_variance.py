@@ -68,12 +68,11 @@ planned = runs(settings)
 settings
 
 # %% [markdown]
-# ## The two figures
+# ## The variance during the stream
 #
 # Lines are geometric means over seeds, bands one standard deviation of the logarithm. On
 # single-label data the seed also draws the order of the classes, so the bands there include the
-# effect of the order. Until the memory is full, all methods but ExStream
-# hold the same samples.
+# effect of the order. Until the memory is full, all methods but ExStream hold the same samples.
 #
 # Read the line of ExStream with care, as the paper says too. It freezes the lower part of the
 # network and replays stored vectors. Its memory is divided among the classes in advance and fills
@@ -135,7 +134,7 @@ figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_gradient_variance(rows[rows["dataset"] == name], ax).set_title(name)
 join_panels(figure, f"Gradient variance over memory during training, {len(settings.seeds)} seeds")
-settings.save(figure, rows, "curves")
+settings.save(figure, rows, "curves", narrow=1)
 
 # %% [markdown]
 # ## PRS against each of the others

@@ -120,7 +120,7 @@ for name in settings.dataset:
         plot_variations(shown[shown["metric"] == metric], ax, "group", metric)
     caption = f"rho {settings.rho:g} for PRS, {seeds_text(settings.seeds, *fewer, name)}"
     join_panels(figure, f"{name}: unbalanced test images, {caption}")
-    settings.save(figure, shown, name)
+    settings.save(figure, shown, name, narrow=1)
 
 # %% [markdown]
 # ## PRS against each of the others

@@ -114,7 +114,7 @@ from prslib.report.style import STYLE, contrast_panels, join_panels, plot_variat
 plt.style.use(STYLE)
 for name in settings.dataset:
     shown = smallest[(smallest["dataset"] == name) & smallest["last"]]
-    figure, ax = plt.subplots(figsize=(9.5, 3.8))
+    figure, ax = plt.subplots(figsize=(5.4, 4.2))
     plot_variations(shown, ax, "metric", "score")
     task, images = tasks.loc[name]
     join_panels(figure, f"{name}, task {task} with {images} training images: {seed_text}")

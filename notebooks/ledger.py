@@ -231,7 +231,7 @@ for ax, metric in zip(axes, MAIN_METRICS, strict=True):
 names = ", ".join(leads["dataset"].unique())
 seeds = " or ".join(map(str, sorted(rows.loc[rows["status"] == "run", "seeds"].unique())))
 join_panels(figure, f"{names}: PRS minus each rival, means over {seeds} seeds")
-settings.save(figure, leads, "agreement")
+settings.save(figure, leads, "agreement", narrow=1)
 display(Markdown(" ".join(sentences)))
 
 # %% [markdown]

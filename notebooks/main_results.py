@@ -183,7 +183,7 @@ def plot_ranking(frame: pd.DataFrame, ax: Axes) -> Axes:
     if frame["published"].notna().any():
         ax.plot([], [], label="paper", **HOLLOW | {"marker": "o", "color": "0.3", "linestyle": ""})
     ax.plot([], [], "0.3", linewidth=2, label="lowest to highest seed")
-    ax.set_yticks(range(len(cells)), cells.index, fontsize=8)
+    ax.set_yticks(range(len(cells)), cells.index)
     ax.grid(axis="y", visible=False)
     return ax
 
@@ -203,7 +203,7 @@ for name in settings.dataset:
                 plot_ranking(cells, ax).set(title=group, xlabel=f"{metric} (%)")
     caption = seeds_text(settings.seeds, settings.costly, settings.costly_seeds, name)
     join_panels(figure, f"{name}: scores by class group, {caption}")
-    settings.save(figure, shown, f"groups_{name}")
+    settings.save(figure, shown, f"groups_{name}", narrow=2)
 
 # %% [markdown]
 # ## PRS against CRS

@@ -133,7 +133,7 @@ for name in settings.dataset:
         ax.remove()
     caption = seeds_text(settings.seeds, settings.costly, settings.costly_seeds, name)
     join_panels(figure, f"{name}: the memory class by class, {caption}")
-    settings.save(figure, shown, name)
+    settings.save(figure, shown, name, narrow=1)
 
 # %% [markdown]
 # ## Group by group

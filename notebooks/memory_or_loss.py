@@ -127,6 +127,12 @@ from prslib.report.tables import contrasts
 OWN = "C-F1 (own threshold)"
 WAYS = ["C-F1", OWN, "O-F1", "O-F1 (own threshold)", "mAP"]
 UNIFORM, BALANCED = "uniform", "balanced"
+RANKS = {
+    "both": "Both move",
+    "the memory": "Only the memory moves",
+    "the loss": "Only the loss moves",
+    "neither": "Neither moves",
+}
 
 
 def arm(method: str, loss: str, draw: str = UNIFORM) -> str:
@@ -183,7 +189,7 @@ def moved(clearly: pd.Series) -> str:
 
 
 def numbers(gaps: pd.DataFrame, dataset: str) -> list[str]:
-    """Say the change of overall C-F1, at both thresholds, and of mAP, with intervals."""
+    """Say what each change moves: overall C-F1, at both thresholds, and mAP, with intervals."""
     overall = gaps[(gaps["dataset"] == dataset) & (gaps["group"] == "overall")]
     lines = []
     for change, cells in overall.groupby("change", sort=False):
@@ -192,24 +198,32 @@ def numbers(gaps: pd.DataFrame, dataset: str) -> list[str]:
             f"{metric} {row['difference']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
             for metric, row in cells.iterrows()
         ]
-        lines.append(f"- {change}: {', '.join(parts)}")
+        lines.append(f"- {change}: {', '.join(parts)}. It moves {moved(cells['clearly'])}.")
     return lines
 
 
+def which(memory: str, loss: str) -> str:
+    """Name which of memory and loss makes a clear difference."""
+    if memory and loss:
+        return "both"
+    if memory or loss:
+        return "the memory" if memory else "the loss"
+    return "neither"
+
+
 def answer(gaps: pd.DataFrame, dataset: str) -> str:
-    """Say in a sentence what memory and loss move, and what both do."""
+    """Say which of memory and loss helps C-F1 beside the other, by how much, and what moves mAP."""
     overall = gaps[(gaps["dataset"] == dataset) & (gaps["group"] == "overall")]
     cells = overall.set_index(["change", "metric"])
-    memory, loss = (moved(cells.loc[name, "clearly"]) for name in ("memory", "loss"))
-    name = cells.loc[("loss", "mAP"), "after"].partition(", ")[2]
-    both = cells.loc[("memory and loss", "C-F1")]
-    verb = {"above": "lift", "below": "lower", "": "change"}[both["clearly"]]
-    size = f"{abs(both['difference']):.1f} points"
-    if verb == "change":
-        size = f"{both['difference']:+.1f} points, not clearly"
+    clearly = cells["clearly"]
+    beside = ("memory, with the loss", "loss, with the memory")
+    helps = which(*(clearly[change, "C-F1"] == "above" for change in beside))
+    ranks = which(clearly["memory", "mAP"], clearly["loss", "mAP"])
+    c_f1 = cells["difference"].xs("C-F1", level="metric").map("{:+.1f}".format)
     return (
-        f"On {dataset} the memory moves {memory}, the {name} {loss}; "
-        f"both {verb} C-F1 by {size}."
+        f"{helps.capitalize()}, on {dataset}: C-F1 changes by {c_f1['memory']} points with the "
+        f"memory, {c_f1['loss']} with the loss, {c_f1['memory and loss']} with both. "
+        f"{RANKS[ranks]} mAP clearly."
     )
 
 
@@ -241,10 +255,10 @@ for name, sentence in answers.itertuples(index=False):
 # ## What moves what
 #
 # The picture shows every sampler with every loss: C-F1 upwards, mAP to the right, overall, after
-# the last task, means over seeds. On the left labels are predicted at 0.5, on the right at each
+# the last task, means over seeds. One panel of a data set predicts labels at 0.5, the other at each
 # run's own threshold. Each arrow starts at CRS with the plain loss and ends where one change leads.
-# A change of the threshold points straight up on the left and is gone on the right. A change of the
-# ranking points to the right in both.
+# A change of the threshold points straight up at 0.5 and is gone at the own threshold. A change of
+# the ranking points to the right in both panels.
 
 # %% tags=["functions"]
 import pandas as pd
@@ -306,7 +320,7 @@ for row in axes:  # one range a data set
     ends = np.array([ax.dataLim.intervaly for ax in row])
     room = 0.12 * (ends.max() - ends.min())
     plt.setp(row, ylim=(ends.min() - room, ends.max() + room))
-settings.save(figure, means, "scores")
+settings.save(figure, means, "scores", narrow=1)
 
 # %% [markdown]
 # ## Group by group

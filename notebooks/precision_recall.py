@@ -138,6 +138,8 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
     low = max(0.85 * values.min() - 1, -0.3)  # room for marks at 0
     high = min(1.1 * values.max() + 1, 103)
     ticks = [tick for tick in TICKS if low < tick < high]
+    if low < 1:  # they would touch
+        ticks = ticks[::2]
     ax.set(xticks=ticks, yticks=ticks, xlim=(low, high), ylim=(low, high), box_aspect=1)
     scores = np.linspace(max(low, 0.1), high, 300)
     recall, precision = np.meshgrid(scores, scores)
@@ -147,7 +149,7 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
     # clear of the diagonal and of the frame
     beside = [(1.35 * level, level * 1.35 / 1.7) for level in levels]
     beside = [(x, y) for x, y in beside if x < 0.93 * high and y > 1.1 * low]
-    ax.clabel(lines, fontsize=7, fmt="F1 %d", colors="0.4", manual=beside)
+    ax.clabel(lines, fontsize=8, fmt="F1 %d", colors="0.4", manual=beside)
     ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
     begin = cells.loc["CRS"].unstack().loc["mean", ["C-R", "C-P"]] if "CRS" in cells.index else None
@@ -176,7 +178,7 @@ for name in settings.dataset:
         plot_precision_recall(shown, ax).set_title(group)
     caption = seeds_text(settings.seeds, settings.costly, settings.costly_seeds, name)
     join_panels(figure, f"{name}: means over classes, {caption}")
-    settings.save(figure, cells[cells["dataset"] == name], name)
+    settings.save(figure, cells[cells["dataset"] == name], name, narrow=1)
 
 # %% [markdown]
 # ## What a balanced memory changes

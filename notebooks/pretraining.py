@@ -160,7 +160,7 @@ for ax, image, labels in zip(axes.flat, images, frame["labels"], strict=True):
     plot_sample(image, labels, ax)
 for ax, source in zip(axes[:, 0], frame["source"].unique(), strict=True):
     ax.set_ylabel(source)
-settings.save(figure, frame, "scenes")
+settings.save(figure, frame, "scenes", narrow=4)
 
 # %% [markdown]
 # ## Table 1, by starting weights
@@ -227,7 +227,7 @@ settings.save(None, differences, "prs_minus_crs")
 display(Markdown(in_short(differences)))
 
 # %% [markdown]
-# The next cell compares this difference between starting weights, seed by seed.
+# Here this difference is compared between starting weights, seed by seed.
 
 # %%
 first, *others = gaps["weights"].unique()
@@ -265,7 +265,7 @@ settings.save(figure, overall, "overall")
 # %% [markdown]
 # ## Which claims depend on the weights?
 #
-# The next cell tests the claims of [`ledger`](ledger.ipynb) that these runs decide, once for each
+# Here the claims of [`ledger`](ledger.ipynb) that these runs decide are tested, once for each
 # kind of initial weights. The first table counts the verdicts. The second shows the claims whose
 # verdict differs. It has the effect, which is above 0 where the claim is right, its 95 % interval
 # over seeds, and the verdict.

@@ -106,7 +106,7 @@ from prslib.training.grids import seeds_text
 
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["group"] == "overall")]
-    figure, ax = plt.subplots()
+    figure, ax = plt.subplots(figsize=(5.2, 3.8))
     plot_sweep(shown, ax)
     join_panels(figure, f"{name}: PRS overall, {seeds_text(settings.seeds)}")
     settings.save(figure, shown, name)

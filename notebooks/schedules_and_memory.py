@@ -210,7 +210,7 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
         plot_variations(shown, ax, "schedule", metric).set_title(name)
     ax.set_xlabel("order of the tasks by number, the standard order first")
 join_panels(figure, f"Schedules, overall: {seed_text.format('first')}")
-settings.save(figure, overall, "schedules_overall")
+settings.save(figure, overall, "schedules_overall", narrow=1)
 
 # %% [markdown]
 # ## Is PRS more robust?

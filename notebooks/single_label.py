@@ -153,7 +153,7 @@ for name in names:
     for ax in axes.flat[len(settings.orders) :]:
         ax.remove()
     join_panels(figure, f"{name}: whole test set, {len(settings.seeds)} seeds")
-    settings.save(figure, rows[name], name)
+    settings.save(figure, rows[name], name, narrow=1)
 
 # %% [markdown]
 # ## What holds

@@ -87,8 +87,8 @@ settings
 # %% [markdown]
 # ## Class by class
 #
-# Left the plain measure in points, right the normalised one in percent: 100 % means that nothing
-# is left, and below 0 a class has gained. A mark is a class, the mean over seeds. The line is the
+# The plain measure is in points, the normalised one in percent: 100 % means that nothing is left,
+# and below 0 a class has gained. A mark is a class, the mean over seeds. The line is the
 # least-squares fit over the logarithm of the class's size: where it falls, small classes are
 # forgotten more. CRS and EWC are the paper's two panels. PRS, the paper's own method, is added with
 # the same memory.
@@ -143,10 +143,12 @@ for name in settings.dataset:
     for ax, measure in zip(axes, UNITS, strict=True):
         plot_tail_forgetting(shown[shown["measure"] == measure], ax)
         ax.set(title=f"{measure} forgetting", ylabel=f"forgotten ({UNITS[measure]})")
-        ax.legend(fontsize=8)
+        low, high = ax.get_ylim()
+        ax.set_ylim(low, high + 0.35 * (high - low))  # room for the legend
+        ax.legend(loc="upper right")
     memory = f"memory of {sizes[name]} for methods with one"
     figure.suptitle(f"{name}: forgetting by class size, {memory}, {count}")
-    settings.save(figure, shown, name)
+    settings.save(figure, shown, name, narrow=1)
 
 # %% [markdown]
 # A class whose best score is 0 was never learned, and has nothing to forget. The normalised

@@ -151,7 +151,7 @@ plt.style.use(STYLE)
 stream = skewed_stream(40, 5, skew=1.2, second_labels=0.3, seed=settings.seed)
 steps = walk(stream, settings.memory_size, settings.rho, settings.seed)
 rows = fates(steps)
-figure, ax = plt.subplots(figsize=(8, 3))
+figure, ax = plt.subplots(figsize=(5.2, 3))
 plot_fates(rows, settings.memory_size, ax)
 columns = ["sample", "class", "acceptance", "slot", "fate"]
 settings.save(figure, rows[columns], "stream")

@@ -118,11 +118,8 @@ sizes.round(1)
 # %% [markdown]
 # ## Imbalance
 #
-# The picture shows each balanced sampler minus CRS, overall, after the last task, with 95 %
-# intervals over seeds and test samples. Lines join the thinned streams and the whole one. Single
-# marks are other data sets. Filled ones are parts of COCO. Hollow ones are stand-ins, on which a
-# network learns the pixels of digits. Dashes are the paper's own differences of PRS and CRS, for
-# which it prints no interval.
+# The pictures show balanced samplers minus CRS, overall, after the last task, with 95 % intervals
+# over seeds and test samples.
 
 # %%
 import matplotlib.pyplot as plt
@@ -140,63 +137,8 @@ every = [contrasts(rows, name, "CRS", cells).assign(method=name) for name in set
 gaps = pd.concat(every, ignore_index=True).merge(sizes, on="dataset")
 settings.save(None, gaps, "minus_crs")
 
-# %% tags=["functions"]
-import pandas as pd
-from matplotlib.axes import Axes
-
-from prslib.report.style import styles_of
-
-
-def plot_over_imbalance(frame: pd.DataFrame, ax: Axes, line, stand_ins) -> Axes:
-    """Draw methods minus CRS over the imbalance; data sets of `line` are joined, stand-ins hollow."""
-    for name, style in styles_of(frame["method"]).items():
-        cells = frame[frame["method"] == name].sort_values("imbalance")
-        joined = cells["dataset"].isin(line)
-        mark = {"color": style["color"], "marker": style["marker"]}
-        ax.plot(cells["imbalance"][joined], cells["difference"][joined], label=name, **mark)
-        hollow = cells["dataset"].isin(stand_ins)
-        for others, face in [(~joined & ~hollow, style["color"]), (hollow, "white")]:
-            marks = cells["imbalance"][others], cells["difference"][others]
-            ax.plot(*marks, linestyle="", markerfacecolor=face, **mark, zorder=3)
-        ax.vlines(cells["imbalance"], cells["low"], cells["high"], style["color"], linewidth=1.3)
-    ax.axhline(0, color="black", linewidth=0.8)
-    ax.set(xscale="log", xlabel="imbalance (log scale)")
-    ax.xaxis.set_major_formatter("{x:g}")
-    return ax
-
-
-# %%
-from prslib import published
-from prslib.report.style import join_panels, styles_of
-
-printed = published.load("main")
-printed = printed[(printed["group"] == "overall") & (printed["measure"] == "score")]
-overall = gaps[(gaps["group"] == "overall") & ~gaps["dataset"].isin(settings.parts)]
-figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharex=True, sharey=True)
-for ax, metric in zip(axes, MAIN_METRICS, strict=True):
-    of_metric = overall[overall["metric"] == metric]
-    plot_over_imbalance(of_metric, ax, settings.dataset, settings.stand_ins)
-    table = printed[printed["metric"] == metric].pivot(index="dataset", columns="method", values="value")
-    for number, (name, x) in enumerate(papers_imbalance().items()):
-        theirs = table.loc[name, "PRS"] - table.loc[name, "CRS"]
-        label = "PRS in the paper" if number == 0 else None
-        ax.plot(x, theirs, "_", color="black", markersize=14, markeredgewidth=2, label=label)
-        ax.annotate(name, (x, theirs), (0, 5), textcoords="offset points", fontsize=7, ha="center")
-    place = {"textcoords": "offset points", "fontsize": 7, "ha": "center", "va": "top"}
-    marks = of_metric[of_metric["dataset"].isin(settings.others)]
-    if len(marks):
-        lowest = marks["imbalance"].mean(), marks["low"].min()
-        ax.annotate("parts of COCO", lowest, (0, -2), **place)
-    if settings.stand_ins:
-        hollow = styles_of(["PRS"])["PRS"] | {"linestyle": "", "markerfacecolor": "white"}
-        ax.plot([], [], label="PRS on handwritten digits", **hollow)
-    ax.set(title=metric, ylabel="minus CRS (points)")
-join_panels(figure, f"Overall, each sampler minus CRS, {len(settings.seeds)} seeds")
-settings.save(figure, overall, "imbalance")
-
 # %% [markdown]
-# The next picture shows PRS alone, in one panel that is legible on a phone. Above 0 PRS scores
-# higher, below it CRS.
+# PRS alone first. Above 0 PRS scores higher, below it CRS. The bands are 95 % intervals.
 
 # %% tags=["functions"]
 import pandas as pd
@@ -225,11 +167,69 @@ def plot_in_short(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
+from prslib.report.style import join_panels
+
+overall = gaps[(gaps["group"] == "overall") & ~gaps["dataset"].isin(settings.parts)]
 in_short = overall[(overall["method"] == "PRS") & overall["dataset"].isin(settings.dataset)]
 figure, ax = plt.subplots(figsize=(5.6, 4.2))
 plot_in_short(in_short, ax)
 join_panels(figure, f"When PRS pays: Reuters, {len(settings.seeds)} seeds")
 settings.save(figure, in_short, "in_short")
+
+# %% [markdown]
+# Each balanced sampler is next. Lines join the thinned streams and the whole one. Single marks are
+# other data sets. Filled ones are parts of COCO. Hollow ones are stand-ins, on which a network
+# learns the pixels of digits. Dashes are the paper's own differences of PRS and CRS, for which it
+# prints no interval.
+
+# %% tags=["functions"]
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prslib.report.style import styles_of
+
+
+def plot_over_imbalance(frame: pd.DataFrame, ax: Axes, line, stand_ins) -> Axes:
+    """Draw methods minus CRS over the imbalance; data sets of `line` are joined, stand-ins hollow."""
+    for name, style in styles_of(frame["method"]).items():
+        cells = frame[frame["method"] == name].sort_values("imbalance")
+        joined = cells["dataset"].isin(line)
+        mark = {"color": style["color"], "marker": style["marker"]}
+        ax.plot(cells["imbalance"][joined], cells["difference"][joined], label=name, **mark)
+        hollow = cells["dataset"].isin(stand_ins)
+        for others, face in [(~joined & ~hollow, style["color"]), (hollow, "white")]:
+            marks = cells["imbalance"][others], cells["difference"][others]
+            ax.plot(*marks, linestyle="", markerfacecolor=face, **mark, zorder=3)
+        ax.vlines(cells["imbalance"], cells["low"], cells["high"], style["color"], linewidth=1.3)
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set(xscale="log", xlabel="imbalance (log scale)")
+    ax.xaxis.set_major_formatter("{x:g}")
+    return ax
+
+
+# %%
+from prslib import published
+from prslib.report.style import styles_of
+
+printed = published.load("main")
+printed = printed[(printed["group"] == "overall") & (printed["measure"] == "score")]
+figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharex=True, sharey=True)
+for ax, metric in zip(axes, MAIN_METRICS, strict=True):
+    of_metric = overall[overall["metric"] == metric]
+    plot_over_imbalance(of_metric, ax, settings.dataset, settings.stand_ins)
+    table = printed[printed["metric"] == metric].pivot(index="dataset", columns="method", values="value")
+    for (name, x), colour in zip(papers_imbalance().items(), ("black", "0.55"), strict=True):
+        dash = {"color": colour, "markersize": 14, "markeredgewidth": 2, "linestyle": ""}
+        theirs = table.loc[name, "PRS"] - table.loc[name, "CRS"]
+        ax.plot(x, theirs, "_", **dash, label=f"PRS in the paper, {name}")
+    if settings.others:
+        ax.plot([], [], "D", color="0.3", label="single marks: parts of COCO")
+    if settings.stand_ins:
+        hollow = styles_of(["PRS"])["PRS"] | {"linestyle": "", "markerfacecolor": "white"}
+        ax.plot([], [], label="PRS on handwritten digits", **hollow)
+    ax.set(title=metric, ylabel="minus CRS (points)")
+join_panels(figure, f"Overall, each sampler minus CRS, {len(settings.seeds)} seeds")
+settings.save(figure, overall, "imbalance")
 
 # %% [markdown]
 # ## From what imbalance on?

@@ -106,8 +106,13 @@ class Settings(SimpleNamespace):
             name = name[:LONGEST] + hashlib.sha256(name.encode()).hexdigest()[:8]
         return figures_dir("custom") / name
 
-    def save(self, figure: Figure | None, frame: pd.DataFrame, name: str) -> None:
-        """Show and close a figure, if any; write it as PNG and its numbers as CSV."""
+    def save(
+        self, figure: Figure | None, frame: pd.DataFrame, name: str, narrow: int = 0
+    ) -> None:
+        """Show and close a figure, if any; write it as PNG and its numbers as CSV.
+
+        With `narrow` a second PNG, for phones, has the panels in as many columns.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"{self.notebook}_{name}"
         frame = frame.drop(columns="draws", errors="ignore")  # arrays
@@ -122,12 +127,18 @@ class Settings(SimpleNamespace):
         import matplotlib.pyplot as plt
         from IPython.display import Image, display
 
+        from prslib.report.style import stack_panels
+
         if self.changed:
             figure.suptitle(f"{figure.get_suptitle()}\n{self.changed}".strip())
         figure.savefig(f"{file}.png", metadata={"Software": None})
-        plt.close(figure)
         about = {"alt": in_words(figure), "file": f"{file.name}.png"}
         about["width"] = round(figure.get_figwidth() * figure.dpi)
+        if narrow:
+            stack_panels(figure, narrow)
+            figure.savefig(f"{file}_narrow.png", metadata={"Software": None})
+            about["narrow"] = f"{file.name}_narrow.png"
+        plt.close(figure)
         display(Image(f"{file}.png", metadata=about))
 
     def _repr_markdown_(self) -> str:

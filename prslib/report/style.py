@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
+from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from prslib import DATASETS, METHODS
@@ -49,7 +51,12 @@ STAR = {"s": 170, "marker": "*", "color": "black", "zorder": 5, "edgecolor": "wh
 Y_LABELS = {"than": "other method", "trained_tasks": "tasks trained"}
 SPREAD = 0.7  # share of the way from one setting to the next that the methods take up
 DODGE = 0.07  # tasks from one method's curve to the next, which may coincide
-LETTER = 0.085  # inches that a letter of the legend takes
+WORD = 16  # letters of a setting in a line
+LETTER, MARK = 0.085, 6  # inches of a letter of the legend, letters of a mark
+# a phone shows NARROW inches on about 340 pixels, and SMALLEST points 8 pixels tall
+NARROW, SMALLEST = 5.0, 9  # inches, points
+TALLEST = 3.2  # inches, of a panel
+TITLE = 50  # letters of a title in a line of a narrow figure
 
 
 def styles_of(methods: Iterable[str]) -> dict[str, Style]:
@@ -85,10 +92,43 @@ def join_panels(figure: Figure, title: str) -> None:
             legend.remove()
         entries |= dict(zip(names, handles, strict=True))
     if entries:
-        width = LETTER * sum(len(name) + 6 for name in entries)
-        rows = math.ceil(width / figure.get_figwidth())
-        place = {"loc": "outside lower center", "ncols": math.ceil(len(entries) / rows)}
+        columns = legend_columns(list(entries), figure.get_figwidth())
+        place = {"loc": "outside lower center", "ncols": columns}
         figure.legend(entries.values(), entries.keys(), **place)
+
+
+def legend_columns(names: Sequence[str], width: float) -> int:
+    """Return into how many columns a legend goes that is at most some inches wide."""
+    for rows in range(1, len(names)):
+        columns = np.array_split(names, math.ceil(len(names) / rows))
+        letters = sum(max(map(len, column)) + MARK for column in columns)
+        if LETTER * letters <= width:
+            return len(columns)
+    return 1
+
+
+def stack_panels(figure: Figure, columns: int = 1) -> None:
+    """Lay the panels of a figure in few columns, so that a phone shows their words."""
+    panels = figure.axes
+    rows = math.ceil(len(panels) / columns)
+    tall = max(ax.get_subplotspec().get_position(figure).height for ax in panels)
+    tall = min(tall * figure.get_figheight(), TALLEST)
+    lowest = {ax.get_subplotspec().colspan.start: ax.get_xlabel() for ax in panels}
+    grid = GridSpec(rows, columns, figure)
+    for ax, place in zip(panels, grid, strict=False):
+        if not ax.get_xlabel():  # the label below said it
+            ax.set_xlabel(lowest[ax.get_subplotspec().colspan.start])
+        ax.set_subplotspec(place)
+        ax.tick_params(labelleft=True, labelbottom=True)
+    for text in figure.findobj(Text):
+        text.set_fontsize(max(text.get_fontsize(), SMALLEST))
+    figure.set_size_inches(NARROW, 1 + rows * tall)
+    title = textwrap.fill(figure.get_suptitle(), TITLE)
+    if figure.legends:
+        figure.legends[0].remove()
+        join_panels(figure, title)
+    else:
+        figure.suptitle(title)
 
 
 def draw_legend(frame: pd.DataFrame, ax: Axes, linestyle: str) -> None:
@@ -145,7 +185,7 @@ def plot_variations(
         ax.vlines([], [], [], "0.3", linewidth=2.2, label="lowest to highest seed")
     for border in range(1, len(order)):
         ax.axvline(border - 0.5, color="0.88", linewidth=0.7, zorder=0)
-    ax.set_xticks(range(len(order)), order)
+    ax.set_xticks(range(len(order)), [textwrap.fill(str(name), WORD) for name in order])
     ax.set(xlabel="", xlim=(-0.5, len(order) - 0.5), ylabel=f"{metric} (%)")
     draw_legend(frame, ax, "")
     return ax
@@ -193,7 +233,7 @@ def draw_curves(
 def plot_sample(image: np.ndarray, labels: str, ax: Axes) -> Axes:
     """Draw one image with its labels below (Figure "COCOseq")."""
     ax.imshow(image.squeeze(), cmap="gray", vmin=0, vmax=255)
-    ax.set_xlabel("\n".join(textwrap.wrap(labels, 18)), fontsize=7, labelpad=2)
+    ax.set_xlabel("\n".join(textwrap.wrap(labels, 16)), fontsize=8, labelpad=2)
     ax.set(xticks=[], yticks=[])
     return ax
 

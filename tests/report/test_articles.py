@@ -17,6 +17,11 @@ TABLE = """best in bold\n
 <tr><th rowspan="2">a &lt; b</th><td>1.0 ±\N{NO-BREAK SPACE}0.1</td><td><b>2.0</b></td></tr>
 </tbody>
 </table>"""
+NARROW = {"alt": 'mAP "x"', "file": "a.png", "narrow": "a_narrow.png", "width": 900}
+PICTURE = """<picture>
+  <source media="(max-width: 600px)" srcset="../smoke/a_narrow.png">
+  <img alt="mAP &#34;x&#34;" src="../smoke/a.png" width="900">
+</picture>"""
 WIDGET = {"application/vnd.jupyter.widget-view+json": {}, "text/plain": "VBox()"}
 ALT = {"image/png": {"alt": "mAP [%]", "file": "curve.png"}}
 
@@ -50,6 +55,7 @@ def test_text_links_to_articles_and_the_notebook_and_code_is_left_out(article):
     ("output", "text"),
     [
         (shown("image/png", "", ALT), r"![mAP \[%\]](../smoke/curve.png)"),
+        (shown("image/png", "", {"image/png": NARROW}), PICTURE),
         (shown("text/markdown", "[PRS](walkthrough.ipynb)"), "[PRS](walkthrough.md)"),
         (shown("text/html", STYLED), TABLE),
         # what differs from run to run

@@ -2,12 +2,15 @@
 
 import re
 import shutil
+from base64 import b64decode
 from pathlib import Path
+from shutil import copyfile
 
 import pytest
 from nbformat import write
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from prslib.paths import notebook_file, project_root
 from prslib.previews import preview
 from prslib.report.measures import imbalanced_stream
 
@@ -27,17 +30,32 @@ DATA = [
     {"text/html": WIDE},
     {"application/vnd.jupyter.widget-view+json": {}, "text/plain": "VBox()"},
 ]
+SEARCHED_ARTICLES = [
+    "precision_recall",
+    "rho_sweep",
+    "schedules_and_memory",
+    "tail_forgetting",
+    "when_it_pays",
+]
 TEXT = "# How?\n\n[That](ledger.ipynb): $s = n^\\rho$."
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, python):
-    """The pages of one notebook, as if executed; Sphinx checks their links."""
+    """The pages of notebooks, one of them as if executed; Sphinx checks their links."""
     pytest.importorskip("myst_parser")
     cache = tmp_path_factory.mktemp("site")
     outputs = [new_output("display_data", data) for data in DATA]
     about = {"alt": "mAP (%) over tasks", "width": 990, "file": "curve.png"}
     outputs[0].metadata = {"image/png": about}
+    about = {"alt": "by rho", "width": 990, "file": "rho.png", "narrow": "thin.png"}
+    outputs.append(new_output("display_data", DATA[0]))
+    outputs[-1].metadata = {"image/png": about}
+    figures = cache / "figures"
+    (figures / "smoke").mkdir(parents=True)
+    (figures / "smoke" / "thin.png").write_bytes(b64decode(PNG))
+    for name in ("bench", "paper", "seeds"):  # of which other pages have pictures
+        (figures / name).symlink_to(project_root() / "figures" / name)
     cells = [
         new_markdown_cell(TEXT),
         new_code_cell("draw(everything)", outputs=outputs),
@@ -46,7 +64,9 @@ def site(tmp_path_factory, python):
     file.parent.mkdir(parents=True)
     language = {"language_info": {"name": "python"}}
     write(new_notebook(cells=cells, metadata=language), file)
-    environment = {"PRSLIB_CACHE": str(cache), "PRSLIB_FIGURES": "figures"}
+    for name in SEARCHED_ARTICLES:
+        copyfile(notebook_file(name), file.with_stem(name))
+    environment = {"PRSLIB_CACHE": str(cache), "PRSLIB_FIGURES": str(figures)}
     built = python("docs/build.py", "--profile", "smoke", **environment)
     assert built.returncode == 0, built.stderr
     return Path(built.stdout.strip()).parent
@@ -97,6 +117,20 @@ def test_pages_fit_a_phone_and_show_their_pictures(site, browser):
             assert browser.execute_script(FAULTS) == [], file
 
 
+SHOWN = "return document.querySelector('picture img').currentSrc.split('/').at(-1)"
+
+
+@pytest.mark.parametrize(("width", "picture"), [(358, "thin.png"), (800, "rho.png")])
+def test_a_phone_shows_the_narrow_form_of_a_picture(site, browser, width, picture):
+    screen = {"width": width, "height": 900, "deviceScaleFactor": 2, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    browser.get((site / "articles" / "walkthrough.html").as_uri())
+    assert browser.execute_script(SHOWN) == picture
+    browser.get((site / "index.html").as_uri())
+    of_front = "in_short.png" if width < 600 else "imbalance.png"
+    assert browser.execute_script(SHOWN) == f"when_it_pays_{of_front}"
+
+
 # the shares of the table of memories.md, by row
 SHARES = """
 const rows = [...document.querySelectorAll('.shares tbody tr')];
@@ -134,7 +168,15 @@ return said.includes('finished') ? links[0].getAttribute('href') : null;
 """
 
 
-@pytest.mark.parametrize("page", ["extending", "own_data", "samplers/index"])
+ARTICLES = [f"articles/{name}" for name in SEARCHED_ARTICLES]
+PAGES = ["extending", "losses/index", "own_data", "samplers/index", *ARTICLES]
+
+
+def test_every_page_that_the_search_lifts_is_searched_below(program):
+    assert set(program("build").SEARCHED) == set(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_search_lists_the_page_that_answers_first(site, browser, program, page):
     wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
     for words in program("build").SEARCHED[page]:

@@ -277,6 +277,21 @@ def test_a_picture_is_its_file_and_says_what_it_shows(tmp_path, monkeypatch):
     assert image.metadata == about
 
 
+def test_a_picture_for_phones_has_its_panels_below_each_other(tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    settings = Settings.of("quick", "rho_sweep")
+    figure, _ = plt.subplots(1, 3, figsize=(11, 3))
+    settings.save(figure, pd.DataFrame({"value": [1.0]}), "picture", narrow=1)
+    about = shown[0].metadata
+    assert about["narrow"] == "rho_sweep_picture_narrow.png"
+    height, width, _ = plt.imread(settings.folder / about["narrow"]).shape
+    assert height > width
+    height, width, _ = plt.imread(settings.folder / about["file"]).shape
+    assert height < width
+
+
 def test_runs_are_tested_elsewhere_where_there_is_an_open_test_set():
     asked = configs(dataset=["cocoseq-tiny", "digits70tiny"], method="CRS")
     for test_set in ("open", "balanced"):

@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.text import Text
 
 from prslib.report import style
 from prslib.report.style import METHOD_STYLES, styles_of
@@ -60,4 +61,25 @@ def test_differences_are_filled_where_clear_and_panels_share_their_range():
     assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()
     title = "PRS minus CRS, 95 % intervals over 5 or 10 seeds"
     assert figure.get_suptitle() == title
+    plt.close(figure)
+
+
+def test_panels_that_are_stacked_keep_their_labels_and_small_words_grow():
+    figure, axes = plt.subplots(2, 2, figsize=(11, 5), sharex=True, sharey=True)
+    for number, ax in enumerate(axes.flat):
+        ax.set(title=str(number), xlabel=f"rho {number % 2}", ylabel="mAP (%)")
+        ax.plot([0, 1], label="PRS")
+        ax.label_outer()
+    axes[0, 0].text(0, 0, "note", fontsize=5)
+    style.join_panels(figure, "cocoseq-mini: " + "PRS minus CRS, " * 4)
+    style.stack_panels(figure)
+    figure.canvas.draw()
+    assert figure.get_figwidth() == style.NARROW
+    heights = [ax.get_position().y0 for ax in axes.flat]
+    assert heights == sorted(heights, reverse=True)
+    assert [ax.get_xlabel() for ax in axes.flat] == ["rho 0", "rho 1"] * 2
+    sizes = [text.get_fontsize() for text in figure.findobj(Text) if text.get_text()]
+    assert min(sizes) == style.SMALLEST
+    assert len(figure.legends) == 1
+    assert "\n" in figure.get_suptitle()
     plt.close(figure)

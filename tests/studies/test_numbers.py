@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from prslib import load_dataset
 from prslib.paths import project_root
 
 ROOT = project_root()
@@ -10,6 +11,7 @@ METHODS, GPU = "docs/methods.md", "docs/gpu_and_cluster.md"
 REAL_COCO, REUTERS = "docs/real_coco.md", "docs/reuters.md"
 EXSTREAM = "docs/samplers/exstream.md"
 WHAT_HOLDS = "docs/what_holds.md"
+SAMPLERS = "docs/samplers/index.md"
 
 
 def table_of(name, folder="studies"):
@@ -81,6 +83,26 @@ def sentences():
     assert sorted(table[keys].to_numpy().tolist()) == sorted(
         claims[keys].to_numpy().tolist()
     )
+
+    starts = table_of("when_it_pays_pays_from", "seeds")
+    start = starts.loc[starts["method"] == "PRS", "from"].min()
+    yield SAMPLERS, f"We call it large from {start:.0f}:1 on"
+    yield "README.md", f"large imbalance ({start:.0f}:1 or more)"
+    sizes = table_of("schedules_and_memory_sizes", "seeds")
+    sizes = sizes[(sizes["group"] == "majority") & (sizes["measure"] == "score")]
+    keys = ["dataset", "memory_size", "metric", "method"]
+    means = sizes.set_index(keys)["mean"].unstack("method")
+    ahead = means["ExStream"] > means["CRS"]
+    assert list(means.index[ahead]) == [
+        ("cocoseq-mini", slots, "mAP") for slots in (60, 120)
+    ]
+    yield SAMPLERS, "higher mAP on them with 60 or 120 slots, but a lower F1"
+    counts = [
+        load_dataset(f"imbal-{name}digits").class_freq for name in ("", "colour-")
+    ]
+    for freq in counts:
+        assert round(freq.max() / freq.min(), -1) == 40
+        yield "README.md", "at 40:1 PRS is ahead of CRS"
 
     table = table_of("head_choice").query("optimizer == 'adam'")
     table = table.set_index("learning_rate").drop(columns="optimizer")
