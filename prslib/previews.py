@@ -311,7 +311,8 @@ def _read_csv(file: Path) -> tuple[np.ndarray, tuple[str, ...]]:
 def _numbers(column: np.ndarray) -> np.ndarray | None:
     """Return the cells of a class as 1, 0 and NaN for unknown; None for other cells."""
     values = {cell: _number(cell) for cell in set(column.tolist())}
-    if None in values.values() or all(np.isnan(value) for value in values.values()):
+    known = [value for value in values.values() if value is not None]
+    if len(known) < len(values) or np.isnan(known).all():
         return None
     return np.array([values[cell] for cell in column.tolist()], float)
 

@@ -109,16 +109,17 @@ def legend_columns(names: Sequence[str], width: float) -> int:
 
 def stack_panels(figure: Figure, columns: int = 1) -> None:
     """Lay the panels of a figure in few columns, so that a phone shows their words."""
-    panels = figure.axes
+    places = [(ax, ax.get_subplotspec()) for ax in figure.axes]
+    panels = [(ax, place) for ax, place in places if place is not None]
     rows = math.ceil(len(panels) / columns)
-    tall = max(ax.get_subplotspec().get_position(figure).height for ax in panels)
+    tall = max(place.get_position(figure).height for _, place in panels)
     tall = min(tall * figure.get_figheight(), TALLEST)
-    lowest = {ax.get_subplotspec().colspan.start: ax.get_xlabel() for ax in panels}
+    lowest = {place.colspan.start: ax.get_xlabel() for ax, place in panels}
     grid = GridSpec(rows, columns, figure)
-    for ax, place in zip(panels, grid, strict=False):
+    for number, (ax, place) in enumerate(panels):
         if not ax.get_xlabel():  # the label below said it
-            ax.set_xlabel(lowest[ax.get_subplotspec().colspan.start])
-        ax.set_subplotspec(place)
+            ax.set_xlabel(lowest[place.colspan.start])
+        ax.set_subplotspec(grid[number])
         ax.tick_params(labelleft=True, labelbottom=True)
     for text in figure.findobj(Text):
         text.set_fontsize(max(text.get_fontsize(), SMALLEST))
