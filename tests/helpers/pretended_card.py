@@ -66,6 +66,10 @@ class OnCard(torch.Tensor):
     def __torch_dispatch__(cls, operation, types, args=(), kwargs=None):
         raise RuntimeError(f"{operation} outside of Card")
 
+    def as_subclass(self, _kind):
+        """Return itself: on a card it would be a plain tensor."""
+        return self
+
     def numpy(self, *args, **kwargs):
         raise TypeError("can't convert a card's tensor to numpy")
 
