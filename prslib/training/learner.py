@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from inspect import unwrap
 from typing import Any
 
 import numpy as np
@@ -75,8 +74,6 @@ class Learner:
         if optimizer == "adam" and self.device.type == "cuda":
             make_optimizer = partial(make_optimizer, capturable=True)
         self.optimizer = make_optimizer(self.parameters, lr=learning_rate)
-        # a small step waits long for torch's hooks of profilers and compilers
-        self._update = partial(unwrap(type(self.optimizer).step), self.optimizer)
         row = LOSSES[loss]
         self._loss = row.with_options(loss_options or {})
         self._loss_asks = set(row.asks)
@@ -116,14 +113,12 @@ class Learner:
         self, inputs: Tensor, targets: Tensor, *replay: Any
     ) -> dict[str, Tensor]:
         loss, columns = self.objective(inputs, targets, *replay)
-        for parameter in self.parameters:
-            parameter.grad = None
+        self.optimizer.zero_grad()
         loss.backward()
         if self.ewc:
             self.ewc.pull()
         self._clip()
-        with torch.no_grad():
-            self._update()
+        self.optimizer.step()
         if self.ewc:
             fisher = gradients.squared_gradients(self.upper, self.loss, inputs, targets)
             self.ewc.observe(fisher)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from prslib.cli import main
 from prslib.datasets import load_dataset
@@ -15,7 +16,6 @@ from prslib.experiments.store import RECORD, Store
 from prslib.experiments.sweep import run_all
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs
-from prslib.training.learner import Learner
 
 MLP = {"dataset": "imbal-digits-tiny", "batch_size": 30}
 
@@ -52,15 +52,9 @@ def test_a_plan_counts_what_is_missing_once(monkeypatch, capsys):
     runs_of = "prslib.report.topics.runs_of"
     monkeypatch.setattr(runs_of, lambda _profile, name: runs[name])
     steps = []
-    one = Learner.step
-
-    def counted(learner, *batch, **options):
-        steps.append(1)
-        return one(learner, *batch, **options)
-
-    with monkeypatch.context() as counting:
-        counting.setattr(Learner, "step", counted)
-        run_all([plain], workers=1)
+    hook = register_optimizer_step_post_hook(lambda *_: steps.append(1))
+    run_all([plain], workers=1)
+    hook.remove()
     Store().path(plain, RECORD).unlink()  # its time would count
     assert main(["plan", "--profile", "smoke", *runs]) == 0
     lines = capsys.readouterr().out.splitlines()
