@@ -174,18 +174,19 @@ def cells_with(tag: str, notebook: str) -> list[str]:
 def declared(notebook: str) -> dict[str, Declaration]:
     """Return the parameters that a notebook declares, by name, as papermill reads them."""
     (source,) = cells_with("parameters", notebook)
+    lines = source.splitlines()
     rows = {}
-    for line in source.splitlines():
-        name, _, text = line.partition(":")
-        kind, _, text = text.partition("=")
-        default, _, comment = text.partition("#")
-        outer, _, inner = kind.strip().partition("[")
-        rows[name] = Declaration(
-            kind=getattr(builtins, inner.rstrip("]") or outer),
-            is_list=outer == "list",
-            default=ast.literal_eval(default.strip()),
-            comment=comment.strip(),
-        )
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.AnnAssign) and node.value:
+            outer, _, inner = ast.unparse(node.annotation).partition("[")
+            text = ast.get_source_segment(source, node) or ""
+            after = lines[node.lineno - 1].removeprefix(text)
+            rows[ast.unparse(node.target)] = Declaration(
+                kind=getattr(builtins, inner.rstrip("]") or outer),
+                is_list=outer == "list",
+                default=ast.literal_eval(node.value),
+                comment=after.partition("#")[2].strip(),
+            )
     return rows
 
 

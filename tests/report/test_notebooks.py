@@ -49,9 +49,13 @@ def test_parameters_are_typed_and_explained(name):
         assert "=" not in line.partition("  # ")[2]
     rows = declared(name)
     read = inspect_notebook(ROOT / "notebooks" / f"{name}.ipynb")  # as papermill does
-    assert {key: row.comment for key, row in rows.items()} == {
-        key: row["help"] for key, row in read.items()
+    assert {key: (row.comment, row.default) for key, row in rows.items()} == {
+        key: (row["help"], ast.literal_eval(row["default"]))
+        for key, row in read.items()
     }
+    for key, row in rows.items():
+        kind = f"list[{row.kind.__name__}]" if row.is_list else row.kind.__name__
+        assert kind == read[key]["inferred_type_name"]
     assert len(rows) == len(cell.source.splitlines())
     usual = Settings.of("quick", name).values
     assert usual == {key: row.default for key, row in rows.items()}
