@@ -1,4 +1,4 @@
-"""What `check_loss` asks of a loss, and its sentences about those that fail."""
+"""`check_loss` accepts sound losses, and names the fault of the others."""
 
 import pytest
 import torch

@@ -94,7 +94,7 @@ def test_hash_covers_what_changes_the_result_and_nothing_else():
     ],
 )
 def test_stored_runs_are_found_under_the_hashes_that_they_have(fields, name):
-    """Where a change of the code changes results, PROTOCOL rises and so do these."""
+    """These hashes change only with PROTOCOL, which rises when results change."""
     assert RunConfig(**fields).hash == name
 
 

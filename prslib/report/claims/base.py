@@ -50,7 +50,7 @@ STANDARD: Pairs = frozenset()
 
 
 class Setting(TypedDict, total=False):
-    """How a run differs from the standard, by `SETTINGS`."""
+    """The settings in which a run differs from the standard: the names in `SETTINGS`."""
 
     memory_size: float | None
     schedule: str | None
@@ -63,7 +63,7 @@ class Setting(TypedDict, total=False):
 
 
 class Place(Setting, total=False):
-    """Where a score stands in the tables: what `Seed.score` takes beside a method."""
+    """The row of a score: the arguments of `Seed.score` but the method."""
 
     group: str
     measure: str
