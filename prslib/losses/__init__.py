@@ -110,7 +110,7 @@ _TORCH = "torch.nn.functional"
 _MULTI_LABEL = "prslib.losses.multi_label"
 _ONE_LABEL = "prslib.losses.one_label"
 LOSSES: dict[str, Loss] = {
-    "multilabel_soft_margin": Loss(f"{_TORCH}:multilabel_soft_margin_loss"),
+    "multilabel_soft_margin": Loss(f"{_MULTI_LABEL}:multilabel_soft_margin"),
     "inverse_frequency": Loss(f"{_MULTI_LABEL}:inverse_frequency"),
     "focal": Loss(f"{_MULTI_LABEL}:focal"),
     "asymmetric": Loss(f"{_MULTI_LABEL}:asymmetric"),
