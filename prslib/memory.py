@@ -64,6 +64,11 @@ class Memory:
         """The filled slots, in the order in which they filled; int64 (len,), a copy."""
         return self._filled.copy()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, of which there is none before the first write."""
+        return tuple(self._columns)
+
     def __copy__(self) -> "Memory":
         """Return a copy that shares no columns."""
         return copy.deepcopy(self)
@@ -208,13 +213,15 @@ class Memory:
                 return self._filled[drawn]
         return self._filled[rng.choice(len(self), count, replace=False)]
 
-    def read(self, slots: np.ndarray) -> dict[str, Any]:
-        """Return the rows of every column in the given slots.
+    def read(self, slots: np.ndarray, *names: str) -> dict[str, Any]:
+        """Return the rows of every column, or of some, in the given slots.
 
         Parameters
         ----------
         slots : int64 (K,)
             Filled slots, as ``draw`` returns them.
+        *names : str
+            Columns to read, by default all.
 
         Returns
         -------
@@ -224,13 +231,17 @@ class Memory:
         Raises
         ------
         ValueError
-            If a slot holds nothing, or is no integer.
+            If a slot holds nothing or is no integer, or there is no such column.
         """
         slots = self._filled_slots(slots)
-        return {
-            name: column[_index(slots, column)]
-            for name, column in self._columns.items()
-        }
+        if unknown := set(names) - self._columns.keys():
+            what = f"some of {sorted(self._columns)}"
+            raise ValueError(f"columns: {expected(what, sorted(unknown))}")
+        rows = {}
+        for name in names or self._columns:
+            column = self._columns[name]
+            rows[name] = _take(column, slots)
+        return rows
 
     def _filled_slots(self, slots: np.ndarray) -> np.ndarray:
         """Return slots that hold a sample as int64 (K,); refuse others."""
@@ -244,19 +255,15 @@ class Memory:
 
     def _store(self, slots: list[int], columns: dict[str, Any]) -> dict[int, int]:
         """Store rows in slots but -1; return the row that each slot now holds."""
-        # a tensor's graph would stay alive in the memory
-        columns = {
-            name: column.detach() if hasattr(column, "detach") else column
-            for name, column in columns.items()
-        }
         for name, column in columns.items():
             _check(name, column, self._columns.get(name, column), len(slots))
         last = {slot: row for row, slot in enumerate(slots) if slot >= 0}
         to = np.array(list(last), np.int64)
         rows = np.array(list(last.values()), np.int64)
         for name, column in columns.items():
-            if hasattr(column, "as_subclass"):  # others may have no copy
-                column = column.as_subclass(sys.modules["torch"].Tensor)
+            if hasattr(column, "as_subclass"):
+                # a graph would stay alive in the memory; others may have no copy
+                column = column.detach().as_subclass(sys.modules["torch"].Tensor)
             stored = self._columns.get(name)
             if stored is None:
                 stored = self._empty(column)
@@ -265,7 +272,7 @@ class Memory:
                 longest = np.promote_types(stored.dtype, column.dtype)
                 stored = stored.astype(longest, copy=False)
             if last:
-                stored[_index(to, stored)] = column[_index(rows, column)]
+                _put(stored, to, _take(column, rows))
             self._columns[name] = stored
         return last
 
@@ -277,13 +284,27 @@ class Memory:
         return np.zeros(shape, _native(column.dtype))
 
 
+def _take(column: Any, rows: np.ndarray) -> Any:
+    """Return a copy of some rows of a column."""
+    if isinstance(column, np.ndarray):
+        return column[rows]
+    return column.index_select(0, _index(rows, column))
+
+
+def _put(column: Any, rows: np.ndarray, values: Any) -> None:
+    """Set some rows of a column."""
+    if isinstance(column, np.ndarray):
+        column[rows] = values
+    else:
+        column.index_copy_(0, _index(rows, column), values)
+
+
 def _index(rows: np.ndarray, column: Any) -> Any:
-    """Return rows as the index of a column; on a GPU without a wait for it."""
-    if isinstance(column, np.ndarray) or column.device.type in ("cpu", "mps"):
-        return rows
-    number = column.new_zeros((), device="cpu").long()
-    pinned = number.new_tensor(rows).pin_memory()
-    return pinned.to(column.device, non_blocking=True)
+    """Return rows as the index of a tensor; on a GPU without a wait for it."""
+    index = sys.modules["torch"].from_numpy(rows)
+    if column.device.type in ("cpu", "mps"):
+        return index.to(column.device)
+    return index.pin_memory().to(column.device, non_blocking=True)
 
 
 def _check(name: str, column: Any, first: Any, length: int) -> None:

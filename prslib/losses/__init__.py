@@ -27,7 +27,9 @@ class Loss:
     made_by : callable or str
         A function of logits (B, C) and targets (B, C), which returns a tensor of one
         number; or "module:name" of one. Its keyword-only parameters are what it asks
-        for, by the names in `CONTEXT`, and its options, each with a default.
+        for, by the names in `CONTEXT`, and its options, each with a default. With a
+        third parameter, ``weights=None``, it returns the sum of labels by weights
+        (B, C) where they are given, for methods that train several batches at once.
     one_label : bool
         Whether every image has exactly one label. Softmax then turns logits into
         probabilities, else the logistic function does.
@@ -69,6 +71,11 @@ class Loss:
         """Its options and their defaults."""
         rows = self._keywords.items()
         return {name: row.default for name, row in rows if name not in CONTEXT}
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether it sums labels by a third parameter, ``weights``, where it is given."""
+        return "weights" in signature(self.function).parameters.keys() - self._keywords
 
     def with_options(self, options: dict[str, object]) -> Callable:
         """Return the function with its options set, and the shapes checked."""

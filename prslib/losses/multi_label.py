@@ -11,31 +11,37 @@ from torch import Tensor
 LEAST = 1e-12  # of what is raised to a power: below it the gradient would be infinite
 
 
-def multilabel_soft_margin(logits: Tensor, targets: Tensor) -> Tensor:
+def multilabel_soft_margin(
+    logits: Tensor, targets: Tensor, weights: Tensor | None = None
+) -> Tensor:
     """Take binary cross-entropy, label by label, as the paper does (Sec. 5).
 
     Parameters
     ----------
     logits, targets : tensor of float, shape (B, C)
         Scores, and 0 or 1 for each label.
+    weights : tensor of float, shape (B, C) or (B, 1), optional
+        Of each label in a sum, by default 1 / (B C).
 
     Returns
     -------
     tensor of float, shape ()
-        Mean over samples and classes.
+        The weighted sum, by default the mean over samples and classes.
 
     Notes
     -----
-    The value and the gradient of torch's ``multilabel_soft_margin_loss``, to the last
-    bit, in half the operations: a target of 0 turns the logit's sign around.
+    The mean and its gradient are those of torch's ``multilabel_soft_margin_loss``, to
+    the last bit, in half the operations: a target of 0 turns the logit's sign around.
 
     Examples
     --------
     >>> multilabel_soft_margin(torch.zeros(1, 1), torch.ones(1, 1))  # log 2
     tensor(0.6931)
     """
-    signs = 2 * targets - 1
-    return (F.logsigmoid(signs * logits).sum(1) / -logits.shape[1]).mean()
+    right = F.logsigmoid((2 * targets - 1) * logits)  # (B, C)
+    if weights is not None:
+        return (right * -weights).sum()
+    return (right.sum(1) / -logits.shape[1]).mean()
 
 
 def inverse_frequency(

@@ -1,7 +1,7 @@
 """Train a network batch by batch, score it, compute what samplers need from it."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from prslib.training.config import RunConfig
 from prslib.training.device import Captured, Inputs, is_apart, to_device
 from prslib.training.ewc import EWC
 from prslib.training.exstream_gpu import features_for
-from prslib.training.rehearsal import Rehearsal, Rows
+from prslib.training.rehearsal import Rehearsal, Rows, StepLoss
 from prslib.training.replay import Replay
 from prslib.training.validation import OWN, run_columns
 
@@ -77,6 +77,8 @@ class Learner:
         row = LOSSES[loss]
         self._loss = row.with_options(loss_options or {})
         self._loss_asks = set(row.asks)
+        self._counts = self._loss_asks - {"replayed"}  # known before the rows
+        self._takes_weights = row.takes_weights
         self.activation = (
             partial(torch.softmax, dim=1) if row.one_label else torch.sigmoid
         )
@@ -183,9 +185,9 @@ class Learner:
         ``classes``, bool (C,), are those that it looks at, by default all; ``replayed``
         is bool (B,). A GPU is not waited for if ``classes`` lie on the host.
         """
-        context = self._context_of(self._loss_asks - {"replayed"})
+        context = self._context_of(self._counts)
         if classes is not None:
-            columns = to_device(classes.nonzero().squeeze(1), logits.device)
+            columns = to_device(classes.nonzero().flatten(), logits.device)
             logits = logits.index_select(1, columns)
             targets = targets.index_select(1, columns)
             for name in BY_CLASS & context.keys():
@@ -198,6 +200,8 @@ class Learner:
 
     def _context_of(self, names: set[str]) -> dict[str, Any]:
         """Return what is asked for, as of this step; refuse to go on without it."""
+        if not names:
+            return {}
         if missing := names - self.context.keys():
             what = f"{', '.join(sorted(missing))} in the learner's context"
             raise ValueError(expected(what, "none", "set context before a step"))
@@ -215,20 +219,42 @@ class Learner:
         kept: dict[str, Tensor],
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the rehearsal's objective, and columns to keep of the new rows."""
-        batches = rehearsal.batches
-        size = (len(logits) - new) // batches
-        sizes = [size] * batches if size else []  # of the replay batches
-        new_logits, *old_logits = logits.split([new, *sizes])
-        new_targets, *old_targets = targets.split([new, *sizes])
-        columns = {name: column.split(sizes) for name, column in kept.items()}
-        new_rows = Rows(new_logits, new_targets, {})
-        replays = []
-        for number in range(len(sizes)):
-            of_batch = {name: parts[number] for name, parts in columns.items()}
-            replays.append(Rows(old_logits[number], old_targets[number], of_batch))
+        size = (len(logits) - new) // rehearsal.batches
+        sizes = [size] * rehearsal.batches if size else []  # of the replay batches
+        logits_of = logits.split_with_sizes([new, *sizes])
+        targets_of = targets.split_with_sizes([new, *sizes])
+        kept_of: list[dict[str, Tensor]] = [{} for _ in (new, *sizes)]
+        for name, column in kept.items():
+            parts = column.split_with_sizes(sizes)
+            for rows, part in zip(kept_of[1:], parts, strict=True):
+                rows[name] = part
+        new_rows, *replays = map(Rows, logits_of, targets_of, kept_of)
         context = self._context_of(self._rehearsal_asks)
-        loss = rehearsal.objective(self.loss, new_rows, replays, **context)
+        at_once = None
+        if self._takes_weights:
+            at_once = partial(self._loss_at_once, logits, targets, [new, *sizes])
+        step_loss = StepLoss(self.loss, [new_rows, *replays], at_once)
+        loss = rehearsal.objective(step_loss, new_rows, replays, **context)
         return loss, rehearsal.columns(new_rows)
+
+    def _loss_at_once(
+        self,
+        logits: Tensor,
+        targets: Tensor,
+        sizes: list[int],
+        weights: Sequence[float],
+        new_classes: Tensor | None = None,
+    ) -> Tensor:
+        """Return the weighted sum of the mean losses of batches of these sizes (K,)."""
+        table = _label_weights(tuple(sizes), tuple(weights), logits.shape[1])
+        if new_classes is not None:
+            is_open = new_classes.numpy()
+            of_row = np.float32(weights[0]) / np.float32(sizes[0])
+            table = np.repeat(table, len(is_open), axis=1)  # (B, C)
+            table[: sizes[0]] = is_open * (of_row / np.float32(max(is_open.sum(), 1)))
+        of_label = to_device(torch.from_numpy(table), logits.device)
+        context = self._context_of(self._counts)
+        return self._loss(logits, targets, weights=of_label, **context)
 
     def blank_columns(self, count: int, num_classes: int) -> dict[str, Tensor]:
         """Return columns as the memory keeps of so many samples, of scores of 0."""
@@ -288,6 +314,15 @@ class Learner:
             # cuDNN follows either layout; another one would turn the weights around
             floats = floats.contiguous(memory_format=self.layout)
         return floats
+
+
+@lru_cache(8)
+def _label_weights(
+    sizes: tuple[int, ...], weights: tuple[float, ...], num_classes: int
+) -> np.ndarray:
+    """Return each label's weight (B, 1) in the weighted sum of batches' means."""
+    of_row = np.float32(weights) / np.float32(sizes)  # (K,)
+    return np.repeat(of_row / np.float32(num_classes), sizes)[:, None]
 
 
 def as_input(inputs: Tensor) -> Tensor:

@@ -22,6 +22,37 @@ class Rows(NamedTuple):
     kept: dict[str, Any]  # what the memory keeps of them beside their index
 
 
+class StepLoss:
+    """The loss of the configuration, as `Rehearsal.objective` takes it."""
+
+    def __init__(
+        self, mean: Callable, batches: Sequence[Rows], at_once: Callable | None = None
+    ):
+        self._mean = mean
+        self._batches = batches  # the new rows, then each replay batch
+        self._at_once = at_once  # computes all batches in one pass
+
+    def __call__(self, logits: Any, targets: Any, classes: Any = None) -> Any:
+        """Return the mean loss of rows (B, C), of all classes or some, bool (C,)."""
+        return self._mean(logits, targets, classes)
+
+    def of_step(self, weights: Sequence[float], new_classes: Any = None) -> Any:
+        """Return the weighted sum of the mean losses of the step's batches.
+
+        Weights are of the new samples and of each replay batch. The loss of new samples
+        looks at ``new_classes``, by default at all. The plain loss takes one pass.
+        """
+        if self._at_once:
+            return self._at_once(weights, new_classes)
+        total = 0
+        classes = new_classes
+        for weight, rows in zip(weights, self._batches, strict=True):
+            if weight:
+                total = total + weight * self(rows.logits, rows.targets, classes)
+            classes = None
+        return total
+
+
 class Rehearsal(ABC):
     """The base of methods of training beside the sampler.
 
@@ -53,7 +84,7 @@ class Rehearsal(ABC):
 
     @abstractmethod
     def objective(
-        self, loss: Callable, new: Rows, replays: Sequence[Rows], **context: Any
+        self, loss: StepLoss, new: Rows, replays: Sequence[Rows], **context: Any
     ) -> Any:
         """Return what a step lowers.
 
@@ -119,16 +150,15 @@ class DarkExperienceReplay(Rehearsal):
         self.beta = finite("beta", beta, least=0)
 
     def objective(
-        self, loss: Callable, new: Rows, replays: Sequence[Rows], **context: Any
+        self, loss: StepLoss, new: Rows, replays: Sequence[Rows], **context: Any
     ) -> Any:
         """Return the loss of new samples and the two terms of replayed ones."""
-        total = loss(new.logits, new.targets)
         if not replays:
-            return total
-        first, second = replays
-        distance = (first.logits - first.kept["logits"]).square().mean()
-        again = loss(second.logits, second.targets)
-        return total + self.alpha * distance + self.beta * again
+            return loss(new.logits, new.targets)
+        past = replays[0]
+        distance = (past.logits - past.kept["logits"]).square().mean()
+        total = loss.of_step([1, 0, self.beta])
+        return total.add(distance, alpha=self.alpha)
 
     def columns(self, new: Rows) -> dict[str, Any]:
         """Return the logits (B, C) of the step's own forward pass."""
@@ -158,13 +188,11 @@ class AsymmetricCrossEntropy(Rehearsal):
     asks = ("open_classes",)
 
     def objective(
-        self, loss: Callable, new: Rows, replays: Sequence[Rows], **context: Any
+        self, loss: StepLoss, new: Rows, replays: Sequence[Rows], **context: Any
     ) -> Any:
         """Return the loss of new samples on some classes, and of replayed ones on all."""
-        total = loss(new.logits, new.targets, classes=context["open_classes"])
-        for old in replays:
-            total = total + loss(old.logits, old.targets)
-        return total
+        weights = [1] * (1 + len(replays))
+        return loss.of_step(weights, new_classes=context["open_classes"])
 
 
 REHEARSALS: dict[str, type[Rehearsal]] = {

@@ -111,9 +111,8 @@ class Replay:
 
     def kept(self, slots: np.ndarray) -> dict[str, Any]:
         """Return what the memory keeps of some slots (R,) beside their index."""
-        columns = self.memory.read(slots)
-        columns.pop("index", None)
-        return columns
+        names = [name for name in self.memory.names if name != "index"]
+        return self.memory.read(slots, *names) if names else {}
 
     def join(
         self,
@@ -124,7 +123,7 @@ class Replay:
         slots: np.ndarray,
     ) -> "tuple[Tensor, Tensor]":
         """Join new rows (B,) with replayed slots (R,), encoded, and their labels."""
-        rows = np.concatenate([new, self.memory.read(slots)["index"]])
+        rows = np.concatenate([new, self.memory.read(slots, "index")["index"]])
         return encode(inputs[rows]), labels[rows]
 
     def offer(
@@ -191,13 +190,13 @@ class StreamCounts:
 
     def __init__(self, num_classes: int):
         self.class_freq = np.zeros(num_classes, np.float32)
-        self.in_batch = np.zeros(num_classes, bool)  # classes of the newest samples
+        self.newest = np.zeros(num_classes, np.float32)  # of the newest samples alone
         self.seen = 0
 
     def add(self, labels: np.ndarray) -> None:
         """Count new samples, bool (B, C)."""
-        self.class_freq += labels.sum(axis=0)
-        self.in_batch = labels.any(axis=0)
+        self.newest = np.add.reduce(labels, axis=0, dtype=np.float32)
+        self.class_freq += self.newest
         self.seen += len(labels)
 
     def context(
@@ -221,7 +220,7 @@ class StreamCounts:
         if "seen" in asks:
             context["seen"] = self.seen
         if "open_classes" in asks:  # stays on the host: see `Learner.loss`
-            is_open = self.in_batch | (self.class_freq == 0)
+            is_open = (self.newest > 0) | (self.class_freq == 0)
             context["open_classes"] = torch.from_numpy(is_open)
         return context
 
