@@ -51,9 +51,9 @@ class Memory:
     def __init__(self, size: int):
         self.size = check_int("size", size, least=1)
         self._columns: dict[str, Any] = {}
-        self._is_filled = np.zeros(self.size, np.bool_)
-        # filled slots, in the order they filled
+        # filled slots, in the order they filled, and to look them up
         self._filled = np.empty(0, np.int64)
+        self._is_filled: set[int] = set()
 
     def __len__(self) -> int:
         """Return the number of filled slots."""
@@ -111,8 +111,7 @@ class Memory:
             raise ValueError(expected(what, got))
         self._columns = copy.deepcopy(state["columns"])
         self._filled = state["filled"].copy()
-        self._is_filled[:] = False
-        self._is_filled[self._filled] = True
+        self._is_filled = set(self._filled.tolist())
 
     def write(self, slots: np.ndarray, **columns: Any) -> None:
         """Store a row of every column in each slot (Algorithm 1, line 9).
@@ -143,8 +142,8 @@ class Memory:
             names = sorted(self._columns) or "at least one"
             raise ValueError(f"columns: {expected(f'{names}', sorted(columns))}")
         last = self._store(listed, columns)
-        if new := [slot for slot in last if not self._is_filled[slot]]:
-            self._is_filled[new] = True
+        if new := [slot for slot in last if slot not in self._is_filled]:
+            self._is_filled.update(new)
             self._filled = np.append(self._filled, new)
 
     def update(self, slots: np.ndarray, **columns: Any) -> None:
@@ -246,10 +245,8 @@ class Memory:
     def _filled_slots(self, slots: np.ndarray) -> np.ndarray:
         """Return slots that hold a sample as int64 (K,); refuse others."""
         slots = _integers(slots)
-        inside = (slots >= 0) & (slots < self.size)
-        filled = inside & self._is_filled[np.where(inside, slots, 0)]
-        if not filled.all():
-            first = slots[~filled][0]
+        if not self._is_filled.issuperset(slots.tolist()):
+            first = next(slot for slot in slots if slot not in self._is_filled)
             raise ValueError(f"slots: {expected('filled slots', first)}")
         return slots
 
@@ -262,8 +259,7 @@ class Memory:
         rows = np.array(list(last.values()), np.int64)
         for name, column in columns.items():
             if hasattr(column, "as_subclass"):
-                # a graph would stay alive in the memory; others may have no copy
-                column = column.detach().as_subclass(sys.modules["torch"].Tensor)
+                column = _plain(column)
             stored = self._columns.get(name)
             if stored is None:
                 stored = self._empty(column)
@@ -282,6 +278,12 @@ class Memory:
         if hasattr(column, "new_zeros"):  # on the same device
             return column.new_zeros(shape)
         return np.zeros(shape, _native(column.dtype))
+
+
+def _plain(tensor: Any) -> Any:
+    """Return a tensor without its graph, which would stay alive in the memory."""
+    usual = sys.modules["torch"].Tensor  # others may have no copy
+    return (tensor if type(tensor) is usual else tensor.as_subclass(usual)).detach()
 
 
 def _take(column: Any, rows: np.ndarray) -> Any:
