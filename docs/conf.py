@@ -12,7 +12,9 @@ html_title = "prslib"
 html_theme = "furo"
 html_baseurl = os.environ.get("SITE_URL", "")  # set by .github/workflows/pages.yml
 if repository := os.environ.get("GITHUB_REPOSITORY"):  # the site leads back to it
-    address = f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{repository}"
+    address = (
+        f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{repository}"
+    )
     icon = {"name": "The repository", "html": "repository", "class": "", "url": address}
     html_theme_options = {"footer_icons": [icon]}
 html_static_path = ["_static"]
