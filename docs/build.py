@@ -34,8 +34,9 @@ SEARCHED = {  # words for which the search lists a page first
     "articles/tail_forgetting": ["forgetting"],
     "articles/when_it_pays": ["imbalance", "should I balance"],
     "extending": ["own sampler", "custom sampler"],
+    "gpu_and_cluster": ["GPU", "cluster"],
     "losses/index": ["loss", "reweighting"],
-    "own_data": ["own data", "own labels"],
+    "own_data": ["own data", "own labels", "preview"],
     "samplers/index": ["which sampler"],
 }
 ARTICLES = """# The articles

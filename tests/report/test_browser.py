@@ -197,7 +197,14 @@ return said.includes('finished') ? links[0].getAttribute('href') : null;
 
 
 ARTICLES = [f"articles/{name}" for name in SEARCHED_ARTICLES]
-PAGES = ["extending", "losses/index", "own_data", "samplers/index", *ARTICLES]
+PAGES = [
+    "extending",
+    "gpu_and_cluster",
+    "losses/index",
+    "own_data",
+    "samplers/index",
+    *ARTICLES,
+]
 
 
 def test_every_page_that_the_search_lifts_is_searched_below(program):
