@@ -137,7 +137,8 @@ pairs = [(group, metric) for group in ["overall", "majority"] for metric in MAIN
 others = [contrasts(chosen, "PRS", o, pairs).assign(than=o) for o in settings.method]
 against = pd.concat(others, ignore_index=True)
 title = "PRS minus each other method, on the unbalanced test set"
-figure = contrast_panels(against, title, "than", down="group")
+panels = against.assign(panel=against["dataset"] + ", " + against["group"])
+figure = contrast_panels(panels.sort_values("dataset", kind="stable"), title, "than", down="panel")
 settings.save(figure, against, "prs_minus_others")
 display(Markdown(in_short(against)))
 
