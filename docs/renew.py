@@ -99,11 +99,7 @@ def main_table() -> str:
     """Return overall scores and each group's mAP."""
     columns = [f"overall {metric}" for metric in MAIN_METRICS]
     columns += [f"{group} mAP" for group in ALL_GROUPS[:-1]]
-    sets = (
-        scores()
-        .fillna({"stands_for": ""})
-        .groupby(["dataset", "stands_for"], sort=False)
-    )
+    sets = scores().fillna({"stands_for": ""}).groupby(["dataset", "stands_for"])
     return "\n\n".join(
         scores_table(rows, columns, f"{name} [{stands_for}]" if stands_for else name)
         for (name, stands_for), rows in sets
