@@ -147,7 +147,8 @@ display(Markdown(in_short(against)))
 #
 # The paper takes another $\rho$ for each test set. It does not show the scores on both sets with
 # the same $\rho$. Here both values are tested on both sets. A row is a test set, a column the
-# overall score of one method. The runs of one column are the same; only the test set differs.
+# overall score of one method. The runs of one column are the same; only the test set differs. Each
+# data set has its own $\rho$ for the balanced test set, so the other's column is empty there.
 
 # %%
 overall = rows[(rows["group"] == "overall") & (rows["measure"] == "score")]
