@@ -102,7 +102,17 @@ def sentences():
     ]
     for freq in counts:
         assert round(freq.max() / freq.min(), -1) == 40
-        yield "README.md", "at 40:1 PRS is ahead of CRS"
+        yield "README.md", "at 40:1 PRS with $\\rho = 0$ is ahead of CRS"
+
+    table = table_of("precision_recall_table", "seeds").query("group == 'overall'")
+    table = table.pivot(index=["dataset", "method"], columns="metric", values="mean")
+    samplers = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
+    of_text = table.loc["reutersseq"].loc[samplers]
+    of_images = table.loc["cocoseq-mini"].loc[samplers]
+    assert of_text["O-P"].idxmax() == "CRS"
+    assert of_images["O-P"].idxmax() == "ExStream"
+    assert of_images.loc["ExStream", "O-R"] < of_images.loc["CRS", "O-R"]
+    yield "README.md", "CRS on text. On COCO ExStream: it predicts"
 
     table = table_of("head_choice").query("optimizer == 'adam'")
     table = table.set_index("learning_rate").drop(columns="optimizer")
