@@ -273,6 +273,14 @@ def speeds() -> str:
     return as_markdown(pd.DataFrame(rows))
 
 
+def label_costs() -> str:
+    """Return what a batch of 10 costs in each form of labels."""
+    rows = numbers("labels", "bench")
+    table = rows.pivot(index="labels", columns="sampler", values="us")
+    table = table.loc[rows["labels"].unique()].map("{:.1f}".format)
+    return as_markdown(table.add_suffix(", µs").reset_index())
+
+
 def sampler_table() -> str:
     """Say what each sampler keeps, costs a sample and scores on real images."""
     each = numbers("main_results_groups_cocoseq-mini")
@@ -300,6 +308,7 @@ WRITTEN: dict[str, Callable[[], str]] = {
     "report": partial(by_question, REPORT),
     "samplers": sampler_table,
     "speeds": speeds,
+    "label costs": label_costs,
 }
 ANSWER = "answer"  # of an article, below its question
 BLOCK = re.compile(r"(<!-- ([\w ]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
