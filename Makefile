@@ -71,6 +71,7 @@ lint: $(READY)  ## format the code, sync the notebooks' two forms
 
 bench: $(READY)  ## measure the speed of the samplers and what they cost in training, and how many runs an hour
 	$(PYTHON) bench/samplers.py
+	$(PYTHON) bench/labels.py
 	$(PYTHON) bench/replay_share.py
 	$(PYTHON) bench/gss.py
 	$(PYTHON) bench/many.py

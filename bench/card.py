@@ -25,7 +25,9 @@ from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 
 # one sampler by labels stands for the others, as in `plan`
-BY_LABELS = {name for name, row in METHODS.items() if not row.looks_at_model}
+BY_LABELS = {
+    name for name, row in METHODS.items() if not (row.looks_at_model or row.rehearsal)
+}
 KINDS = {
     **{name: {"method": name} for name in METHODS if name not in BY_LABELS},
     "Finetune": {"method": "Finetune"},

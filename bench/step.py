@@ -5,8 +5,10 @@ replayed images of 256x256, in float32, on a GPU also rounded to TF32, and in bf
 Without a GPU it measures a small network on small images. What fetches a step's images
 and what the sampler needs are timed alone. The floor is the step's multiplications and
 additions over the rate of a large matrix product. It writes
-figures/bench/step_<device>.csv and .png. For the time of each operation run the step in
-``torch.profiler.profile``.
+figures/bench/step_<device>.csv and .png.
+
+Run ``python bench/step.py --kernels``: the milliseconds of a step in bfloat16, by kind of
+kernel, on a GPU. It writes figures/bench/kernels_<device>.csv.
 
 Run ``python bench/step.py --losses``: a whole step of training on cocoseq-mini, of CRS
 with its head, with each loss in turn, with a draw balanced over classes, and of DER++
@@ -53,6 +55,15 @@ TWICE = f"{2 * REPLAYED} replayed"  # by a plain step, as many as DER++ replays
 LOSS_STEPS, WARM_UP = 20, 25  # steps of a round, and before the first round
 SIDE = {"cpu": 1024, "cuda": 8192}  # of the matrices whose product gives the rate
 TF32 = "tf32"  # what a run leaves out: float32 whose products are rounded
+# kinds of kernels by words in their names; the first that fits counts
+KERNELS = {
+    "batch norm": "batch_norm|bn_",
+    "optimiser and clipping": "multi_tensor",
+    "convolutions, matrix products": "xmma|nvjet|cutlass|cudnn|gemm|splitK|wgrad|dgrad",
+    "additions, ReLU": "CUDAFunctor_add|BinaryFunctor|clamp|launch_clamp|relu|threshold",
+    "copies and casts": "copy|Memcpy",
+    "pooling": "pool",
+}
 
 
 def milliseconds(function: Callable, seconds: float) -> float:
@@ -87,16 +98,7 @@ def time_precision(
     name: str, batch: Callable, options: argparse.Namespace
 ) -> list[tuple[str, str, float]]:
     """Return rows with the milliseconds of the floor and of steps."""
-    shape = options.image_size, options.image_size, 3
-    learner = Learner(
-        make_model(options.model, shape, CLASSES, 0, "none"),
-        optimizer="adam",
-        learning_rate=1e-4,
-        loss="multilabel_soft_margin",
-        clip_value=5.0,
-        device=options.device,
-        precision="fp32" if name == TF32 else name,
-    )
+    learner = make_learner(options, "fp32" if name == TF32 else name)
     inputs, targets = batch()
 
     def step() -> None:
@@ -120,6 +122,42 @@ def time_precision(
             step()
         rows.append((name, "compiled", milliseconds(step, options.seconds)))
     return rows
+
+
+def make_learner(options: argparse.Namespace, precision: str) -> Learner:
+    """Return a network as the paper profile trains it."""
+    shape = options.image_size, options.image_size, 3
+    return Learner(
+        make_model(options.model, shape, CLASSES, 0, "none"),
+        optimizer="adam",
+        learning_rate=1e-4,
+        loss="multilabel_soft_margin",
+        clip_value=5.0,
+        device=options.device,
+        precision=precision,
+    )
+
+
+def time_kernels(options: argparse.Namespace, steps: int = 20) -> pd.DataFrame:
+    """Return the milliseconds of a step in bfloat16, kind of kernel by kind."""
+    learner = make_learner(options, "bf16")
+    side = options.image_size
+    pixels = torch.randint(256, (NEW + REPLAYED, side, side, 3), dtype=torch.uint8)
+    images = pixels.to(options.device)
+    targets = torch.zeros(NEW + REPLAYED, CLASSES, device=options.device)
+    for _ in range(LAUNCHED_SINGLY + 3):
+        learner.step(learner.encode(images), targets)
+    with torch.profiler.profile() as profile:
+        for _ in range(steps):
+            learner.step(learner.encode(images), targets)
+        torch.cuda.synchronize(options.device)
+    times = dict.fromkeys([*KERNELS, "others"], 0.0)
+    for event in profile.key_averages():
+        if event.device_type != torch.autograd.DeviceType.CUDA:
+            continue  # an operation of the host, whose kernels are events of their own
+        kinds = [kind for kind, words in KERNELS.items() if re.search(words, event.key)]
+        times[(*kinds, "others")[0]] += event.self_device_time_total / 1000 / steps
+    return pd.DataFrame(times.items(), columns=["kernels", "ms"])
 
 
 def product_rate(precision: str, device: torch.device) -> float:
@@ -261,6 +299,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     line.add_argument("--compile", action="store_true", help=also)
     drawn = "to draw from (%(default)s)"
     line.add_argument("--images", type=int, default=2000, help=drawn)
+    kinds = "measure kinds of kernels on a GPU, and nothing else"
+    line.add_argument("--kernels", action="store_true", help=kinds)
     runs = "measure the losses side by side, in so many runs each"
     line.add_argument("--losses", type=int, nargs="?", const=10, help=runs)
     each = "of measuring each time (%(default)s)"
@@ -276,6 +316,12 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure, print the table and write it."""
     options = parse(arguments)
     torch.set_num_threads(1)
+    if options.kernels:
+        table = time_kernels(options)
+        print(table.to_string(index=False, float_format="{:.3g}".format))
+        name = device_name(torch.device(options.device))
+        write(table, f"kernels_{name}", float_format="%.4g")
+        return
     if options.losses:
         table = time_losses(options.losses)
         print(table.to_string(index=False))

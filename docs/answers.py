@@ -119,12 +119,15 @@ def other_facts() -> dict[str, object]:
     end = end[(end["dataset"] == "cocoseq-mini") & (end["seen"] > LAST_QUARTER)]
     end = np.log(end["value"]).groupby(end["method"]).mean()
     best = pd.DataFrame(best_rhos(), columns=["name", "rho", "changes"])
+    rhos = [
+        f"rho {rho:g} on {listed(rows['name'])}"
+        for rho, rows in best.groupby("rho", sort=False)
+    ]
+    if len(rhos) == 1:
+        rhos = [f"rho {best['rho'].iloc[0]:g}"]
     return {
-        "rho": listed(
-            f"rho {rho:g} on {listed(rows['name'])}"
-            for rho, rows in best.groupby("rho", sort=False)
-        ),
-        "changes": "; ".join(best["name"] + " " + best["changes"] + " points"),
+        "rho": listed(rhos),
+        "changes": "; ".join(best["changes"] + " points on " + best["name"]),
         "pays": ", ".join(pays),
         "orders": clear_share(orders),
         "sizes": clear_share(sizes),
@@ -163,7 +166,7 @@ def best_rhos() -> Iterable[tuple[str, float, str]]:
         rho = rows.groupby("rho")["difference"].min().idxmax()
         best = rows[rows["rho"] == rho].set_index("metric")["difference"]
         words = [f"{best[metric]:+.1f}" for metric in MAIN_METRICS]
-        yield str(name), float(rho), ", ".join(words)
+        yield str(name), float(rho), listed(words)
 
 
 def about(imbalance: float) -> str:

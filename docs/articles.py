@@ -27,6 +27,7 @@ TEMPLATE = Path(__file__).with_name("_templates") / "article.md.j2"
 # the first of these that an output has; the template shows no plain text
 KINDS = ["image/png", "text/markdown", "text/html", "text/plain"]
 NARROW = 700  # pixels; pictures up to this width are shown whole on a phone
+MISSING = ("NaN", "None")  # as pandas shows a value that is not there
 TIMED = "timed"  # the tag of cells that say how long something took
 ANSWER = "<!-- answer: begin -->\n<!-- answer: end -->"  # `docs/renew.py` fills it
 ANSWERED = re.compile(r"<!-- answer: begin -->\n.*?<!-- answer: end -->", re.DOTALL)
@@ -102,11 +103,16 @@ def relinked(text: str) -> str:
 
 
 def plain_table(text: str) -> str:
-    """Return pandas' HTML table with its cells, spans and bold numbers alone."""
+    """Return pandas' HTML table with its cells, spans and bold numbers alone.
+
+    A cell without a value is empty.
+    """
     soup = BeautifulSoup(text, "html.parser")
 
     def written(cell: Tag) -> str:
         words = _words(cell)
+        if words in MISSING:
+            words = ""
         if cell.b:
             words = f"<b>{words}</b>"
         spans = [

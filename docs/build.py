@@ -6,6 +6,7 @@ articles.
 
 import argparse
 import base64
+import os
 import re
 import shutil
 from pathlib import Path
@@ -24,7 +25,8 @@ NOTEBOOK = re.compile(  # a link to it, or to the article in the repository
     r"\[([^]]*)\]\((?:(?:\.\./notebooks/)?(\w+)\.ipynb|(\.\./)?report/(\w+)\.md)\)"
 )
 PICTURE = re.compile(r"\.\./figures/([^)\s\"]+)")
-EXECUTED = "*{{download}}`This notebook, executed <../executed/{name}.ipynb>`: code and outputs.*"
+EXECUTED = "{{download}}`This notebook, executed <../executed/{name}.ipynb>`: code and outputs."
+BINDER = "https://mybinder.org/v2/gh/{repository}/HEAD?labpath=notebooks/{name}.ipynb"
 SEARCHED = {  # words for which the search lists a page first
     "articles/rho_sweep": ["rho", "power of allocation"],
     "articles/precision_recall": ["threshold", "calibration"],
@@ -32,8 +34,9 @@ SEARCHED = {  # words for which the search lists a page first
     "articles/tail_forgetting": ["forgetting"],
     "articles/when_it_pays": ["imbalance", "should I balance"],
     "extending": ["own sampler", "custom sampler"],
+    "gpu_and_cluster": ["GPU", "cluster"],
     "losses/index": ["loss", "reweighting"],
-    "own_data": ["own data", "own labels"],
+    "own_data": ["own data", "own labels", "preview"],
     "samplers/index": ["which sampler"],
 }
 ARTICLES = """# The articles
@@ -93,7 +96,8 @@ def build(profile: str) -> Path:
         text = as_markdown(notebook, pictures=shown, site=True)
         text = relinked(text, notebooks).replace("](../docs/", "](../")
         title, _, text = text.partition("\n")
-        added = EXECUTED.format(name=name) + searched(f"articles/{name}")
+        executed_link = EXECUTED.format(name=name)
+        added = f"*{executed_link}{on_binder(name)}*" + searched(f"articles/{name}")
         if profile == REPORTED:  # of which the answers are
             added = f"{opening(answers()[name])}\n\n{added}"
         page = f"{title}\n\n{added}\n{text}\n"
@@ -109,6 +113,19 @@ def searched(page: str) -> str:
     """Return the entries of a page that lift it in the search."""
     words = SEARCHED.get(page, ())
     return "".join(f"\n\n```{{index}} ! {word}\n```\n" for word in words)
+
+
+def on_binder(name: str) -> str:
+    """Return a link that runs a notebook of the public repository, if this is one's build.
+
+    GitHub names the repository in the environment of a build; Binder reads
+    ``environment.yml``.
+    """
+    repository = os.environ.get("GITHUB_REPOSITORY")
+    if not repository or os.environ.get("GITHUB_SERVER_URL") != "https://github.com":
+        return ""
+    address = BINDER.format(repository=repository, name=name)
+    return f" [Run it on Binder]({address}), where nothing has to be installed."
 
 
 def relinked(text: str, notebooks, folder: str = "") -> str:

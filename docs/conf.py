@@ -1,5 +1,7 @@
 """Configure Sphinx, which `docs/build.py` calls on a copy of this folder and the notebooks."""
 
+import os
+
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.ext import autosummary
@@ -8,6 +10,13 @@ project = "prslib"
 author = "The prslib authors"
 html_title = "prslib"
 html_theme = "furo"
+html_baseurl = os.environ.get("SITE_URL", "")  # set by .github/workflows/pages.yml
+if repository := os.environ.get("GITHUB_REPOSITORY"):  # the site leads back to it
+    address = (
+        f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{repository}"
+    )
+    icon = {"name": "The repository", "html": "repository", "class": "", "url": address}
+    html_theme_options = {"footer_icons": [icon]}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = html_show_copyright = False

@@ -26,7 +26,7 @@ from answers import (
 
 from prslib.paths import project_root
 from prslib.report.claims import CLAIMS
-from prslib.report.ledger import account, as_markdown, counts
+from prslib.report.ledger import AT_OWN, account, as_markdown, counts
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, turned
 
 STAND_IN_NOTE = (
@@ -51,6 +51,9 @@ SAMPLERS = {
         "",
     ),
 }
+# columns of the table of claims that are in both its parts, and that are folded
+NAMED = ["claim", "data"]
+FOLDED = ["weakest cell", *MAIN_METRICS, AT_OWN]
 # columns of a table of questions: patterns of a notebook's name, question and answer
 README = {
     "question": "{question}",
@@ -96,11 +99,7 @@ def main_table() -> str:
     """Return overall scores and each group's mAP."""
     columns = [f"overall {metric}" for metric in MAIN_METRICS]
     columns += [f"{group} mAP" for group in ALL_GROUPS[:-1]]
-    sets = (
-        scores()
-        .fillna({"stands_for": ""})
-        .groupby(["dataset", "stands_for"], sort=False)
-    )
+    sets = scores().fillna({"stands_for": ""}).groupby(["dataset", "stands_for"])
     return "\n\n".join(
         scores_table(rows, columns, f"{name} [{stands_for}]" if stands_for else name)
         for (name, stands_for), rows in sets
@@ -122,12 +121,23 @@ def all_claims() -> str:
 
 
 def claims_table(rows: pd.DataFrame) -> str:
-    """Lay out claims; each claim is named once."""
+    """Lay out claims, each named once, and their weakest cells and metrics folded below."""
     texts = ["dataset", "data", "weakest", "stands_for"]
     table = account(rows.assign(**rows[texts].fillna("")))
     table = table.rename(columns={"effect": "ours [95 % interval]"})
-    table["claim"] = table["claim"].mask(table["claim"].duplicated(), "")
-    return as_markdown(table.drop(columns="where"))
+    metrics = table[[*NAMED, *FOLDED]]
+    metrics = metrics[(metrics[FOLDED] != "").any(axis=1)]
+    shown = as_markdown(named_once(table.drop(columns=[*FOLDED, "where"])))
+    if metrics.empty:
+        return shown
+    summary = "<details><summary>Metric by metric</summary>"
+    return f"{shown}\n\n{summary}\n\n{as_markdown(named_once(metrics))}\n\n</details>"
+
+
+def named_once(table: pd.DataFrame) -> pd.DataFrame:
+    """Name each claim in its first row alone; leave out columns without text."""
+    table = table.loc[:, (table != "").any()]
+    return table.assign(claim=table["claim"].mask(table["claim"].duplicated(), ""))
 
 
 def findings() -> str:
@@ -263,6 +273,14 @@ def speeds() -> str:
     return as_markdown(pd.DataFrame(rows))
 
 
+def label_costs() -> str:
+    """Return what a batch of 10 costs in each form of labels."""
+    rows = numbers("labels", "bench")
+    table = rows.pivot(index="labels", columns="sampler", values="us")
+    table = table.loc[rows["labels"].unique()].map("{:.1f}".format)
+    return as_markdown(table.add_suffix(", µs").reset_index())
+
+
 def sampler_table() -> str:
     """Say what each sampler keeps, costs a sample and scores on real images."""
     each = numbers("main_results_groups_cocoseq-mini")
@@ -290,6 +308,7 @@ WRITTEN: dict[str, Callable[[], str]] = {
     "report": partial(by_question, REPORT),
     "samplers": sampler_table,
     "speeds": speeds,
+    "label costs": label_costs,
 }
 ANSWER = "answer"  # of an article, below its question
 BLOCK = re.compile(r"(<!-- ([\w ]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)

@@ -25,8 +25,9 @@
 #
 # `cocoseq-mini` holds 6 % of the real COCOseq, as features without pictures. `digits70seq` and
 # `digits49seq` are made in the same way as the real sets, from scenes of handwritten digits. They
-# have the class frequencies of COCOseq and NUS-WIDEseq divided by 4 and by 6. The paper profile
-# shows the real sets whole; it needs their labels (`make figures PROFILE=paper DATA=/path`).
+# have the class frequencies of COCOseq and NUS-WIDEseq divided by 4 and by 6. The seeds profile adds
+# `reutersseq`, whose samples are the articles of Reuters-21578. The paper profile shows the real sets
+# whole; it needs their labels (`make figures PROFILE=paper DATA=/path`).
 #
 # *Half a minute.*
 
@@ -77,7 +78,7 @@ def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
         style = {"color": colour, "markersize": 7, "label": group}
         ax.plot(rows["place"], rows["images"], GROUP_MARKERS[group], **style)
     ax.set_xticks(frame["place"], frame["class"], rotation=90, fontsize=9)
-    ax.set(ylabel="training images, log scale", yscale="log")
+    ax.set(ylabel="training samples, log scale", yscale="log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_major_formatter("{x:g}")
     ax.minorticks_off()
@@ -101,7 +102,7 @@ for name, data in sets.items():
     figure, axes = plt.subplots(1, len(tasks), width_ratios=tasks.size(), **shape)
     for ax, (task, classes) in zip(axes[0], tasks, strict=True):
         plot_class_statistics(classes, ax).set_title(f"task {task}")
-    join_panels(figure, f"{name}: training images of each class")
+    join_panels(figure, f"{name}: training samples of each class")
     settings.save(figure, frame, f"classes_{name}", narrow=1)
 
 # %% [markdown]
@@ -174,7 +175,7 @@ def plot_labels_per_image(frame: pd.DataFrame, ax: Axes) -> Axes:
     viridis = colormaps["viridis"]
     tasks = {f"task {task}": viridis(task / LAST_TASK) for task in set(frame["task"])}
     sns.barplot(named, x="labels", y="share", hue="task", palette=tasks, ax=ax)
-    ax.set(xlabel="labels of an image", ylabel="share of the task's images (%)")
+    ax.set(xlabel="labels of a sample", ylabel="share of the task's samples (%)")
     return ax
 
 
@@ -183,7 +184,7 @@ frame = pd.concat([labels_per_image(data) for data in sets.values()])
 figure, axes = plt.subplots(1, len(sets), figsize=(11, 3.6), squeeze=False, sharey=True)
 for ax, name in zip(axes[0], sets, strict=True):
     plot_labels_per_image(frame[frame["dataset"] == name], ax).set_title(name)
-join_panels(figure, "Labels of an image, by task")
+join_panels(figure, "Labels of a sample, by task")
 settings.save(figure, frame, "labels")
 
 # %% [markdown]
@@ -233,7 +234,7 @@ def plot_cooccurrence(matrix: pd.DataFrame, task: np.ndarray, ax: Axes) -> Axes:
     ax.tick_params(length=0)
     ax.grid(False)
     ax.set(xlabel="class", ylabel="class")
-    label = "images with both classes, log scale; blank: none"
+    label = "samples with both classes, log scale; blank: none"
     ax.figure.colorbar(shown, ax=ax, label=label, shrink=0.7, format="{x:g}")
     return ax
 
@@ -294,7 +295,7 @@ def plot_clustering_steps(frame: pd.DataFrame, ax: Axes) -> Axes:
     label = f"{groups:.0f} tasks keep {kept:.0f} %"
     ax.annotate(label, (merges[-1], kept), **place, **text)
     ax.set_ylim(0, 100)
-    ax.set(xlabel="merges done", ylabel="images within one group (%)")
+    ax.set(xlabel="merges done", ylabel="samples within one group (%)")
     return ax
 
 
@@ -304,7 +305,7 @@ frame = pd.concat([steps.assign(dataset=name) for name, steps in followed.items(
 figure, axes = plt.subplots(1, len(sources), figsize=(11, 3.6), squeeze=False, sharey=True)
 for ax, (name, steps) in zip(axes[0], followed.items(), strict=True):
     plot_clustering_steps(steps, ax).set_title(name)
-join_panels(figure, "Images that the clustering keeps, merge by merge")
+join_panels(figure, "Samples that the clustering keeps, merge by merge")
 settings.save(figure, frame, "clustering")
 
 # %% [markdown]

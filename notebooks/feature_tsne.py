@@ -198,10 +198,10 @@ for name in settings.dataset:
 # ## Two measures
 #
 # Both are taken over all classes, in the feature space and not in the picture. *kNN accuracy* is
-# the share of images whose nearest others vote for the right class. Guessing is right for one image
-# in as many as there are classes. *Silhouette*, times 100, is 100 for classes far apart and 0 where
-# they overlap. It is below 0 where images lie nearer to another class than to their own. Marks are
-# means over seeds, strokes go from the lowest to the highest seed.
+# the share of images whose nearest others vote for the right class. A guess among $C$ classes is right
+# for one image in $C$. *Silhouette*, times 100, is 100 for classes far apart and 0 where they overlap.
+# It is below 0 where images lie nearer to another class than to their own. Marks are means over
+# seeds, strokes go from the lowest to the highest seed.
 
 # %% tags=["functions"]
 from collections.abc import Sequence

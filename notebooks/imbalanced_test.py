@@ -137,7 +137,8 @@ pairs = [(group, metric) for group in ["overall", "majority"] for metric in MAIN
 others = [contrasts(chosen, "PRS", o, pairs).assign(than=o) for o in settings.method]
 against = pd.concat(others, ignore_index=True)
 title = "PRS minus each other method, on the unbalanced test set"
-figure = contrast_panels(against, title, "than", down="group")
+panels = against.assign(panel=against["dataset"] + ", " + against["group"])
+figure = contrast_panels(panels.sort_values("dataset", kind="stable"), title, "than", down="panel")
 settings.save(figure, against, "prs_minus_others")
 display(Markdown(in_short(against)))
 
@@ -146,7 +147,8 @@ display(Markdown(in_short(against)))
 #
 # The paper takes another $\rho$ for each test set. It does not show the scores on both sets with
 # the same $\rho$. Here both values are tested on both sets. A row is a test set, a column the
-# overall score of one method. The runs of one column are the same; only the test set differs.
+# overall score of one method. The runs of one column are the same; only the test set differs. Each
+# data set has its own $\rho$ for the balanced test set, so the other's column is empty there.
 
 # %%
 overall = rows[(rows["group"] == "overall") & (rows["measure"] == "score")]

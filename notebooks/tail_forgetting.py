@@ -231,7 +231,8 @@ for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["metric"] == "mAP")]
     figure, ax = plt.subplots(figsize=(8, 3.6))
     plot_variations(shown, ax, "group", "forgetting of mAP")
-    ax.lines[-1].set_label("paper's Table 1, memory 2000")
+    if shown["published"].notna().any():
+        ax.lines[-1].set_label("paper's Table 1, memory 2000")
     memory = f"memory of {sizes[name]} for methods with one"
     join_panels(figure, f"{name}: {memory}, {count}")
     settings.save(figure, shown, f"groups_{name}")

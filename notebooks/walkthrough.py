@@ -442,8 +442,8 @@ settings.save(figure, distances, "distance")
 # %% [markdown]
 # ## A long stream
 #
-# Now the same sampler takes a stream as long as COCOseq (35 072 images, 70 classes, 1.22 labels an
-# image). The memory has the paper's share, 2000 for 35 000. The stream is drawn at random: a
+# Now the same sampler takes a stream as long as COCOseq (35,072 images, 70 classes, 1.22 labels an
+# image). The memory has the paper's share, 2,000 for 35,000. The stream is drawn at random: a
 # class's chance falls with its rank.
 
 # %%

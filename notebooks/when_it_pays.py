@@ -234,9 +234,9 @@ settings.save(figure, overall, "imbalance")
 # %% [markdown]
 # ## From what imbalance on?
 #
-# The rule was fixed before the numbers were seen. PRS *pays* from an imbalance on if its interval is
-# above 0 there and on every stream with a larger imbalance. The column `from` has the smallest such
-# imbalance, `not at` the next one below it.
+# The rule was fixed before the numbers were seen. A sampler *pays* from an imbalance on if its
+# interval is above 0 there and on every stream with a larger imbalance. The column `from` has the
+# smallest such imbalance, `not at` the next one below it. Both are empty where a sampler never pays.
 
 # %% tags=["functions"]
 import pandas as pd

@@ -2,7 +2,10 @@
 
 import warnings
 from collections.abc import Set
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from numbers import Integral
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,9 +18,31 @@ from prslib.samplers import make_sampler
 with naming_extra("data"):
     from scipy.sparse import issparse
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin
-    from sklearn.utils import _safe_indexing, check_random_state, column_or_1d
+    from sklearn.utils import (
+        InputTags,
+        Tags,
+        _safe_indexing,
+        check_random_state,
+        column_or_1d,
+    )
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import validate_data
+
+
+@dataclass
+class _InputTags(InputTags):
+    """What an estimator takes as samples; imbalanced-learn asks for data frames, too."""
+
+    dataframe: bool = True
+
+
+@dataclass
+class _Tags(Tags):
+    """What an estimator is; imbalanced-learn asks for the rows of a sampler, too."""
+
+    sampler_tags: Any = field(
+        default_factory=partial(SimpleNamespace, sample_indices=True)
+    )
 
 
 class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
@@ -145,7 +170,8 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
-        return tags
+        tags.input_tags = _InputTags(**asdict(tags.input_tags))
+        return _Tags(**{each.name: getattr(tags, each.name) for each in fields(tags)})
 
 
 def _plain(y: Any) -> Any:

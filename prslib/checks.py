@@ -408,9 +408,10 @@ def _of_numbers(labels: np.ndarray, num_classes: int | None) -> np.ndarray:
         length = len(labels)
         return from_class_numbers(np.arange(length), labels, length, num_classes)
     ones = labels == 1
-    other = labels[~ones & (labels != 0) & (labels == labels)]
-    if other.size:
-        _check_unknown(labels, other, num_classes)
+    if np.count_nonzero(labels) > np.count_nonzero(ones):  # most often it is not
+        other = labels[~ones & (labels != 0) & (labels == labels)]
+        if other.size:
+            _check_unknown(labels, other, num_classes)
     if num_classes is None and labels.size and labels.shape[1:] == (1,):
         what = "rows that are either multi-hot labels or class numbers"
         advice = (

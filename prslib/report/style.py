@@ -114,6 +114,8 @@ def stack_panels(figure: Figure, columns: int = 1) -> None:
     rows = math.ceil(len(panels) / columns)
     tall = max(place.get_position(figure).height for _, place in panels)
     tall = min(tall * figure.get_figheight(), TALLEST)
+    if any(1 in (ax.get_aspect(), ax.get_box_aspect()) for ax, _ in panels):
+        tall = max(tall, NARROW / columns)  # squares as wide as the figure
     lowest = {place.colspan.start: ax.get_xlabel() for ax, place in panels}
     grid = GridSpec(rows, columns, figure)
     for number, (ax, place) in enumerate(panels):

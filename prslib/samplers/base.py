@@ -18,7 +18,7 @@ from prslib.checks import (
     is_list,
     multi_hot,
 )
-from prslib.samplers import buffer, states
+from prslib.samplers import books, states
 
 
 class Sampler:
@@ -95,7 +95,7 @@ class Sampler:
         if num_classes is not None:
             self.num_classes = _few(check_int("num_classes", num_classes, least=1))
         self.rng = generator_of(seed)
-        self._arrays = buffer.empty(self.size, self.num_classes)
+        self._arrays = books.empty(self.size, self.num_classes)
 
     def __init_subclass__(cls, **options: Any):
         """Let what inherits from a compiled sampler decide by the methods it replaces."""
@@ -248,7 +248,7 @@ class Sampler:
                 values = getattr(self, name)  # (..., C)
                 room = [(0, 0)] * (values.ndim - 1) + [(0, count)]
                 setattr(self, name, np.pad(values, room))
-            self._arrays = buffer.with_classes(self._arrays, self.num_classes + count)
+            self._arrays = books.with_classes(self._arrays, self.num_classes + count)
             self.num_classes += count
 
     def follow(self, y: np.ndarray, slot: int) -> None:
@@ -276,13 +276,13 @@ class Sampler:
             slot = self._checked_slot(slot, len(self) if len(classes) else -1)
             if len(classes) == 0:
                 return
-            while not buffer.follow(self._arrays, classes, slot):
-                self._arrays = buffer.enlarged(self._arrays, len(classes))
+            while not books.follow(self._arrays, classes, slot):
+                self._arrays = books.enlarged(self._arrays, len(classes))
 
     @property
-    def state(self) -> buffer.State:
+    def state(self) -> books.State:
         """The counts and lists that the base keeps: views."""
-        return buffer.state_of(self._arrays)
+        return books.state_of(self._arrays)
 
     def __len__(self) -> int:
         """Return the number of filled slots."""
@@ -316,7 +316,7 @@ class Sampler:
         IndexError
             If a slot is not within 0 .. m - 1, such as the -1 of a dropped sample.
         """
-        return buffer.labels_of(self.state, within("slot", slots, self.size))
+        return books.labels_of(self.state, within("slot", slots, self.size))
 
     def members(self, c: int) -> np.ndarray:
         """Return the slots of the samples with class c; int64 (l_c,), a copy.
@@ -327,7 +327,7 @@ class Sampler:
             If c is not within 0 .. C - 1.
         """
         (c,) = within("class", [c], self.num_classes)
-        return buffer.members_of(self.state, c).astype(np.int64)
+        return books.members_of(self.state, c).astype(np.int64)
 
     def __repr__(self) -> str:
         """Return the sampler's arguments, and how many slots are filled."""
@@ -450,7 +450,7 @@ class Sampler:
         batch = labels, uniforms, slots
         done = place(self._arrays, 0, batch, *arguments)
         while done >= 0:
-            self._arrays = buffer.enlarged(self._arrays, int(labels[done].sum()))
+            self._arrays = books.enlarged(self._arrays, int(labels[done].sum()))
             done = place(self._arrays, done, batch, *arguments)
         return slots
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from prslib.checks import Seed
-from prslib.samplers import buffer
+from prslib.samplers import books
 from prslib.samplers.base import Sampler
-from prslib.samplers.buffer import Array, Arrays, Batch, State
+from prslib.samplers.books import Array, Arrays, Batch, State
 from prslib.samplers.compiling import compiled, entry
 
 # slot_class, class_seen, class_slots and is_full of `CBRS`
@@ -82,15 +82,15 @@ class CBRS(Sampler):
 
 @entry
 def place(arrays: Arrays, begin: int, batch: Batch, reservoirs: Reservoirs) -> int:
-    """Place a batch as `buffer.place` does."""
-    return buffer.place(arrays, begin, batch, choose, (reservoirs,))
+    """Place a batch as `books.place` does."""
+    return books.place(arrays, begin, batch, choose, (reservoirs,))
 
 
 @compiled
 def choose(state: State, classes: Array, u: Array, reservoirs: Reservoirs) -> int:
     """Return the slot of a sample, -1 for none; count it for its rarest class."""
     slot_class, class_seen, class_slots, _ = reservoirs
-    y = buffer.rarest(classes, state.class_freq, u[0])
+    y = books.rarest(classes, state.class_freq, u[0])
     class_seen[y] += 1
     slot = state.filled[0]
     if slot == len(slot_class):

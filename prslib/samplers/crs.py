@@ -1,8 +1,8 @@
 """Conventional reservoir sampling: every sample survives with the same chance."""
 
-from prslib.samplers import buffer
+from prslib.samplers import books
 from prslib.samplers.base import Sampler
-from prslib.samplers.buffer import Array, Arrays, Batch, State
+from prslib.samplers.books import Array, Arrays, Batch, State
 from prslib.samplers.compiling import compiled, entry
 
 
@@ -40,8 +40,8 @@ class CRS(Sampler):
 
 @entry
 def place(arrays: Arrays, begin: int, batch: Batch) -> int:
-    """Place a batch as `buffer.place` does."""
-    return buffer.place(arrays, begin, batch, choose, ())
+    """Place a batch as `books.place` does."""
+    return books.place(arrays, begin, batch, choose, ())
 
 
 @compiled

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prslib.checks import Seed, expected, finite_array
-from prslib.samplers import buffer
+from prslib.samplers import books
 from prslib.samplers.base import Sampler, within
 from prslib.samplers.compiling import in_any_order
 
@@ -94,10 +94,10 @@ class ExStream(Sampler):
         slots = {}
         for b in np.flatnonzero(labels.any(axis=1)):
             classes = np.flatnonzero(labels[b])
-            buffer.count(self.state, classes)
+            books.count(self.state, classes)
             classes = classes[self.quota[classes] > 0]  # those that have slots
             if len(classes):
-                c = buffer.rarest(classes, self.state.class_counts, uniforms[b, 0])
+                c = books.rarest(classes, self.state.class_counts, uniforms[b, 0])
                 slots[b] = self._add(c, features[b])
         return self._of_batch(slots, len(labels))
 
@@ -123,7 +123,7 @@ class ExStream(Sampler):
         slots = self.members(c)
         if len(slots) < self.quota[c]:
             slot = len(self)
-            buffer.store(self.state, np.array([c]), slot)
+            books.store(self.state, np.array([c]), slot)
             self.prototypes[slot] = x
             self.samples[slot] = 1
             return slot

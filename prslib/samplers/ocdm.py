@@ -13,7 +13,7 @@ import numpy as np
 
 from prslib.checks import Seed, power
 from prslib.samplers.base import Sampler
-from prslib.samplers.buffer import Array, lists_of
+from prslib.samplers.books import Array, lists_of
 from prslib.samplers.compiling import compiled, entry
 
 # distances, times L, that differ by less are equal: rounding, not data

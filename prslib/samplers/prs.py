@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from prslib.checks import VARIANTS, Seed, expected, one_of
-from prslib.samplers import buffer
-from prslib.samplers.buffer import Array, Arrays, Batch, State
+from prslib.samplers import books
+from prslib.samplers.books import Array, Arrays, Batch, State
 from prslib.samplers.compiling import compiled, entry
 from prslib.samplers.reference import TOLERANCE, ReferencePRS
 
@@ -83,10 +83,10 @@ def scarce(observed: Array, delta: Array) -> Array:
 @compiled
 def candidates(state: State, c: int, q: Array) -> Array:
     """Return K, the slots of Y, members of c, with the largest (not y).q, Eq. (4)."""
-    members = buffer.members_of(state, c)
+    members = books.members_of(state, c)
     number = np.zeros(len(members))  # y.q, least where (not y).q is largest
     for j, slot in enumerate(members):
-        for column in range(buffer.label_count(state, slot)):
+        for column in range(books.label_count(state, slot)):
             number[j] += q[state.classes[slot, column]]
     return members[number <= number.min()]
 
@@ -101,7 +101,7 @@ def distances(state: State, k: Array, p: Array) -> Array:
     # each b; in the terms of the classes of k, l_i then becomes l_i - 1
     sums = np.full(state.classes.shape[1] + 1, -1.0)
     for j, slot in enumerate(k):
-        b = buffer.label_count(state, slot)
+        b = books.label_count(state, slot)
         rest = labels - b
         if sums[b] < 0.0:
             sums[b] = np.abs(counts - p * rest).sum()
@@ -139,8 +139,8 @@ def choose(state: State, classes: Array, u: Array, rho: float) -> int:
 
 @entry
 def place(arrays: Arrays, begin: int, batch: Batch, rho: float) -> int:
-    """Place a batch as `buffer.place` does."""
-    return buffer.place(arrays, begin, batch, choose, (rho,))
+    """Place a batch as `books.place` does."""
+    return books.place(arrays, begin, batch, choose, (rho,))
 
 
 class PRS(ReferencePRS):

@@ -140,6 +140,26 @@ def test_it_is_a_step_of_a_pipeline():
     assert made.fit(X, Y)[-1].n_samples_fit_ == 20
 
 
+# what imbalanced-learn's own samplers refuse, and a memory takes
+TAKEN = {
+    "check_target_type": "several labels a sample",
+    "check_samplers_one_label": "samples of one class",
+}
+
+
+def test_imbalanced_learns_checks():
+    checks = pytest.importorskip(
+        "imblearn.utils.estimator_checks", reason="no imblearn"
+    )
+    names = []
+    for estimator, check in checks.estimator_checks_generator(MemoryResampler()):
+        name = check.func.__name__
+        names.append(name)
+        if name not in TAKEN:
+            check(estimator)
+    assert {*TAKEN, "check_samplers_pandas", "check_samplers_sparse"} <= {*names}
+
+
 def test_it_balances_the_bags_of_an_ensemble():
     ensemble = pytest.importorskip("imblearn.ensemble", reason="no imbalanced-learn")
     rng = np.random.default_rng(0)

@@ -7,7 +7,7 @@ STYLED = """<style type="text/css">
 </style><table id="T_1"><caption>best in bold</caption>
 <thead><tr><th class="blank" >&nbsp;</th><th colspan="2">mAP</th></tr></thead>
 <tbody><tr><th rowspan="2">a &lt; b</th><td id="T_1_row0_col0" >1.0 ±\N{NO-BREAK SPACE}0.1</td>
-<td id="T_1_row0_col1" ><b>2.0</b></td></tr></tbody></table>"""
+<td id="T_1_row0_col1" ><b>2.0</b></td></tr><tr><td>NaN</td><td>None</td></tr></tbody></table>"""
 TABLE = """best in bold\n
 <table>
 <thead>
@@ -15,6 +15,7 @@ TABLE = """best in bold\n
 </thead>
 <tbody>
 <tr><th rowspan="2">a &lt; b</th><td>1.0 ±\N{NO-BREAK SPACE}0.1</td><td><b>2.0</b></td></tr>
+<tr><td></td><td></td></tr>
 </tbody>
 </table>"""
 NARROW = {"alt": 'mAP "x"', "file": "a.png", "narrow": "a_narrow.png", "width": 900}

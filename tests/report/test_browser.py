@@ -37,6 +37,11 @@ SEARCHED_ARTICLES = [
     "tail_forgetting",
     "when_it_pays",
 ]
+PUBLIC = {  # as GitHub and .github/workflows/pages.yml set them
+    "GITHUB_SERVER_URL": "https://github.com",
+    "GITHUB_REPOSITORY": "someone/prs",
+    "SITE_URL": "https://someone.github.io/prs",
+}
 TEXT = "# How?\n\n[That](ledger.ipynb): $s = n^\\rho$."
 
 
@@ -67,7 +72,7 @@ def site(tmp_path_factory, python):
     for name in SEARCHED_ARTICLES:
         copyfile(notebook_file(name), file.with_stem(name))
     environment = {"PRSLIB_CACHE": str(cache), "PRSLIB_FIGURES": str(figures)}
-    built = python("docs/build.py", "--profile", "smoke", **environment)
+    built = python("docs/build.py", "--profile", "smoke", **environment, **PUBLIC)
     assert built.returncode == 0, built.stderr
     return Path(built.stdout.strip()).parent
 
@@ -81,6 +86,29 @@ def test_an_article_folds_its_code_and_shows_what_needs_no_kernel(site):
     assert text.count("<math") == 2  # in the text, in a table that was printed
     assert "<p>That: " in text  # the ledger has no article
     assert re.search(r'href="\.\./_downloads/\w+/walkthrough\.ipynb"', text)
+
+
+BINDER = "https://mybinder.org/v2/gh/someone/prs/HEAD?labpath=notebooks/{}.ipynb"
+
+
+def test_a_public_site_leads_to_binder_and_to_its_repository(site):
+    for name in ("walkthrough", *SEARCHED_ARTICLES):
+        text = (site / "articles" / f"{name}.html").read_text(encoding="utf-8")
+        assert f'href="{BINDER.format(name)}"' in text
+        assert 'href="https://github.com/someone/prs"' in text
+        page = f"https://someone.github.io/prs/articles/{name}.html"
+        assert f'rel="canonical" href="{page}"' in text
+
+
+def test_only_a_repository_on_github_leads_to_binder(program, monkeypatch):
+    on_binder = program("build").on_binder
+    for name, value in PUBLIC.items():
+        monkeypatch.setenv(name, value)
+    assert f"]({BINDER.format('ledger')})" in on_binder("ledger")
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://git.example.org")
+    assert on_binder("ledger") == ""
+    monkeypatch.delenv("GITHUB_REPOSITORY")
+    assert on_binder("ledger") == ""
 
 
 def test_the_memories_behind_the_sliders_are_the_samplers_own(program):
@@ -169,7 +197,14 @@ return said.includes('finished') ? links[0].getAttribute('href') : null;
 
 
 ARTICLES = [f"articles/{name}" for name in SEARCHED_ARTICLES]
-PAGES = ["extending", "losses/index", "own_data", "samplers/index", *ARTICLES]
+PAGES = [
+    "extending",
+    "gpu_and_cluster",
+    "losses/index",
+    "own_data",
+    "samplers/index",
+    *ARTICLES,
+]
 
 
 def test_every_page_that_the_search_lifts_is_searched_below(program):

@@ -27,7 +27,9 @@ def test_one_notebook_that_stops_leaves_the_others(tmp_path, monkeypatch):
     assert executed_file("smoke", "datasets").is_file()
 
 
-def test_a_sweep_that_stops_is_no_notebook(monkeypatch, capsys):
+def test_a_sweep_that_stops_is_no_notebook(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))  # other tests' runs are not here
+
     def stop(_configs, _store, device):
         raise ConnectionError(f"no {device}")
 

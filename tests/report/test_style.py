@@ -83,3 +83,15 @@ def test_panels_that_are_stacked_keep_their_labels_and_small_words_grow():
     assert len(figure.legends) == 1
     assert "\n" in figure.get_suptitle()
     plt.close(figure)
+
+
+def test_square_panels_that_are_stacked_are_as_wide_as_a_phone():
+    with plt.style.context(style.STYLE):
+        figure, axes = plt.subplots(1, 2, figsize=(10, 4.4))
+        axes[0].set(box_aspect=1, xlabel="recall (%)", ylabel="precision (%)")
+        axes[1].set(aspect="equal", xlabel="paper (points)", ylabel="ours (points)")
+        style.stack_panels(figure)
+        figure.canvas.draw()
+    boxes = [ax.get_position() for ax in axes]
+    plt.close(figure)
+    assert min(box.width for box in boxes) > 0.75

@@ -1,4 +1,4 @@
-"""The buffer state of all samplers: counts, labels and slots, in Python and compiled.
+"""The state of every sampler's buffer: counts, labels and slots, in Python and compiled.
 
 `place` is the loop over a stream of CRS, PRS and CBRS.
 """

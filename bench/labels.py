@@ -1,0 +1,79 @@
+"""Measure what each form of labels costs: microseconds of `place` for a batch of 10.
+
+Run ``python bench/labels.py``; it writes figures/bench/labels.csv. One label a sample, 70
+classes, a memory of 2000 that is full. All forms hold the same labels, so that all
+samplers decide alike; forms take turns. "Without checks" is the compiled call on bool
+rows, with its random numbers. One thread, and the processor's time, since others may be
+at work on the machine.
+"""
+
+import time
+
+import numpy as np
+import pandas as pd
+from shared import parser, show, write
+
+from prslib.samplers import make_sampler
+
+SIZE, CLASSES, BATCH = 2000, 70, 10
+BATCHES, REPETITIONS = 500, 21
+METHODS = {"CRS": "crs", "PRS": "prs"}
+WITHOUT_CHECKS = "bool rows, without checks"
+FORMS = {
+    WITHOUT_CHECKS: lambda rows: rows,
+    "bool rows": lambda rows: rows,
+    "uint8 rows of 0 and 1": lambda rows: rows.astype(np.uint8),
+    "class numbers": lambda rows: rows.argmax(axis=1),
+    "lists of class numbers": lambda rows: [[c] for c in rows.argmax(axis=1).tolist()],
+    "DataFrame of 0 and 1": lambda rows: pd.DataFrame(rows.astype(int)),
+}
+
+
+def spent(form: str, method: str, stream: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return microseconds a batch once the memory is full, and the counts at the end."""
+    sampler = make_sampler(METHODS[method], SIZE, CLASSES, 0)
+    sampler.place(stream[:SIZE])
+    pieces = stream[SIZE:].reshape(BATCHES, BATCH, CLASSES)
+    batches = [FORMS[form](piece) for piece in pieces]
+    if form == WITHOUT_CHECKS:
+
+        def place(labels):
+            uniforms = sampler.rng.random((BATCH, sampler.draws))
+            return sampler.choose_batch(labels, uniforms)
+
+    else:
+        place = sampler.place
+    start = time.process_time()
+    for batch in batches:
+        place(batch)
+    return 1e6 * (time.process_time() - start) / BATCHES, sampler.class_counts
+
+
+def main() -> None:
+    """Measure, print the table and write it."""
+    parser(__doc__).parse_args()
+    rng = np.random.default_rng(0)
+    numbers = rng.choice(CLASSES, SIZE + BATCHES * BATCH)
+    stream = np.arange(CLASSES) == numbers[:, None]
+    rows = []
+    for method in METHODS:
+        times = {form: [] for form in FORMS}
+        for _ in range(REPETITIONS + 1):
+            counts = []
+            for form in FORMS:
+                microseconds, class_counts = spent(form, method, stream)
+                times[form].append(microseconds)
+                counts.append(class_counts)
+            if (np.array(counts) != counts[0]).any():
+                raise RuntimeError("expected the same memory from all forms of labels")
+        for form in FORMS:
+            measured = np.array(times[form][1:])  # the first one may compile
+            row = {"sampler": method, "labels": form, "us": np.median(measured)}
+            rows.append(row | {"lowest": measured.min(), "highest": measured.max()})
+    table = pd.DataFrame(rows)
+    show(table, REPETITIONS)
+    write(table, "labels", float_format="%.4g")
+
+
+if __name__ == "__main__":
+    main()
