@@ -268,7 +268,8 @@ class Memory:
                 longest = np.promote_types(stored.dtype, column.dtype)
                 stored = stored.astype(longest, copy=False)
             if last:
-                _put(stored, to, _take(column, rows))
+                # index_copy_ knows fewer dtypes
+                stored[_index(to, stored)] = _take(column, rows)
             self._columns[name] = stored
         return last
 
@@ -293,16 +294,10 @@ def _take(column: Any, rows: np.ndarray) -> Any:
     return column.index_select(0, _index(rows, column))
 
 
-def _put(column: Any, rows: np.ndarray, values: Any) -> None:
-    """Set some rows of a column."""
-    if isinstance(column, np.ndarray):
-        column[rows] = values
-    else:
-        column.index_copy_(0, _index(rows, column), values)
-
-
 def _index(rows: np.ndarray, column: Any) -> Any:
-    """Return rows as the index of a tensor; on a GPU without a wait for it."""
+    """Return rows as the index of a column; on a GPU without a wait for it."""
+    if isinstance(column, np.ndarray):
+        return rows
     index = sys.modules["torch"].from_numpy(rows)
     if column.device.type in ("cpu", "mps"):
         return index.to(column.device)

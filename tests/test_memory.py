@@ -251,6 +251,7 @@ def test_columns_must_match_the_first_write(slots, change, error):
         (lambda: Memory(1).write(numbers(0)), "columns: expected at least one, got"),
         (lambda: written().read(numbers(0, 1, 2)), "expected filled slots, got 1$"),
         (lambda: written().read(numbers(-1)), "expected filled slots, got -1$"),
+        (lambda: written().read(numbers(0), "no"), r"columns: expected some of \["),
         (lambda: written().read(numbers(0, 3)), "expected filled slots, got 3$"),
         (lambda: written().read(np.array([True])), "slots: expected integers of"),
         (lambda: written().update(numbers(1), **ROW), "expected filled slots"),

@@ -64,6 +64,8 @@ def _check(loss: Loss, options: dict[str, object], num_classes: int) -> None:
     _check_value(function(logits, targets, **context), "usual logits")
     _check_copies(function, logits, targets, context)
     _check_mean(function, logits, targets, context)
+    if loss.takes_weights:
+        _check_weights(function, logits, targets, context)
     _check_gradient(function, logits, targets, context)
     sure = LARGE * (2 * targets - 1)
     for name, extreme in {"right": sure, "wrong": -sure}.items():
@@ -138,6 +140,22 @@ def _check_mean(
     near = abs(twice - value) <= SAME * max(abs(value), 1e-3)
     what = "a mean over samples, the same for every sample twice"
     _expect(near, what, f"{value:.4g} and {twice:.4g}", "divide by the samples")
+
+
+def _check_weights(
+    function: Callable, logits: Tensor, targets: Tensor, context: dict
+) -> None:
+    """Compare the sum of some rows, weighted to be their mean, with that mean."""
+    some = torch.arange(len(logits))[:, None] % 3 > 0  # (B, 1)
+    weights = some / (some.sum() * logits.shape[1])
+    value = function(logits, targets, weights=weights, **context).item()
+    rows = some.flatten()
+    if "replayed" in context:
+        context = context | {"replayed": context["replayed"][rows]}
+    mean = function(logits[rows], targets[rows], **context).item()
+    near = abs(value - mean) <= SAME * max(abs(mean), 1e-3)
+    what = f"{mean:.4g} for weights that make a mean of some samples"
+    _expect(near, what, f"{value:.4g}", "multiply each label's loss, then sum")
 
 
 def _check_gradient(

@@ -320,8 +320,11 @@ class Learner:
 def _label_weights(
     sizes: tuple[int, ...], weights: tuple[float, ...], num_classes: int
 ) -> np.ndarray:
-    """Return each label's weight (B, 1) in the weighted sum of batches' means."""
-    of_row = np.float32(weights) / np.float32(sizes)  # (K,)
+    """Return each label's weight (B, 1) in the weighted sum of batches' means.
+
+    Divided in the order of a mean's gradient, so that the last bit is the same.
+    """
+    of_row = np.array(weights, np.float32) / np.array(sizes, np.float32)  # (K,)
     return np.repeat(of_row / np.float32(num_classes), sizes)[:, None]
 
 

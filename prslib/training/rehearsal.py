@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any, ClassVar, NamedTuple
 
-from prslib.checks import finite
+from prslib.checks import expected, finite
 from prslib.losses import CONTEXT
 
 # what a rehearsal may ask for: that of a loss but for the rows, which it has apart
@@ -23,7 +23,10 @@ class Rows(NamedTuple):
 
 
 class StepLoss:
-    """The loss of the configuration, as `Rehearsal.objective` takes it."""
+    """The loss of the configuration, as `Rehearsal.objective` takes it.
+
+    Called with logits and targets (B, C) it returns the mean loss of these rows.
+    """
 
     def __init__(
         self, mean: Callable, batches: Sequence[Rows], at_once: Callable | None = None
@@ -39,9 +42,28 @@ class StepLoss:
     def of_step(self, weights: Sequence[float], new_classes: Any = None) -> Any:
         """Return the weighted sum of the mean losses of the step's batches.
 
-        Weights are of the new samples and of each replay batch. The loss of new samples
-        looks at ``new_classes``, by default at all. The plain loss takes one pass.
+        A loss that takes weights, as the plain one does, sees all batches in one pass.
+
+        Parameters
+        ----------
+        weights : sequence of float
+            Of the new samples and of each replay batch.
+        new_classes : tensor of bool, shape (C,), optional
+            Classes that the loss of new samples looks at, on the host; by default all.
+
+        Returns
+        -------
+        tensor of float, shape ()
+            The sum.
+
+        Raises
+        ------
+        ValueError
+            If there is not a weight for each batch.
         """
+        if len(weights) != len(self._batches):
+            what = f"a weight for each of {len(self._batches)} batches"
+            raise ValueError(expected(what, f"{len(weights)}"))
         if self._at_once:
             return self._at_once(weights, new_classes)
         total = 0
@@ -49,7 +71,7 @@ class StepLoss:
         for weight, rows in zip(weights, self._batches, strict=True):
             if weight:
                 total = total + weight * self(rows.logits, rows.targets, classes)
-            classes = None
+            classes = None  # of replayed samples all
         return total
 
 
@@ -90,10 +112,11 @@ class Rehearsal(ABC):
 
         Parameters
         ----------
-        loss : callable
+        loss : StepLoss
             ``loss(logits, targets, classes=None)``, the loss of the configuration, a
             mean over rows; ``classes``, bool (C,), are those that it looks at. On the
             host, as "open_classes" is, no step waits for a GPU to count them.
+            ``loss.of_step(weights)`` is the weighted sum over the step's batches.
         new : Rows
             New samples; the memory keeps nothing of them yet.
         replays : sequence of Rows

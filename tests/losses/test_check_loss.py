@@ -101,3 +101,18 @@ def test_tables_of_other_shapes_are_refused(name, shape):
     loss = LOSSES[name].with_options({})
     with pytest.raises(ValueError, match=r"of one shape \(B, C\), got \(4, 5\) and"):
         loss(torch.zeros(4, 5), torch.zeros(shape))
+
+
+def test_weights_that_are_not_of_a_sum_get_a_sentence():
+    def mean(logits, targets, weights=None):
+        return plain(logits, targets, weight=weights)
+
+    def total(logits, targets, weights=None):
+        if weights is None:
+            return plain(logits, targets)
+        return plain(logits, targets, weight=weights, reduction="sum")
+
+    check_loss(total)
+    assert Loss(total).takes_weights and not Loss(plain).takes_weights
+    with pytest.raises(AssertionError, match=r"a mean of some samples.*then sum"):
+        check_loss(mean)

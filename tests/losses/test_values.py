@@ -49,6 +49,34 @@ def test_soft_margin_is_binary_cross_entropy():
     assert ours("multilabel_soft_margin") == pytest.approx(cells(cross_entropy))
 
 
+@pytest.mark.parametrize("scale", [0.1, 3.0, 200.0])
+def test_soft_margin_is_torch_s_to_the_last_bit(scale):
+    rng = np.random.default_rng(int(scale))
+    theirs = torch.nn.functional.multilabel_soft_margin_loss
+    for rows, classes in [(1, 1), (10, 70), (20, 81), (256, 50)]:
+        logits = torch.tensor(rng.normal(0, scale, (rows, classes)).astype("f4"))
+        targets = torch.tensor((rng.random((rows, classes)) < 0.2).astype("f4"))
+        both = []
+        for loss in (theirs, LOSSES["multilabel_soft_margin"].function):
+            leaf = logits.clone().requires_grad_()
+            value = loss(leaf, targets)
+            both.append((value, *torch.autograd.grad(value, leaf)))
+        (expected, slope), (value, our_slope) = both
+        assert value.equal(expected) and our_slope.equal(slope)
+
+
+def test_soft_margin_sums_labels_by_weights():
+    weights = np.random.default_rng(0).random((3, 4))
+    terms = [
+        [cross_entropy(z, y) for z, y in zip(*rows, strict=True)]
+        for rows in zip(LOGITS, TARGETS, strict=True)
+    ]
+    function = LOSSES["multilabel_soft_margin"].function
+    tables = torch.tensor(LOGITS), torch.tensor(TARGETS, dtype=torch.float32)
+    value = function(*tables, torch.tensor(weights, dtype=torch.float32))
+    assert value.item() == pytest.approx((weights * terms).sum())
+
+
 @pytest.mark.parametrize("power", [1.0, 0.5])
 def test_inverse_frequency(power):
     def formula(z, y, i, _):

@@ -76,6 +76,40 @@ def objective(rehearsal, loss, logits, targets, kept=None, **context):
     return value.item(), columns
 
 
+class OneByOne(Rehearsal):
+    """What `StepLoss.of_step` computes, batch by batch."""
+
+    batches = 2
+    asks = ("open_classes",)
+    weights = (1.0, 0.0, 0.3)
+
+    def objective(self, loss, new, replays, open_classes):
+        total = self.weights[0] * loss(new.logits, new.targets, open_classes)
+        for weight, old in zip(self.weights[1:], replays, strict=False):
+            total = total + weight * loss(old.logits, old.targets)
+        return total
+
+
+class AtOnce(OneByOne):
+    def objective(self, loss, new, replays, open_classes):
+        weights = self.weights[: 1 + len(replays)]
+        return loss.of_step(weights, new_classes=open_classes)
+
+
+@pytest.mark.parametrize("loss", [LOGISTIC, SOFTMAX, "focal"])
+@pytest.mark.parametrize("open_classes", [[1, 0, 1, 1, 0], [1] * 5])
+@pytest.mark.parametrize("sizes", [(4,), (4, 4, 4), (3, 2, 2)])
+def test_the_loss_of_a_step_is_the_sum_over_its_batches(loss, open_classes, sizes):
+    logits = [table(seed, rows) for seed, rows in enumerate(sizes)]
+    targets = [one_hot([0, 3, 2, 2][:rows]) for rows in sizes]
+    classes = np.array(open_classes, bool)
+    singly, at_once = (
+        objective(way(), loss, logits, targets, open_classes=classes)[0]
+        for way in (OneByOne, AtOnce)
+    )
+    assert at_once == pytest.approx(singly, rel=1e-6)
+
+
 @pytest.mark.parametrize("loss", [SOFTMAX, LOGISTIC])
 def test_der_is_the_published_sum(loss):
     """The loss + alpha ||z - h(x')||^2 + beta loss, with a mean as in the code."""
