@@ -187,11 +187,6 @@ offline.head(3).round(1)
 # another, it stands behind ours.
 
 # %% tags=["functions"]
-from itertools import product
-
-import pandas as pd
-
-from prslib import MODELS
 from prslib.report.tables import MAIN_METRICS
 
 
@@ -240,9 +235,7 @@ for name in settings.dataset:
 # number of epochs.
 
 # %%
-import pandas as pd
-
-from prslib.report.tables import MAIN_METRICS, contrasts, in_short
+from prslib.report.tables import contrasts, in_short
 
 cells = [("overall", metric) for metric in MAIN_METRICS]
 plain, *others = plain_first(offline)["architecture"].unique()
@@ -260,11 +253,6 @@ display(Markdown(in_short(gaps)))
 # methods, is shown here.
 
 # %% tags=["functions"]
-import pandas as pd
-
-from prslib.report.tables import merge_published
-
-
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
     """Set the paper's tables of methods beside ours, network by network (Appendix)."""
     rows = rows[(rows["epochs"] == 1) & (rows["test_set"] == "balanced")]
@@ -284,7 +272,7 @@ for name in settings.dataset:
     display(*main_tables(shown, name, by=["network"]))
 
 # %%
-from prslib.report.style import contrast_panels, plot_variations
+from prslib.report.style import contrast_panels
 
 for name in settings.dataset:
     shown = online[(online["dataset"] == name) & (online["measure"] == "score")]

@@ -113,8 +113,6 @@ for name, data in sets.items():
 # groups. The paper prints 6346 test images for COCOseq; its released files hold 6366.
 
 # %% tags=["functions"]
-import pandas as pd
-
 from prslib.datasets import GROUPS, SequentialDataset
 
 
@@ -133,8 +131,6 @@ def sizes(dataset: SequentialDataset) -> pd.DataFrame:
 
 
 # %%
-import pandas as pd
-
 table = pd.concat([sizes(data) for data in sets.values()], ignore_index=True)
 settings.save(None, table, "sizes")
 table
@@ -146,11 +142,8 @@ table
 # COCO and NUS-WIDE, because an image with many labels seldom fits into one task.
 
 # %% tags=["functions"]
-import pandas as pd
 from matplotlib import colormaps
-from matplotlib.axes import Axes
 
-from prslib.datasets import SequentialDataset
 
 # has the last of the colours, which are the same on every data set
 LAST_TASK = 5
@@ -194,12 +187,8 @@ settings.save(figure, frame, "labels")
 # frames are the tasks that the clustering found. Images outside the frames are dropped.
 
 # %% tags=["functions"]
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from prslib.datasets import SequentialDataset
 from prslib.datasets.base import Clustering
 from prslib.report.measures import class_statistics
 
@@ -262,11 +251,6 @@ for name, source in sources.items():
 # at its end are dropped.
 
 # %% tags=["functions"]
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-
-from prslib.datasets.base import Clustering
 from prslib.datasets.curation import class_merges
 from prslib.report.style import HUES
 
@@ -323,12 +307,6 @@ for name, steps in followed.items():
 # The sheets show some images of every task with all their labels.
 
 # %% tags=["functions"]
-import numpy as np
-import pandas as pd
-
-from prslib.datasets import SequentialDataset
-
-
 def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataFrame:
     """Draw some training images of every task (Figure "COCOseq")."""
     rng = np.random.default_rng(seed)

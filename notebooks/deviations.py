@@ -88,7 +88,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.deviations import COLOURS, DEVIATIONS, deviation_configs, name_of
+from prslib.report.deviations import COLOURS, DEVIATIONS, name_of
 from prslib.statistics import interval
 from prslib.report.style import METHOD_STYLES
 from prslib.report.tables import labels_of
@@ -180,11 +180,7 @@ settings.save(figure, mix, "memory", narrow=1)
 # seeds and test images.
 
 # %% tags=["functions"]
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-
-from prslib.report.deviations import ALL, COLOURS
+from prslib.report.deviations import ALL
 from prslib.statistics import DECIDING
 from prslib.report.tables import ALL_GROUPS, contrasts
 
@@ -264,10 +260,8 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # over seeds, with the difference from PRS and its 95 % interval.
 
 # %% tags=["functions"]
-import pandas as pd
-
 from prslib.report.deviations import CONTEST, SOURCES
-from prslib.report.tables import MAIN_METRICS, contrasts
+from prslib.report.tables import MAIN_METRICS
 
 
 def contest(rows: pd.DataFrame) -> pd.DataFrame:

@@ -81,7 +81,6 @@ import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
 from prslib import run_all
-from prslib.report.notebook import Settings
 from prslib.report.style import STYLE, contrast_panels, join_panels
 
 plt.style.use(STYLE)
@@ -204,14 +203,9 @@ for name in settings.dataset:
 # seeds, strokes go from the lowest to the highest seed.
 
 # %% tags=["functions"]
-from collections.abc import Sequence
-
 import numpy as np
-import pandas as pd
 
-from prslib import Run
 from prslib.report.measures import neighbour_votes
-from prslib.report.tables import labels_of
 from prslib.resamples import resampled_mean
 
 
@@ -264,15 +258,9 @@ for name in settings.dataset:
 # of training images. A mark is the mean over seeds. The line is the mean of a group.
 
 # %% tags=["functions"]
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
-from prslib.datasets import GROUPS
-from prslib.report.measures import neighbour_votes
-from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
-from prslib.report.tables import labels_of
+from prslib.report.style import GROUP_COLOURS
 
 
 def votes_by_class(runs, neighbours: int) -> pd.DataFrame:

@@ -105,7 +105,6 @@ finished = run_all(planned, device=settings.device)
 rows = variances_of(finished)
 
 # %% tags=["functions"]
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -146,9 +145,6 @@ settings.save(figure, rows, "curves", narrow=1)
 # percentage of the points in the stream at which PRS's variance is larger.
 
 # %% tags=["functions"]
-import numpy as np
-import pandas as pd
-
 from prslib.statistics import over_seeds
 
 

@@ -128,10 +128,9 @@ for name in settings.dataset:
 # at once, nor about CBRS and OCDM, which came later.
 
 # %%
-import pandas as pd
 from IPython.display import Markdown, display
 
-from prslib.report.tables import MAIN_METRICS, contrasts, in_short
+from prslib.report.tables import contrasts, in_short
 
 cells, ends = [("overall", metric) for metric in MAIN_METRICS], smallest[smallest["last"]]
 others = [name for name in settings.method if name != "PRS"]

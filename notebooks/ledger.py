@@ -164,11 +164,9 @@ display(tables.round(2))
 # are left out, because they are bounds.
 
 # %% tags=["functions"]
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from prslib.report.results import STAND_IN
 from prslib.report.style import styles_of
 
 BOUNDS = ("Multitask", "Finetune")  # no rivals of PRS
@@ -275,10 +273,6 @@ decided = ledger.decide(results, settings.level)
 display(ledger.counts(decided))
 
 # %% tags=["functions"]
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-
 from prslib.report.claims.base import FACT
 from prslib.statistics import VERDICTS
 
@@ -352,12 +346,9 @@ import textwrap
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
-import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prslib.report.ledger import IMAGES, digits_of
-from prslib.report.results import STAND_IN, data_sources_of
 from prslib.report.style import join_panels
 
 
@@ -448,8 +439,6 @@ display(Markdown(ledger.as_markdown(ledger.account(decided))))
 #   Stand-ins have many test images, so their intervals leave this chance out.
 
 # %% tags=["functions"]
-import pandas as pd
-
 from prslib.report import ledger
 from prslib.report.results import OTHER_STREAM
 

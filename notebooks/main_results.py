@@ -229,8 +229,6 @@ display(Markdown(in_short(gaps)))
 # The paper's first claim is that PRS has the best overall scores of all methods.
 
 # %%
-import pandas as pd
-
 cells = [("overall", metric) for metric in MAIN_METRICS]
 others = [name for name in settings.method if name != "PRS"]
 every = [contrasts(rows, "PRS", name, cells).assign(than=name) for name in others]

@@ -143,10 +143,8 @@ for name in settings.dataset:
 
 # %% tags=["functions"]
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
 
-from prslib.report.style import styles_of, plot_variations
+from prslib.report.style import plot_variations
 
 
 def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -183,9 +181,6 @@ settings.save(figure, by_group, "groups")
 # ones.
 
 # %% tags=["functions"]
-import pandas as pd
-
-
 def distances_to_targets(shares: pd.DataFrame) -> pd.DataFrame:
     """Measure each memory's total variation distance to two targets, in percent."""
     equal = 100 / shares.groupby("dataset")["class"].transform("nunique")
@@ -217,7 +212,6 @@ to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]]
 import io
 
 import ipywidgets
-import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.style import context as style_context
 

@@ -261,7 +261,6 @@ for name, sentence in answers.itertuples(index=False):
 # the ranking points to the right in both panels.
 
 # %% tags=["functions"]
-import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib.report.style import HUES, styles_of

@@ -207,8 +207,7 @@ display(Markdown(in_short(gaps)))
 # is clear at 0.5, but not at the own threshold, comes from calibration.
 
 # %%
-from prslib.report.style import contrast_panels
-from prslib.report.tables import ALL_GROUPS, contrasts, turned
+from prslib.report.tables import ALL_GROUPS, turned
 
 WAYS = [f"{name}{way}" for name in ("C-F1", "O-F1") for way in ("", " (own threshold)", " (top 3)")]
 decided = merge_published(final(scores, WAYS), "main")

@@ -184,8 +184,6 @@ for name in settings.dataset:
 # lowest to the highest seed, and the dashed line is the paper's difference.
 
 # %% tags=["functions"]
-import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib.report.style import GREYS, HUES, styles_for, plot_variations, values_of
@@ -251,8 +249,6 @@ theirs = theirs.assign(weights="ImageNet [paper]", value=float("nan"))
 overall = pd.concat([ours.assign(published=float("nan")), theirs], ignore_index=True)
 
 # %%
-from prslib.report.style import plot_variations
-
 figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False, sharey=True)
 for column, name in zip(axes.T, settings.dataset, strict=True):
     for ax, metric in zip(column, ["C-F1", "mAP"], strict=True):
@@ -271,11 +267,7 @@ settings.save(figure, overall, "overall")
 # over seeds, and the verdict.
 
 # %% tags=["functions"]
-from collections.abc import Sequence
-
-import pandas as pd
-
-from prslib import Run, RunConfig, configs
+from prslib import Run
 from prslib.report import ledger
 from prslib.report.results import results_of
 
@@ -307,8 +299,6 @@ def differing_verdicts(decided: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-from prslib.report import ledger
-
 decided = by_weights(finished, planned)
 settings.save(None, decided, "claims")
 display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0))

@@ -137,7 +137,7 @@ for name in settings.dataset:
 import pandas as pd
 
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
-from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts
+from prslib.report.tables import ALL_GROUPS, contrasts
 
 OVERALL = {"overall": "black"} | GROUP_COLOURS
 
@@ -190,9 +190,6 @@ table.pivot_table("difference", ["dataset", "rho"], ["group", "metric"], sort=Fa
 # values outside are clearly worse.
 
 # %% tags=["functions"]
-import pandas as pd
-
-
 def best_rho(rows):
     """Find the best rho of each data set and metric, and the score at both ends."""
     cells = rows.groupby(["dataset", "metric", "rho"], sort=False)["value"]
@@ -219,9 +216,7 @@ best.round(2)
 
 # %% tags=["functions"]
 import numpy as np
-import pandas as pd
 
-from prslib import configs
 from prslib.report.tables import labels_of
 from prslib.training.replay import stream, without_training
 

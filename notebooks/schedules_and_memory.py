@@ -120,10 +120,8 @@ settings
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
-from prslib import DATASETS, published
-from prslib.report.tables import merge_published, final
+from prslib.report.tables import final
 
 STANDARD = 2000  # samples in the paper's memory
 
@@ -222,10 +220,6 @@ settings.save(figure, overall, "schedules_overall", narrow=1)
 # %% tags=["functions"]
 from collections.abc import Iterator
 
-import pandas as pd
-
-from prslib import published
-
 
 def _overall(rows: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame]]:
     """Return the overall scores of each method, and what they have in common."""
@@ -299,8 +293,6 @@ settings.save(figure, overall, "sizes_overall")
 # numbers for PRS differ from the appendix's.
 
 # %%
-import pandas as pd
-
 both = pd.concat([by_schedule, by_memory]).drop(columns=["published", "draws"], errors="ignore")
 both = both.rename(columns={"table_2": "published"}).dropna(subset="published")
 cells = average(both[both["measure"] == "score"].drop_duplicates())
@@ -318,10 +310,6 @@ for name in cells["dataset"].unique():
 
 # %% tags=["functions"]
 from itertools import pairwise
-
-import pandas as pd
-
-from prslib import published
 
 
 def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:

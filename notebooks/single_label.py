@@ -69,7 +69,7 @@ def runs(settings):
 
 # %%
 from prslib.checks import check_int, expected
-from prslib.datasets import DATASETS, available, load_dataset
+from prslib.datasets import DATASETS, load_dataset
 from prslib.report.notebook import Settings
 
 settings = Settings.read("single_label", globals())
@@ -189,7 +189,6 @@ for name in names:
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib.checks import expected

@@ -176,11 +176,6 @@ display(never.round(1))
 # is how many of them are below zero, and `seeds` how many seeds have any.
 
 # %% tags=["functions"]
-import pandas as pd
-
-from prslib import METHODS
-
-
 def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
     """Average the rank correlations over tasks, then over seeds."""
     keys = ["dataset", "method", "metric", "measure"]
@@ -211,7 +206,7 @@ table.round(2)
 # holds for both methods: normalised forgetting rises from majority over moderate to minority.
 
 # %%
-from IPython.display import Markdown, display
+from IPython.display import Markdown
 
 from prslib.report.notebook import heading
 from prslib.report.tables import average, merge_published, final, main_tables, scores_of

@@ -168,13 +168,9 @@ settings.save(figure, rows[columns], "stream")
 # samples than the stream had.
 
 # %% tags=["functions"]
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from prslib.report.style import HUES
-from prslib.samplers import make_sampler
 
 RHO_MARKERS = "oDs^vP"
 
@@ -242,10 +238,6 @@ settings.save(figure, by_class, "partition")
 # the sample's labels. The table shows the terms of one sample with several labels.
 
 # %% tags=["functions"]
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-
 ENTRIES = {"entered": FATES["kept"], "dropped": FATES["dropped"]}
 
 
@@ -309,10 +301,6 @@ display(Markdown(text), terms.round(4))
 # overwrite a class's newest member again and again.
 
 # %% tags=["functions"]
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-
 from prslib.checks import expected
 
 ROLES = {  # of a sample when another takes a slot
@@ -416,10 +404,6 @@ display(Markdown(f"{text} {names(shown.memory[shown.slot])}."), members)
 # classes were counted.
 
 # %% tags=["functions"]
-import pandas as pd
-from matplotlib.axes import Axes
-
-
 def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     """Draw the memory's distance to its target along the stream (cf. Eq. 5)."""
     ax.plot(frame["sample"], frame["distance"], color="0.6", linewidth=1.2)
@@ -459,9 +443,6 @@ settings.save(figure, kept, "long_stream")
 # samples does the memory hold?
 
 # %% tags=["functions"]
-import pandas as pd
-
-
 def outside_quota(frame: pd.DataFrame) -> float:
     """Return the share of the labels in memory that are above the quota of their class."""
     apart = (frame["in_memory"] - frame["quota"]).abs().sum() / 2
@@ -469,8 +450,6 @@ def outside_quota(frame: pd.DataFrame) -> float:
 
 
 # %%
-import pandas as pd
-
 by_rho = kept.groupby("rho")[["frequency", "in_memory", "quota"]]
 outside, rarest = by_rho.apply(outside_quota), by_rho.last()
 share = rarest["in_memory"] / rarest["frequency"]

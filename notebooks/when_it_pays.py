@@ -141,7 +141,6 @@ settings.save(None, gaps, "minus_crs")
 # PRS alone first. Above 0 PRS scores higher, below it CRS. The bands are 95 % intervals.
 
 # %% tags=["functions"]
-import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib.report.style import styles_for
@@ -183,9 +182,6 @@ settings.save(figure, in_short, "in_short")
 # prints no interval.
 
 # %% tags=["functions"]
-import pandas as pd
-from matplotlib.axes import Axes
-
 from prslib.report.style import styles_of
 
 
@@ -209,7 +205,6 @@ def plot_over_imbalance(frame: pd.DataFrame, ax: Axes, line, stand_ins) -> Axes:
 
 # %%
 from prslib import published
-from prslib.report.style import styles_of
 
 printed = published.load("main")
 printed = printed[(printed["group"] == "overall") & (printed["measure"] == "score")]
@@ -239,9 +234,6 @@ settings.save(figure, overall, "imbalance")
 # smallest such imbalance, `not at` the next one below it. Both are empty where a sampler never pays.
 
 # %% tags=["functions"]
-import pandas as pd
-
-
 def pays_from(gaps: pd.DataFrame) -> pd.DataFrame:
     """Return from which imbalance on each method is clearly above CRS, overall."""
     rows = []
@@ -268,9 +260,6 @@ display(starts.round(0))
 # PRS minus CRS on the classes of each group, over the imbalance.
 
 # %% tags=["functions"]
-import pandas as pd
-from matplotlib.axes import Axes
-
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
 
 
@@ -304,10 +293,6 @@ settings.save(figure, prs[prs["group"] != "overall"], "groups")
 # So the imbalance decides.
 
 # %% tags=["functions"]
-import pandas as pd
-from matplotlib.axes import Axes
-
-
 def plot_over_length(frame: pd.DataFrame, ax: Axes, parts) -> Axes:
     """Draw PRS minus CRS over the length, thinned streams and random parts apart."""
     series = {"thinned: imbalance falls": ~frame["dataset"].isin(parts)}

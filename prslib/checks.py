@@ -152,6 +152,26 @@ def check_int(name: str, value: object, least: int) -> int:
     return int(value)
 
 
+def seconds(name: str, value: object) -> float:
+    """Return a time as a float, at least 0; inf is never."""
+    return math.inf if value == math.inf else finite(name, value, least=0)
+
+
+def instance(name: str, value: Any, kind: type) -> Any:
+    """Return a value; raise TypeError where it is of another class."""
+    if not isinstance(value, kind):
+        what = f"{name} of class {kind.__name__}"
+        raise TypeError(expected(what, one_line(repr(value))))
+    return value
+
+
+def items(name: str, values: Any) -> list:
+    """Return what a list holds; raise TypeError for text and for a single value."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a list, got {one_line(repr(values))}")
+    return list(values)
+
+
 def check_text(name: str, value: object) -> str:
     """Return text; raise TypeError for another type."""
     if not isinstance(value, str):

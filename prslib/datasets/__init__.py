@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 
-from prslib.checks import naming_extra, one_of
+from prslib.checks import flag, naming_extra, one_of
 from prslib.datasets import coco, digits, features, nuswide, reuters, single_label
 from prslib.datasets.base import GROUPS as GROUPS
 from prslib.datasets.base import Entry, SequentialDataset
@@ -42,6 +42,8 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
     ------
     ValueError
         If the name is unknown.
+    TypeError
+        If ``images`` is neither True nor False.
     FileNotFoundError
         If the data set must be downloaded first and is not in ``PRSLIB_DATA``.
     ModuleNotFoundError
@@ -53,6 +55,7 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
     70
     """
     one_of("dataset", name, DATASETS)
+    images = flag("images", images)
     with naming_extra("data"):
         return DATASETS[name].load(images)
 

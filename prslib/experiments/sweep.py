@@ -24,7 +24,16 @@ from joblib import cpu_count
 from joblib.externals.loky import get_reusable_executor
 from tqdm import tqdm
 
-from prslib.checks import check_int, device_name, expected, naming_extra
+from prslib.checks import (
+    check_int,
+    check_text,
+    device_name,
+    expected,
+    instance,
+    items,
+    naming_extra,
+    seconds,
+)
 from prslib.datasets import load_dataset
 from prslib.experiments.store import (
     CHECKPOINT,
@@ -34,6 +43,7 @@ from prslib.experiments.store import (
     mixture,
 )
 from prslib.models import MODELS
+from prslib.models.weights import EMBEDDED, file_of
 from prslib.paths import ending_with_us
 from prslib.training import set_deterministic
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
@@ -90,7 +100,7 @@ def run_all(
     Raises
     ------
     TypeError
-        If ``workers`` is no whole number.
+        If ``configs`` is no list of RunConfig, or ``workers`` no whole number.
     ValueError
         If a configuration does not fit its data set, ``workers`` is below 1, the device
         is none, or runs are missing and it is not there.
@@ -119,8 +129,14 @@ def run_all(
     """
     if workers is not None:
         workers = check_int("workers", workers, least=1)
+    configs = [
+        instance("a run", config, RunConfig) for config in items("configs", configs)
+    ]
     device = device_name(device)
-    store = store or Store()
+    save_every = seconds("save_every", save_every)
+    if address is not None:
+        check_text("address", address)
+    store = Store() if store is None else instance("store", store, Store)
     by_hash = {config.hash: config for config in configs}
     runs = {name: store.load(config) for name, config in by_hash.items()}
     missing = [config for name, config in by_hash.items() if runs[name] is None]
@@ -330,10 +346,24 @@ def make_pool(
     share = min(gpu_share(config, device) for config in configs)
     for name in {config.dataset for config in configs}:
         load_dataset(name)  # its errors come before work
+    check_files_of_weights(configs)
     trainings = {config.training_hash for config in configs}
     most = min(cpu_count(), int(1 / share)) if share else cpu_count()
     count = min(workers or most, len(trainings))
     return device, processes(count) if count > 1 else this_process()
+
+
+def check_files_of_weights(configs: Sequence[RunConfig]) -> None:
+    """Refuse files of weights that are none, or of another network, before work."""
+    first = {}
+    for config in configs:
+        model, weights = config.resolved["model"], config.resolved["weights"]
+        if file_of(weights) not in (None, *EMBEDDED.values()):
+            first.setdefault((config.dataset, model, weights), config)
+    for config in first.values():
+        from prslib.training.run import initial_model
+
+        initial_model(config, load_dataset(config.dataset))
 
 
 @contextlib.contextmanager

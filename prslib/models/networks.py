@@ -11,7 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from prslib.checks import check_int, expected, naming_extra, one_of
+from prslib.checks import (
+    check_int,
+    check_text,
+    expected,
+    items,
+    naming_extra,
+    one_of,
+)
 from prslib.models import MODELS
 from prslib.models.weights import check_weights, load_weights, weights_for_seed
 
@@ -50,6 +57,14 @@ class Staged(nn.Module):
 Layers = tuple[list[nn.Module], nn.Module, int]
 
 
+def channels_of(image_shape: tuple) -> int:
+    """Return the last of an image's height, width and channels."""
+    if len(image_shape) != 3:
+        what = "image_shape with height, width and channels"
+        raise ValueError(expected(what, image_shape, "only mlp and head take others"))
+    return image_shape[2]
+
+
 def mlp(image_shape: tuple, num_classes: int, widths: tuple = (64, 64)) -> Staged:
     """Return hidden layers with ReLU and a linear head ("Single-labeled ...")."""
     # The paper says "a 2 layer fully connected network"; the widths are the released
@@ -75,7 +90,7 @@ def convnet(stages: list, pool: nn.Sequential, width: int, num_classes: int) -> 
 
 def convnet_backbone(image_shape: tuple[int, int, int], weights: str) -> Layers:
     """Return three blocks of one convolution; the map is an eighth of the width."""
-    first = nn.Conv2d(image_shape[2], 16, kernel_size=5, stride=2, padding=2)
+    first = nn.Conv2d(channels_of(image_shape), 16, kernel_size=5, stride=2, padding=2)
     second = nn.Conv2d(16, 32, kernel_size=3, padding=1)
     third = nn.Conv2d(32, 128, kernel_size=3, padding=1)
     blocks = [_block(first, halved=True), _block(second), _block(third, halved=True)]
@@ -95,7 +110,9 @@ def resnet18(image_shape: tuple, num_classes: int, width: int = 128) -> Staged:
     # The paper says ResNet18. The stem without max-pool and the first stage's width are
     # the released code's. Torchvision's width is fixed at 64, so its blocks are put
     # together here.
-    first = nn.Conv2d(image_shape[2], width, kernel_size=3, padding=1, bias=False)
+    first = nn.Conv2d(
+        channels_of(image_shape), width, kernel_size=3, padding=1, bias=False
+    )
     stem = nn.Sequential(first, nn.BatchNorm2d(width), nn.ReLU())
     lower = _two_blocks(width, width, 1)
     *upper, last = (_two_blocks(n * width, 2 * n * width, 2) for n in (1, 2, 4))
@@ -135,9 +152,10 @@ def resnet_backbone(
     image_shape: tuple[int, int, int], weights: str, name: str
 ) -> Layers:
     """Return stem and blocks of a torchvision ResNet; the map is 1/32 of the width."""
-    if image_shape[2] != 3:
+    channels = channels_of(image_shape)
+    if channels != 3:
         what = f"images with 3 channels for {name}"
-        raise ValueError(expected(what, image_shape[2], "choose another model"))
+        raise ValueError(expected(what, channels, "choose another model"))
     with naming_extra("training", f" for {name}"):
         from torchvision.models import get_model
     net: Any = get_model(name, weights=None)
@@ -191,9 +209,10 @@ def make_model(
     Raises
     ------
     ValueError
-        If the name is unknown, or the weights are another network's.
+        If the name is unknown, the shape is none of an image, or the weights are
+        another network's.
     TypeError
-        If a network of one's own is no `Staged`.
+        If a network of one's own is no `Staged`, or an argument has another type.
     FileNotFoundError
         If the weights are not there and cannot be fetched.
 
@@ -204,15 +223,17 @@ def make_model(
     torch.Size([2, 70])
     """
     one_of("model", name, MODELS)
-    if not isinstance(seed, int):
+    if isinstance(seed, np.random.SeedSequence):
         seed = int(seed.generate_state(1, dtype="uint64")[0] >> 1)
+    seed = check_int("seed", seed, least=0)
+    shape = items("image_shape", image_shape)
+    image_shape = tuple(check_int("image_shape", n, least=1) for n in shape)
     row = MODELS[name]
     check_int("num_classes", num_classes, least=1)
     inputs = [image_shape]
     if row.published_weights:
-        weights = (
-            row.default_weights if weights is None else weights_for_seed(weights, seed)
-        )
+        weights = row.default_weights if weights is None else weights
+        weights = weights_for_seed(check_text("weights", weights), seed)
         check_weights(name, weights, row.published_weights)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

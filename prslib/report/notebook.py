@@ -5,7 +5,6 @@ YAML file with what it changes. `plan`, the ledger and `make figures` ask here.
 """
 
 import ast
-import builtins
 import difflib
 import hashlib
 import json
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 LONGEST = 100  # letters of a folder's name
 PAPERMILL = "# Parameters"  # begins the cell that papermill adds
 NOTHING = (None, "None")
+KINDS = {"int": int, "float": float, "str": str}  # of parameters, and of lists of them
 # lists that may be empty
 OPTIONAL = ("own_threshold", "costly", "costly_seeds", "costly_models", "balanced")
 OPTIONAL += ("parts", "others", "stand_ins", "search")
@@ -68,7 +68,7 @@ class Settings(SimpleNamespace):
         for source in namespace.get("In", []):
             if source.startswith(PAPERMILL):
                 check_names(notebook, assigned(source))
-        names = list(declared(notebook))
+        names = list({"profile": None} | declared(notebook))
         if missing := [name for name in names if name not in namespace]:
             what = f"the parameters {', '.join(missing)} of {notebook}"
             raise ValueError(expected(what, "none", "run the cell that sets them"))
@@ -81,6 +81,12 @@ class Settings(SimpleNamespace):
         usual = {name: row.default for name, row in declared(notebook).items()}
         values = usual | profile_values(profile, notebook) | values
         return cls(notebook=notebook, **checked(notebook, values))
+
+    def __getattr__(self, name: str) -> Any:
+        """Say that the notebook's cell no longer declares a parameter."""
+        what = f"the parameter {name} in the cell of {vars(self).get('notebook')}"
+        advice = f"declare it again, as in `{name}: int = 3`"
+        raise AttributeError(expected(what, "none", advice))
 
     @property
     def values(self) -> dict:
@@ -173,20 +179,31 @@ def cells_with(tag: str, notebook: str) -> list[str]:
 @lru_cache
 def declared(notebook: str) -> dict[str, Declaration]:
     """Return the parameters that a notebook declares, by name, as papermill reads them."""
-    (source,) = cells_with("parameters", notebook)
+    source = "\n".join(cells_with("parameters", notebook))
     lines = source.splitlines()
     rows = {}
     for node in ast.parse(source).body:
-        if isinstance(node, ast.AnnAssign) and node.value:
-            outer, _, inner = ast.unparse(node.annotation).partition("[")
-            text = ast.get_source_segment(source, node) or ""
-            after = lines[node.lineno - 1].removeprefix(text)
-            rows[ast.unparse(node.target)] = Declaration(
-                kind=getattr(builtins, inner.rstrip("]") or outer),
-                is_list=outer == "list",
-                default=ast.literal_eval(node.value),
-                comment=after.partition("#")[2].strip(),
+        if not isinstance(node, ast.AnnAssign) or not node.value:
+            continue
+        outer, _, inner = ast.unparse(node.annotation).partition("[")
+        text = ast.get_source_segment(source, node) or ""
+        try:
+            kind = KINDS[inner.removesuffix("]") or outer]
+            default = ast.literal_eval(node.value)
+            is_list = isinstance(default, list)
+            if is_list != (outer == "list"):
+                raise TypeError
+        except (KeyError, TypeError, ValueError):
+            what = (
+                f"a line such as `seeds: list[int] = [0, 1]` in the cell of {notebook}"
             )
+            raise ValueError(expected(what, f"`{text}`")) from None
+        after = lines[node.lineno - 1].removeprefix(text)
+        comment = after.partition("#")[2].strip()
+        name = ast.unparse(node.target)
+        rows[name] = Declaration(
+            kind=kind, is_list=is_list, default=default, comment=comment
+        )
     return rows
 
 

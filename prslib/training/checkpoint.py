@@ -24,7 +24,8 @@ from prslib.training.learner import Learner
 from prslib.training.replay import Replay, stream
 from prslib.training.validation import check_scores, evaluations, score_cells
 
-# in a dict that stands for an array, and whether it was one number
+# in a dict that stands for a frame, or for an array and whether it was one number
+FRAME = "pandas' frame"
 ARRAY = "numpy's array"
 NUMBER = "is a number"
 
@@ -55,15 +56,11 @@ class Progress:
     def state_dict(self) -> dict:
         """Return the state as tensors, numbers, text, lists and dicts of these."""
         generator = self.replay.rng.bit_generator.state if self.replay else None
-        scores = [
-            {name: to_lists(frame) for name, frame in each.items()}
-            for each in self.scores
-        ]
         return {
             "states": [as_tensors(each.state_dict()) for each in self.stateful],
             "generator": generator,
             "step": self.step,
-            "scores": scores,
+            "scores": as_tensors(self.scores),
             "variances": self.variances,
             "seconds": self.seconds,
         }
@@ -80,10 +77,7 @@ class Progress:
         if self.replay:
             self.replay.rng.bit_generator.state = state["generator"]
         self.step = state["step"]
-        self.scores = [
-            {name: to_frame(lists) for name, lists in each.items()}
-            for each in state["scores"]
-        ]
+        self.scores = as_arrays(state["scores"])
         self.variances = state["variances"]
         self.start = time.perf_counter() - state["seconds"]
 
@@ -93,9 +87,13 @@ class Progress:
 
 
 def as_tensors(state: Any) -> Any:
-    """Replace arrays and numpy's numbers by tensors in dicts that say so."""
+    """Replace arrays, numpy's numbers and frames by dicts that say so, of tensors."""
+    if isinstance(state, pd.DataFrame):
+        return {FRAME: {name: as_tensors(state[name].tolist()) for name in state}}
     if isinstance(state, dict):
         return {name: as_tensors(value) for name, value in state.items()}
+    if isinstance(state, list):
+        return [as_tensors(value) for value in state]
     if isinstance(state, np.ndarray | np.generic):
         return {ARRAY: torch.from_numpy(np.array(state)), NUMBER: np.isscalar(state)}
     return state
@@ -103,34 +101,17 @@ def as_tensors(state: Any) -> Any:
 
 def as_arrays(state: Any) -> Any:
     """Return what `as_tensors` was given."""
+    if isinstance(state, list):
+        return [as_arrays(value) for value in state]
     if not isinstance(state, dict):
         return state
+    if state.keys() == {FRAME}:
+        columns = as_arrays(state[FRAME])
+        return pd.DataFrame({name: pd.Series(columns[name]) for name in columns})
     if state.keys() == {ARRAY, NUMBER}:
         array = state[ARRAY].cpu().numpy()
         return array[()] if state[NUMBER] else array
     return {name: as_arrays(value) for name, value in state.items()}
-
-
-def to_lists(frame: pd.DataFrame) -> dict[str, list]:
-    """Return the columns of scores as lists; draws, (draws,) each, as tensors."""
-    columns = {name: frame[name].tolist() for name in frame}
-    if "draws" in columns:
-        columns["draws"] = [
-            torch.from_numpy(draws) if isinstance(draws, np.ndarray) else draws
-            for draws in columns["draws"]
-        ]
-    return columns
-
-
-def to_frame(columns: dict[str, Any]) -> pd.DataFrame:
-    """Return scores of columns that `to_lists` returned."""
-    if "draws" in columns:
-        draws = [
-            draws.cpu().numpy() if isinstance(draws, torch.Tensor) else draws
-            for draws in columns["draws"]
-        ]
-        columns = columns | {"draws": pd.Series(draws, dtype=object)}
-    return pd.DataFrame(columns)
 
 
 class Checkpoint:

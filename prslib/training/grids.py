@@ -5,7 +5,7 @@ from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
-from prslib.checks import expected
+from prslib.checks import expected, items, one_of
 from prslib.datasets import DATASETS, load_dataset
 from prslib.training.config import RunConfig
 from prslib.training.replay import check
@@ -80,6 +80,8 @@ def configs_of(
 
     Raises
     ------
+    TypeError
+        If methods or seeds are no lists.
     ValueError
         If a costly method has no seed, or as in `configs`.
 
@@ -89,16 +91,21 @@ def configs_of(
     >>> [(config.method, config.seed) for config in made]
     [('GSS', 0), ('CRS', 0), ('CRS', 1)]
     """
+    methods = items("methods", methods)
+    seeds = items("seeds", seeds)
+    costly = items("costly", costly)
+    costly_seeds = items("costly_seeds", costly_seeds)
     datasets = fields.pop("dataset", RunConfig.dataset)
     made = []
     for name in datasets if isinstance(datasets, list) else [datasets]:
+        one_of("dataset", name, DATASETS)
         slow = [method for method in methods if {method, name} & {*costly}]
         if slow and not costly_seeds:
             raise ValueError(expected(f"costly_seeds of {', '.join(slow)}", "none"))
         usual = [method for method in methods if method not in slow]
         fields["dataset"] = name
-        made += configs(**fields, method=slow, seed=list(costly_seeds))
-        made += configs(**fields, method=usual, seed=list(seeds))
+        made += configs(**fields, method=slow, seed=costly_seeds)
+        made += configs(**fields, method=usual, seed=seeds)
     return made
 
 
@@ -117,6 +124,8 @@ def paired(**fields: Sequence) -> list[dict]:
 
     Raises
     ------
+    TypeError
+        If one of them is no list.
     ValueError
         If the lists differ in length.
 
@@ -125,10 +134,11 @@ def paired(**fields: Sequence) -> list[dict]:
     >>> paired(dataset=["cocoseq", "nuswideseq"], rho=[-0.03, 0.02])[1]
     {'dataset': 'nuswideseq', 'rho': 0.02}
     """
-    if len(set(map(len, fields.values()))) > 1:
-        got = ", ".join(f"{len(values)} of {name}" for name, values in fields.items())
+    lists = {name: items(name, values) for name, values in fields.items()}
+    if len(set(map(len, lists.values()))) > 1:
+        got = ", ".join(f"{len(values)} of {name}" for name, values in lists.items())
         raise ValueError(expected("lists of one length", got))
-    rows = zip(*fields.values(), strict=True)
+    rows = zip(*lists.values(), strict=True)
     return [dict(zip(fields, row, strict=True)) for row in rows]
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from inspect import signature
 from typing import Any
 
-from prslib.checks import expected
+from prslib.checks import check_text, expected
 from prslib.datasets import DATASETS, Entry, fingerprint
 from prslib.losses import LOSSES, Loss
 from prslib.models import MODELS, Architecture
@@ -108,7 +108,7 @@ def register(name: str, thing: object) -> None:
     Raises
     ------
     TypeError
-        If it is none of these.
+        If it is none of these, or the name is no text.
     ValueError
         If prslib itself has the name.
 
@@ -126,6 +126,7 @@ def register(name: str, thing: object) -> None:
     >>> METHODS.pop("CRS, frozen").looks_at_model
     False
     """
+    check_text("name", name)
     for kind, row in _rows_of(name, thing).items():
         if name in TABLES[kind] and (kind, name) not in ADDED:
             raise ValueError(expected("another name than prslib's own", name))

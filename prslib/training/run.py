@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 from threadpoolctl import threadpool_limits
 
+from prslib.checks import instance, seconds
 from prslib.datasets import SequentialDataset, fingerprint, load_dataset
 from prslib.datasets.base import tasks_together
 from prslib.datasets.curation import feature_rows
@@ -86,6 +87,8 @@ def run(
 
     Raises
     ------
+    TypeError
+        If ``config`` is no RunConfig, or ``save_every`` no number.
     ValueError
         Before any training, if the configuration does not fit the data set or the
         device is not there.
@@ -97,6 +100,8 @@ def run(
     side by side are faster in total than one run on all cores. On a GPU float32 is not
     rounded to TF32.
     """
+    instance("config", config, RunConfig)
+    save_every = seconds("save_every", save_every)
     try:
         return run_at_once([config], device, checkpoint, save_every)[0]
     finally:

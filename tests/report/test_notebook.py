@@ -137,6 +137,38 @@ def test_a_parameter_that_no_cell_has_set_is_named():
         Settings.read("rho_sweep", values)
 
 
+@pytest.mark.parametrize(
+    ("line", "other", "message"),
+    [
+        (
+            "rhos:",
+            "rho_values:",
+            "the parameter rhos in the cell of rho_sweep, got none",
+        ),
+        ("profile:", "folder:", "the parameters profile of rho_sweep, got none"),
+        ("int = None", "int = 5 * 100", "`memory_size: int = 5 .* 100`"),
+        ("list[float]", "list", r"a line such as .* got `rhos: list = "),
+        ("[0, 1, 2, 3, 4]", "0", "got `seeds: list.int. = 0`"),
+    ],
+)
+def test_a_parameter_that_a_user_declares_otherwise_is_named(
+    line, other, message, monkeypatch
+):
+    (source,) = notebook.cells_with("parameters", "rho_sweep")
+    changed = source.replace(line, other)
+    assert changed != source
+    monkeypatch.setattr(notebook, "cells_with", lambda *_: [changed])
+    notebook.declared.cache_clear()
+    values = {}
+    exec(changed, values)
+    runs = functions_of("rho_sweep").runs
+    try:
+        with pytest.raises((ValueError, AttributeError), match=message):
+            runs(Settings.read("rho_sweep", values))
+    finally:
+        notebook.declared.cache_clear()
+
+
 def test_a_name_that_the_cell_does_not_declare_is_refused():
     injected = {"In": ["", "# Parameters\nrhoo = 0.1\nseeds = [1]\n"]}
     with pytest.raises(

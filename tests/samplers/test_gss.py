@@ -90,6 +90,7 @@ def test_two_subsets_may_decide_and_who_enters_brings_labels_and_score():
         player = Player(4, seed, subset_size=1)
         player.place([0] * 4, [E0, *[(-4.0, 3.0)] * 3])
         assert player.place([0], [E0]) == [-1]  # for slot 0
+        assert player.asked[0].shape == (2, 1)
         assert len(player.asked) == (1 if 0 in player.asked[0] else 2)
         slot = player.place([1], [(-7.0, -24.0)])[0]
         assert sorted(np.concatenate(player.asked[-2:]).ravel()) == [0, 1, 2, 3]

@@ -99,12 +99,16 @@ def test_forged_scores_and_rows_are_refused(half_way, tmp_path):
     file = tmp_path / "file"
     saved = torch.load(path, weights_only=True)["progress"]
     (first,) = saved["scores"]
-    (name,) = first
-    high = {name: first[name] | {"value": [7.0] * len(first[name]["value"])}}
-    fewer = {name: {key: column[1:] for key, column in first[name].items()}}
+    ((name, frame),) = first.items()
+    columns = frame[checkpoint.FRAME]
+    high = columns | {"value": [7.0] * len(columns["value"])}
+    fewer = {key: column[1:] for key, column in columns.items()}
     for changes, why in (
-        ({"scores": [high]}, "scores in \\[0, 1\\], got 7.0"),
-        ({"scores": [fewer]}, "scores in .* cells"),
+        (
+            {"scores": [{name: {checkpoint.FRAME: high}}]},
+            "scores in \\[0, 1\\], got 7.0",
+        ),
+        ({"scores": [{name: {checkpoint.FRAME: fewer}}]}, "scores in .* cells"),
         ({"variances": {3: {"value": -1.0}}}, "gradient variance must be at least 0"),
     ):
         file.write_bytes(forged(path.read_bytes(), **changes))
@@ -127,7 +131,7 @@ def test_a_part_of_another_checkpoint_is_refused(half_way, tmp_path, part):
     elif part == "optimiser":
         optimizer["state"][0]["momentum_buffer"].view(-1)[0] += 1
     elif part == "scores":
-        scores["value"][0] = 0.5
+        scores[checkpoint.FRAME]["value"][0] = 0.5
     elif part == "generator":
         progress["generator"]["state"]["state"] += 2
     else:

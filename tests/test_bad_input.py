@@ -1,0 +1,97 @@
+"""What public functions cannot take is one sentence, before any work starts."""
+
+import numpy as np
+import pytest
+import torch
+
+import prslib
+from prslib import RunConfig, Store, configs_of, make_model, paired, run, run_all
+
+ONE = RunConfig("digits70tiny", "CRS")
+IMAGE = (32, 32, 3)
+
+
+def network(shape=IMAGE, seed=0, weights="none"):
+    return make_model("convnet", shape, 5, seed, weights)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: run_all(None), TypeError, "configs must be a list, got None"),
+        (lambda: run_all(ONE), TypeError, "configs must be a list, got RunConfig"),
+        (lambda: run_all(["x"]), TypeError, "a run of class RunConfig, got 'x'"),
+        (lambda: run_all([ONE], "x"), TypeError, "store of class Store, got 'x'"),
+        (lambda: run_all([ONE], ""), TypeError, "store of class Store, got ''"),
+        (lambda: run_all([], address=3), TypeError, "address must be text, got 3"),
+        (lambda: run_all([], save_every=None), TypeError, "save_every must be a numb"),
+        (lambda: run("x"), TypeError, "config of class RunConfig, got 'x'"),
+        (lambda: run(ONE, save_every=float("nan")), ValueError, "save_every must be f"),
+        (lambda: run(ONE, save_every=-1), ValueError, "save_every must be at least 0"),
+        (
+            lambda: configs_of("CRS", [0]),
+            TypeError,
+            "methods must be a list, got 'CRS'",
+        ),
+        (lambda: configs_of(["CRS"], 0), TypeError, "seeds must be a list, got 0"),
+        (lambda: configs_of([], [], "GSS"), TypeError, "costly must be a list, got 'G"),
+        (lambda: configs_of([], [], [], 1), TypeError, "costly_seeds must be a list"),
+        (lambda: configs_of([], [], dataset={}), ValueError, "unknown dataset {}"),
+        (lambda: paired(rho=0.1, seed=[1]), TypeError, "rho must be a list, got 0.1"),
+        (
+            lambda: prslib.load_dataset("digits70tiny", 1),
+            TypeError,
+            "images must be Tr",
+        ),
+        (lambda: prslib.register(None, 3), TypeError, "name must be text, got None"),
+        (lambda: network(shape=3), TypeError, "image_shape must be a list, got 3"),
+        (lambda: network(shape=(8, 8)), ValueError, "height, width and channels, got"),
+        (
+            lambda: network(shape=(8, 8, 0)),
+            ValueError,
+            "image_shape must be at least 1",
+        ),
+        (lambda: network(seed="0"), TypeError, "seed must be a whole number, got '0'"),
+        (lambda: network(weights=3), TypeError, "weights must be text, got 3"),
+    ],
+)
+def test_it_is_refused_in_a_sentence(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_runs_and_seeds_may_come_in_any_list(tmp_path):
+    store = Store(tmp_path)
+    (first,) = run_all((each for each in [ONE]), store, save_every=float("inf"))
+    assert first.config == ONE
+    (second,) = run_all(np.array([ONE]), store)
+    assert first.scores.equals(second.scores)
+    assert configs_of(np.array(["CRS"]), range(2)) == configs_of(("CRS",), [0, 1])
+    same = network(seed=np.int64(3)), network(seed=3)
+    weights = [model.state_dict()["stages.0.0.weight"] for model in same]
+    assert torch.equal(*weights)
+
+
+def test_a_file_of_weights_is_read_before_the_first_run(tmp_path, monkeypatch):
+    store = Store(tmp_path / "runs")
+    file = tmp_path / "own.pth"
+
+    def runs():
+        return [RunConfig("digits70tiny", m, weights=str(file)) for m in ("CRS", "PRS")]
+
+    torch.save({"fc.weight": torch.zeros(3)}, file)
+    with pytest.raises(ValueError, match=r"expected weights of convnet in .*own.pth"):
+        run_all(runs(), store)
+    file.write_text("none")
+    with pytest.raises(
+        ValueError, match=r"a state dict .* in .*own.pth, but it cannot"
+    ):
+        run_all(runs(), store)
+    assert not (tmp_path / "runs").exists()
+    state = network().state_dict()
+    head = {
+        name: value for name, value in state.items() if name.startswith("stages.3.")
+    }
+    assert head
+    torch.save({name: value for name, value in state.items() if name not in head}, file)
+    assert len(run_all(runs(), store)) == 2
