@@ -292,7 +292,9 @@ def test_a_picture_for_phones_has_its_panels_below_each_other(tmp_path, monkeypa
     assert height < width
 
 
-def test_quick_of_which_no_page_is_made_has_no_pictures_for_phones(tmp_path, monkeypatch):
+def test_quick_of_which_no_page_is_made_has_no_pictures_for_phones(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
     figure, _ = plt.subplots(1, 3)
     settings = Settings.of("quick", "rho_sweep")
