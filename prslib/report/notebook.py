@@ -117,7 +117,8 @@ class Settings(SimpleNamespace):
     ) -> None:
         """Show and close a figure, if any; write it as PNG and its numbers as CSV.
 
-        With `narrow` a second PNG, for phones, has the panels in as many columns.
+        With `narrow` a second PNG, for phones, has the panels in as many columns. The
+        profile quick has none, as no page is made of it.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"{self.notebook}_{name}"
@@ -140,7 +141,7 @@ class Settings(SimpleNamespace):
         figure.savefig(f"{file}.png", metadata={"Software": None})
         about = {"alt": in_words(figure), "file": f"{file.name}.png"}
         about["width"] = round(figure.get_figwidth() * figure.dpi)
-        if narrow:
+        if narrow and self.profile != "quick":
             stack_panels(figure, narrow)
             figure.savefig(f"{file}_narrow.png", metadata={"Software": None})
             about["narrow"] = f"{file.name}_narrow.png"

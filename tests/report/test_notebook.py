@@ -313,7 +313,7 @@ def test_a_picture_for_phones_has_its_panels_below_each_other(tmp_path, monkeypa
     shown = []
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
     monkeypatch.setattr("IPython.display.display", shown.append)
-    settings = Settings.of("quick", "rho_sweep")
+    settings = Settings.of("seeds", "rho_sweep")
     figure, _ = plt.subplots(1, 3, figsize=(11, 3))
     settings.save(figure, pd.DataFrame({"value": [1.0]}), "picture", narrow=1)
     about = shown[0].metadata
@@ -322,6 +322,16 @@ def test_a_picture_for_phones_has_its_panels_below_each_other(tmp_path, monkeypa
     assert height > width
     height, width, _ = plt.imread(settings.folder / about["file"]).shape
     assert height < width
+
+
+def test_quick_of_which_no_page_is_made_has_no_pictures_for_phones(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
+    figure, _ = plt.subplots(1, 3)
+    settings = Settings.of("quick", "rho_sweep")
+    settings.save(figure, pd.DataFrame({"value": [1.0]}), "picture", narrow=1)
+    assert [file.name for file in tmp_path.rglob("*.png")] == ["rho_sweep_picture.png"]
 
 
 def test_runs_are_tested_elsewhere_where_there_is_an_open_test_set():
