@@ -236,6 +236,7 @@ def findings(runs: Sequence[Run], configs: Sequence[RunConfig], *names: str) -> 
     decided = decide(results_of(runs, configs), claims=claims)
     table = account(decided[decided["alone"] != "not run"])
     table = table.drop(columns=["after Holm", "seeds", "where"])
+    table = table.loc[:, (table != "").any()]  # a page is not wide
     return as_markdown(table.rename(columns={"uncorrected": "verdict, uncorrected"}))
 
 
