@@ -153,8 +153,9 @@ def sentences():
     replayed = named["20 replayed", "DER++"]
     yield METHODS, f"and {replayed} as long as a plain one that replays 20 samples"
     yield METHODS, f"a step of ER-ACE {over_plain['ER-ACE']} as long as a plain one"
-    losses = times.drop(["20 replayed", "DER++", "ER-ACE"], level="contestant")
-    assert losses.max() < 1.1  # "at most 1.1 times", in docs/losses
+    further = [("multilabel_soft_margin", name) for name in ("20 replayed", "DER++")]
+    as_many_samples = times.drop(further)
+    assert as_many_samples.max() < 1.1  # "at most 1.1 times", in docs/losses
 
     steps = table_of("step_h200", "bench").set_index(["precision", "part"])["ms"]
     parts = ["launched singly", "step", "compiled", "floor"]
