@@ -100,8 +100,9 @@ def one_of(name: str, value: str, names: Iterable[str]) -> str:
 
 def checked_names(names: Iterable[Any]) -> list[str]:
     """Return names of classes as text; refuse empty and repeated ones."""
-    texts = ["" if name is None else str(name) for name in names]
-    texts = [unicodedata.normalize("NFC", text).strip() for text in texts]
+    names = ["" if is_missing(name) else name for name in names]
+    texts = [name.decode() if isinstance(name, bytes) else str(name) for name in names]
+    texts = [" ".join(unicodedata.normalize("NFC", text).split()) for text in texts]
     repeated = [text for text, count in Counter(texts).items() if count > 1]
     if repeated or "" in texts:
         shown = ", ".join(map(repr, repeated or [""]))
@@ -280,7 +281,7 @@ def from_class_numbers(
 
 def as_array(name: str, values: Any) -> np.ndarray:
     """Return what an array, tensor, frame, sparse matrix or list holds, as an array."""
-    if hasattr(values, "detach"):  # a tensor, wherever it lies
+    if hasattr(values, "requires_grad"):  # a tensor, wherever it lies
         try:
             dense = values.detach().cpu().to_dense()
             if dense.is_floating_point():  # numpy has no bfloat16
@@ -289,15 +290,17 @@ def as_array(name: str, values: Any) -> np.ndarray:
         except (RuntimeError, TypeError) as error:
             text = expected("a dense tensor", f"one that numpy cannot read ({error})")
             raise TypeError(f"{name}: {text}") from error
-    for method in ("toarray", "to_numpy"):  # sparse matrices, frames
-        if hasattr(values, method):
-            values = getattr(values, method)()
     try:
+        for method in ("toarray", "to_numpy"):  # sparse matrices, frames
+            if hasattr(values, method):
+                values = getattr(values, method)()
         array = np.asanyarray(values)  # masks stay
         if array.dtype.kind in "SU" and not isinstance(values, np.ndarray):
             array = np.asanyarray(values, object)  # numpy makes text of numbers and NaN
-    except ValueError as error:
-        text = expected("rows of one length", f"others ({error})")
+    except (ValueError, TypeError) as error:
+        got = f"{type(values).__name__} ({one_line(error)})"
+        advice = "" if isinstance(values, list | tuple) else "write a list of rows"
+        text = expected("rows of one length", got, advice)
         raise ValueError(f"{name}: {text}") from error
     if array.ndim == 0 and array.dtype == object:
         what = "an array, a tensor, a data frame or a list"
@@ -310,7 +313,7 @@ def with_nan(array: np.ndarray) -> np.ndarray:
 
     Text beside numbers or NaN stays objects: it is not turned into text.
     """
-    values = [np.nan if _is_missing(value) else value for value in array.flat]
+    values = [np.nan if is_missing(value) else value for value in array.flat]
     with suppress(ValueError):  # lists
         plain = np.array(values).reshape(array.shape)
         if plain.dtype.kind not in "SU" or all(isinstance(v, str) for v in values):
@@ -321,8 +324,11 @@ def with_nan(array: np.ndarray) -> np.ndarray:
     return filled
 
 
-def _is_missing(value: object) -> bool:
-    return value is None or type(value).__name__ == "NAType"
+def is_missing(value: object) -> bool:
+    """Tell whether a value is None, NaN or pandas' NA."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, Real) and value != value
 
 
 def _as_labels(labels: Any, num_classes: int | None) -> np.ndarray:

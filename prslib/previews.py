@@ -185,11 +185,14 @@ def preview(
 
 def _checked(labels: Any, class_names: Sequence[str] | None) -> np.ndarray:
     """Return labels as bool (N, C); refuse what no memory can be filled with."""
-    if isinstance(class_names, Mapping):
+    is_mapping = isinstance(class_names, Mapping)
+    is_ordered = class_names is None or hasattr(class_names, "__getitem__")
+    if is_mapping or not is_ordered:
         what = "a sequence of names in the order of the classes"
         got = type(class_names).__name__
-        advice = "write list(class_names.values())"
-        raise TypeError(f"class_names: {expected(what, got, advice)}")
+        advice = "write list(class_names.values())" if is_mapping else "write a list"
+        text = expected(what, got, advice)
+        raise TypeError(f"class_names: {text}")
     count = None if class_names is None else len(checked_names(class_names))
     shape = getattr(labels, "shape", ())
     if count is not None and len(shape) > 1 and shape[1] != count:
@@ -335,7 +338,7 @@ def _table(text: str) -> tuple[list[str], np.ndarray]:
     """Return the header and the cells (N, columns) of a CSV text."""
     text = unicodedata.normalize("NFC", text).removeprefix("# ")  # np.savetxt's header
     text = text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\n")
-    first_line = text.partition("\n")[0]
+    first_line = re.sub(r'"[^"]*"', "", text).partition("\n")[0]  # without names
     delimiter = max("\t;|,", key=first_line.count)  # a tab is in no name
     stream = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
     lines = [[cell.strip() for cell in line] for line in stream if line]

@@ -80,6 +80,11 @@ def test_class_numbers_are_labels_too():
         (LABELS, {"class_names": ["cat"]}, "expected 4 class names, got 1"),
         (LABELS, {"class_names": ["a", "b", "c", "a"]}, "each class, got 'a' repeated"),
         (LABELS, {"class_names": dict(enumerate(NAMES))}, "class_names.values"),
+        (LABELS, {"class_names": {*NAMES}}, "order of the classes, got set"),
+        (LABELS, {"class_names": iter(NAMES)}, "got .*iterator; write a list"),
+        (LABELS, {"class_names": ["a", "b", "c", np.nan]}, "got an empty one"),
+        (LABELS, {"class_names": ["a", "b", "c", pd.NA]}, "got an empty one"),
+        (LABELS, {"class_names": ["a b", "a  b", "c", "d"]}, "'a b' repeated"),
         (LABELS, {"methods": [None]}, "unknown method 'none'"),
         (
             LABELS,
@@ -112,6 +117,7 @@ def files(folder):
         "piped.csv": "cat|dog\n1|0\n1|1\n0|0\n",
         "commas_at_ends.csv": "cat,dog,\n1,0,\n1,1,\n0,0,\n",
         "savetxt.csv": "# cat,dog\n1.000e+00,0.000e+00\n+1,01\n-0.0,0\n",
+        "quoted.csv": 'cat,"dog"\n1,0\n1,1\n0,0\n',
         "read_again.csv": "Unnamed: 0,cat,dog\n0,1,0\n1,1,1\n0,0,0\n",
     }
     for name, text in csvs.items():
@@ -156,6 +162,15 @@ def test_accents_in_one_or_two_characters_are_one_class(tmp_path):
     file.write_text("labels\ncaf\u00e9\ncafe\u0301\n", encoding="utf-8")
     labels, names = read_labels(file)
     assert names == ("caf\u00e9",) and labels.all()
+
+
+def test_names_in_quotes_may_hold_lines_and_delimiters(tmp_path):
+    file = tmp_path / "quoted.csv"
+    file.write_text('"cat\n(big); or lynx;",dog\n1,0\n0,1\n')
+    labels, names = read_labels(file)
+    assert labels.tolist() == [[True, False], [False, True]]
+    table = prslib.preview(labels, 2, "prs", class_names=names).table
+    assert table["class"] == ["cat (big); or lynx;", "dog"]
 
 
 def test_names_that_differ_by_case_are_two_classes_with_a_warning(tmp_path):

@@ -1,6 +1,7 @@
 """Labels in every form that people bring; `place`, adapters and previews read alike."""
 
 import copy
+import io
 
 import numpy as np
 import pandas as pd
@@ -91,6 +92,7 @@ def test_every_reader_takes_labels_in_any_form(form, num_classes):
         ([[0.0], [1.0, 2.0]], ValueError, r"lengths \[1, 2\]; class numbers are inte"),
         (np.array(["cat", None], object), TypeError, "np.unique.* numbers names"),
         (np.array([True, False]), ValueError, r"labels\[None\] for one sample"),
+        (io.StringIO("cat"), TypeError, "a data frame or a list, got StringIO"),
     ],
 )
 def test_what_is_ambiguous_is_refused_with_what_to_write(labels, error, match):
