@@ -8,7 +8,7 @@ import re
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from numbers import Integral, Real
 from typing import Any
@@ -222,9 +222,13 @@ def generator_of(seed: Seed) -> np.random.Generator:
 
 
 def finite_array(
-    name: str, values: np.ndarray, shape: tuple[int, ...], dtype: type
+    name: str, values: Any, shape: tuple[int, ...], dtype: type
 ) -> np.ndarray:
     """Return an array of numbers; refuse another shape and what is not finite."""
+    if type(values) is not np.ndarray:
+        values = as_array(name, values)
+    if values.dtype.kind not in "biuf":
+        raise TypeError(f"{name}: {expected('real numbers', values.dtype)}")
     if np.shape(values) != shape:
         raise ValueError(f"{name}: {expected(f'shape {shape}', np.shape(values))}")
     with np.errstate(over="ignore"):  # what is too large for the dtype is refused below
@@ -338,8 +342,8 @@ def _as_labels(labels: Any, num_classes: int | None) -> np.ndarray:
     rows = [row.tolist() if hasattr(row, "tolist") else row for row in labels]
     are_lists = [is_list(row) for row in rows]
     if all(are_lists):
-        rows = [list(row) for row in rows]
-        return _of_lists(rows, num_classes)
+        has_sets = any(isinstance(row, Set) for row in rows)  # no row of 0 and 1
+        return _of_lists([list(row) for row in rows], num_classes, not has_sets)
     if any(are_lists):
         wrong = rows[are_lists.index(False)]
         what = "a list of class numbers for each sample"
@@ -353,7 +357,9 @@ def is_list(row: object) -> bool:
     return isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping)
 
 
-def _of_lists(rows: list[list], num_classes: int | None) -> np.ndarray:
+def _of_lists(
+    rows: list[list], num_classes: int | None, may_be_rows: bool
+) -> np.ndarray:
     """Return rows of 0 and 1, or lists of class numbers, as an array (B, C)."""
     flat = [value for row in rows for value in row]
     lengths = {len(row) for row in rows}
@@ -369,7 +375,7 @@ def _of_lists(rows: list[list], num_classes: int | None) -> np.ndarray:
             advice = "class numbers are integers"
             raise ValueError(f"labels: {expected(what, got, advice)}")
         return as_array("labels", rows)
-    is_grid = len(lengths) == 1 and num_classes in (None, *lengths)
+    is_grid = may_be_rows and len(lengths) == 1 and num_classes in (None, *lengths)
     if flat and is_grid and {*flat} <= {-1, 0, 1}:
         grid = np.array(rows)
         if not may_be_lists(grid):
@@ -377,6 +383,7 @@ def _of_lists(rows: list[list], num_classes: int | None) -> np.ndarray:
         if lengths != {1} or num_classes == 1:
             what = "rows that are either multi-hot labels or class numbers"
             advice = "write np.array(labels) == 1 for multi-hot labels"
+            advice += ", a set for the class numbers of a sample"
             raise ValueError(f"labels: {expected(what, repr(rows)[:60], advice)}")
     samples = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     return from_class_numbers(samples, np.array(flat), len(rows), num_classes)

@@ -262,5 +262,5 @@ def test_bad_frames_are_refused():
         forgetting(pd.concat([scores, scores]))
     with pytest.raises(ValueError, match="a task of the schedule '2,0,1', got '7'"):
         forgetting(scores.replace("0", "7"))
-    with pytest.raises(ValueError, match="columns schedule, .*, got none called task"):
+    with pytest.raises(ValueError, match=r"columns schedule, .*, got none called task"):
         forgetting(scores.drop(columns="task"))

@@ -102,6 +102,15 @@ def test_what_is_ambiguous_is_refused_with_what_to_write(labels, error, match):
     assert sampler.num_classes == sampler.seen == 0
 
 
+def test_a_set_holds_class_numbers_where_a_list_may_be_a_row():
+    for num_classes in (None, 2):
+        sampler = make_sampler("crs", 4, num_classes, 0)
+        with pytest.raises(ValueError, match="a set for the class numbers of a sample"):
+            sampler.place([[0, 1]])
+        sampler.place([{0, 1}])
+        assert sampler.class_freq.tolist() == [1, 1]
+
+
 @pytest.mark.parametrize("dtype", ["i1", "u1", "u8", ">i2"])
 def test_class_numbers_of_any_type_add_classes(dtype):
     sampler = make_sampler("crs", 4, None, 0)
