@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from difflib import get_close_matches
 from inspect import signature
+from io import TextIOWrapper
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -35,6 +36,8 @@ VARIANT = "authors compares with the slots of the released code (%(default)s)"
 def main(arguments: list[str] | None = None) -> int:
     """Run a subcommand and return the exit status, 0 on success and 1 on an error."""
     options = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, TextIOWrapper):  # names of any letters on any terminal
+        sys.stdout.reconfigure(errors="backslashreplace")
     set_deterministic()  # features and weights are the same then on all processors
     try:
         with naming_extra("report"):

@@ -2,7 +2,10 @@
 
 import gzip
 import json
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -297,3 +300,17 @@ def test_the_command_prints_the_table(tmp_path, capsys):
     assert main(command) == 0
     result = prslib.preview(LABELS[:, :3], 100, rho=0.5, class_names=NAMES[:3])
     assert capsys.readouterr().out == f"{result}\n"
+
+
+def test_the_command_prints_names_that_the_terminal_cannot_show(tmp_path):
+    file = tmp_path / "labels.csv"
+    file.write_text("café,dog\n1,0\n0,1\n", encoding="utf-8")
+    command = [sys.executable, "-m", "prslib", "preview", str(file), "--size", "2"]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+    assert "caf\\xe9" in done.stdout
