@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from prslib.samplers.prs import partition
 
 # those that look at labels alone
 METHODS = tuple(name for name, sampler in SAMPLERS.items() if not sampler.needs)
+MARKERS = "osD^"  # in a plot, of each method
+MOST_NAMES = 80  # of classes, that a plot writes out
 BATCH = 10  # of the stream, as in the paper
 # what cells of columns of 0 and 1 say beside numbers, in lower case
 WORDS = {"true": 1.0, "false": 0.0}
@@ -78,6 +81,23 @@ class Preview:
             **self.class_counts,
         }
         return {name: values[order].tolist() for name, values in columns.items()}
+
+    def plot(self, ax: Any) -> Any:
+        """Draw the table's columns over the classes on axes of matplotlib; return them."""
+        table = self.table
+        places = np.arange(len(self.class_names))
+        ax.plot(places, table["stream"], color="0.7", label="stream")
+        ax.plot(places, table["quota"], "k:", label="quota")
+        for method, marker in zip(self.class_counts, cycle(MARKERS), strict=False):
+            ax.plot(places, table[method], marker, fillstyle="none", label=method)
+        ax.set_yscale("symlog")  # some have none in memory
+        ax.set(
+            xlabel="class, the most frequent first", ylabel="samples", ylim=(0, None)
+        )
+        if len(places) <= MOST_NAMES:
+            ax.set_xticks(places, table["class"], rotation=90)
+        ax.legend()
+        return ax
 
     def __str__(self) -> str:
         """Return the table by class, then by group."""
@@ -133,7 +153,8 @@ def preview(
     Returns
     -------
     Preview
-        Its text is a table by class and group; ``table`` makes a data frame.
+        Its text is a table by class and group; ``table`` makes a data frame, and
+        ``plot(ax)`` draws it.
 
     Raises
     ------

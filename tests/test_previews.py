@@ -102,6 +102,7 @@ def test_other_arguments_are_refused(labels, options, match):
         prslib.preview(labels, **{"size": 10} | options)
 
 
+ABOUT = "class", "group"  # columns that are no numbers
 ROWS = np.array([[1, 0], [1, 1], [0, 0]], dtype=bool)
 
 
@@ -300,6 +301,20 @@ def test_the_command_prints_the_table(tmp_path, capsys):
     assert main(command) == 0
     result = prslib.preview(LABELS[:, :3], 100, rho=0.5, class_names=NAMES[:3])
     assert capsys.readouterr().out == f"{result}\n"
+
+
+def test_the_picture_shows_the_columns_of_the_table(tmp_path):
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    result = prslib.preview(LABELS, 50, class_names=NAMES)
+    ax = result.plot(figure.subplots())
+    drawn = {line.get_label(): line.get_ydata().tolist() for line in ax.lines}
+    table = result.table
+    assert drawn == {name: table[name] for name in table if name not in ABOUT}
+    assert [text.get_text() for text in ax.get_xticklabels()] == table["class"]
+    pd.DataFrame(LABELS, columns=NAMES).to_csv(tmp_path / "labels.csv", index=False)
+    picture = tmp_path / "memory.png"
+    command = ["preview", str(tmp_path / "labels.csv"), "--picture", str(picture)]
+    assert main(command) == 0 and picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_command_prints_names_that_the_terminal_cannot_show(tmp_path):
