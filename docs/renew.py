@@ -273,6 +273,12 @@ def speeds() -> str:
     return as_markdown(pd.DataFrame(rows))
 
 
+def when_it_pays() -> str:
+    """Say from what imbalance a balanced memory pays, and where that was measured."""
+    answer = answers()["when_it_pays"]
+    return f"{answer} See [When does a balanced memory pay?](report/when_it_pays.md)"
+
+
 def label_costs() -> str:
     """Return what a batch of 10 costs in each form of labels."""
     rows = numbers("labels", "bench")
@@ -309,6 +315,7 @@ WRITTEN: dict[str, Callable[[], str]] = {
     "samplers": sampler_table,
     "speeds": speeds,
     "label costs": label_costs,
+    "when it pays": when_it_pays,
 }
 ANSWER = "answer"  # of an article, below its question
 BLOCK = re.compile(r"(<!-- ([\w ]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)

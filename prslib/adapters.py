@@ -191,6 +191,9 @@ def _plain(y: Any) -> Any:
     y = as_array("y", y)
     if np.ma.isMaskedArray(y):
         raise TypeError(f"y: {expected('an array', 'a masked array', 'fill it')}")
+    if y.dtype.names:
+        advice = "leave one field, y[name]"
+        raise TypeError(f"y: {expected('labels', f'fields {y.dtype.names}', advice)}")
     if y.dtype.kind == "T":  # which scikit-learn does not know
         y = as_array("y", y.tolist())
     if y.dtype.kind == "f" and y.ndim == 2:

@@ -8,7 +8,7 @@ import re
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from numbers import Integral, Real
 from typing import Any
@@ -100,8 +100,9 @@ def one_of(name: str, value: str, names: Iterable[str]) -> str:
 
 def checked_names(names: Iterable[Any]) -> list[str]:
     """Return names of classes as text; refuse empty and repeated ones."""
-    texts = ["" if name is None else str(name) for name in names]
-    texts = [unicodedata.normalize("NFC", text).strip() for text in texts]
+    names = ["" if is_missing(name) else name for name in names]
+    texts = [name.decode() if isinstance(name, bytes) else str(name) for name in names]
+    texts = [" ".join(unicodedata.normalize("NFC", text).split()) for text in texts]
     repeated = [text for text, count in Counter(texts).items() if count > 1]
     if repeated or "" in texts:
         shown = ", ".join(map(repr, repeated or [""]))
@@ -241,9 +242,13 @@ def generator_of(seed: Seed) -> np.random.Generator:
 
 
 def finite_array(
-    name: str, values: np.ndarray, shape: tuple[int, ...], dtype: type
+    name: str, values: Any, shape: tuple[int, ...], dtype: type
 ) -> np.ndarray:
     """Return an array of numbers; refuse another shape and what is not finite."""
+    if type(values) is not np.ndarray:
+        values = as_array(name, values)
+    if values.dtype.kind not in "biuf":
+        raise TypeError(f"{name}: {expected('real numbers', values.dtype)}")
     if np.shape(values) != shape:
         raise ValueError(f"{name}: {expected(f'shape {shape}', np.shape(values))}")
     with np.errstate(over="ignore"):  # what is too large for the dtype is refused below
@@ -300,7 +305,7 @@ def from_class_numbers(
 
 def as_array(name: str, values: Any) -> np.ndarray:
     """Return what an array, tensor, frame, sparse matrix or list holds, as an array."""
-    if hasattr(values, "detach"):  # a tensor, wherever it lies
+    if hasattr(values, "requires_grad"):  # a tensor, wherever it lies
         try:
             dense = values.detach().cpu().to_dense()
             if dense.is_floating_point():  # numpy has no bfloat16
@@ -309,15 +314,17 @@ def as_array(name: str, values: Any) -> np.ndarray:
         except (RuntimeError, TypeError) as error:
             text = expected("a dense tensor", f"one that numpy cannot read ({error})")
             raise TypeError(f"{name}: {text}") from error
-    for method in ("toarray", "to_numpy"):  # sparse matrices, frames
-        if hasattr(values, method):
-            values = getattr(values, method)()
     try:
+        for method in ("toarray", "to_numpy"):  # sparse matrices, frames
+            if hasattr(values, method):
+                values = getattr(values, method)()
         array = np.asanyarray(values)  # masks stay
         if array.dtype.kind in "SU" and not isinstance(values, np.ndarray):
             array = np.asanyarray(values, object)  # numpy makes text of numbers and NaN
-    except ValueError as error:
-        text = expected("rows of one length", f"others ({error})")
+    except (ValueError, TypeError) as error:
+        got = f"{type(values).__name__} ({one_line(error)})"
+        advice = "" if isinstance(values, list | tuple) else "write a list of rows"
+        text = expected("rows of one length", got, advice)
         raise ValueError(f"{name}: {text}") from error
     if array.ndim == 0 and array.dtype == object:
         what = "an array, a tensor, a data frame or a list"
@@ -330,7 +337,7 @@ def with_nan(array: np.ndarray) -> np.ndarray:
 
     Text beside numbers or NaN stays objects: it is not turned into text.
     """
-    values = [np.nan if _is_missing(value) else value for value in array.flat]
+    values = [np.nan if is_missing(value) else value for value in array.flat]
     with suppress(ValueError):  # lists
         plain = np.array(values).reshape(array.shape)
         if plain.dtype.kind not in "SU" or all(isinstance(v, str) for v in values):
@@ -341,8 +348,11 @@ def with_nan(array: np.ndarray) -> np.ndarray:
     return filled
 
 
-def _is_missing(value: object) -> bool:
-    return value is None or type(value).__name__ == "NAType"
+def is_missing(value: object) -> bool:
+    """Tell whether a value is None, NaN or pandas' NA."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, Real) and value != value
 
 
 def _as_labels(labels: Any, num_classes: int | None) -> np.ndarray:
@@ -352,8 +362,8 @@ def _as_labels(labels: Any, num_classes: int | None) -> np.ndarray:
     rows = [row.tolist() if hasattr(row, "tolist") else row for row in labels]
     are_lists = [is_list(row) for row in rows]
     if all(are_lists):
-        rows = [list(row) for row in rows]
-        return _of_lists(rows, num_classes)
+        has_sets = any(isinstance(row, Set) for row in rows)  # no row of 0 and 1
+        return _of_lists([list(row) for row in rows], num_classes, not has_sets)
     if any(are_lists):
         wrong = rows[are_lists.index(False)]
         what = "a list of class numbers for each sample"
@@ -367,7 +377,9 @@ def is_list(row: object) -> bool:
     return isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping)
 
 
-def _of_lists(rows: list[list], num_classes: int | None) -> np.ndarray:
+def _of_lists(
+    rows: list[list], num_classes: int | None, may_be_rows: bool
+) -> np.ndarray:
     """Return rows of 0 and 1, or lists of class numbers, as an array (B, C)."""
     flat = [value for row in rows for value in row]
     lengths = {len(row) for row in rows}
@@ -383,7 +395,7 @@ def _of_lists(rows: list[list], num_classes: int | None) -> np.ndarray:
             advice = "class numbers are integers"
             raise ValueError(f"labels: {expected(what, got, advice)}")
         return as_array("labels", rows)
-    is_grid = len(lengths) == 1 and num_classes in (None, *lengths)
+    is_grid = may_be_rows and len(lengths) == 1 and num_classes in (None, *lengths)
     if flat and is_grid and {*flat} <= {-1, 0, 1}:
         grid = np.array(rows)
         if not may_be_lists(grid):
@@ -391,6 +403,7 @@ def _of_lists(rows: list[list], num_classes: int | None) -> np.ndarray:
         if lengths != {1} or num_classes == 1:
             what = "rows that are either multi-hot labels or class numbers"
             advice = "write np.array(labels) == 1 for multi-hot labels"
+            advice += ", a set for the class numbers of a sample"
             raise ValueError(f"labels: {expected(what, repr(rows)[:60], advice)}")
     samples = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     return from_class_numbers(samples, np.array(flat), len(rows), num_classes)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from difflib import get_close_matches
 from inspect import signature
+from io import TextIOWrapper
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -35,6 +36,8 @@ VARIANT = "authors compares with the slots of the released code (%(default)s)"
 def main(arguments: list[str] | None = None) -> int:
     """Run a subcommand and return the exit status, 0 on success and 1 on an error."""
     options = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, TextIOWrapper):  # names of any letters on any terminal
+        sys.stdout.reconfigure(errors="backslashreplace")
     set_deterministic()  # features and weights are the same then on all processors
     try:
         with naming_extra("report"):
@@ -78,6 +81,7 @@ def _parser() -> ArgumentParser:
     argument = add("preview", show_preview)
     argument("file", type=Path, help="labels in the order of the stream")
     argument("--size", type=int, default=2000, help="of the memory (%(default)s)")
+    argument("--picture", type=Path, metavar="FILE", help="draw it, such as memory.png")
     argument("--rho", type=float, default=0.0, help="of PRS and OCDM (%(default)s)")
     argument("--seed", type=int, default=0)
     argument = add("conformance", find_departures)
@@ -243,11 +247,16 @@ def show_preview(options: Namespace) -> None:
     from prslib.previews import preview, read_labels
 
     labels, names = read_labels(options.file)
-    print(
-        preview(
-            labels, options.size, rho=options.rho, seed=options.seed, class_names=names
-        )
+    result = preview(
+        labels, options.size, rho=options.rho, seed=options.seed, class_names=names
     )
+    print(result)
+    if options.picture:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(10, 5), layout="constrained")
+        result.plot(figure.subplots())
+        figure.savefig(options.picture)
 
 
 def find_departures(options: Namespace) -> int:

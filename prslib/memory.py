@@ -15,8 +15,12 @@ from prslib.checks import (
     same_setting,
 )
 
-# torch writes no rows of these
-UNINDEXED = "torch.uint16", "torch.uint32", "torch.uint64"
+# of tensors: those whose rows torch reads and writes, and pickle restores
+DTYPES = {
+    *("torch.bool", "torch.uint8", "torch.int8", "torch.int16", "torch.int32"),
+    *("torch.int64", "torch.float16", "torch.bfloat16", "torch.float32"),
+    *("torch.float64", "torch.complex64", "torch.complex128"),
+}
 
 
 class Memory:
@@ -320,8 +324,8 @@ def _check(name: str, column: Any, first: Any, length: int) -> None:
         raise TypeError(f"column {name!r}: {text}")
     if not is_array and not _is_dense(column):
         got = f"{column.layout}, {column.dtype}, on {column.device}"
-        advice = "write to_dense(), dequantize() or int()"
-        text = expected("a dense tensor that torch can index", got, advice)
+        advice = "write to_dense(), dequantize(), int() or float()"
+        text = expected("a dense tensor that torch indexes and saves", got, advice)
         raise TypeError(f"column {name!r}: {text}")
     same_kind = is_array == isinstance(first, np.ndarray)
     if not same_kind or not _one_dtype(column.dtype, first.dtype):
@@ -338,9 +342,7 @@ def _check(name: str, column: Any, first: Any, length: int) -> None:
 
 def _is_dense(tensor: Any) -> bool:
     """Tell whether a tensor has a number of its own at every place, to read and write."""
-    if tensor.is_quantized or tensor.is_nested or tensor.is_meta:
-        return False
-    if str(tensor.dtype) in UNINDEXED:
+    if tensor.is_nested or tensor.is_meta or str(tensor.dtype) not in DTYPES:
         return False
     return str(tensor.layout) == "torch.strided"
 
@@ -361,7 +363,11 @@ def _native(dtype: np.dtype) -> np.dtype:
 def _integers(slots: np.ndarray) -> np.ndarray:
     """Return slots as int64 (B,), or raise ValueError."""
     is_masked = isinstance(slots, np.ma.MaskedArray)
-    slots = np.asarray(slots)
+    try:
+        slots = np.asarray(slots)
+    except (ValueError, TypeError, RuntimeError) as error:  # ragged; of another device
+        text = expected("integers of shape (B,)", f"others ({one_line(error)})")
+        raise ValueError(f"slots: {text}") from error
     is_empty = slots.shape == (0,)  # a list without an entry is of floats
     if is_masked or slots.ndim != 1 or (slots.dtype.kind not in "iu" and not is_empty):
         kind = "a masked array" if is_masked else f"{slots.dtype} {slots.shape}"

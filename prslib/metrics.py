@@ -386,6 +386,8 @@ def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, fl
     {'C-F1': 0.1, 'O-F1': 0.1}
     """
     probabilities, labels, is_known = checked(probabilities, labels)
+    if not labels.any():
+        raise ValueError(expected("an image with a label", "none"))
     everything = np.ones(labels.shape[1], bool)
     weights = np.ones((1, len(labels)))
     counts = [
@@ -426,7 +428,7 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If a row is there twice, or a task is not in its schedule.
+        If a column is missing, a row is there twice, or a task is not in its schedule.
 
     Notes
     -----
@@ -444,6 +446,10 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     [0.25]
     """
     cell = ["trained_tasks", "task", "group", "metric", "value", "draws"]
+    columns = ["schedule", *cell[:-1]]
+    if missing := [name for name in columns if name not in scores]:
+        what = f"a data frame with the columns {', '.join(columns)}"
+        raise ValueError(expected(what, f"none called {', '.join(missing)}"))
     run = [column for column in scores if column not in cell]
     key = [*run, "group", "metric"]
     last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")

@@ -23,7 +23,13 @@ SUMS = "SHA256SUMS"  # lists the files of a folder, as `sha256sum *` does
 def project_root() -> Path:
     """Return the checkout's root, or the working directory when prslib is installed elsewhere."""
     checkout = PACKAGE.parent
-    return checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()
+    if (checkout / "pyproject.toml").is_file():
+        return checkout
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        text = expected("a working directory", "one that was removed", "cd to another")
+        raise FileNotFoundError(text) from error
 
 
 def cache_dir() -> Path:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from prslib.samplers.prs import partition
 
 # those that look at labels alone
 METHODS = tuple(name for name, sampler in SAMPLERS.items() if not sampler.needs)
+MARKERS = "osD^"  # in a plot, of each method
+MOST_NAMES = 80  # of classes, that a plot writes out
 BATCH = 10  # of the stream, as in the paper
 # what cells of columns of 0 and 1 say beside numbers, in lower case
 WORDS = {"true": 1.0, "false": 0.0}
@@ -78,6 +81,23 @@ class Preview:
             **self.class_counts,
         }
         return {name: values[order].tolist() for name, values in columns.items()}
+
+    def plot(self, ax: Any) -> Any:
+        """Draw the table's columns over the classes on axes of matplotlib; return them."""
+        table = self.table
+        places = np.arange(len(self.class_names))
+        ax.plot(places, table["stream"], color="0.7", label="stream")
+        ax.plot(places, table["quota"], "k:", label="quota")
+        for method, marker in zip(self.class_counts, cycle(MARKERS), strict=False):
+            ax.plot(places, table[method], marker, fillstyle="none", label=method)
+        ax.set_yscale("symlog")  # some have none in memory
+        ax.set(
+            xlabel="class, the most frequent first", ylabel="samples", ylim=(0, None)
+        )
+        if len(places) <= MOST_NAMES:
+            ax.set_xticks(places, table["class"], rotation=90)
+        ax.legend()
+        return ax
 
     def __str__(self) -> str:
         """Return the table by class, then by group."""
@@ -133,7 +153,8 @@ def preview(
     Returns
     -------
     Preview
-        Its text is a table by class and group; ``table`` makes a data frame.
+        Its text is a table by class and group; ``table`` makes a data frame, and
+        ``plot(ax)`` draws it.
 
     Raises
     ------
@@ -185,11 +206,14 @@ def preview(
 
 def _checked(labels: Any, class_names: Sequence[str] | None) -> np.ndarray:
     """Return labels as bool (N, C); refuse what no memory can be filled with."""
-    if isinstance(class_names, Mapping):
+    is_mapping = isinstance(class_names, Mapping)
+    is_ordered = class_names is None or hasattr(class_names, "__getitem__")
+    if is_mapping or not is_ordered:
         what = "a sequence of names in the order of the classes"
         got = type(class_names).__name__
-        advice = "write list(class_names.values())"
-        raise TypeError(f"class_names: {expected(what, got, advice)}")
+        advice = "write list(class_names.values())" if is_mapping else "write a list"
+        text = expected(what, got, advice)
+        raise TypeError(f"class_names: {text}")
     count = None if class_names is None else len(checked_names(class_names))
     shape = getattr(labels, "shape", ())
     if count is not None and len(shape) > 1 and shape[1] != count:
@@ -335,7 +359,7 @@ def _table(text: str) -> tuple[list[str], np.ndarray]:
     """Return the header and the cells (N, columns) of a CSV text."""
     text = unicodedata.normalize("NFC", text).removeprefix("# ")  # np.savetxt's header
     text = text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\n")
-    first_line = text.partition("\n")[0]
+    first_line = re.sub(r'"[^"]*"', "", text).partition("\n")[0]  # without names
     delimiter = max("\t;|,", key=first_line.count)  # a tab is in no name
     stream = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
     lines = [[cell.strip() for cell in line] for line in stream if line]

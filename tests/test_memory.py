@@ -151,6 +151,7 @@ def test_tensors_without_numbers_of_their_own_are_refused():
         torch.ones(1, 3).to_sparse(),
         torch.ones(1, device="meta"),
         torch.ones(1, dtype=torch.uint16),
+        torch.ones(1).to(torch.float8_e4m3fn),  # pickle writes it and cannot read it
     ):
         memory = Memory(3)
         with pytest.raises(TypeError, match=r"expected a dense tensor .*, got torch"):
@@ -254,6 +255,7 @@ def test_columns_must_match_the_first_write(slots, change, error):
         (lambda: written().read(numbers(0), "no"), r"columns: expected some of \["),
         (lambda: written().read(numbers(0, 3)), "expected filled slots, got 3$"),
         (lambda: written().read(np.array([True])), "slots: expected integers of"),
+        (lambda: written().read([[0], [1, 2]]), r"slots: expected integers .* others"),
         (lambda: written().update(numbers(1), **ROW), "expected filled slots"),
         (lambda: written().update(numbers(0)), r"some of \['images', 'index'\], got"),
         (lambda: written().update(numbers(0), y=numbers(1)), r"got \['y'\]"),

@@ -5,7 +5,14 @@ import torch
 from scipy import sparse
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
-from prslib.metrics import accuracy, class_scores, evaluate, forgetting, score
+from prslib.metrics import (
+    accuracy,
+    best_thresholds,
+    class_scores,
+    evaluate,
+    forgetting,
+    score,
+)
 
 GROUPS = ("majority", "moderate", "minority")
 
@@ -162,6 +169,8 @@ def test_bad_input_is_refused(probabilities, labels, names, message):
         evaluate(probabilities, labels, names, ["majority"])
     with pytest.raises(ValueError, match="unknown group 'rare'; known groups: "):
         score([[0.2]], [[1]], ["rare"])
+    with pytest.raises(ValueError, match="expected an image with a label, got none"):
+        best_thresholds([[0.2]], [[0]])
 
 
 def test_frames_are_never_joined_by_place_where_their_names_say_otherwise():
@@ -253,3 +262,5 @@ def test_bad_frames_are_refused():
         forgetting(pd.concat([scores, scores]))
     with pytest.raises(ValueError, match="a task of the schedule '2,0,1', got '7'"):
         forgetting(scores.replace("0", "7"))
+    with pytest.raises(ValueError, match=r"columns schedule, .*, got none called task"):
+        forgetting(scores.drop(columns="task"))

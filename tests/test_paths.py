@@ -32,6 +32,17 @@ def test_folders_are_the_same_from_everywhere(tmp_path, monkeypatch):
         data_dir()
 
 
+def test_a_removed_working_directory_is_told(tmp_path, monkeypatch):
+    removed = tmp_path / "removed"
+    removed.mkdir()
+    monkeypatch.chdir(removed)
+    removed.rmdir()
+    monkeypatch.setattr(paths, "PACKAGE", tmp_path / "site-packages" / "prslib")
+    with pytest.raises(FileNotFoundError, match="directory, got one that was removed"):
+        project_root()
+    monkeypatch.chdir(tmp_path)
+
+
 def test_an_installed_wheel_has_its_cache_in_the_users(tmp_path, monkeypatch):
     monkeypatch.delenv("PRSLIB_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)

@@ -2,7 +2,10 @@
 
 import gzip
 import json
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -80,6 +83,11 @@ def test_class_numbers_are_labels_too():
         (LABELS, {"class_names": ["cat"]}, "expected 4 class names, got 1"),
         (LABELS, {"class_names": ["a", "b", "c", "a"]}, "each class, got 'a' repeated"),
         (LABELS, {"class_names": dict(enumerate(NAMES))}, "class_names.values"),
+        (LABELS, {"class_names": {*NAMES}}, "order of the classes, got set"),
+        (LABELS, {"class_names": iter(NAMES)}, "got .*iterator; write a list"),
+        (LABELS, {"class_names": ["a", "b", "c", np.nan]}, "got an empty one"),
+        (LABELS, {"class_names": ["a", "b", "c", pd.NA]}, "got an empty one"),
+        (LABELS, {"class_names": ["a b", "a  b", "c", "d"]}, "'a b' repeated"),
         (LABELS, {"methods": [None]}, "unknown method 'none'"),
         (
             LABELS,
@@ -94,6 +102,7 @@ def test_other_arguments_are_refused(labels, options, match):
         prslib.preview(labels, **{"size": 10} | options)
 
 
+ABOUT = "class", "group"  # columns that are no numbers
 ROWS = np.array([[1, 0], [1, 1], [0, 0]], dtype=bool)
 
 
@@ -112,6 +121,7 @@ def files(folder):
         "piped.csv": "cat|dog\n1|0\n1|1\n0|0\n",
         "commas_at_ends.csv": "cat,dog,\n1,0,\n1,1,\n0,0,\n",
         "savetxt.csv": "# cat,dog\n1.000e+00,0.000e+00\n+1,01\n-0.0,0\n",
+        "quoted.csv": 'cat,"dog"\n1,0\n1,1\n0,0\n',
         "read_again.csv": "Unnamed: 0,cat,dog\n0,1,0\n1,1,1\n0,0,0\n",
     }
     for name, text in csvs.items():
@@ -156,6 +166,15 @@ def test_accents_in_one_or_two_characters_are_one_class(tmp_path):
     file.write_text("labels\ncaf\u00e9\ncafe\u0301\n", encoding="utf-8")
     labels, names = read_labels(file)
     assert names == ("caf\u00e9",) and labels.all()
+
+
+def test_names_in_quotes_may_hold_lines_and_delimiters(tmp_path):
+    file = tmp_path / "quoted.csv"
+    file.write_text('"cat\n(big); or lynx;",dog\n1,0\n0,1\n')
+    labels, names = read_labels(file)
+    assert labels.tolist() == [[True, False], [False, True]]
+    table = prslib.preview(labels, 2, "prs", class_names=names).table
+    assert table["class"] == ["cat (big); or lynx;", "dog"]
 
 
 def test_names_that_differ_by_case_are_two_classes_with_a_warning(tmp_path):
@@ -282,3 +301,31 @@ def test_the_command_prints_the_table(tmp_path, capsys):
     assert main(command) == 0
     result = prslib.preview(LABELS[:, :3], 100, rho=0.5, class_names=NAMES[:3])
     assert capsys.readouterr().out == f"{result}\n"
+
+
+def test_the_picture_shows_the_columns_of_the_table(tmp_path):
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    result = prslib.preview(LABELS, 50, class_names=NAMES)
+    ax = result.plot(figure.subplots())
+    drawn = {line.get_label(): line.get_ydata().tolist() for line in ax.lines}
+    table = result.table
+    assert drawn == {name: table[name] for name in table if name not in ABOUT}
+    assert [text.get_text() for text in ax.get_xticklabels()] == table["class"]
+    pd.DataFrame(LABELS, columns=NAMES).to_csv(tmp_path / "labels.csv", index=False)
+    picture = tmp_path / "memory.png"
+    command = ["preview", str(tmp_path / "labels.csv"), "--picture", str(picture)]
+    assert main(command) == 0 and picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_prints_names_that_the_terminal_cannot_show(tmp_path):
+    file = tmp_path / "labels.csv"
+    file.write_text("café,dog\n1,0\n0,1\n", encoding="utf-8")
+    command = [sys.executable, "-m", "prslib", "preview", str(file), "--size", "2"]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+    assert "caf\\xe9" in done.stdout

@@ -17,6 +17,7 @@ from prslib.checks import (
     generator_of,
     is_list,
     multi_hot,
+    one_line,
 )
 from prslib.samplers import books, states
 
@@ -406,11 +407,15 @@ class Sampler:
     def _follow_batch(self, labels: np.ndarray, slots: Any) -> np.ndarray:
         """Follow a batch, all of it or, where a slot is wrong, nothing."""
         slots = np.asarray(slots)
-        if slots.shape != (len(labels),) or slots.dtype.kind not in "iu":
-            text = expected(f"{len(labels)} whole numbers as slots", repr(slots))
+        is_whole = (
+            slots.dtype.kind in "iu" or not slots.size
+        )  # an empty list has floats
+        if slots.shape != (len(labels),) or not is_whole:
+            got = one_line(repr(slots))
+            text = expected(f"{len(labels)} whole numbers as slots", got)
             raise TypeError(f"{type(self).__name__}.choose_batch: {text}")
         labelled = labels.any(axis=1)
-        slots = np.where(labelled, slots, -1)
+        slots = np.where(labelled, slots, -1).astype(np.int64)
         listed = slots.tolist()
         filled = len(self)
         for slot in listed:

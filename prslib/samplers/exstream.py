@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from prslib.checks import Seed, expected, finite_array
+from prslib.checks import Seed, as_array, expected, finite_array
 from prslib.samplers import books
 from prslib.samplers.base import Sampler, within
 from prslib.samplers.compiling import in_any_order
@@ -101,12 +101,13 @@ class ExStream(Sampler):
                 slots[b] = self._add(c, features[b])
         return self._of_batch(slots, len(labels))
 
-    def _checked(self, features: np.ndarray, count: int) -> np.ndarray:
+    def _checked(self, features: Any, count: int) -> np.ndarray:
         """Return features as float32 (B, D); make room for vectors like the first."""
-        if np.ndim(features) != 2:
-            text = expected(f"shape ({count}, D)", np.shape(features))
+        features = as_array("features", features)
+        if features.ndim != 2:
+            text = expected(f"shape ({count}, D)", features.shape)
             raise ValueError(f"features: {text}")
-        width = self.prototypes.shape[1] or np.shape(features)[1]
+        width = self.prototypes.shape[1] or features.shape[1]
         features = finite_array("features", features, (count, width), np.float32)
         if self.prototypes.shape[1] == 0:
             self.prototypes = np.zeros((self.size, width), np.float32)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from prslib.checks import Seed, check_int, finite_array
+from prslib.checks import Seed, check_int, expected, finite_array
 from prslib.samplers.base import Sampler
 
 Products = Callable[[np.ndarray], np.ndarray]  # inner products of gradients
@@ -93,9 +93,15 @@ class GSS(Sampler):
 
         Raises
         ------
+        TypeError
+            If ``gradient_products`` is no function.
         ValueError
             If the products do not have the right shape, or one is not finite.
         """
+        if not callable(gradient_products):
+            got = type(gradient_products).__name__
+            text = expected("a function of memory subsets", got)
+            raise TypeError(f"gradient_products: {text}")
         slots = np.full(len(labels), -1, np.int64)
         rows = np.flatnonzero(labels.any(axis=1))
         if len(rows) == 0:

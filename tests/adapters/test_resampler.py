@@ -114,6 +114,9 @@ def test_masked_and_ambiguous_targets_are_refused():
         MemoryResampler(60).fit(X[:2], [["cat"], ["cat", "dog"]])
     with pytest.raises(ValueError, match="contains NaN"):
         MemoryResampler(60).fit(X[:2], [None, 1])
+    survival = np.zeros(len(X), [("event", bool), ("time", float)])
+    with pytest.raises(TypeError, match=r"got fields .*; leave one field, y\[name\]"):
+        MemoryResampler(60).fit(X, survival)
 
 
 @pytest.mark.parametrize("other", [None, np.nan, pd.NA, 1])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from prs_examples import rows
 
 from prslib.samplers import make_sampler
@@ -105,12 +106,20 @@ def test_the_memory_is_parted_equally_and_a_class_without_a_slot_left_out():
     assert sampler.class_freq[slotless] == 2
 
 
+def test_features_may_be_tensors_of_any_number_type():
+    sampler = make_sampler("exstream", 4, 2, seed=0)
+    features = torch.ones(2, 3, dtype=torch.bfloat16, requires_grad=True)
+    sampler.place(CLASS, features=features)
+    assert sampler.vectors(np.arange(2)).tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
 @pytest.mark.parametrize(
     ("features", "match"),
     [
         (np.ones((2, 4)), r"expected shape \(2, 3\), got \(2, 4\)"),
         (np.ones(2), r"features: expected shape \(2, D\), got"),
-        (None, r"features: expected shape \(2, D\), got"),
+        (None, "features: expected an array, a tensor, .*, got NoneType"),
+        (np.ones((2, 3)) * 1j, "features: expected real numbers, got complex128"),
         (np.full((2, 3), np.nan), "expected finite float32 .* diverged"),
         (np.full((2, 3), 1e300), "expected finite float32"),
     ],
@@ -118,6 +127,6 @@ def test_the_memory_is_parted_equally_and_a_class_without_a_slot_left_out():
 def test_wrong_features_are_refused(features, match):
     sampler = make_sampler("exstream", 4, 2, seed=0)
     sampler.place(CLASS, features=np.ones((2, 3)))
-    with pytest.raises(ValueError, match=match):
+    with pytest.raises((ValueError, TypeError), match=match):
         sampler.place(CLASS, features=features)
     assert len(sampler) == 2 and (sampler.vectors(np.arange(2)) == 1).all()

@@ -120,3 +120,5 @@ def test_wrong_products_are_refused(products, match):
     with pytest.raises(ValueError, match=match):
         sampler.place(CLASS[:1], gradient_products=lambda subsets: products)
     np.testing.assert_allclose(sampler.scores, [0.1, 2, 1])
+    with pytest.raises(TypeError, match=r"expected a function of .*, got ndarray"):
+        sampler.place(CLASS[:1], gradient_products=products)

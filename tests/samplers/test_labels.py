@@ -1,6 +1,7 @@
 """Labels in every form that people bring; `place`, adapters and previews read alike."""
 
 import copy
+import io
 
 import numpy as np
 import pandas as pd
@@ -91,6 +92,7 @@ def test_every_reader_takes_labels_in_any_form(form, num_classes):
         ([[0.0], [1.0, 2.0]], ValueError, r"lengths \[1, 2\]; class numbers are inte"),
         (np.array(["cat", None], object), TypeError, "np.unique.* numbers names"),
         (np.array([True, False]), ValueError, r"labels\[None\] for one sample"),
+        (io.StringIO("cat"), TypeError, "a data frame or a list, got StringIO"),
     ],
 )
 def test_what_is_ambiguous_is_refused_with_what_to_write(labels, error, match):
@@ -98,6 +100,15 @@ def test_what_is_ambiguous_is_refused_with_what_to_write(labels, error, match):
     with pytest.raises(error, match=match):
         sampler.place(labels)
     assert sampler.num_classes == sampler.seen == 0
+
+
+def test_a_set_holds_class_numbers_where_a_list_may_be_a_row():
+    for num_classes in (None, 2):
+        sampler = make_sampler("crs", 4, num_classes, 0)
+        with pytest.raises(ValueError, match="a set for the class numbers of a sample"):
+            sampler.place([[0, 1]])
+        sampler.place([{0, 1}])
+        assert sampler.class_freq.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "u8", ">i2"])

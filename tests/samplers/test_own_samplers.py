@@ -91,6 +91,18 @@ def test_a_wrong_slot_leaves_the_sampler_as_it_was():
         assert sampler.seen == 3
 
 
+def test_slots_of_a_batch_may_be_a_list_also_an_empty_one():
+    class Nothing(Sampler):
+        def choose_batch(self, labels, uniforms):
+            return [-1] * len(labels)
+
+    sampler = Nothing(10, 5, 0)
+    for count in (0, 3):
+        slots = sampler.place(np.ones((count, 5), bool))
+        assert slots.dtype == np.int64
+        assert slots.tolist() == [-1] * count
+
+
 class Drops(PRS):
     def acceptance(self, y, p):
         return 0.0
