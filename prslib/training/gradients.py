@@ -141,7 +141,7 @@ def squared_gradients(
 ) -> dict[str, Tensor]:
     """Return the mean over samples of each parameter's squared gradient (EWC)."""
     gradients = sample_gradients(model, loss, inputs, targets)
-    return {name: rows.square().mean(0) for name, rows in gradients.items()}
+    return {name: rows.square_().mean(0) for name, rows in gradients.items()}
 
 
 def gradient_variance(
