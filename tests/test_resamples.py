@@ -8,6 +8,7 @@ from prslib.resamples import image_draws, resampled, resampled_mean
 from prslib.statistics import interval
 
 GROUPS = ("majority", "moderate", "minority")
+DRAWS = [[1, 0, 2, 2, 1, 0], [2, 1, 3, 0, 0, 0]]
 
 
 @pytest.fixture
@@ -32,6 +33,10 @@ def test_each_resample_is_scored_as_the_test_set_that_it_is(predictions):
         np.testing.assert_allclose(values, [value for *_, value in by_hand])
     minority = draws[:, -1]
     assert (np.isnan(minority) == absent).all()
+
+
+def test_the_draws_are_those_of_all_stored_results():
+    assert image_draws(6, 2).tolist() == DRAWS
 
 
 def test_all_draws_are_of_as_many_images_and_the_same_for_every_run():

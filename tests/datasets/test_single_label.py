@@ -38,6 +38,14 @@ def test_counts_are_thinned_to_a_pareto_distribution():
         assert np.floor(freq * share).tolist() == list(source.train_counts)
 
 
+def test_groups_are_shares_of_the_first_class_as_in_the_released_code():
+    counts = [1000, 700, 699, 100, 99, 1, 1, 1, 1, 1]
+    half = None, np.repeat(np.arange(10), counts)
+    groups = single_label.one_class_a_task("made", "MNIST", [half, half]).class_group
+    assert groups[:3] == ("majority", "majority", "moderate")
+    assert groups[3:] == ("moderate", *["minority"] * 6)
+
+
 def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
     monkeypatch.delenv("PRSLIB_DATA", raising=False)
     with pytest.raises(FileNotFoundError, match="PRSLIB_DATA"):
