@@ -33,8 +33,7 @@
 # [`main_results`](main_results.ipynb). The paper profile follows the memories on all labels of
 # COCOseq and NUS-WIDEseq. Without the released ids the split of NUS-WIDEseq is derived.
 #
-# *A minute on two cores for the quick profile. The second time nothing is trained, and the
-# memories take one minute.*
+# *Half a minute on two cores for the quick profile, a quarter of a minute the second time.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
