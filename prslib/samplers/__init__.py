@@ -63,7 +63,7 @@ def make_sampler(
     >>> make_sampler("PRS", size=2000, num_classes=70, seed=0, rho=-0.03)
     <PRS(size=2000, num_classes=70, rho=-0.03, variant='paper'), 0 slots filled>
     """
-    if name not in SAMPLERS and isinstance(name, str):
+    if isinstance(name, str) and name not in SAMPLERS:
         name = name.lower()
     one_of("sampler", name, SAMPLERS)
     check_options(name, options)
