@@ -179,7 +179,7 @@ def test_labels_are_checked(name, labels, error, match):
         ("prs", {"variant": "a"}, ValueError, "'a'; known variants: authors, paper"),
         ("crs", {"rho": 0.0}, TypeError, "unexpected keyword argument 'rho'"),
         ("pra", {}, ValueError, "unknown sampler 'pra'; known samplers: cbrs, crs"),
-        (["prs"], {}, ValueError, "unknown sampler \[.prs.\]; known samplers"),
+        (["prs"], {}, ValueError, r"unknown sampler \[.prs.\]; known samplers"),
     ],
 )
 def test_arguments_are_checked(name, change, error, match):
