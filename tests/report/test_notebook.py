@@ -148,7 +148,7 @@ def test_a_parameter_that_no_cell_has_set_is_named():
         ("profile:", "folder:", "the parameters profile of rho_sweep, got none"),
         ("int = None", "int = 5 * 100", "`memory_size: int = 5 .* 100`"),
         ("list[float]", "list", r"a line such as .* got `rhos: list = "),
-        ("[0, 1, 2, 3, 4]", "0", "got `seeds: list.int. = 0`"),
+        ("[0, 1, 2]", "0", "got `seeds: list.int. = 0`"),
     ],
 )
 def test_a_parameter_that_a_user_declares_otherwise_is_named(
