@@ -224,11 +224,10 @@ def distribution_balanced(
     weight = alpha + torch.sigmoid(beta * (inverse / repeats - mu))  # (B, C)
     odds = (seen * inverse - 1).clamp(min=1 / seen)  # not 0 where all have the class
     moved = logits - kappa * torch.log(odds)
-    of_positives = F.softplus(-moved)
-    of_negatives = F.softplus(scale * moved) / scale
-    losses = torch.lerp(of_negatives, of_positives, targets)
+    slope = torch.where(targets > 0, -1.0, scale)  # (B, C)
+    losses = F.softplus(slope * moved) / slope.abs()
     if gamma:
-        missed = torch.sigmoid(torch.lerp(scale * moved, -moved, targets))
+        missed = torch.sigmoid(slope * moved)
         losses = losses * missed.clamp(min=LEAST) ** gamma
     return (weight * losses).mean()
 
