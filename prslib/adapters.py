@@ -31,14 +31,14 @@ with naming_extra("data"):
 
 @dataclass
 class _InputTags(InputTags):
-    """What an estimator takes as samples; imbalanced-learn asks for data frames, too."""
+    """Scikit-learn's tags of inputs, and the one of imbalanced-learn's checks."""
 
     dataframe: bool = True
 
 
 @dataclass
 class _Tags(Tags):
-    """What an estimator is; imbalanced-learn asks for the rows of a sampler, too."""
+    """Scikit-learn's tags of an estimator, and the one of imbalanced-learn's checks."""
 
     sampler_tags: Any = field(
         default_factory=partial(SimpleNamespace, sample_indices=True)

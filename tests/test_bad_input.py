@@ -1,4 +1,4 @@
-"""What public functions cannot take is one sentence, before any work starts."""
+"""Public functions refuse bad input with one sentence, before any work starts."""
 
 import numpy as np
 import pytest

@@ -74,7 +74,7 @@ class Loss:
 
     @property
     def takes_weights(self) -> bool:
-        """Whether it sums labels by a third parameter, ``weights``, where it is given."""
+        """Whether it has a third parameter, ``weights``, for a sum over labels."""
         return "weights" in signature(self.function).parameters.keys() - self._keywords
 
     def with_options(self, options: dict[str, object]) -> Callable:

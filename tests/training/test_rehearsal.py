@@ -77,7 +77,7 @@ def objective(rehearsal, loss, logits, targets, kept=None, **context):
 
 
 class OneByOne(Rehearsal):
-    """What `StepLoss.of_step` computes, batch by batch."""
+    """Computes the sum of `StepLoss.of_step` batch by batch."""
 
     batches = 2
     asks = ("open_classes",)
