@@ -143,7 +143,7 @@ def sentences():
         theirs, ours = cells.loc[row]
         yield METHODS, f"| {name} | {theirs} | {ours} |"
     yield METHODS, f"over {table['seed'].nunique()} seeds"
-    assert table["largest_loss_gap"].max() < 1e-6
+    assert table["largest_loss_gap"].max() < 2e-6  # "less than 0.000002"
 
     keys = ["plain", "contestant"]
     times = table_of("step_losses", "bench").set_index(keys)["times_plain"]
