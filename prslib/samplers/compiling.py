@@ -5,6 +5,7 @@ the function's own file alone. Damaged and changed files of the cache are compil
 Where no folder can be written, nothing is kept.
 """
 
+import gc
 import hashlib
 import os
 import pickle
@@ -92,6 +93,11 @@ def tell(function: Any) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def free_callers() -> None:
+    """Free the frames that numba's errors hold in cycles, with a network's inputs in them."""
+    gc.collect()
+
+
 class CheckedCache(FunctionCache):
     """Numba's cache of a function; a file that cannot be read counts as missing."""
 
@@ -121,6 +127,7 @@ class CheckedCache(FunctionCache):
         """Store machine code, if there is room."""
         with suppress(OSError):
             super().save_overload(sig, data)
+        free_callers()
 
 
 class NoCache(NullCache):
@@ -132,6 +139,10 @@ class NoCache(NullCache):
     def load_overload(self, sig: Any, target_context: Any) -> None:
         """Say that the function is compiled."""
         tell(self.function)
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        """Keep nothing."""
+        free_callers()
 
 
 def jit(function: Callable, **options: Any) -> Any:

@@ -374,6 +374,21 @@ sampler.place(np.eye(3, dtype=bool))
 print(sampler.class_freq.tolist())
 """
 
+FREED = """
+import gc, weakref
+import numpy as np, prslib
+
+class Images: pass
+
+def place():
+    images = Images()
+    prslib.make_sampler("prs", 3, 3, 0).place(np.eye(3, dtype=bool))
+    return weakref.ref(images)
+
+gc.disable()
+print(place()())
+"""
+
 
 @pytest.fixture
 def package(tmp_path):
@@ -384,9 +399,9 @@ def package(tmp_path):
         ignore=shutil.ignore_patterns("__pycache__", "*.npz"),
     )
 
-    def run_one(**variables):
+    def run_one(code=ONE, **variables):
         environment = os.environ | {"PYTHONPATH": str(tmp_path)} | variables
-        command = [sys.executable, "-c", ONE]
+        command = [sys.executable, "-c", code]
         return subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True
         )
@@ -422,6 +437,12 @@ def test_where_nothing_can_be_written_it_compiles_without_a_cache(package):
         done = package.run(NUMBA_CACHE_DIR=str(nowhere))
         assert done.stdout == "[1, 1, 1]\n"
         assert "compiling" in done.stderr
+
+
+def test_compiling_keeps_nothing_of_its_callers(package):
+    done = package.run(FREED, NUMBA_CACHE_DIR=str(package.folder / "cache"))
+    assert done.stdout == "None\n"
+    assert "compiling" in done.stderr
 
 
 # saved states
