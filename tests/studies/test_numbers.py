@@ -195,6 +195,20 @@ def sentences():
     low, high = table["sd_of_seeds"].min(), table["sd_of_seeds"].max()
     yield GPU, f"the standard deviation over seeds is {low:.1f} to {high:.1f}"
     assert set(table["same_memory"].dropna()) == {1.0} and set(table["runs"]) == {5}
+    whole = table_of("whole_h200", "bench").set_index("method")
+    drawing, preparing = whole[["draw_s", "prepare_s"]].iloc[0]
+    yield GPU, f"Drawing took {drawing:.0f} s and"
+    yield GPU, f"`prslib prepare` {preparing:.0f} s on 16 cores"
+    steps = f"A run of {whole.at['PRS', 'steps']:,} steps, scores included, took"
+    seconds = whole["seconds"].map("{:.0f} s".format)
+    yield GPU, f"{steps} {seconds['PRS']} for PRS and {seconds['CRS']} for CRS"
+    yield GPU, f"with {whole['GB'].max():.0f} GB of the card's memory, images included"
+    rare = whole["minority mAP"].map("{:.0f}".format)
+    yield (
+        GPU,
+        f"PRS reached {rare['PRS']} mAP on the minority classes and CRS {rare['CRS']}",
+    )
+    assert whole["same_memory"].all()
     rounds = table_of("many_cuda", "bench").groupby("way")["runs_an_hour"]
     runs = rounds.median()
     more = runs["8 processes"] / runs["one at a time"]
