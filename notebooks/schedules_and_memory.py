@@ -44,8 +44,7 @@ schedules: int = 2  # schedules beside the standard one, Table 2's first
 shares: list[float] = [0.5, 1.5]  # memories beside the standard one, as shares of it
 seeds: list[int] = [0, 1, 2, 3, 4]  # of the standard setting, as in main_results
 varied_seeds: list[int] = [0]  # of every other schedule and memory, some of those above
-costly: list[str] = []  # methods and data sets that take the following seeds instead, in every setting
-costly_seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every costly method for each
+few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds, in every setting
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
@@ -72,9 +71,12 @@ def runs(settings):
     check_compared(settings.method, "CRS", "PRS")
     check_compared(settings.sized, "CRS", "PRS")
     made = []
-    costly = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
     for name in settings.dataset:
-        fixed = costly | {"dataset": name, "rho": settings.rho}
+        fixed = {
+            "few_seeds": settings.few_seeds,
+            "dataset": name,
+            "rho": settings.rho,
+        }
         orders = permuted_schedules(name, settings.schedules)
         usual_size = DATASETS[name].recipe.memory_size
         images = len(labels_of(name).train)
@@ -193,7 +195,7 @@ from prslib.report.style import STYLE
 from prslib.training.grids import seeds_text
 
 plt.style.use(STYLE)
-seed_text = seeds_text(settings.seeds, settings.costly, settings.costly_seeds)
+seed_text = seeds_text(settings.seeds, settings.few_seeds)
 if settings.varied_seeds != settings.seeds:
     seed_text += f" for the {{}} one, {len(settings.varied_seeds)} for the others"
 overall = by_schedule[(by_schedule["measure"] == "score") & (by_schedule["group"] == "overall")]

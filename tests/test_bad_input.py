@@ -36,6 +36,11 @@ def network(shape=IMAGE, seed=0, weights="none"):
         (lambda: configs_of(["CRS"], 0), TypeError, "seeds must be a list, got 0"),
         (lambda: configs_of([], [], "GSS"), TypeError, "costly must be a list, got 'G"),
         (lambda: configs_of([], [], [], 1), TypeError, "costly_seeds must be a list"),
+        (
+            lambda: configs_of(["GSS"], [0], few_seeds={"GSS": "1"}),
+            TypeError,
+            "few_seeds of GSS must be a whole number, got '1'",
+        ),
         (lambda: configs_of([], [], dataset={}), ValueError, "unknown dataset {}"),
         (lambda: paired(rho=0.1, seed=[1]), TypeError, "rho must be a list, got 0.1"),
         (
