@@ -54,7 +54,7 @@ from itertools import permutations
 import pandas as pd
 
 from prslib import DATASETS, configs_of, published
-from prslib.datasets.base import schedule_of
+from prslib.datasets.base import schedule_of, schedule_text
 from prslib.report.notebook import check_compared, tested_on
 from prslib.report.tables import merge_published, labels_of
 
@@ -137,14 +137,10 @@ def scores_by_schedule(scores: pd.DataFrame) -> pd.DataFrame:
 def scores_by_memory(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick the final scores of every memory size at the standard schedule, small memories first."""
     rows = _with_memory(scores)
-    rows = rows[rows["schedule"] == rows["dataset"].map(_usual_schedule)]
+    usual = rows["dataset"].map(lambda name: DATASETS[name].recipe.schedule)
+    rows = rows[rows["schedule"] == usual.map(schedule_text)]
     order = np.lexsort([rows["memory_size"], pd.factorize(rows["dataset"])[0]])
     return _with_published(rows.iloc[order], ("coco_memory", "nus_memory"))
-
-
-def _usual_schedule(dataset: str) -> str:
-    """Write a data set's own schedule as scores carry it."""
-    return ",".join(map(str, DATASETS[dataset].recipe.schedule))
 
 
 def _with_memory(scores: pd.DataFrame) -> pd.DataFrame:
@@ -242,7 +238,8 @@ def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
         row["sd"] = means.std()
         row["lowest"] = means.min()
         row["highest"] = means.max()
-        row["seed_sd"] = values.loc[_usual_schedule(row["dataset"])].std()
+        standard = schedule_text(DATASETS[row["dataset"]].recipe.schedule)
+        row["seed_sd"] = values.loc[standard].std()
         row["published_sd"] = theirs.std()
         table.append(row)
     return pd.DataFrame(table)
