@@ -88,8 +88,10 @@ def runs(settings):
             sizes = [size for size in sizes if size <= images]
         few = settings.varied_seeds
         made += configs_of(settings.method, settings.seeds, **fixed)
-        made += configs_of(settings.method, few, **fixed, schedule=orders)
-        made += configs_of(settings.sized, few, **fixed, memory_size=sizes)
+        for order in orders:
+            made += configs_of(settings.method, few, **fixed, schedule=order)
+        for size in sizes:
+            made += configs_of(settings.sized, few, **fixed, memory_size=size)
     return tested_on(made)
 
 

@@ -18,7 +18,8 @@ def configs(**fields: Any) -> list[RunConfig]:
     Parameters
     ----------
     **fields
-        Fields of `RunConfig`; a list or range stands for one run of each of its values.
+        Fields of `RunConfig`; a list or range stands for one run of each of its values,
+        at least one.
 
     Returns
     -------
@@ -28,14 +29,14 @@ def configs(**fields: Any) -> list[RunConfig]:
     Raises
     ------
     TypeError, ValueError, FileNotFoundError
-        As in `RunConfig`.
+        As in `RunConfig`; ValueError if a list is empty.
 
     Examples
     --------
     >>> [(c.method, c.seed) for c in configs(method=["CRS", "PRS"], seed=range(2))]
     [('CRS', 0), ('CRS', 1), ('PRS', 0), ('PRS', 1)]
     """
-    values = [v if isinstance(v, list | range) else [v] for v in fields.values()]
+    values = [_values(name, value) for name, value in fields.items()]
     made = [
         RunConfig(**dict(zip(fields, row, strict=True))) for row in product(*values)
     ]
@@ -44,6 +45,14 @@ def configs(**fields: Any) -> list[RunConfig]:
     for config in made:
         first.setdefault(config.hash, config)
     return list(first.values())
+
+
+def _values(name: str, value: Any) -> list:
+    """Return the values of a field; refuse none, with which nothing would be trained."""
+    values = list(value) if isinstance(value, list | range) else [value]
+    if not values:
+        raise ValueError(expected(f"at least one of {name}", "none"))
+    return values
 
 
 def check_all(configs: Iterable[RunConfig]) -> None:
@@ -87,7 +96,7 @@ def configs_of(
     TypeError
         If methods or seeds are no lists, or a number of seeds is none.
     ValueError
-        If a method has no seed, or as in `configs`.
+        If a list of methods, seeds or data sets is empty, or as in `configs`.
 
     Examples
     --------
@@ -96,15 +105,15 @@ def configs_of(
     >>> [(config.method, config.seed) for config in made]
     [('GSS', 0), ('CRS', 0), ('CRS', 1)]
     """
-    methods = items("methods", methods)
-    seeds = items("seeds", seeds)
+    methods = _values("methods", items("methods", methods))
+    seeds = _values("seeds", items("seeds", seeds))
     costly = items("costly", costly)
     seeds_of = dict.fromkeys(costly, items("costly_seeds", costly_seeds))
     for name, count in (few_seeds or {}).items():
         seeds_of[name] = seeds[: check_int(f"few_seeds of {name}", count, least=1)]
     datasets = fields.pop("dataset", RunConfig.dataset)
     made = []
-    for name in datasets if isinstance(datasets, list) else [datasets]:
+    for name in _values("dataset", datasets):
         one_of("dataset", name, DATASETS)
         fields["dataset"] = name
         with_seeds = defaultdict(list)
