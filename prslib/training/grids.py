@@ -159,13 +159,15 @@ def paired(**fields: Sequence) -> list[dict]:
 
 
 def seeds_text(
-    seeds: Sequence[int], few_seeds: Mapping[str, int], dataset: str | None = None
+    seeds: Sequence[int],
+    few_seeds: Mapping[str, int] | None = None,
+    dataset: str | None = None,
 ) -> str:
     """Return how many seeds a figure shows, for its caption: "3 seeds (GSS: 1)".
 
     A figure of one data set names no other one.
     """
-    few = dict(few_seeds)
+    few = dict(few_seeds or {})
     if dataset is not None:
         seeds = seeds[: few.get(dataset)]
         few = {name: few[name] for name in few if name not in DATASETS}

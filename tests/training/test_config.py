@@ -146,4 +146,4 @@ def test_a_caption_tells_the_seeds_of_its_own_data_set():
     assert seeds_text([0, 1, 2], few) == "3 seeds (GSS: 1, reutersseq: 2)"
     assert seeds_text([0, 1, 2], few, "reutersseq") == "2 seeds (GSS: 1)"
     assert seeds_text([0, 1, 2], few, TINY) == "3 seeds (GSS: 1)"
-    assert seeds_text([0], few) == "1 seed"
+    assert seeds_text([0], few) == seeds_text([0]) == "1 seed"
