@@ -15,6 +15,7 @@ from prslib.report.tables import MAIN_METRICS
 
 # the notebooks in the order of their questions, with their answers
 TEXTS = tomllib.loads(Path(__file__).with_name("answers.toml").read_text("utf-8"))
+DIFFERENCE, PAGES, SAMPLERS = map(TEXTS.pop, ("difference", "pages", "samplers"))
 STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
 STAND_IN = "†"
 LAST_QUARTER = 75  # percent of the stream
@@ -36,41 +37,32 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def by_sign(row: dict, above: str, below: str, unclear: str) -> str:
-    """Fill a number and its interval into the sentence for its sign."""
+def sentence_for(row: dict, texts: dict) -> str:
+    """Fill a difference and its interval into the sentence for its sign."""
+    texts = DIFFERENCE | texts
+    shortcut = row.get("deviation", "")
+    words = texts.get("words", {}).get(shortcut, shortcut)
+    texts["method"] = texts["method"].format(words=words)
     effect = row.get("difference", row.get("effect"))
     low, high = row["low"], row["high"]
     if low > 0 or high < 0:
-        text, sign = (above if low > 0 else below), ""
+        text, sign = texts["above" if low > 0 else "below"], ""
         effect, (low, high) = abs(effect), sorted((abs(low), abs(high)))
     else:
-        text, sign = unclear, "+"
-    interval = f"(95 % interval {low:{sign}.1f} to {high:{sign}.1f})"
-    return text.format(f"{effect:{sign}.1f}", interval)
-
-
-def difference(row: dict, what: str, than: str = "CRS", method: str = "PRS") -> str:
-    """Say a difference of two methods with its interval."""
-    return by_sign(
-        row,
-        f"{method} gains {{}} points of {what} over {than} {{}}.",
-        f"{method} loses {{}} points of {what} against {than} {{}}.",
-        f"{method} and {than} do not differ clearly in {what}: {{}} points {{}}.",
-    )
+        text, sign = texts["unclear"], "+"
+    texts["effect"] = f"{effect:{sign}.1f}"
+    texts["interval"] = f"(95 % interval {low:{sign}.1f} to {high:{sign}.1f})"
+    return text.format(**texts)
 
 
 def answers() -> dict[str, str]:
     """Answer each notebook's question in about 20 words."""
-    every = numbers("ledger_claims")
-    claims = every.drop_duplicates("claim").set_index("claim")  # on its first data set
-    total = counts(every)
-    facts = {"images": total.index[0], **total.iloc[0]}
-    facts["share"] = 50 + claims.loc["largest_fifth", "effect"]
-    facts |= {"variance": claims.loc["variance_crs", "effect"]} | other_facts()
+    claims = first_rows()
+    computed = facts()
     sentences = {}
     for name, texts in TEXTS.items():
         if "text" in texts:
-            sentences[name] = texts["text"].format(**facts)
+            sentences[name] = texts["text"].format(**computed)
             continue
         if "sentence" in texts:
             sentences[name] = numbers(texts["sentence"])["sentence"].iloc[0]
@@ -79,16 +71,14 @@ def answers() -> dict[str, str]:
             row = claims.loc[texts["claim"]].to_dict()
         else:
             row = smallest_difference(numbers(texts["table"]), texts["where"])
-        if "above" in texts:
-            text = by_sign(row, texts["above"], texts["below"], texts["unclear"])
-        else:
-            deviation = row.get("deviation", "")
-            words = texts.get("words", {}).get(deviation, deviation)
-            method = texts.get("method", "PRS").format(words=words)
-            text = difference(row, texts["what"], texts.get("than", "CRS"), method)
         mark = STAND_IN if DATASETS[row["dataset"]].data_source == "stand-in" else ""
-        sentences[name] = text + mark
+        sentences[name] = sentence_for(row, texts) + mark
     return {name: with_names(text) for name, text in sentences.items()}
+
+
+def first_rows() -> pd.DataFrame:
+    """Return each claim of the ledger on its first data set."""
+    return numbers("ledger_claims").drop_duplicates("claim").set_index("claim")
 
 
 def with_names(text: str) -> str:
@@ -98,8 +88,11 @@ def with_names(text: str) -> str:
     return text
 
 
-def other_facts() -> dict[str, object]:
-    """Compute the numbers of those answers that are no single claim or difference."""
+def facts() -> dict[str, object]:
+    """Compute the numbers of those sentences that are no single claim or difference."""
+    claims = first_rows()
+    total = counts(numbers("ledger_claims"))
+    streams = numbers("when_it_pays_streams").set_index("dataset")
     starts = numbers("when_it_pays_pays_from")
     starts = starts[starts["method"] == "PRS"].set_index("metric")["from"]
     pays = [
@@ -126,6 +119,15 @@ def other_facts() -> dict[str, object]:
     if len(rhos) == 1:
         rhos = [f"rho {best['rho'].iloc[0]:g}"]
     return {
+        "images": total.index[0],
+        **total.iloc[0],
+        "share": 50 + claims.loc["largest_fifth", "effect"],
+        "variance": claims.loc["variance_crs", "effect"],
+        "trained": trained_rhos(),
+        "pays_from": about(starts.min()),
+        "smallest": about(streams["imbalance"].min()),
+        "coco_images": streams.loc["cocoseq-mini", "samples"],
+        "best_rho": listed(f"{rho:g}" for rho in sorted({*best["rho"]})),
         "rho": listed(rhos),
         "changes": "; ".join(best["changes"] + " points on " + best["name"]),
         "pays": ", ".join(pays),
@@ -151,11 +153,17 @@ def clear_share(rows: pd.DataFrame) -> str:
     return f"{(rows['clearly'] == 'above').sum()} of {len(rows)}"
 
 
-def most_changed(differences: pd.Series) -> str:
-    """Say which of precision and recall differs more, and by how many points."""
+def most_changed(differences: pd.Series) -> dict[str, object]:
+    """Return which of precision and recall differs more, and by how many points."""
     metric = differences[["C-P", "C-R"]].abs().idxmax()
     name = {"C-P": "precision", "C-R": "recall"}[metric]
-    return f"{name} ({differences[metric]:+.1f} points)"
+    return {"name": name, "points": differences[metric]}
+
+
+def trained_rhos() -> pd.Series:
+    """Return the rho with which PRS was trained on each data set."""
+    rows = numbers("main_results_table")
+    return rows[rows["method"] == "PRS"].groupby("dataset")["rho"].first()
 
 
 def best_rhos() -> Iterable[tuple[str, float, str]]:

@@ -14,14 +14,15 @@ from pathlib import Path
 
 import pandas as pd
 from answers import (
-    STAND_IN,
+    PAGES,
+    SAMPLERS,
     STREAMS,
-    about,
     answers,
     best_rhos,
-    listed,
+    facts,
     numbers,
     opening,
+    trained_rhos,
 )
 
 from prslib.paths import project_root
@@ -29,28 +30,7 @@ from prslib.report.claims import CLAIMS
 from prslib.report.ledger import AT_OWN, account, as_markdown, counts
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, turned
 
-STAND_IN_NOTE = (
-    f"{STAND_IN} on a stand-in made of handwritten digits; the other numbers are from "
-    "real data, COCO images where no other is named."
-)
 BESIDE = ("ExStream", "CBRS", "OCDM")  # samplers that balance the memory, too
-# what each sampler keeps; in the table of speeds: ours, Avalanche's
-SAMPLERS = {
-    "CRS": ("every sample with the same chance", "CRS", "Avalanche reservoir"),
-    "PRS": (
-        "class $i$ in proportion to $n_i^\\rho$",
-        "PRS",
-        "PRS as an Avalanche buffer",
-    ),
-    "CBRS": ("equal classes, each a reservoir", "CBRS", "Avalanche class-balanced"),
-    "OCDM": ("the mix closest to $n_i^\\rho$, batch by batch", "OCDM", ""),
-    "GSS, gradients given": ("different gradients", "GSS, gradient products given", ""),
-    "ExStream, features given": (
-        "prototypes of features, equal classes",
-        "ExStream, features given",
-        "",
-    ),
-}
 # columns of the table of claims that are in both its parts, and that are folded
 NAMED = ["claim", "data"]
 FOLDED = ["weakest cell", *MAIN_METRICS, AT_OWN]
@@ -73,7 +53,7 @@ def by_question(columns: dict[str, str]) -> str:
         words = {"name": name, "question": title.strip("# \n"), "answer": answer}
         rows.append({key: text.format(**words) for key, text in columns.items()})
     table = as_markdown(pd.DataFrame(rows))
-    return f"{table}\n\n{STAND_IN_NOTE}" if "answer" in columns else table
+    return f"{table}\n\n{PAGES['stand_in']}" if "answer" in columns else table
 
 
 def scores() -> pd.DataFrame:
@@ -161,45 +141,12 @@ def findings() -> str:
 
 def verdict() -> str:
     """Say from what imbalance a balanced memory pays, then what each sampler changes."""
-    starts = numbers("when_it_pays_pays_from")
-    starts = starts[starts["method"] == "PRS"].set_index("metric")["from"]
-    pays = [
-        f"in overall {metric} from {about(start)}:1 on"
-        for metric, start in starts.dropna().sort_values().items()
-    ]
-    never = [f"overall {metric}" for metric in starts.index[starts.isna()]]
-    lines = [
-        "**Balance it if the imbalance is large and the rare classes count.** The "
-        "imbalance of a stream is the size of its largest class over that of its "
-        "smallest.",
-        "On Reuters, whole or with its largest classes thinned, PRS with "
-        f"$\\rho = {trained_rhos()['reutersseq']:g}$ is ahead of CRS {listed(pays)}.",
-    ]
-    if never:
-        lines.append(f"It is never ahead in {listed(never)}.")
-    streams = numbers("when_it_pays_streams").set_index("dataset")
-    smallest = streams["imbalance"].min()
-    images = streams.loc["cocoseq-mini", "samples"]
-    lines.append(
-        f"Below {about(starts.min())}:1, take CRS; the smallest imbalance measured is "
-        f"{about(smallest)}:1."
-    )
     table = pd.DataFrame(changes())
     seeds = " or ".join(sorted(table.pop("seeds").unique()))
-    best = listed(sorted({f"{rho:g}" for _, rho, _ in best_rhos()}))
-    note = (
-        f"Differences in points, with 95 % intervals over {seeds} seeds and over the "
-        "test samples. Rare and frequent are the paper's minority and majority classes. "
-        f"COCO is a part of the paper's stream, {images:,} images. "
-        f"We chose $\\rho = {best}$ after the sweep."
-    )
-    return f"{' '.join(lines)}\n\n{as_markdown(table)}\n\n{note}"
-
-
-def trained_rhos() -> pd.Series:
-    """Return the rho with which PRS was trained on each data set."""
-    rows = numbers("main_results_table")
-    return rows[rows["method"] == "PRS"].groupby("dataset")["rho"].first()
+    computed = facts() | {"seeds": seeds}
+    above = PAGES["verdict"].format(**computed)
+    below = PAGES["changes"].format(**computed)
+    return f"{above}\n\n{as_markdown(table)}\n\n{below}"
 
 
 def changes() -> Iterable[dict[str, str]]:
@@ -260,7 +207,9 @@ def speeds() -> str:
     """Return how many samples a second every sampler takes on COCOseq's labels."""
     texts = {name: f"{float(f'{rate:.2g}'):,.0f}" for name, rate in rates().items()}
     rows = []
-    for name, (_, ours, theirs) in SAMPLERS.items():
+    for name, words in SAMPLERS.items():
+        ours = words["prslib"]
+        theirs = words.get("Avalanche")
         columns = {
             "prslib": ours,
             "prslib, one batch": f"{ours}, one piece",
@@ -271,12 +220,6 @@ def speeds() -> str:
         cells = {column: texts.get(key, "") for column, key in columns.items()}
         rows.append({"samples/s": name} | cells)
     return as_markdown(pd.DataFrame(rows))
-
-
-def when_it_pays() -> str:
-    """Say from what imbalance a balanced memory pays, and where that was measured."""
-    answer = answers()["when_it_pays"]
-    return f"{answer} See [When does a balanced memory pay?](report/when_it_pays.md)"
 
 
 def label_costs() -> str:
@@ -292,10 +235,10 @@ def sampler_table() -> str:
     each = numbers("main_results_groups_cocoseq-mini")
     means = each.groupby(["method", "group", "metric"])["value"].mean()
     rows = []
-    for label, (keeps, contestant, _) in SAMPLERS.items():
+    for label, words in SAMPLERS.items():
         name = label.partition(",")[0]
-        row = {"sampler": f"[{name}]({name.lower()}.md)", "keeps": keeps}
-        time = 1e6 / rates()[contestant]
+        row = {"sampler": f"[{name}]({name.lower()}.md)", "keeps": words["keeps"]}
+        time = 1e6 / rates()[words["prslib"]]
         row["µs a sample"] = f"{float(f'{time:.2g}'):g}"  # two digits, not 5.5e+02
         for column in ("overall mAP", "minority mAP", "majority C-F1"):
             row[column] = f"{means[(name, *column.split())]:.1f}"
@@ -315,7 +258,7 @@ WRITTEN: dict[str, Callable[[], str]] = {
     "samplers": sampler_table,
     "speeds": speeds,
     "label costs": label_costs,
-    "when it pays": when_it_pays,
+    "when it pays": lambda: answers()["when_it_pays"],
 }
 ANSWER = "answer"  # of an article, below its question
 BLOCK = re.compile(r"(<!-- ([\w ]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)

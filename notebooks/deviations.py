@@ -280,8 +280,9 @@ def contest(rows: pd.DataFrame) -> pd.DataFrame:
 # %%
 scores = contest(rows)
 settings.save(None, scores, "contest")
-text = "{mean:.1f} ({difference:+.1f} [{low:+.1f}, {high:+.1f}])"
-scores["score"] = scores.apply(text.format_map, axis=1).str.replace(" (+nan [+nan, +nan])", "")
+gaps = scores.apply(" ({difference:+.1f} [{low:+.1f}, {high:+.1f}])".format_map, axis=1)
+gaps = gaps.where(scores["difference"].notna(), "")  # PRS has none
+scores["score"] = scores["mean"].map("{:.1f}".format) + gaps
 keys = ["dataset", "method", "source"]
 scores.pivot(index=keys, columns="metric", values="score").reindex(scores[keys].drop_duplicates())
 

@@ -39,8 +39,7 @@ balanced_rho: float = None  # that of the balanced test set, None for each data 
 method: list[str] = ["CRS", "GSS", "ExStream"]  # methods beside PRS
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
-costly: list[str] = []  # methods that take the following seeds instead
-costly_seeds: list[int] = [0]  # one run of every costly method for each
+few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
@@ -56,14 +55,14 @@ def runs(settings):
     for name in settings.method:
         one_of("method beside PRS", name, rivals)
     fixed = {
+        "few_seeds": settings.few_seeds,
         "dataset": settings.dataset,
         "memory_size": settings.memory_size,
         "test_set": ["imbalanced", "balanced"],
     }
-    seeds = settings.seeds, settings.costly, settings.costly_seeds
     powers = [settings.rho, settings.balanced_rho]
-    others = configs_of(settings.method, *seeds, **fixed)
-    return others + configs_of(["PRS"], *seeds, rho=powers, **fixed)
+    others = configs_of(settings.method, settings.seeds, **fixed)
+    return others + configs_of(["PRS"], settings.seeds, rho=powers, **fixed)
 
 
 # %%
@@ -110,7 +109,6 @@ from prslib.report.style import STYLE, contrast_panels, join_panels, plot_variat
 from prslib.report.tables import MAIN_METRICS
 
 plt.style.use(STYLE)
-fewer = settings.costly, settings.costly_seeds
 
 # %%
 for name in settings.dataset:
@@ -118,7 +116,8 @@ for name in settings.dataset:
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharey=True)
     for ax, metric in zip(axes, MAIN_METRICS, strict=True):
         plot_variations(shown[shown["metric"] == metric], ax, "group", metric)
-    caption = f"rho {settings.rho:g} for PRS, {seeds_text(settings.seeds, *fewer, name)}"
+    seed_text = seeds_text(settings.seeds, settings.few_seeds, name)
+    caption = f"rho {settings.rho:g} for PRS, {seed_text}"
     join_panels(figure, f"{name}: unbalanced test images, {caption}")
     settings.save(figure, shown, name, narrow=1)
 

@@ -37,8 +37,7 @@ rho: float = None  # power of allocation of PRS and OCDM, None for each data set
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list[int] = [0]  # one run of every method for each
-costly: list[str] = []  # methods that take the following seeds instead
-costly_seeds: list[int] = [0]  # one run of every costly method for each
+few_seeds: dict[str, int] = {}  # methods that take only so many of the seeds
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
@@ -59,7 +58,7 @@ from prslib.training.grids import seeds_text
 
 settings = Settings.read("inter_task", globals())
 planned = runs(settings)
-seed_text = seeds_text(settings.seeds, settings.costly, settings.costly_seeds)
+seed_text = seeds_text(settings.seeds, settings.few_seeds)
 settings
 
 # %% [markdown]

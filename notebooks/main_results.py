@@ -46,8 +46,7 @@ method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "
 memory_size: int = None  # samples in memory, None for each data set's own
 own_threshold: list[str] = ["CRS", "PRS"]  # methods with F1 at a threshold of their own, too, by a second training
 seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
-costly: list[str] = []  # methods and data sets that take the following seeds instead
-costly_seeds: list[int] = [0]  # one run of every costly method for each
+few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
 metrics: list[str] = ["C-F1", "O-F1", "mAP"]  # columns of Table 1, of C-P, C-R, O-P and O-R too
 device: str = "cpu"  # cpu or cuda
 
@@ -192,7 +191,7 @@ def plot_ranking(frame: pd.DataFrame, ax: Axes) -> Axes:
 from prslib.report.style import join_panels
 from prslib.training.grids import seeds_text
 
-seed_text = seeds_text(settings.seeds, settings.costly, settings.costly_seeds)
+seed_text = seeds_text(settings.seeds, settings.few_seeds)
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["measure"] == "score")]
     figure, axes = plt.subplots(2, 4, figsize=(11, 5.6))
@@ -201,7 +200,7 @@ for name in settings.dataset:
             cells = shown[(shown["metric"] == metric) & (shown["group"] == group)]
             if len(cells):
                 plot_ranking(cells, ax).set(title=group, xlabel=f"{metric} (%)")
-    caption = seeds_text(settings.seeds, settings.costly, settings.costly_seeds, name)
+    caption = seeds_text(settings.seeds, settings.few_seeds, name)
     join_panels(figure, f"{name}: scores by class group, {caption}")
     settings.save(figure, shown, f"groups_{name}", narrow=2)
 

@@ -37,8 +37,7 @@ method: list[str] = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list[int] = [0, 1, 2, 3, 4]  # one memory of every method for each
-costly: list[str] = []  # methods and data sets that take the following seeds instead
-costly_seeds: list[int] = [0]  # one memory of every costly method for each
+few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %% tags=["runs"]
@@ -63,7 +62,7 @@ from prslib.training.grids import seeds_text
 
 settings = Settings.read("memory_distribution", globals())
 planned = memories(settings)
-seed_text = seeds_text(settings.seeds, settings.costly, settings.costly_seeds)
+seed_text = seeds_text(settings.seeds, settings.few_seeds)
 settings
 
 # %% [markdown]
@@ -131,7 +130,7 @@ for name in settings.dataset:
         plot_class_shares(shown[shown["method"].isin(["Stream", sampler])], ax)
     for ax in axes.flat[len(settings.method) :]:
         ax.remove()
-    caption = seeds_text(settings.seeds, settings.costly, settings.costly_seeds, name)
+    caption = seeds_text(settings.seeds, settings.few_seeds, name)
     join_panels(figure, f"{name}: the memory class by class, {caption}")
     settings.save(figure, shown, name, narrow=1)
 

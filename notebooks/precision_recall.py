@@ -39,8 +39,7 @@ method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "
 memory_size: int = None  # samples in memory, None for each data set's own
 own_threshold: list[str] = ["CRS", "PRS"]  # methods with F1 at a threshold of their own, too, by a second training
 seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
-costly: list[str] = []  # methods and data sets that take the following seeds instead
-costly_seeds: list[int] = [0]  # one run of every costly method for each
+few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
@@ -176,7 +175,7 @@ for name in settings.dataset:
     for ax, group in zip(axes, ["majority", "moderate", "minority"], strict=True):
         shown = near[near["group"] == group]
         plot_precision_recall(shown, ax).set_title(group)
-    caption = seeds_text(settings.seeds, settings.costly, settings.costly_seeds, name)
+    caption = seeds_text(settings.seeds, settings.few_seeds, name)
     join_panels(figure, f"{name}: means over classes, {caption}")
     settings.save(figure, cells[cells["dataset"] == name], name, narrow=1)
 

@@ -44,8 +44,7 @@ schedules: int = 2  # schedules beside the standard one, Table 2's first
 shares: list[float] = [0.5, 1.5]  # memories beside the standard one, as shares of it
 seeds: list[int] = [0, 1, 2, 3, 4]  # of the standard setting, as in main_results
 varied_seeds: list[int] = [0]  # of every other schedule and memory, some of those above
-costly: list[str] = []  # methods and data sets that take the following seeds instead, in every setting
-costly_seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every costly method for each
+few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds, in every setting
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
@@ -55,7 +54,7 @@ from itertools import permutations
 import pandas as pd
 
 from prslib import DATASETS, configs_of, published
-from prslib.datasets.base import schedule_of
+from prslib.datasets.base import schedule_of, schedule_text
 from prslib.report.notebook import check_compared, tested_on
 from prslib.report.tables import merge_published, labels_of
 
@@ -72,9 +71,12 @@ def runs(settings):
     check_compared(settings.method, "CRS", "PRS")
     check_compared(settings.sized, "CRS", "PRS")
     made = []
-    costly = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
     for name in settings.dataset:
-        fixed = costly | {"dataset": name, "rho": settings.rho}
+        fixed = {
+            "few_seeds": settings.few_seeds,
+            "dataset": name,
+            "rho": settings.rho,
+        }
         orders = permuted_schedules(name, settings.schedules)
         usual_size = DATASETS[name].recipe.memory_size
         images = len(labels_of(name).train)
@@ -86,8 +88,10 @@ def runs(settings):
             sizes = [size for size in sizes if size <= images]
         few = settings.varied_seeds
         made += configs_of(settings.method, settings.seeds, **fixed)
-        made += configs_of(settings.method, few, **fixed, schedule=orders)
-        made += configs_of(settings.sized, few, **fixed, memory_size=sizes)
+        for order in orders:
+            made += configs_of(settings.method, few, **fixed, schedule=order)
+        for size in sizes:
+            made += configs_of(settings.sized, few, **fixed, memory_size=size)
     return tested_on(made)
 
 
@@ -135,14 +139,10 @@ def scores_by_schedule(scores: pd.DataFrame) -> pd.DataFrame:
 def scores_by_memory(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick the final scores of every memory size at the standard schedule, small memories first."""
     rows = _with_memory(scores)
-    rows = rows[rows["schedule"] == rows["dataset"].map(_usual_schedule)]
+    usual = rows["dataset"].map(lambda name: DATASETS[name].recipe.schedule)
+    rows = rows[rows["schedule"] == usual.map(schedule_text)]
     order = np.lexsort([rows["memory_size"], pd.factorize(rows["dataset"])[0]])
     return _with_published(rows.iloc[order], ("coco_memory", "nus_memory"))
-
-
-def _usual_schedule(dataset: str) -> str:
-    """Write a data set's own schedule as scores carry it."""
-    return ",".join(map(str, DATASETS[dataset].recipe.schedule))
 
 
 def _with_memory(scores: pd.DataFrame) -> pd.DataFrame:
@@ -193,7 +193,7 @@ from prslib.report.style import STYLE
 from prslib.training.grids import seeds_text
 
 plt.style.use(STYLE)
-seed_text = seeds_text(settings.seeds, settings.costly, settings.costly_seeds)
+seed_text = seeds_text(settings.seeds, settings.few_seeds)
 if settings.varied_seeds != settings.seeds:
     seed_text += f" for the {{}} one, {len(settings.varied_seeds)} for the others"
 overall = by_schedule[(by_schedule["measure"] == "score") & (by_schedule["group"] == "overall")]
@@ -240,7 +240,8 @@ def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
         row["sd"] = means.std()
         row["lowest"] = means.min()
         row["highest"] = means.max()
-        row["seed_sd"] = values.loc[_usual_schedule(row["dataset"])].std()
+        standard = schedule_text(DATASETS[row["dataset"]].recipe.schedule)
+        row["seed_sd"] = values.loc[standard].std()
         row["published_sd"] = theirs.std()
         table.append(row)
     return pd.DataFrame(table)

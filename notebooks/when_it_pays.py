@@ -62,7 +62,8 @@ def runs(settings):
     methods = ["CRS", *settings.method]
     fixed = {"seeds": settings.seeds, "rho": settings.rho}
     made = configs_of(methods, dataset=streams, **fixed)
-    made += configs_of(["CRS", "PRS"], dataset=settings.stand_ins, **fixed)
+    for name in settings.stand_ins:
+        made += configs_of(["CRS", "PRS"], dataset=name, **fixed)
     return tested_on(made)
 
 

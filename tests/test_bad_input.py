@@ -5,7 +5,16 @@ import pytest
 import torch
 
 import prslib
-from prslib import RunConfig, Store, configs_of, make_model, paired, run, run_all
+from prslib import (
+    RunConfig,
+    Store,
+    configs,
+    configs_of,
+    make_model,
+    paired,
+    run,
+    run_all,
+)
 
 ONE = RunConfig("digits70tiny", "CRS")
 IMAGE = (32, 32, 3)
@@ -34,9 +43,44 @@ def network(shape=IMAGE, seed=0, weights="none"):
             "methods must be a list, got 'CRS'",
         ),
         (lambda: configs_of(["CRS"], 0), TypeError, "seeds must be a list, got 0"),
-        (lambda: configs_of([], [], "GSS"), TypeError, "costly must be a list, got 'G"),
-        (lambda: configs_of([], [], [], 1), TypeError, "costly_seeds must be a list"),
-        (lambda: configs_of([], [], dataset={}), ValueError, "unknown dataset {}"),
+        (
+            lambda: configs_of(["GSS"], [0], "GSS"),
+            TypeError,
+            "costly must be a list, got 'G",
+        ),
+        (
+            lambda: configs_of(["GSS"], [0], [], 1),
+            TypeError,
+            "costly_seeds must be a list",
+        ),
+        (lambda: configs_of([], [0]), ValueError, "at least one of methods, got none"),
+        (lambda: configs_of(["GSS"], []), ValueError, "at least one of seeds, got non"),
+        (
+            lambda: configs_of(["GSS"], [0], ["GSS"]),
+            ValueError,
+            "at least one of seed, got none",
+        ),
+        (
+            lambda: configs_of(["GSS"], [0], dataset=[]),
+            ValueError,
+            "at least one of dataset, got none",
+        ),
+        (
+            lambda: configs(method="PRS", seed=range(0)),
+            ValueError,
+            "expected at least one of seed, got none",
+        ),
+        (lambda: Store(""), ValueError, "the folder of a store, got an empty text"),
+        (
+            lambda: configs_of(["GSS"], [0], few_seeds={"GSS": "1"}),
+            TypeError,
+            "few_seeds of GSS must be a whole number, got '1'",
+        ),
+        (
+            lambda: configs_of(["GSS"], [0], dataset={}),
+            ValueError,
+            "unknown dataset {}",
+        ),
         (lambda: paired(rho=0.1, seed=[1]), TypeError, "rho must be a list, got 0.1"),
         (
             lambda: prslib.load_dataset("digits70tiny", 1),

@@ -314,6 +314,11 @@ def task_name(group: Iterable[int]) -> str:
     return "+".join(map(str, group))
 
 
+def schedule_text(schedule: Sequence[int], at_once: int = 1) -> str:
+    """Write a schedule as the scores carry it, "0,3,1,2" or "1+2,0+3"."""
+    return ",".join(map(task_name, tasks_together(schedule, at_once)))
+
+
 def schedule_of(text: str) -> tuple[int, ...]:
     """Read a schedule such as "1+2,0+3", the names of its tasks with commas between."""
     try:

@@ -59,6 +59,11 @@ class Store:
     folder : path-like, optional
         Folder of the files, by default ``runs/`` in the cache.
 
+    Raises
+    ------
+    ValueError
+        If the folder is an empty text, which is the working directory to the system.
+
     Examples
     --------
     >>> Store("nowhere").load(RunConfig()) is None
@@ -66,6 +71,8 @@ class Store:
     """
 
     def __init__(self, folder: str | os.PathLike | None = None):
+        if folder == "":
+            raise ValueError(expected("the folder of a store", "an empty text"))
         self.folder = Path(folder) if folder is not None else cache_dir() / "runs"
 
     def path(self, config: RunConfig, kind: str = RESULT) -> Path:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from prslib import Run, RunConfig
 from prslib.datasets import GROUPS, SequentialDataset
-from prslib.datasets.base import task_name, tasks_together
+from prslib.datasets.base import schedule_text
 from prslib.datasets.curation import feature_rows
 from prslib.metrics import forgetting, values_and_draws
 from prslib.report.tables import labels_of, merge_published, with_resamples
@@ -115,9 +115,8 @@ def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFram
     frames = []
     for config, run in zip(configs, runs, strict=True):
         rows = run.scores.query("metric == 'accuracy' and task == 'all'")
-        groups = tasks_together(config.schedule or (), config.resolved["tasks_at_once"])
-        order = ",".join(map(task_name, groups)) or DRAWN  # "1+7,0+2,8+9,3+5,4+6"
-        frames.append(rows.assign(order=order))
+        order = schedule_text(config.schedule or (), config.resolved["tasks_at_once"])
+        frames.append(rows.assign(order=order or DRAWN))
     rows = pd.concat(frames, ignore_index=True)
     rows = rows.assign(measure="score", value=100 * rows["value"])
     columns = ["dataset", "order", "method", "schedule", "seed", "trained_tasks"]

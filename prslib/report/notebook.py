@@ -43,16 +43,18 @@ PAPERMILL = "# Parameters"  # begins the cell that papermill adds
 NOTHING = (None, "None")
 KINDS = {"int": int, "float": float, "str": str}  # of parameters, and of lists of them
 # lists that may be empty
-OPTIONAL = ("own_threshold", "costly", "costly_seeds", "costly_models", "balanced")
+OPTIONAL = ("own_threshold", "costly_models", "balanced")
 OPTIONAL += ("parts", "others", "stand_ins", "search")
 # lists in which no value comes again
-ONCE = ("dataset", "method", "seeds", "costly_seeds", "varied_seeds", "rhos", "metrics")
+ONCE = ("dataset", "method", "seeds", "varied_seeds", "rhos", "metrics")
 # lists of names, what they name, and the tables that have them
 OF_SETS = ("dataset", "parts", "others", "stand_ins", "trained")
 NAMES: dict[str, tuple[str, Mapping]] = dict.fromkeys(OF_SETS, ("dataset", DATASETS))
 NAMES |= dict.fromkeys(("method", "sized", "own_threshold"), ("method", METHODS))
 NAMES |= dict.fromkeys(("model", "costly_models"), ("model", MODELS))
 NAMES |= dict.fromkeys(("loss", "balanced"), ("loss", LOSSES))
+# names of parameters before, and what to write now
+BEFORE = dict.fromkeys(("costly", "costly_seeds"), "few_seeds, as in {'GSS': 3}")
 OPEN, BALANCED = "open", "balanced"  # test sets
 
 
@@ -159,8 +161,9 @@ class Settings(SimpleNamespace):
 class Declaration(SimpleNamespace):
     """A line of a `parameters` cell: the type, the default and what it is for."""
 
-    kind: type  # of the value, or of each in a list
+    kind: type  # of the value, or of each in a list or dict
     is_list: bool
+    is_dict: bool  # from names to values
     default: Any
     comment: str
 
@@ -189,10 +192,11 @@ def declared(notebook: str) -> dict[str, Declaration]:
         outer, _, inner = ast.unparse(node.annotation).partition("[")
         text = ast.get_source_segment(source, node) or ""
         try:
-            kind = KINDS[inner.removesuffix("]") or outer]
+            kind = KINDS[inner.removesuffix("]").removeprefix("str, ") or outer]
             default = ast.literal_eval(node.value)
             is_list = isinstance(default, list)
-            if is_list != (outer == "list"):
+            is_dict = isinstance(default, dict)
+            if (is_list, is_dict) != (outer == "list", outer == "dict"):
                 raise TypeError
         except (KeyError, TypeError, ValueError):
             what = (
@@ -203,7 +207,11 @@ def declared(notebook: str) -> dict[str, Declaration]:
         comment = after.partition("#")[2].strip()
         name = ast.unparse(node.target)
         rows[name] = Declaration(
-            kind=kind, is_list=is_list, default=default, comment=comment
+            kind=kind,
+            is_list=is_list,
+            is_dict=is_dict,
+            default=default,
+            comment=comment,
         )
     return rows
 
@@ -243,6 +251,8 @@ def check_names(notebook: str, names: Iterable[str]) -> None:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
+            if name in BEFORE:
+                hint = f"it is now {BEFORE[name]}; "
             raise ValueError(
                 f"unknown parameter {name!r} of {notebook}; {hint}"
                 f"its parameters: {', '.join(known)}"
@@ -259,12 +269,12 @@ def checked(notebook: str, values: dict) -> dict:
         kind, table = NAMES[parameter]
         for name in values[parameter]:
             one_of(kind, name, table)
-    for name in values.get("costly", []):
+    for name in values.get("few_seeds", {}):
         if name not in [*METHODS, *DATASETS]:
             what = (
                 f"methods ({', '.join(METHODS)}) or data sets ({', '.join(DATASETS)})"
             )
-            raise ValueError(f"costly: {expected(what, repr(name))}")
+            raise ValueError(f"few_seeds: {expected(what, repr(name))}")
     device_name(values.get("device", "cpu"))
     return values
 
@@ -273,6 +283,8 @@ def typed(name: str, value: object, row: Declaration) -> object:
     """Return a value in the declared type; it may come as text, "1e-3" or "0,1,2"."""
     if row.is_list:
         return listed(name, value, row)
+    if row.is_dict:
+        return by_name(name, value, row)
     if value in NOTHING and row.default is None:
         return None
     return single(name, value, row.kind)
@@ -296,6 +308,20 @@ def listed(name: str, value: object, row: Declaration) -> list:
     if name in ONCE and len({*values}) < len(values):
         raise ValueError(f"{name}: {expected('each value once', values)}")
     return values
+
+
+def by_name(name: str, value: object, row: Declaration) -> dict[str, object]:
+    """Return a dict of the declared type; it may come as text, "GSS: 3, EWC: 2"."""
+    if isinstance(value, str):
+        pairs = [text.partition(":") for text in value.strip("{} ").split(",")]
+        value = {key.strip(" '\""): number.strip() for key, _, number in pairs if key}
+    if not isinstance(value, Mapping):
+        what = f"{name} by name, such as {{'GSS': 3}}"
+        raise TypeError(expected(what, repr(value)))
+    return {
+        key: single(f"{name} of {key}", number, row.kind)
+        for key, number in value.items()
+    }
 
 
 def single(name: str, value: object, kind: type) -> object:
@@ -335,8 +361,7 @@ def standard_runs(settings: Settings) -> list[RunConfig]:
     return configs_of(
         settings.method,
         settings.seeds,
-        settings.costly,
-        settings.costly_seeds,
+        few_seeds=settings.few_seeds,
         dataset=settings.dataset,
         rho=settings.rho,
         memory_size=settings.memory_size,

@@ -23,6 +23,7 @@ import pandas as pd
 
 from prslib import METHODS, MODELS, Run, RunConfig, published
 from prslib.datasets import DATASETS, GROUPS
+from prslib.datasets.base import schedule_text
 from prslib.report import tables
 from prslib.report.claims.base import OTHER, SETTINGS
 from prslib.report.measures import neighbour_votes, run_forgetting, size_correlations
@@ -86,7 +87,7 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
         share = identity["memory_size"] / usual["memory_size"]
         varied["memory_size"] = round(20 * share) / 20
     if "schedule" in varied:
-        varied["schedule"] = ",".join(map(str, identity["schedule"]))
+        varied["schedule"] = schedule_text(identity["schedule"])
     for name in STAGES & varied.keys():
         varied[name] = OTHER
     if gives_no_scores(config):  # features have test images of their own

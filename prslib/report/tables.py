@@ -78,7 +78,9 @@ def with_forgetting(scores: pd.DataFrame, measures: dict[str, bool]) -> pd.DataF
         lost = forgetting(online, normalised)
         frames.append(lost.assign(measure=name, task="seen"))
     rows = pd.concat(frames, ignore_index=True)
-    end = rows["schedule"].str.count(",") + 1
+    # a run has forgotten at its last task
+    runs = rows.groupby(run_columns(scores), **_KEEP_ALL)["trained_tasks"]
+    end = runs.transform("max")
     return rows.assign(trained_tasks=rows["trained_tasks"].fillna(end).astype(int))
 
 

@@ -1,11 +1,12 @@
 """Make grids of configurations: every combination, and pairs of values."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
-from prslib.checks import expected, items, one_of
+from prslib.checks import check_int, expected, items, one_of
 from prslib.datasets import DATASETS, load_dataset
 from prslib.training.config import RunConfig
 from prslib.training.replay import check
@@ -17,7 +18,8 @@ def configs(**fields: Any) -> list[RunConfig]:
     Parameters
     ----------
     **fields
-        Fields of `RunConfig`; a list or range stands for one run of each of its values.
+        Fields of `RunConfig`; a list or range stands for one run of each of its values,
+        at least one.
 
     Returns
     -------
@@ -27,14 +29,14 @@ def configs(**fields: Any) -> list[RunConfig]:
     Raises
     ------
     TypeError, ValueError, FileNotFoundError
-        As in `RunConfig`.
+        As in `RunConfig`; ValueError if a list is empty.
 
     Examples
     --------
     >>> [(c.method, c.seed) for c in configs(method=["CRS", "PRS"], seed=range(2))]
     [('CRS', 0), ('CRS', 1), ('PRS', 0), ('PRS', 1)]
     """
-    values = [v if isinstance(v, list | range) else [v] for v in fields.values()]
+    values = [_values(name, value) for name, value in fields.items()]
     made = [
         RunConfig(**dict(zip(fields, row, strict=True))) for row in product(*values)
     ]
@@ -43,6 +45,14 @@ def configs(**fields: Any) -> list[RunConfig]:
     for config in made:
         first.setdefault(config.hash, config)
     return list(first.values())
+
+
+def _values(name: str, value: Any) -> list:
+    """Return the values of a field; refuse none, with which nothing would be trained."""
+    values = list(value) if isinstance(value, list | range) else [value]
+    if not values:
+        raise ValueError(expected(f"at least one of {name}", "none"))
+    return values
 
 
 def check_all(configs: Iterable[RunConfig]) -> None:
@@ -57,9 +67,10 @@ def configs_of(
     seeds: Sequence[int],
     costly: Sequence[str] = (),
     costly_seeds: Sequence[int] = (),
+    few_seeds: Mapping[str, int] | None = None,
     **fields: Any,
 ) -> list[RunConfig]:
-    """Make configurations of several methods, the costly with fewer seeds (Table 1).
+    """Make configurations of several methods, some with fewer seeds (Table 1).
 
     The paper has five seeds, and three for GSS "due to its computational complexity".
 
@@ -68,44 +79,49 @@ def configs_of(
     methods, seeds : sequence of str, sequence of int
         Keys of `METHODS`, and the seeds for which each of them is run.
     costly, costly_seeds : sequence of str, sequence of int
-        The methods and data sets that take other seeds, and these; other names are
-        ignored.
+        Methods and data sets that take other seeds, and these: `few_seeds` before.
+    few_seeds : dict of str to int, optional
+        Methods and data sets that take only so many of the seeds, the first ones; other
+        names are ignored.
     **fields
         Further fields, as in `configs`.
 
     Returns
     -------
     list of RunConfig
-        The costly methods first, as their runs take longest.
+        Data set by data set, what has the fewest seeds first.
 
     Raises
     ------
     TypeError
-        If methods or seeds are no lists.
+        If methods or seeds are no lists, or a number of seeds is none.
     ValueError
-        If a costly method has no seed, or as in `configs`.
+        If a list of methods, seeds or data sets is empty, or as in `configs`.
 
     Examples
     --------
-    >>> made = configs_of(["CRS", "GSS"], [0, 1], ["GSS"], [0], dataset="digits70tiny")
+    >>> few = {"GSS": 1}
+    >>> made = configs_of(["CRS", "GSS"], [0, 1], few_seeds=few, dataset="digits70tiny")
     >>> [(config.method, config.seed) for config in made]
     [('GSS', 0), ('CRS', 0), ('CRS', 1)]
     """
-    methods = items("methods", methods)
-    seeds = items("seeds", seeds)
+    methods = _values("methods", items("methods", methods))
+    seeds = _values("seeds", items("seeds", seeds))
     costly = items("costly", costly)
-    costly_seeds = items("costly_seeds", costly_seeds)
+    seeds_of = dict.fromkeys(costly, items("costly_seeds", costly_seeds))
+    for name, count in (few_seeds or {}).items():
+        seeds_of[name] = seeds[: check_int(f"few_seeds of {name}", count, least=1)]
     datasets = fields.pop("dataset", RunConfig.dataset)
     made = []
-    for name in datasets if isinstance(datasets, list) else [datasets]:
+    for name in _values("dataset", datasets):
         one_of("dataset", name, DATASETS)
-        slow = [method for method in methods if {method, name} & {*costly}]
-        if slow and not costly_seeds:
-            raise ValueError(expected(f"costly_seeds of {', '.join(slow)}", "none"))
-        usual = [method for method in methods if method not in slow]
         fields["dataset"] = name
-        made += configs(**fields, method=slow, seed=costly_seeds)
-        made += configs(**fields, method=usual, seed=seeds)
+        with_seeds = defaultdict(list)
+        for method in methods:
+            fewer = [seeds_of[key] for key in (method, name) if key in seeds_of]
+            with_seeds[tuple(min(fewer, key=len, default=seeds))].append(method)
+        for chosen in sorted(with_seeds, key=len):
+            made += configs(**fields, method=with_seeds[chosen], seed=[*chosen])
     return made
 
 
@@ -144,19 +160,17 @@ def paired(**fields: Sequence) -> list[dict]:
 
 def seeds_text(
     seeds: Sequence[int],
-    costly: Sequence[str] = (),
-    costly_seeds: Sequence[int] = (),
+    few_seeds: Mapping[str, int] | None = None,
     dataset: str | None = None,
 ) -> str:
     """Return how many seeds a figure shows, for its caption: "3 seeds (GSS: 1)".
 
     A figure of one data set names no other one.
     """
-    if dataset in costly:
-        return seeds_text(costly_seeds)
+    few = dict(few_seeds or {})
     if dataset is not None:
-        costly = [name for name in costly if name not in DATASETS]
+        seeds = seeds[: few.get(dataset)]
+        few = {name: few[name] for name in few if name not in DATASETS}
+    fewer = [f"{name}: {few[name]}" for name in few if few[name] < len(seeds)]
     text = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
-    if costly and len(costly_seeds) != len(seeds):
-        text += f" ({', '.join(costly)}: {len(costly_seeds)})"
-    return text
+    return f"{text} ({', '.join(fewer)})" if fewer else text

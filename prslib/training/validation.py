@@ -10,7 +10,7 @@ import pandas as pd
 from prslib import metrics
 from prslib.checks import expected
 from prslib.datasets import GROUPS, fingerprint, load_dataset
-from prslib.datasets.base import task_name, tasks_together
+from prslib.datasets.base import schedule_text, task_name, tasks_together
 from prslib.datasets.curation import feature_rows
 from prslib.training.config import Run, RunConfig
 from prslib.training.methods import METHODS
@@ -33,13 +33,12 @@ def run_columns(config: RunConfig) -> dict:
     """Return the columns of `Run.scores` that name the run, one value each."""
     identity = config.identity
     schedule = identity.get("schedule", ())
-    groups = tasks_together(schedule, config.resolved["tasks_at_once"])
     return {
         "dataset": config.dataset,
         "method": config.method,
         "rho": identity.get("rho", np.nan),
         "memory_size": identity.get("memory_size", 0),
-        "schedule": ",".join(map(task_name, groups)),
+        "schedule": schedule_text(schedule, config.resolved["tasks_at_once"]),
         "seed": config.seed,
     }
 

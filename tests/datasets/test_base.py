@@ -14,7 +14,12 @@ from prslib.datasets import (
     fingerprint,
     load_dataset,
 )
-from prslib.datasets.base import Entry, validate_schedule
+from prslib.datasets.base import (
+    Entry,
+    schedule_of,
+    schedule_text,
+    validate_schedule,
+)
 from prslib.training.config import RunConfig
 
 
@@ -78,6 +83,10 @@ def test_schedule():
         validate_schedule([0, -1, 1], 3)
     with pytest.raises(TypeError, match="must be a whole number, got"):
         validate_schedule([0, 1.0], 2)
+    assert schedule_text((0, 3, 1, 2)) == "0,3,1,2"
+    assert schedule_text((2, 1, 0, 3), at_once=2) == "1+2,0+3"
+    assert schedule_of("1+2,0+3") == (1, 2, 0, 3)
+    assert schedule_text(()) == ""
 
 
 def test_another_making_of_a_set_has_another_identity(monkeypatch):

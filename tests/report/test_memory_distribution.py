@@ -55,12 +55,10 @@ def test_distances_put_each_memory_where_it_belongs():
     assert to_stream["CRS"] < 0.5 * to_stream["PRS"]
 
 
-def test_costly_data_sets_take_their_own_seeds_and_training_where_methods_look():
+def test_some_data_sets_take_fewer_seeds_and_training_where_methods_look():
     names = ["digits70tiny", "digits49tiny"]
-    few = {"costly": ["digits49tiny"], "costly_seeds": [3]}
-    settings = Settings.of(
-        "quick", "memory_distribution", dataset=names, seeds=[3, 4], **few
-    )
+    values = {"dataset": names, "seeds": [3, 4], "few_seeds": {"digits49tiny": 1}}
+    settings = Settings.of("quick", "memory_distribution", **values)
     made = topic.memories(settings)
     seeds = {(config.dataset, config.seed) for config in made}
     assert seeds == {("digits70tiny", 3), ("digits70tiny", 4), ("digits49tiny", 3)}

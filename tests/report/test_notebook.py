@@ -203,12 +203,49 @@ def test_a_damaged_profile_is_refused(text, message, tmp_path, monkeypatch):
     ("name", "message"),
     [
         ("method", "unknown method 'gSS'"),
-        ("costly", "costly: expected methods .* 'gSS'"),
+        ("few_seeds", "few_seeds: expected methods .* 'gSS'"),
     ],
 )
-def test_a_method_that_is_not_known_is_refused_in_either_list(name, message):
+def test_a_method_that_is_not_known_is_refused_by_either_parameter(name, message):
+    value = {"method": ["gSS"], "few_seeds": {"gSS": 1}}[name]
     with pytest.raises(ValueError, match=message):
-        Settings.of("quick", "main_results", **{name: ["gSS"]})
+        Settings.of("quick", "main_results", **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ({"GSS": 3}, {"GSS": 3}),
+        ("GSS: 3, reutersseq:10", {"GSS": 3, "reutersseq": 10}),
+        ("{'GSS': 3}", {"GSS": 3}),
+        ("", {}),
+        ("{}", {}),
+    ],
+)
+def test_seeds_by_name_are_read_from_text(text, value):
+    assert Settings.of("quick", "main_results", few_seeds=text).few_seeds == value
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("GSS", "few_seeds of GSS must be a whole number, got ''"),
+        ({"GSS": [0, 1]}, r"few_seeds of GSS must be a whole number, got \[0, 1\]"),
+        ({"GSS": None}, "few_seeds of GSS must be a whole number, got None"),
+        (["GSS"], r"expected few_seeds by name, such as {'GSS': 3}, got \['GSS'\]"),
+        (3, "expected few_seeds by name, such as {'GSS': 3}, got 3"),
+    ],
+)
+def test_seeds_by_name_need_a_name_and_a_number(value, message):
+    with pytest.raises(TypeError, match=message):
+        Settings.of("quick", "main_results", few_seeds=value)
+
+
+@pytest.mark.parametrize("name", ["costly", "costly_seeds"])
+def test_a_name_of_before_is_told_the_name_of_today(name):
+    message = f"unknown parameter '{name}' of main_results; it is now few_seeds, as in"
+    with pytest.raises(ValueError, match=message):
+        Settings.of("quick", "main_results", **{name: []})
 
 
 @pytest.mark.parametrize(

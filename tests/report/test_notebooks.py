@@ -54,7 +54,9 @@ def test_parameters_are_typed_and_explained(name):
         for key, row in read.items()
     }
     for key, row in rows.items():
-        kind = f"list[{row.kind.__name__}]" if row.is_list else row.kind.__name__
+        kind = row.kind.__name__
+        kind = f"list[{kind}]" if row.is_list else kind
+        kind = f"dict[str, {kind}]" if row.is_dict else kind
         assert kind == read[key]["inferred_type_name"]
     assert len(rows) == len(cell.source.splitlines())
     usual = Settings.of("quick", name).values

@@ -23,10 +23,27 @@ def test_all_numbers_are_up_to_date_and_stand_between_markers(program, monkeypat
     assert {name for name, text in said.items() if len(text.split()) > 25} == set()
 
 
+@pytest.mark.parametrize(
+    ("ends", "text"),
+    [
+        (
+            (1.0, 3.0),
+            "PRS gains 2.0 points of mAP over CRS (95 % interval 1.0 to 3.0).",
+        ),
+        ((-3.0, -1.0), "PRS loses 2.0 points of mAP against CRS (95 % interval 1.0 to"),
+        ((-1.0, 5.0), "clearly in mAP: +2.0 points (95 % interval -1.0 to +5.0)."),
+    ],
+)
+def test_a_difference_gets_the_sentence_of_its_sign(ends, text, program):
+    low, high = ends
+    row = {"difference": (low + high) / 2, "low": low, "high": high}
+    assert text in program("answers").sentence_for(row, {"what": "mAP"})
+
+
 def test_an_article_begins_with_its_answer(program):
     renew = program("renew")
     assert renew.opening("PRS gains 2 points.") == "**PRS gains 2 points.**"
-    on_stand_in = renew.opening(f"PRS gains 2 points.{renew.STAND_IN}")
+    on_stand_in = renew.opening("PRS gains 2 points.†")
     assert on_stand_in.endswith(
         "points, measured on a stand-in made of handwritten digits.**"
     )

@@ -101,9 +101,20 @@ def test_every_decision_equals_the_reference(
     assert sampler.place(head).tolist() == plain.place(head).tolist()
     for row in stream:
         if len(sampler) == size:
-            check(sampler.explain(row), plain, row)
+            decision = sampler.explain(row)
+            check(decision, plain, row)
+            u = rng.random(3) * [rng.integers(2), 1, 1]  # half of them accept
+            assert sampler.choose(row, u) in shown_slots(decision, sampler, u)
         assert sampler.place(row[None]) == plain.place(row[None])
     assert (sampler.labels == plain.labels).all()
+
+
+def shown_slots(decision, sampler, u):
+    """Return the slots that `choose` may take, from what `explain` shows."""
+    if u[0] >= decision.acceptance:
+        return [-1]
+    c = sampler.draw_class(decision.class_probability, u[1])
+    return decision.leaving[c].tolist()
 
 
 def check(decision, plain, row):

@@ -117,14 +117,18 @@ def test_configs_is_the_grid_without_repeats():
     assert made[2:] == [("PRS", rho, seed) for rho in (0.0, 0.5) for seed in (0, 1)]
 
 
-def test_costly_data_sets_take_their_own_seeds_and_costly_methods_need_some():
+def test_some_methods_and_data_sets_take_the_first_seeds_alone():
     both = ["digits49tiny", TINY]
     plain = configs_of(["CRS", "PRS"], [0], dataset=both)
     assert plain == configs(dataset=both, method=["CRS", "PRS"], seed=0)
-    made = configs_of(["CRS"], [0, 1], ["digits49tiny"], [5], dataset=both)
-    assert [config.seed for config in made] == [5, 0, 1]
-    with pytest.raises(ValueError, match="costly_seeds of GSS, got none"):
-        configs_of(["GSS"], [0], ["GSS"], [])
+    few = {"digits49tiny": 2, "GSS": 1, "EWC": 9, "reutersseq": 1}
+    made = configs_of(["CRS", "GSS"], [4, 5, 6], few_seeds=few, dataset=both)
+    assert [(config.method, config.seed) for config in made] == [
+        *(("GSS", 4), ("CRS", 4), ("CRS", 5)),
+        *(("GSS", 4), ("CRS", 4), ("CRS", 5), ("CRS", 6)),
+    ]
+    before = configs_of(["CRS"], [0, 1], ["digits49tiny"], [5], dataset=both)
+    assert [config.seed for config in before] == [5, 0, 1]
 
 
 def test_options_of_the_sampler_are_part_of_the_identity_where_given():
@@ -138,7 +142,8 @@ def test_options_of_the_sampler_are_part_of_the_identity_where_given():
 
 
 def test_a_caption_tells_the_seeds_of_its_own_data_set():
-    costly = ["GSS", "reutersseq"], [0]
-    assert seeds_text([0, 1], *costly) == "2 seeds (GSS, reutersseq: 1)"
-    assert seeds_text([0, 1], *costly, "reutersseq") == "1 seed"
-    assert seeds_text([0, 1], *costly, TINY) == "2 seeds (GSS: 1)"
+    few = {"GSS": 1, "reutersseq": 2, "CRS": 3}
+    assert seeds_text([0, 1, 2], few) == "3 seeds (GSS: 1, reutersseq: 2)"
+    assert seeds_text([0, 1, 2], few, "reutersseq") == "2 seeds (GSS: 1)"
+    assert seeds_text([0, 1, 2], few, TINY) == "3 seeds (GSS: 1)"
+    assert seeds_text([0], few) == seeds_text([0]) == "1 seed"
