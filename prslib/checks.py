@@ -234,8 +234,6 @@ def generator_of(seed: Seed) -> np.random.Generator:
     if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
         what = "an int, SeedSequence or Generator"
         raise TypeError(f"seed: {expected(what, repr(seed))}")
-    if isinstance(seed, Integral) and seed < 0:
-        raise ValueError(f"seed must be at least 0, got {seed}")
     if isinstance(seed, Integral):  # a stream is often drawn from the same int: spawn
         (seed,) = np.random.SeedSequence(check_int("seed", seed, least=0)).spawn(1)
     return np.random.default_rng(seed)
@@ -342,10 +340,7 @@ def with_nan(array: np.ndarray) -> np.ndarray:
         plain = np.array(values).reshape(array.shape)
         if plain.dtype.kind not in "SU" or all(isinstance(v, str) for v in values):
             return plain
-    filled = np.empty(array.shape, object)
-    for place, value in enumerate(values):
-        filled.flat[place] = value
-    return filled
+    return np.fromiter(values, object, array.size).reshape(array.shape)
 
 
 def is_missing(value: object) -> bool:
