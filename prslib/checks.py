@@ -244,7 +244,7 @@ def finite_array(
 ) -> np.ndarray:
     """Return an array of numbers; refuse another shape and what is not finite."""
     if type(values) is not np.ndarray:
-        values = as_array(name, values)
+        values = unmasked(name, as_array(name, values))
     if values.dtype.kind not in "biuf":
         raise TypeError(f"{name}: {expected('real numbers', values.dtype)}")
     if np.shape(values) != shape:
@@ -266,8 +266,7 @@ def multi_hot(labels: Any, num_classes: int | None) -> np.ndarray:
     """
     if not isinstance(labels, np.ndarray):
         labels = _as_labels(labels, num_classes)
-    if isinstance(labels, np.ma.MaskedArray):
-        raise TypeError(f"labels: {expected('bool', 'a masked array', 'fill it')}")
+    labels = unmasked("labels", labels)
     if labels.dtype != bool or labels.shape == (0,):
         labels = _of_numbers(labels, num_classes)
     if labels.ndim != 2 or num_classes not in (None, labels.shape[1]):
@@ -328,6 +327,14 @@ def as_array(name: str, values: Any) -> np.ndarray:
         what = "an array, a tensor, a data frame or a list"
         raise TypeError(f"{name}: {expected(what, type(values).__name__)}")
     return with_nan(array) if array.dtype == object else array
+
+
+def unmasked(name: str, array: np.ndarray) -> np.ndarray:
+    """Return an array; refuse one with a mask, which most of numpy does not look at."""
+    if isinstance(array, np.ma.MaskedArray):
+        advice = "fill it, with NaN for a missing value"
+        raise TypeError(f"{name}: {expected('an array', 'a masked array', advice)}")
+    return array
 
 
 def with_nan(array: np.ndarray) -> np.ndarray:
