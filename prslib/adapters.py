@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from prslib import checks
-from prslib.checks import as_array, expected, is_list, naming_extra
+from prslib.checks import as_array, expected, is_list, naming_extra, unmasked
 from prslib.memory import Memory
 from prslib.samplers import make_sampler
 
@@ -188,9 +188,7 @@ def _plain(y: Any) -> Any:
         has_sets = any(isinstance(row, Set) for row in rows)
         if len(lengths) > 1 or has_sets or not (is_grid or lengths == {1}):
             return checks.multi_hot(rows, None)
-    y = as_array("y", y)
-    if np.ma.isMaskedArray(y):
-        raise TypeError(f"y: {expected('an array', 'a masked array', 'fill it')}")
+    y = unmasked("y", as_array("y", y))
     if y.dtype.names:
         advice = "leave one field, y[name]"
         raise TypeError(f"y: {expected('labels', f'fields {y.dtype.names}', advice)}")

@@ -234,8 +234,6 @@ def generator_of(seed: Seed) -> np.random.Generator:
     if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
         what = "an int, SeedSequence or Generator"
         raise TypeError(f"seed: {expected(what, repr(seed))}")
-    if isinstance(seed, Integral) and seed < 0:
-        raise ValueError(f"seed must be at least 0, got {seed}")
     if isinstance(seed, Integral):  # a stream is often drawn from the same int: spawn
         (seed,) = np.random.SeedSequence(check_int("seed", seed, least=0)).spawn(1)
     return np.random.default_rng(seed)
@@ -246,7 +244,7 @@ def finite_array(
 ) -> np.ndarray:
     """Return an array of numbers; refuse another shape and what is not finite."""
     if type(values) is not np.ndarray:
-        values = as_array(name, values)
+        values = unmasked(name, as_array(name, values))
     if values.dtype.kind not in "biuf":
         raise TypeError(f"{name}: {expected('real numbers', values.dtype)}")
     if np.shape(values) != shape:
@@ -268,8 +266,7 @@ def multi_hot(labels: Any, num_classes: int | None) -> np.ndarray:
     """
     if not isinstance(labels, np.ndarray):
         labels = _as_labels(labels, num_classes)
-    if isinstance(labels, np.ma.MaskedArray):
-        raise TypeError(f"labels: {expected('bool', 'a masked array', 'fill it')}")
+    labels = unmasked("labels", labels)
     if labels.dtype != bool or labels.shape == (0,):
         labels = _of_numbers(labels, num_classes)
     if labels.ndim != 2 or num_classes not in (None, labels.shape[1]):
@@ -332,6 +329,14 @@ def as_array(name: str, values: Any) -> np.ndarray:
     return with_nan(array) if array.dtype == object else array
 
 
+def unmasked(name: str, array: np.ndarray) -> np.ndarray:
+    """Return an array; refuse one with a mask, which most of numpy does not look at."""
+    if isinstance(array, np.ma.MaskedArray):
+        advice = "fill it, with NaN for a missing value"
+        raise TypeError(f"{name}: {expected('an array', 'a masked array', advice)}")
+    return array
+
+
 def with_nan(array: np.ndarray) -> np.ndarray:
     """Return an array of objects with NaN for None and pandas' NA; of numbers if it can.
 
@@ -342,10 +347,7 @@ def with_nan(array: np.ndarray) -> np.ndarray:
         plain = np.array(values).reshape(array.shape)
         if plain.dtype.kind not in "SU" or all(isinstance(v, str) for v in values):
             return plain
-    filled = np.empty(array.shape, object)
-    for place, value in enumerate(values):
-        filled.flat[place] = value
-    return filled
+    return np.fromiter(values, object, array.size).reshape(array.shape)
 
 
 def is_missing(value: object) -> bool:

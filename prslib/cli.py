@@ -126,7 +126,7 @@ def train_run(options: Namespace) -> None:
     from prslib.experiments.store import Store
     from prslib.experiments.sweep import run_all
     from prslib.training.config import RunConfig
-    from prslib.training.methods import METHODS
+    from prslib.training.methods import METHODS, unread_fields
 
     fields: dict[str, Any] = {"options": {}}
     if options.rho is not None:
@@ -148,9 +148,7 @@ def train_run(options: Namespace) -> None:
             raise ValueError(f"unknown option {name!r}; did you mean {near[0]!r}?")
         (fields if is_field else fields["options"])[name] = value
     one_of("method", options.method, METHODS)
-    reads = {name for method in METHODS.values() for name in method.reads}
-    reads -= set(METHODS[options.method].reads)
-    if unread := sorted(reads & fields.keys()):
+    if unread := sorted(unread_fields(options.method) & fields.keys()):
         what = f"options that {options.method} has"
         raise TypeError(expected(what, ", ".join(unread), "leave them out"))
     fields = {"seed": options.seed} | fields

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from prslib.checks import as_array, check_order, expected, finite
+from prslib.checks import as_array, check_order, expected, finite, unmasked
 from prslib.metrics import values_and_draws
 from prslib.training.config import Run
 
@@ -165,10 +165,7 @@ def _are_fractions(scores: np.ndarray, others: np.ndarray) -> bool:
 
 def _percent(name: str, values: Scores) -> np.ndarray:
     """Return scores as floats, NaN where there is none; refuse others."""
-    array = as_array(name, values)
-    if isinstance(array, np.ma.MaskedArray):
-        text = expected("scores", "a masked array", "write NaN for a missing one")
-        raise TypeError(f"{name}: {text}")
+    array = unmasked(name, as_array(name, values))
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name}: {expected('scores', array.dtype)}")
     if np.isinf(array).any():

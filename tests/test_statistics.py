@@ -60,7 +60,7 @@ def test_fractions_are_told():
 @pytest.mark.parametrize(
     ("scores", "error"),
     [
-        (np.ma.array([50, 51], mask=[0, 1]), "first: expected scores, got a masked"),
+        (np.ma.array([50, 51], mask=[0, 1]), "first: expected an array, got a masked"),
         ([50, math.inf], "first: expected finite scores, or NaN, got inf"),
         ([50, 51j], "first: expected scores, got complex128"),
         (["50", "51"], "first: expected scores, got <U2"),

@@ -1,7 +1,8 @@
 """Check that a loss is what the training needs, one of prslib or of one's own."""
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -57,30 +58,50 @@ def check_fits(loss: Loss, options: dict[str, object], num_classes: int) -> None
         raise ValueError(str(error)) from None
 
 
+class Call(NamedTuple):
+    """A loss, and what it is called with."""
+
+    function: Callable
+    logits: Tensor  # (B, C)
+    targets: Tensor  # (B, C)
+    context: dict[str, Tensor]  # what the loss asks for
+
+    def loss(self, **weights: Tensor) -> Any:
+        """Return what the function gives."""
+        return self.function(self.logits, self.targets, **weights, **self.context)
+
+    def of_rows(self, rows: Tensor) -> Self:
+        """Return the call on some samples."""
+        context = dict(self.context)
+        if "replayed" in context:
+            context["replayed"] = context["replayed"][rows]
+        logits = self.logits[rows]
+        return self._replace(logits=logits, targets=self.targets[rows], context=context)
+
+
 def _check(loss: Loss, options: dict[str, object], num_classes: int) -> None:
-    function = loss.with_options(options)
     logits, targets = _tables(loss.one_label, num_classes)
-    context = _context(loss, targets)
-    _check_value(function(logits, targets, **context), "usual logits")
-    _check_copies(function, logits, targets, context)
-    _check_mean(function, logits, targets, context)
+    function = loss.with_options(options)
+    call = Call(function, logits, targets, _context(loss, targets))
+    _check_value(call, "usual logits")
+    _check_copies(call)
+    _check_mean(call)
     if loss.takes_weights:
-        _check_weights(function, logits, targets, context)
-    _check_gradient(function, logits, targets, context)
+        _check_weights(call)
+    _check_gradient(call)
     sure = LARGE * (2 * targets - 1)
     for name, extreme in {"right": sure, "wrong": -sure}.items():
         case = f"logits of ±{LARGE:g}, all {name}"
-        value = function(extreme, targets, **context)
-        advice = "use logsigmoid or log_softmax in place of log"
-        _check_value(value, case, advice)
+        large = call._replace(logits=extreme)
+        _check_value(large, case, "use logsigmoid or log_softmax in place of log")
         advice = "clamp what is raised to a power between 0 and 1"
-        _slope(function, extreme, targets, context, case, advice)
+        _slope(large, case, advice)
     for rows in (1, SAMPLES):
         empty = _context(loss, targets[:rows], class_freq=0, seen=rows)
-        value = function(logits[:rows], targets[:rows], **empty)
-        advice = "clamp counts to at least 1"
-        _check_value(value, f"{rows} samples, classes without any so far", advice)
-    _check_half(function, logits, targets, context)
+        first = Call(function, logits[:rows], targets[:rows], empty)
+        case = f"{rows} samples, classes without any so far"
+        _check_value(first, case, "clamp counts to at least 1")
+    _check_half(call)
 
 
 def _tables(one_label: bool, num_classes: int) -> tuple[Tensor, Tensor]:
@@ -106,106 +127,86 @@ def _context(loss: Loss, targets: Tensor, **values: int) -> dict:
     return {name: context[name] for name in loss.asks}
 
 
-def _check_value(value: Any, given: str, advice: str = "") -> None:
+def _check_value(call: Call, case: str, advice: str = "") -> float:
+    """Return the loss as a number; refuse what is none, or not finite."""
+    value = call.loss()
     if not isinstance(value, Tensor):
-        came = f"{type(value).__name__}"
-        advice = "compute in torch, without item(), float() or numpy"
-        _expect(False, "a tensor", came, advice)
-    came = f"shape {tuple(value.shape)}"
-    _expect(
-        value.ndim == 0, "one number, a tensor of shape ()", came, "end with .mean()"
-    )
-    finite = bool(torch.isfinite(value))
-    _expect(finite, f"a finite loss for {given}", f"{value.item()}", advice)
+        in_torch = "compute in torch, without item(), float() or numpy"
+        _expect(False, "a tensor", type(value).__name__, in_torch)
+    what = "one number, a tensor of shape ()"
+    _expect(value.ndim == 0, what, f"shape {tuple(value.shape)}", "end with .mean()")
+    number = value.item()
+    _expect(math.isfinite(number), f"a finite loss for {case}", f"{number}", advice)
+    return number
 
 
-def _check_copies(
-    function: Callable, logits: Tensor, targets: Tensor, context: dict
-) -> None:
-    before = logits.clone(), targets.clone()
-    function(logits, targets, **context)
-    same = torch.equal(before[0], logits) and torch.equal(before[1], targets)
+def _check_copies(call: Call) -> None:
+    before = call.logits.clone(), call.targets.clone()
+    call.loss()
+    same = torch.equal(before[0], call.logits) and torch.equal(before[1], call.targets)
     what = "logits and targets to stay as they are"
     _expect(same, what, "others", "leave out methods that end with _")
 
 
-def _check_mean(
-    function: Callable, logits: Tensor, targets: Tensor, context: dict
-) -> None:
+def _check_mean(call: Call) -> None:
     """Compare with the loss of every row twice; GSS and EWC take it as a mean."""
-    value = function(logits, targets, **context).item()
-    if "replayed" in context:
-        context = context | {"replayed": context["replayed"].repeat(2)}
-    twice = function(logits.repeat(2, 1), targets.repeat(2, 1), **context).item()
-    near = abs(twice - value) <= SAME * max(abs(value), 1e-3)
+    value = call.loss().item()
+    twice = call.of_rows(torch.arange(SAMPLES).repeat(2)).loss().item()
     what = "a mean over samples, the same for every sample twice"
-    _expect(near, what, f"{value:.4g} and {twice:.4g}", "divide by the samples")
+    got = f"{value:.4g} and {twice:.4g}"
+    _expect(_near(twice, value), what, got, "divide by the samples")
 
 
-def _check_weights(
-    function: Callable, logits: Tensor, targets: Tensor, context: dict
-) -> None:
+def _check_weights(call: Call) -> None:
     """Compare the sum of some rows, weighted to be their mean, with that mean."""
-    some = torch.arange(len(logits))[:, None] % 3 > 0  # (B, 1)
-    weights = some / (some.sum() * logits.shape[1])
-    value = function(logits, targets, weights=weights, **context).item()
-    rows = some.flatten()
-    if "replayed" in context:
-        context = context | {"replayed": context["replayed"][rows]}
-    mean = function(logits[rows], targets[rows], **context).item()
-    near = abs(value - mean) <= SAME * max(abs(mean), 1e-3)
+    some = torch.arange(SAMPLES) % 3 > 0  # (B,)
+    weights = some[:, None] / (some.sum() * call.logits.shape[1])
+    value = call.loss(weights=weights).item()
+    mean = call.of_rows(some).loss().item()
     what = f"{mean:.4g} for weights that make a mean of some samples"
-    _expect(near, what, f"{value:.4g}", "multiply each label's loss, then sum")
+    advice = "multiply each label's loss, then sum"
+    _expect(_near(value, mean), what, f"{value:.4g}", advice)
 
 
-def _check_gradient(
-    function: Callable, logits: Tensor, targets: Tensor, context: dict
-) -> None:
-    value = function(logits.clone().requires_grad_(), targets, **context)
+def _check_gradient(call: Call) -> None:
+    value = call._replace(logits=call.logits.clone().requires_grad_()).loss()
     what = "a loss that depends on the logits"
     advice = "leave out detach(), argmax and thresholds"
     _expect(value.requires_grad, what, "one without gradient", advice)
-    slope = _slope(function, logits, targets, context, "usual logits")
-    falls = bool(slope[targets > 0].sum() < 0)
+    slope = _slope(call, "usual logits")
+    falls = bool(slope[call.targets > 0].sum() < 0)
     what = "a loss that falls where the logits of positives rise"
     _expect(falls, what, "one that does not", "a minus may be missing")
 
 
-def _slope(
-    function: Callable,
-    logits: Tensor,
-    targets: Tensor,
-    context: dict,
-    case: str,
-    advice: str = "",
-) -> Tensor:
+def _slope(call: Call, case: str, advice: str = "") -> Tensor:
     """Return the gradient by logits (B, C); refuse one that is not finite."""
-    logits = logits.clone().requires_grad_()
-    value = function(logits, targets, **context)
-    (slope,) = torch.autograd.grad(value, logits)
+    logits = call.logits.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(call._replace(logits=logits).loss(), logits)
     finite = bool(torch.isfinite(slope).all())
     _expect(finite, f"a finite gradient for {case}", "NaN or infinity", advice)
     return slope
 
 
-def _check_half(
-    function: Callable, logits: Tensor, targets: Tensor, context: dict
-) -> None:
+def _check_half(call: Call) -> None:
     """Compare with the loss of logits that bfloat16 has rounded."""
-    value = function(logits, targets, **context).item()
     context = {
         name: item.bfloat16()
-        if isinstance(item, Tensor) and item.dtype.is_floating_point
+        if isinstance(item, Tensor) and item.is_floating_point()
         else item
-        for name, item in context.items()
+        for name, item in call.context.items()
     }
-    half = function(logits.bfloat16(), targets.bfloat16(), **context).float()
-    advice = "keep weights below 1e38"
-    _check_value(half, "logits in bfloat16", advice)
-    near = abs(half.item() - value) <= HALF * max(abs(value), 1e-3)
-    _expect(near, f"about {value:.4g} for logits in bfloat16", f"{half.item():.4g}")
+    half = Call(call.function, call.logits.bfloat16(), call.targets.bfloat16(), context)
+    came = _check_value(half, "logits in bfloat16", "keep weights below 1e38")
+    value = call.loss().item()
+    what = f"about {value:.4g} for logits in bfloat16"
+    _expect(_near(came, value, HALF), what, f"{came:.4g}")
 
 
-def _expect(right: bool, what: str, came: str, advice: str = "") -> None:
+def _near(value: float, usual: float, tolerance: float = SAME) -> bool:
+    return abs(value - usual) <= tolerance * max(abs(usual), 1e-3)
+
+
+def _expect(right: bool, what: str, got: str, advice: str = "") -> None:
     if not right:
-        raise AssertionError(f"check_loss: {expected(what, came, advice)}")
+        raise AssertionError(f"check_loss: {expected(what, got, advice)}")

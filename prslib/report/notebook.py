@@ -280,18 +280,14 @@ def checked(notebook: str, values: dict) -> dict:
 
 
 def typed(name: str, value: object, row: Declaration) -> object:
-    """Return a value in the declared type; it may come as text, "1e-3" or "0,1,2"."""
-    if row.is_list:
-        return listed(name, value, row)
+    """Return a value in the declared type; it may come as text, "1e-3" or "0,1,2".
+
+    A single value is a list of one where a list is declared.
+    """
     if row.is_dict:
-        return by_name(name, value, row)
-    if value in NOTHING and row.default is None:
-        return None
-    return single(name, value, row.kind)
-
-
-def listed(name: str, value: object, row: Declaration) -> list:
-    """Return a list of the declared type; a single value is a list of one."""
+        return by_name(name, value, row.kind)
+    if not row.is_list:
+        return single(name, value, row.kind, row.default is None)
     if isinstance(value, str):
         items = [text.strip(" []'\"") for text in value.split(",")]
         value = [item for item in items if item]
@@ -301,16 +297,13 @@ def listed(name: str, value: object, row: Declaration) -> list:
             raise ValueError(expected(f"at least one of {name}", "none"))
         return []
     optional = None in row.default  # a value is then the data set's own
-    values = [
-        None if optional and item in NOTHING else single(name, item, row.kind)
-        for item in items
-    ]
+    values = [single(name, item, row.kind, optional) for item in items]
     if name in ONCE and len({*values}) < len(values):
         raise ValueError(f"{name}: {expected('each value once', values)}")
     return values
 
 
-def by_name(name: str, value: object, row: Declaration) -> dict[str, object]:
+def by_name(name: str, value: object, kind: type) -> dict[str, object]:
     """Return a dict of the declared type; it may come as text, "GSS: 3, EWC: 2"."""
     if isinstance(value, str):
         pairs = [text.partition(":") for text in value.strip("{} ").split(",")]
@@ -319,13 +312,14 @@ def by_name(name: str, value: object, row: Declaration) -> dict[str, object]:
         what = f"{name} by name, such as {{'GSS': 3}}"
         raise TypeError(expected(what, repr(value)))
     return {
-        key: single(f"{name} of {key}", number, row.kind)
-        for key, number in value.items()
+        key: single(f"{name} of {key}", number, kind) for key, number in value.items()
     }
 
 
-def single(name: str, value: object, kind: type) -> object:
-    """Return a number or text of a type."""
+def single(name: str, value: object, kind: type, optional: bool = False) -> object:
+    """Return a number or text of a type, or None for "None" where it is optional."""
+    if optional and value in NOTHING:
+        return None
     if kind is str:
         return check_text(name, value)
     if isinstance(value, str):

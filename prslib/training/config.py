@@ -28,7 +28,7 @@ from prslib.losses import LOSSES, check_loss_options
 from prslib.models import MODELS
 from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, weights_for_seed
 from prslib.samplers import Sampler, check_options, make_sampler
-from prslib.training.methods import METHODS
+from prslib.training.methods import METHODS, unread_fields
 from prslib.training.rehearsal import (
     ASKS,
     REHEARSALS,
@@ -299,9 +299,7 @@ class RunConfig:
     @property
     def identity(self) -> dict:
         """The resolved fields that change this run's result, and no others."""
-        # what other methods alone read, such as rho in a run of CRS
-        unread = {name for method in METHODS.values() for name in method.reads}
-        unread -= set(METHODS[self.method].reads)
+        unread = unread_fields(self.method)
         values = {k: v for k, v in self.resolved.items() if k not in unread}
         values["weights"] = identity_of(weights_for_seed(values["weights"], self.seed))
         for row in fields(self):

@@ -79,6 +79,14 @@ METHODS = {
     "DER++": Method(sampler="crs", rehearsal="der++"),
     "ER-ACE": Method(sampler="crs", rehearsal="er-ace"),
 }
+
+
+def unread_fields(method: str) -> set[str]:
+    """Return the fields that other methods alone read, such as rho in a run of CRS."""
+    read = {name for other in METHODS.values() for name in other.reads}
+    return read - set(METHODS[method].reads)
+
+
 # of what can be registered; a class is a sampler
 TABLES: dict = {
     type: SAMPLERS,

@@ -154,7 +154,7 @@ def test_a_long_single_label_stream_ends_on_target(name, rho):
         (["a", [0]], TypeError, "got 'a'"),
         (torch.zeros(2, 8, device="meta"), TypeError, "a dense tensor, got one that"),
         (np.ones((2, 8), complex), TypeError, "class numbers, got complex128$"),
-        (np.ma.ones((2, 8), bool), TypeError, "expected bool, got a masked array"),
+        (np.ma.ones((2, 8), bool), TypeError, "expected an array, got a masked array"),
     ],
 )
 @ALL
