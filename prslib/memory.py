@@ -372,8 +372,8 @@ def _integers(slots: np.ndarray) -> np.ndarray:
     if is_masked or slots.ndim != 1 or (slots.dtype.kind not in "iu" and not is_empty):
         kind = "a masked array" if is_masked else f"{slots.dtype} {slots.shape}"
         raise ValueError(f"slots: {expected('integers of shape (B,)', kind)}")
-    # torch warns of indices that are read-only, as pandas gives them
-    return slots.astype(np.int64, copy=not slots.flags.writeable)
+    # torch refuses a negative stride, and warns of indices that are read-only
+    return slots.astype(np.int64, order="C", copy=not slots.flags.writeable)
 
 
 def _kind(column: Any) -> str:

@@ -208,7 +208,8 @@ def _last_score(run: Run, metric: str, group: str) -> np.ndarray:
         raise ValueError(expected(what, known or scores["group"].unique().tolist()))
     draws = np.array([])
     if run.resampled is not None:
-        draws = run.resampled.loc[rows.index[0]].to_numpy(float)
+        # NaN for a class's score, which is not resampled on all tasks
+        draws = run.resampled.reindex(rows.index).to_numpy(float)[0]
     return np.concatenate([rows["value"], draws])
 
 

@@ -208,6 +208,7 @@ def test_slots_come_from_lists_and_from_pandas(recwarn):
     memory.write(pd.Series([0, 2]), column=torch.arange(2.0))
     assert memory.read(pd.Series([2]))["column"].tolist() == [1]
     assert len(memory.read([])["column"]) == 0 and not recwarn.list
+    assert memory.read(numbers(0, 2)[::-1])["column"].tolist() == [1, 0]
 
 
 ROW = {"index": numbers(1), "images": np.zeros((1, 2, 2), np.uint8)}

@@ -128,6 +128,17 @@ def test_runs_are_compared_as_the_report_does(runs):
     assert not seeds_alone.images and seeds_alone.low != ours.low
 
 
+def test_a_class_of_runs_is_compared_by_the_chance_of_the_seeds(runs):
+    """Its score on all tasks is not resampled."""
+    first, second = runs["PRS"], sorted(runs["CRS"], key=lambda one: one.config.seed)
+    places = {"trained_tasks": 4, "task": "seen", "group": "train", "metric": "AP"}
+    scores = [
+        [100 * one.scores.set_index([*places]).value[*places.values()] for one in each]
+        for each in (first, second)
+    ]
+    assert compare(first, second, metric="AP", group="train") == compare(*scores)
+
+
 def test_runs_that_do_not_fit_each_other_are_refused(runs):
     with pytest.raises(
         ValueError, match=r"same seeds, got seeds \[0, 1, 2\] and \[0, 2\]"

@@ -46,6 +46,7 @@ PACE = (
 # a measured run ends after so many steps that took so many seconds
 STEPS = 3
 STEPS_ON_GPU = 20  # the first are slow: see `prslib.training.device.Captured`
+SLOW = 2  # first steps that do not count, where there are more
 SECONDS = 1.0
 
 
@@ -151,7 +152,7 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
     precision = "fp32" if device == "cpu" else config.precision
     plain = replace(config, weights=NONE, precision=precision)
     dataset = with_inputs(config.dataset)
-    times = []
+    times = [time.perf_counter()]
     least = STEPS if device == "cpu" else STEPS_ON_GPU
     on_gpu.clear()  # these inputs may be blank
     with one_thread(), without_tf32():
@@ -160,13 +161,16 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
             fill(progress.learner, progress.replay, dataset)
         segments = stream(plain, dataset)
         for _ in train([plain], dataset, device, progress, segments, _unscored):
+            if progress.step < len(times):  # it has scored
+                continue
             if device.startswith("cuda"):
                 torch.cuda.synchronize()
             times.append(time.perf_counter())
-            if len(times) >= least and times[-1] - times[0] > SECONDS:
+            if progress.step >= least and times[-1] - times[1] > SECONDS:
                 break
     on_gpu.clear()
-    return float(np.median(np.diff(times)[1:]))
+    steps = np.diff(times)
+    return float(np.median(steps[SLOW:] if len(steps) > SLOW else steps))
 
 
 def _unscored(*_arguments: object) -> None:

@@ -166,7 +166,7 @@ class Sampler:
         """Take a batch of the stream and return the slot of each sample (Algorithm 1).
 
         A sample with no label never enters and counts nowhere. After an error the
-        sampler is as it was.
+        sampler is as it was, but for classes that it may have added.
 
         Parameters
         ----------

@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import config as numba_config
+from numba.core import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.extending import register_jitable
 
-config: Any = numba_config  # its fields are set from the environment
 FOLDER = Path(__file__).resolve().parent
 OWN = FOLDER / "__pycache__"
-SETTINGS: Any = config  # numba's; it reads them from the environment
+SETTINGS: Any = config  # numba's; their fields are set from the environment
 
 # A function that compiled code calls; from Python it runs as it stands. A call that is
 # not inlined counts the users of each of State's arrays, which costs more than most

@@ -6,6 +6,7 @@ is one equation and computes it from the labels in memory. `prslib.conformance` 
 other implementations against it.
 """
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,7 +90,8 @@ class ReferencePRS(Sampler):
         """
         from prslib.samplers.explain import explain
 
-        return explain(self, self._one_sample(label))
+        sampler = copy.copy(self) if self._grows else self
+        return explain(sampler, sampler._one_sample(label))
 
     def counted(self, y: np.ndarray) -> np.ndarray:
         """Return n_i with the sample at hand (line 5)."""

@@ -19,6 +19,7 @@ from prslib.samplers import Sampler
 from prslib.samplers.exstream import ExStream
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
+from prslib.training.validation import evaluations
 
 if TYPE_CHECKING:
     import torch
@@ -259,13 +260,29 @@ def check(config: RunConfig, dataset: SequentialDataset) -> None:
     _check_loss(config, dataset)
     stream(config, dataset)
     if config.own_threshold:
-        stream(config, dataset, held_out_rows(config, dataset))
+        left_out = held_out_rows(config, dataset)
+        first = stream(config, dataset, left_out)[0].seen
+        if not np.isin(dataset.train.task[left_out], first).any():
+            what = f"an image held out of task {task_name(first)} for own_threshold"
+            advice = "choose another seed or schedule"
+            raise ValueError(expected(what, "none", advice))
+    _check_tests(config, dataset)
     images = len(dataset.train)
     size = settings["memory_size"]
     if METHODS[config.method].sampler and size > images:
         what = f"memory_size up to the {images} images of {config.dataset}"
         raise ValueError(expected(what, size))
     make_replay(config, dataset)
+
+
+def _check_tests(config: RunConfig, dataset: SequentialDataset) -> None:
+    """Refuse a test set that lacks what is scored after a task."""
+    name = config.resolved["test_set"]
+    for group in evaluations(config)[-1]:
+        classes = np.isin(dataset.class_task, group)
+        if not dataset.tests[name].labels[:, classes].any():
+            what = f"an image of task {task_name(group)} in the test set {name!r}"
+            raise ValueError(expected(what, "none"))
 
 
 def _check_loss(config: RunConfig, dataset: SequentialDataset) -> None:

@@ -1,5 +1,6 @@
 """``python -m prslib plan``: which runs are missing, and how long they take."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -42,6 +43,13 @@ def test_a_step_of_every_kind_is_measured(config, monkeypatch, tmp_path):
     monkeypatch.setattr(cost, "SECONDS", 0.0)
     monkeypatch.setattr(cost, "BLANK", 100)
     assert 0 < measure_step(config) < 30
+
+
+@pytest.mark.parametrize("batch_size", [1150, 575])
+def test_a_run_of_a_step_or_two_is_timed_without_its_scores(monkeypatch, batch_size):
+    monkeypatch.setattr(cost, "_unscored", lambda *_: time.sleep(1))
+    settings = MLP | {"method": "Multitask", "batch_size": batch_size}
+    assert 0 < measure_step.__wrapped__(RunConfig(**settings)) < 1
 
 
 def test_a_plan_counts_what_is_missing_once(monkeypatch, capsys):
@@ -88,7 +96,9 @@ def test_steps_are_timed_with_a_full_memory(method, monkeypatch):
 
     def note(configs, dataset, device, progress, segments, score):
         lengths.append((len(progress.replay.sampler), len(progress.replay.memory)))
-        yield from [None] * cost.STEPS
+        for _ in range(cost.STEPS):
+            progress.step += 1
+            yield
 
     monkeypatch.setattr(cost, "train", note)
     monkeypatch.setattr(cost, "SECONDS", 0.0)

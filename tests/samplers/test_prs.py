@@ -167,6 +167,14 @@ def test_any_finite_rho_gives_finite_decisions(rho, size, variant):
             assert decision.partition.sum() == pytest.approx(1)
 
 
+def test_explain_changes_nothing_where_the_label_is_a_new_class():
+    sampler = make_sampler("prs", 1, None, 0)
+    sampler.place([0])
+    before = sampler.state_dict()["checksum"]
+    assert sampler.explain(2).weight.tolist() == [0, 0, 1]
+    assert sampler.state_dict()["checksum"] == before
+
+
 def test_explain_while_the_memory_fills():
     decision = decide(filled([A, B], size=5), C)
     assert decision.acceptance == 1 and not decision.candidates

@@ -6,6 +6,8 @@ import math
 import numpy as np
 import pytest
 
+from prslib.datasets import DATASETS
+from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs, configs_of, seeds_text
 from prslib.training.methods import METHODS
@@ -54,6 +56,32 @@ OWN = "convnet_attention_consistency"
 def test_what_does_not_fit_is_refused_before_work_starts(fields, error, message):
     with pytest.raises(error, match=message):
         configs(**{"dataset": TINY} | fields)
+
+
+@pytest.mark.parametrize(
+    ("tested", "fields", "message"),
+    [
+        ([0, 0], {}, "image of task 1 in the test set 'all', got none"),
+        ([1, 1], {"method": "Multitask"}, "image of task 0 in the test set 'all'"),
+        ([0, 1], {"own_threshold": True}, "held out of task 0 for own_threshold"),
+    ],
+)
+def test_samples_that_a_score_needs_are_there_before_work_starts(
+    monkeypatch, tested, fields, message
+):
+    labels = np.eye(2, dtype=bool)
+    halves = [Split(None, labels[task], np.array(task)) for task in ([0, 1], tested)]
+    train, test = halves
+    groups = "majority", "minority"
+    data = SequentialDataset(
+        "few", train, {"all": test}, ("a", "b"), np.arange(2), groups
+    )
+    recipe = Recipe(
+        "head", memory_size=1, schedule=(0, 1), batch_size=1, test_set="all"
+    )
+    monkeypatch.setitem(DATASETS, "few", Entry(lambda _: data, recipe))
+    with pytest.raises(ValueError, match=message):
+        configs(dataset="few", **fields)
 
 
 def test_equal_numbers_of_any_type_are_one_configuration():
