@@ -281,8 +281,9 @@ def typed(name: str, value: object, row: Declaration) -> object:
 def listed(name: str, value: object, row: Declaration) -> list:
     """Return a list of the declared type; a single value is a list of one."""
     if isinstance(value, str):
-        items = [text.strip(" []'\"") for text in value.split(",")]
-        value = [item for item in items if item]
+        inner = re.sub(r"^\[(.*)\]$", r"\1", value.strip())
+        texts = inner.split(",") if inner.strip() else []
+        value = [text.strip(" '\"") for text in texts]
     items = list(value) if isinstance(value, list | tuple | range) else [value]
     if items in ([], [None]):
         if name not in OPTIONAL:

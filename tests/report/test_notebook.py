@@ -51,6 +51,8 @@ def test_what_a_command_line_can_write_is_understood(name, text, value):
             ValueError,
             r"seeds: expected each value once, got \[0, 1, 0\]",
         ),
+        ("seeds", "0,,1", TypeError, "seeds must be a whole number, got ''"),
+        ("seeds", "[0, [1]]", TypeError, r"seeds must be a whole number, got \[1\]"),
         ("rhos", "", ValueError, "expected at least one of rhos, got none"),
         ("rhos", math.nan, ValueError, "rhos must be finite"),
         ("rhos", [0.1, "high"], TypeError, "rhos must be a number, got 'high'"),
