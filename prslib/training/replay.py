@@ -254,17 +254,24 @@ def check(config: RunConfig, dataset: SequentialDataset) -> None:
     settings = config.resolved
     one_of("test_set", settings["test_set"], dataset.tests)
     validate_schedule(settings["schedule"], dataset.num_tasks)
+    labels = dataset.tests[settings["test_set"]].labels
+    for tasks in tasks_together(settings["schedule"], settings["tasks_at_once"]):
+        if not labels[:, np.isin(dataset.class_task, tasks)].any():
+            what = f"test samples of task {task_name(tasks)} of {config.dataset}"
+            raise ValueError(expected(what, f"none in {settings['test_set']}"))
     if config.features_per_class:
         feature_rows(dataset.tests[settings["test_set"]], config.features_per_class)
     _check_loss(config, dataset)
-    stream(config, dataset)
+    segments = stream(config, dataset)
     if config.own_threshold:
         stream(config, dataset, held_out_rows(config, dataset))
-    images = len(dataset.train)
-    size = settings["memory_size"]
-    if METHODS[config.method].sampler and size > images:
-        what = f"memory_size up to the {images} images of {config.dataset}"
-        raise ValueError(expected(what, size))
+    limits = dict.fromkeys(("memory_size", "replay_batch_size"), len(dataset.train))
+    limits["variance_points"] = sum(len(segment.batches) for segment in segments)
+    for name, most in limits.items():
+        if METHODS[config.method].sampler and settings[name] > most:
+            of = "steps" if name == "variance_points" else "images"
+            what = f"{name} up to the {most} {of} of {config.dataset}"
+            raise ValueError(expected(what, settings[name]))
     make_replay(config, dataset)
 
 
