@@ -19,6 +19,7 @@ Seed = int | np.random.SeedSequence | np.random.Generator
 VARIANTS = ("paper", "authors")  # of PRS
 MOST_CLASSES = 1_000_000  # where classes are added as they come
 LONGEST_LINE = 300  # letters of what `one_line` returns
+LARGEST_NUMBER = float(np.finfo(np.float32).max)  # networks compute in float32
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
 
@@ -89,11 +90,12 @@ def naming_extra(extra: str, otherwise: str = "") -> Generator[None]:
 def one_of(name: str, value: str, names: Iterable[str]) -> str:
     """Return a name; raise ValueError, which lists the known ones, for any other."""
     names = list(names)
-    if value not in names:
+    if not isinstance(value, str) or value not in names:  # a series has no truth value
         noun, *clause = re.split(r"(?= (?:beside|of|that|with) )", name, maxsplit=1)
         plural = "".join([noun, "es" if noun.endswith("ss") else "s", *clause])
         raise ValueError(
-            f"unknown {name} {value!r}; known {plural}: {', '.join(sorted(names))}"
+            f"unknown {name} {one_line(repr(value))}; "
+            f"known {plural}: {', '.join(sorted(names))}"
         )
     return value
 
@@ -144,12 +146,14 @@ def device_name(device: object) -> str:
     return name
 
 
-def check_int(name: str, value: object, least: int) -> int:
-    """Return an int; raise TypeError for another type, ValueError below ``least``."""
+def check_int(name: str, value: object, least: int, most: float = math.inf) -> int:
+    """Return an int; raise TypeError for another type, ValueError where out of range."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
+        raise TypeError(f"{name} must be a whole number, got {one_line(repr(value))}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
+    if int(value) > most:
+        raise ValueError(f"{name} must be at most {most}, got {value}")
     return int(value)
 
 
@@ -176,27 +180,29 @@ def items(name: str, values: Any) -> list:
 def check_text(name: str, value: object) -> str:
     """Return text; raise TypeError for another type."""
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be text, got {value!r}")
+        raise TypeError(f"{name} must be text, got {one_line(repr(value))}")
     return value
 
 
 def flag(name: str, value: object) -> bool:
     """Return a bool; raise TypeError for another type."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
+        raise TypeError(f"{name} must be True or False, got {one_line(repr(value))}")
     return bool(value)
 
 
 def finite(name: str, value: object, least: float = -math.inf) -> float:
     """Return a float; raise TypeError for another type, ValueError for inf and NaN."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+        raise TypeError(f"{name} must be a number, got {one_line(repr(value))}")
     try:
         number = float(value) + 0.0  # -0.0 is 0.0
     except OverflowError:  # an int above all floats
         number = math.inf
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {one_line(value)}")
+    if abs(number) > LARGEST_NUMBER:
+        raise ValueError(f"{name} must be within ±{LARGEST_NUMBER:.4g}, got {value}")
     if number < least:
         raise ValueError(f"{name} must be at least {least:g}, got {value}")
     return number
@@ -287,7 +293,7 @@ def from_class_numbers(
     count = MOST_CLASSES if num_classes is None else num_classes
     outside = classes[(classes < 0) | (classes >= count)]
     if outside.size:
-        advice = "np.unique(labels, return_inverse=True) numbers classes"
+        advice = "number the classes of the whole stream from 0"
         if outside[0] < 0:
             advice = "a list of lists has [] for a sample without a label"
         text = expected(f"class numbers from 0 to {count - 1}", outside[0], advice)
@@ -428,7 +434,7 @@ def _of_numbers(labels: np.ndarray, num_classes: int | None) -> np.ndarray:
         what = "bool, 0 and 1, or class numbers"
         advice = ""
         if labels.dtype.kind in "SUT" or any(isinstance(v, str) for v in labels.flat):
-            advice = "np.unique(names, return_inverse=True) numbers names"
+            advice = "number the names, [names.index(name) for name in y]"
         raise TypeError(f"labels: {expected(what, labels.dtype, advice)}")
     if labels.shape == (0,):
         return np.zeros((0, num_classes or 0), np.bool_)

@@ -34,7 +34,7 @@ VARIANT = "authors compares with the slots of the released code (%(default)s)"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a subcommand and return the exit status, 0 on success and 1 on an error."""
+    """Run a subcommand and return the exit status: 0 on success, 1 on an error, 130 on Ctrl-C."""
     options = _parser().parse_args(arguments)
     if isinstance(sys.stdout, TextIOWrapper):  # names of any letters on any terminal
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -45,6 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
     except ERRORS as error:
         print(error, file=sys.stderr)  # it says what to do
         return 1
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on where it can", file=sys.stderr)
+        return 130  # as a shell says it
 
 
 def _parser() -> ArgumentParser:

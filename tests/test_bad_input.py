@@ -1,6 +1,7 @@
 """Public functions refuse bad input with one sentence, before any work starts."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -15,9 +16,15 @@ from prslib import (
     run,
     run_all,
 )
+from prslib.datasets import Entry, Recipe
+from prslib.training.methods import Method
 
 ONE = RunConfig("digits70tiny", "CRS")
 IMAGE = (32, 32, 3)
+
+
+def tiny(**fields):
+    return configs(**{"dataset": "digits70tiny"} | fields)
 
 
 def network(shape=IMAGE, seed=0, weights="none"):
@@ -97,11 +104,78 @@ def network(shape=IMAGE, seed=0, weights="none"):
         ),
         (lambda: network(seed="0"), TypeError, "seed must be a whole number, got '0'"),
         (lambda: network(weights=3), TypeError, "weights must be text, got 3"),
+        (lambda: tiny(dataset=pd.NA), ValueError, "unknown dataset <NA>; known datase"),
+        (
+            lambda: tiny(method="Multitask", epochs=10**9),
+            ValueError,
+            "epochs must be at most 10000, got 1000000000",
+        ),
+        (lambda: tiny(draw=pd.Series([1])), ValueError, "unknown draw 0 1 dtype: int"),
+        (lambda: tiny(rho="x" * 9999), TypeError, "rho must be a number, got 'xxx.* "),
+        (lambda: tiny(ewc_lambda=1e300), ValueError, "ewc_lambda must be within ±3.4"),
+        (
+            lambda: tiny(replay_batch_size=10**9),
+            ValueError,
+            "replay_batch_size up to the 838 images of digits70tiny, got 1000000000",
+        ),
+        (
+            lambda: tiny(variance_points=10**9),
+            ValueError,
+            "variance_points up to the 838 images of digits70tiny, got 1000000000",
+        ),
+        (
+            lambda: tiny(loss="distribution_balanced", loss_options={"scale": -1.0}),
+            ValueError,
+            "does not fall where the logits of negatives rise, got one that does",
+        ),
     ],
 )
 def test_it_is_refused_in_a_sentence(call, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=message) as caught:
         call()
+    assert len(str(caught.value)) < 600 and "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("registers")
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"model": "nope"}, "unknown model 'nope'; known models"),
+        ({"memory_size": "9"}, "memory_size must be a whole number, got '9'"),
+        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"tasks_at_once": 0}, "tasks_at_once must be at least 1, got 0"),
+        ({"test_resamples": -1}, "test_resamples must be at least 0, got -1"),
+        ({"optimizer": "adamw"}, "unknown optimizer 'adamw'; known optimizers: adam"),
+        ({"clip_value": -1}, "clip_value must be at least 0, got -1"),
+        ({"precision": "fp8"}, "unknown precision 'fp8'; known precisions"),
+        ({"loss": "nope"}, "unknown loss 'nope'; known losses"),
+    ],
+)
+def test_a_recipe_of_ones_own_is_checked(values, message):
+    def register():
+        fields = {"model": "mlp", "memory_size": 9, "schedule": (0, 1)} | values
+        prslib.register("ab", Entry(lambda images=True: None, Recipe(**fields)))
+        RunConfig("ab")
+
+    with pytest.raises((TypeError, ValueError), match=message):
+        register()
+
+
+@pytest.mark.usefixtures("registers")
+def test_a_method_of_ones_own_names_a_sampler_and_stages():
+    prslib.register("Own", Method(sampler="nope"))
+    with pytest.raises(ValueError, match="unknown sampler 'nope'; known samplers"):
+        tiny(method="Own")
+    with pytest.raises(ValueError, match="unknown value of frozen 'first'; known"):
+        Method(sampler="crs", frozen="first")
+
+
+@pytest.mark.usefixtures("registers")
+@pytest.mark.parametrize("needs", [["features"], "features", None, {"logits"}])
+def test_a_sampler_needs_what_a_training_run_computes(needs):
+    prslib.register("Own", type("Own", (prslib.Sampler,), {"needs": needs}))
+    with pytest.raises(TypeError, match="needs of Own as a set, of features and grad"):
+        tiny(method="Own")
 
 
 def test_runs_and_seeds_may_come_in_any_list(tmp_path):

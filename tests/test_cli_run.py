@@ -79,6 +79,15 @@ def test_what_is_wrong_is_said_in_a_sentence(arguments, said, capsys, monkeypatc
     assert said in text and "Traceback" not in text
 
 
+def test_a_command_that_is_stopped_says_so(capsys, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("prslib.experiments.sweep.run_all", stop)
+    assert main(FIELDS) == 130
+    assert capsys.readouterr().err.startswith("stopped; the same command goes on")
+
+
 def test_a_plan_names_the_file_of_parameters_that_is_none(
     tmp_path, monkeypatch, capsys
 ):

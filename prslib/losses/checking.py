@@ -177,6 +177,9 @@ def _check_gradient(call: Call) -> None:
     falls = bool(slope[call.targets > 0].sum() < 0)
     what = "a loss that falls where the logits of positives rise"
     _expect(falls, what, "one that does not", "a minus may be missing")
+    falls = bool(slope[call.targets == 0].sum() < 0)
+    what = "a loss that does not fall where the logits of negatives rise"
+    _expect(not falls, what, "one that does", "a minus may be missing")
 
 
 def _slope(call: Call, case: str, advice: str = "") -> Tensor:

@@ -279,18 +279,21 @@ def checked(notebook: str, values: dict) -> dict:
     return values
 
 
-def typed(name: str, value: object, row: Declaration) -> object:
+def typed(name: str, value: Any, row: Declaration) -> object:
     """Return a value in the declared type; it may come as text, "1e-3" or "0,1,2".
 
     A single value is a list of one where a list is declared.
     """
+    if hasattr(value, "tolist"):  # an array
+        value = value.tolist()
     if row.is_dict:
         return by_name(name, value, row.kind)
     if not row.is_list:
         return single(name, value, row.kind, row.default is None)
     if isinstance(value, str):
-        items = [text.strip(" []'\"") for text in value.split(",")]
-        value = [item for item in items if item]
+        inner = re.sub(r"^\[(.*)\]$", r"\1", value.strip())
+        texts = inner.split(",") if inner.strip() else []
+        value = [text.strip(" '\"") for text in texts]
     items = list(value) if isinstance(value, list | tuple | range) else [value]
     if items in ([], [None]):
         if name not in OPTIONAL:

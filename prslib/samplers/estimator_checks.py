@@ -127,7 +127,8 @@ def _made(make: Callable, size: int, num_classes: int, seed: int) -> Any:
         what = "__init__ to call super().__init__(size, num_classes, seed)"
         _fail(what, "none of the base's attributes")
     if not isinstance(sampler.needs, Set):
-        names = [sampler.needs] if isinstance(sampler.needs, str) else sampler.needs
+        is_list = isinstance(sampler.needs, list | tuple)
+        names = sampler.needs if is_list else filter(None, [sampler.needs])
         advice = f"write frozenset({{{', '.join(map(repr, names))}}})"
         _fail("needs as a set of names", repr(sampler.needs), advice)
     if not isinstance(sampler.draws, int) or sampler.draws < 0:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -27,8 +27,8 @@ from prslib.datasets.base import draw_schedule, validate_schedule
 from prslib.losses import LOSSES, check_loss_options
 from prslib.models import MODELS
 from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, weights_for_seed
-from prslib.samplers import Sampler, check_options, make_sampler
-from prslib.training.methods import METHODS, unread_fields
+from prslib.samplers import SAMPLERS, Sampler, check_options, make_sampler
+from prslib.training.methods import METHODS, NEEDS, unread_fields
 from prslib.training.rehearsal import (
     ASKS,
     REHEARSALS,
@@ -38,6 +38,7 @@ from prslib.training.rehearsal import (
 
 PRECISIONS = ("fp32", "bf16")  # of the forward pass; weights stay in float32
 DRAWS = ("uniform", "balanced")  # of replay: over samples, or over classes
+MOST_EPOCHS = 10_000  # a run lists the rows of all its epochs
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
 PROTOCOL = 6  # part of every hash; rises when a change of the code changes results
 MEASUREMENTS = (
@@ -160,7 +161,7 @@ class RunConfig:
     variant: str = checked("paper", one_of, names=VARIANTS)
     memory_size: int | None = checked(None, check_int, least=1)
     schedule: tuple[int, ...] | None = None
-    epochs: int = checked(1, check_int, least=1)
+    epochs: int = checked(1, check_int, least=1, most=MOST_EPOCHS)
     ewc_lambda: float | None = checked(None, finite, least=0)
     test_set: str | None = checked(None, check_text)
     model: str | None = checked(None, one_of, names=MODELS)
@@ -190,6 +191,11 @@ class RunConfig:
             is_open = values[name] is None and row.default is None
             if check and not is_open:
                 values[name] = check(name, values[name])
+        recipe = vars(DATASETS[self.dataset].recipe)
+        for row in fields(self):  # of a registered data set, it may be wrong
+            check = row.metadata.get("check")
+            if check and recipe.get(row.name) is not None:
+                check(row.name, recipe[row.name])
         if self.schedule is not None:
             tasks = len(DATASETS[self.dataset].recipe.schedule)
             values["schedule"] = validate_schedule(self.schedule, tasks)
@@ -208,6 +214,12 @@ class RunConfig:
             if options:
                 raise TypeError(expected(f"no options of {self.method}", options))
             return None
+        one_of("sampler", method.sampler, SAMPLERS)
+        needs = getattr(SAMPLERS[method.sampler], "needs", None)
+        if not isinstance(needs, Set) or needs - NEEDS:
+            names = " and ".join(sorted(NEEDS))
+            what = f"needs of {method.sampler} as a set, of {names}"
+            raise TypeError(expected(what, repr(needs)))
         settings = {name: getattr(self, name) for name in method.options}
         if settings.keys() & options:
             what = f"{' and '.join(settings)} as fields of RunConfig"

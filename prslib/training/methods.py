@@ -7,7 +7,7 @@ from functools import cached_property
 from inspect import signature
 from typing import Any
 
-from prslib.checks import check_text, expected
+from prslib.checks import check_text, expected, one_of
 from prslib.datasets import DATASETS, Entry, fingerprint
 from prslib.losses import LOSSES, Loss
 from prslib.models import MODELS, Architecture
@@ -16,6 +16,8 @@ from prslib.samplers.exstream import ExStream
 from prslib.training.rehearsal import REHEARSALS, Rehearsal
 
 SAMPLER_FIELDS = ("rho", "variant")  # of `RunConfig`, which a sampler may take
+FROZEN = ("pretrained_stages", "vector_stages")  # what a method may freeze
+NEEDS = frozenset({"features", "gradient_products"})  # what a training run computes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,11 @@ class Method:
     frozen: str | None = None  # the model's "pretrained_stages" or "vector_stages"
     ewc: bool = False  # `prslib.training.ewc.EWC` pulls the weights back
     rehearsal: str | None = None  # a key of `REHEARSALS`; None for the mean loss alone
+
+    def __post_init__(self) -> None:
+        """Refuse stages that no model names."""
+        if self.frozen is not None:
+            one_of("value of frozen", self.frozen, FROZEN)
 
     @cached_property
     def options(self) -> tuple[str, ...]:

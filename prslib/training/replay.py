@@ -255,6 +255,7 @@ def check(config: RunConfig, dataset: SequentialDataset) -> None:
     settings = config.resolved
     one_of("test_set", settings["test_set"], dataset.tests)
     validate_schedule(settings["schedule"], dataset.num_tasks)
+    _check_tests(config, dataset)
     if config.features_per_class:
         feature_rows(dataset.tests[settings["test_set"]], config.features_per_class)
     _check_loss(config, dataset)
@@ -266,12 +267,11 @@ def check(config: RunConfig, dataset: SequentialDataset) -> None:
             what = f"an image held out of task {task_name(first)} for own_threshold"
             advice = "choose another seed or schedule"
             raise ValueError(expected(what, "none", advice))
-    _check_tests(config, dataset)
     images = len(dataset.train)
-    size = settings["memory_size"]
-    if METHODS[config.method].sampler and size > images:
-        what = f"memory_size up to the {images} images of {config.dataset}"
-        raise ValueError(expected(what, size))
+    for name in ("memory_size", "replay_batch_size", "variance_points"):
+        if METHODS[config.method].sampler and settings[name] > images:
+            what = f"{name} up to the {images} images of {config.dataset}"
+            raise ValueError(expected(what, settings[name]))
     make_replay(config, dataset)
 
 

@@ -6,6 +6,7 @@ import sys
 
 import matplotlib.pyplot as plt
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -29,6 +30,7 @@ SWEEP = Settings.of("quick", "rho_sweep").values
         ("dataset", "digits70tiny,digits49tiny", ["digits70tiny", "digits49tiny"]),
         ("rhos", "-1e-1,0", [-0.1, 0.0]),
         ("rhos", [0, "1e3"], [0.0, 1000.0]),  # text to YAML
+        ("seeds", np.arange(2), [0, 1]),
         ("memory_size", None, None),
         ("memory_size", "None", None),
     ],
@@ -51,6 +53,8 @@ def test_what_a_command_line_can_write_is_understood(name, text, value):
             ValueError,
             r"seeds: expected each value once, got \[0, 1, 0\]",
         ),
+        ("seeds", "0,,1", TypeError, "seeds must be a whole number, got ''"),
+        ("seeds", "[0, [1]]", TypeError, r"seeds must be a whole number, got \[1\]"),
         ("rhos", "", ValueError, "expected at least one of rhos, got none"),
         ("rhos", math.nan, ValueError, "rhos must be finite"),
         ("rhos", [0.1, "high"], TypeError, "rhos must be a number, got 'high'"),

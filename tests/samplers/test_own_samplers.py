@@ -327,6 +327,7 @@ def broken(**methods):
         (LateNumber, "to take its own state, .*; make every array and number in __i"),
         (PerClass, "place to return slots after add_classes, .*entry a class in by_cl"),
         (Misspelt, "add_classes to add a class, .*'lost'; name its arrays"),
+        (broken(needs=None), r"needs as a set of names, got None; write frozenset\("),
         (Letters, "needs as a set of names, got 'features'; write frozenset"),
         (Changes, "ValueError: assignment destination is read-only"),
         (ByCount, "equal slots where a class is added late"),

@@ -143,7 +143,7 @@ def test_a_long_single_label_stream_ends_on_target(name, rho):
         (np.array([[3], [4]]), ValueError, "got 3; write labels\\[:, 0\\] for class"),
         ([[True], [True, False]], ValueError, r"rows of one length, .* lengths \[1, 2"),
         ([[1], 2], TypeError, "expected a list of class numbers for each .* got 2"),
-        (["cat", "dog"], TypeError, "got <U3; np.unique.* numbers names"),
+        (["cat", "dog"], TypeError, "got <U3; number the names, "),
         ([["cat"], ["dog"]], TypeError, "got .cat.; number the names"),
         ([[None], [1]], ValueError, r"got bool \(2, 1\)"),
         (np.array([0.0, 2.0]), ValueError, "got float64; write labels.astype\\(int\\)"),
