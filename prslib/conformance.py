@@ -176,7 +176,8 @@ def check_prs(
     ValueError
         If the sampler fails or answers in another form on every stream, with stream,
         samples and traceback; if the variant or a stream is unknown, ``seeds`` is below
-        1 or, for "authors", ``place`` does not decide by a parameter ``uniforms``.
+        1, ``only`` has no stream for a sampler without rho or, for "authors", ``place``
+        does not decide by a parameter ``uniforms``.
     TypeError
         If ``make`` cannot be called.
 
@@ -209,11 +210,14 @@ def check_prs(
     takes_rho = any(p.name == "rho" or p.kind == p.VAR_KEYWORD for p in parameters)
     streams = [embedded[name] for name in only or embedded]
     streams = [stream for stream in streams if takes_rho or stream.rho == 0]
+    if not streams:
+        what = "a stream with rho 0 in only, for a sampler that takes no rho"
+        raise ValueError(expected(what, ", ".join(only or ())))
     drawn = []
     if only is None:
         drawn = drawn_streams(np.random.default_rng(fresh_seed), takes_rho)
     records = [_Record(stream, make, takes_rho) for stream in [*streams, *drawn]]
-    by_numbers = _decides_by_numbers(records[0]) if records else False
+    by_numbers = _decides_by_numbers(records[0])
     for record in records:
         if progress:
             text = f"conformance: stream {record.stream.name!r}"
