@@ -103,11 +103,17 @@ class Sampler:
         super().__init_subclass__(**options)
         if not cls._compiled or "_compiled" in vars(cls):
             return
-        equations = {*dir(cls.__base__)} - {*dir(Sampler)}
-        if vars(cls).keys() & (equations | {"choose"}):
-            cls.choose_batch = vars(cls).get("choose_batch", Sampler.choose_batch)
-        if "choose_batch" in vars(cls):
-            cls._compiled = False
+        # a method may also come from another base class
+        compiled = next(base for base in cls.__mro__ if "_compiled" in vars(base))
+        equations = {*dir(compiled)} - {*dir(Sampler)} | {"choose"}
+        replaced = [
+            name
+            for name in equations
+            if getattr(cls, name) is not getattr(compiled, name)
+        ]
+        if replaced and cls.choose_batch is compiled.choose_batch:
+            cls.choose_batch = Sampler.choose_batch
+        cls._compiled = cls.choose_batch is compiled.choose_batch
 
     def choose(self, y: np.ndarray, u: np.ndarray, **row: np.ndarray) -> int:
         """Return the slot of the next sample, -1 to drop it.

@@ -117,7 +117,15 @@ class AllAtOnce(CBRS):
     choose_batch = First.choose_batch
 
 
-@pytest.mark.parametrize("sampler", [Drops, Never, AllAtOnce])
+class NeverAccepts:
+    acceptance = Drops.acceptance
+
+
+class DropsByAnotherBase(NeverAccepts, PRS):
+    pass
+
+
+@pytest.mark.parametrize("sampler", [Drops, Never, AllAtOnce, DropsByAnotherBase])
 def test_a_method_of_a_compiled_sampler_can_be_replaced(sampler):
     slots = sampler(5, 3, 0).place(np.ones((20, 3), bool))
     assert slots.tolist() == [*range(5), *[-1] * 15]
