@@ -104,7 +104,7 @@ class Sampler:
         if not cls._compiled or "_compiled" in vars(cls):
             return
         # a method may also come from another base class
-        compiled = next(base for base in cls.__mro__ if "_compiled" in vars(base))
+        compiled: Any = next(c for c in cls.__mro__ if "_compiled" in vars(c))
         equations = {*dir(compiled)} - {*dir(Sampler)} | {"choose"}
         replaced = [
             name
