@@ -105,7 +105,7 @@ class Sampler:
             return
         # a method may also come from another base class
         compiled: Any = next(c for c in cls.__mro__ if "_compiled" in vars(c))
-        equations = {*dir(compiled)} - {*dir(Sampler)} | {"choose"}
+        equations = {*dir(compiled)} - {*dir(Sampler)} | {"choose", "follow"}
         replaced = [
             name
             for name in equations

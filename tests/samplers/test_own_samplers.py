@@ -132,6 +132,17 @@ def test_a_method_of_a_compiled_sampler_can_be_replaced(sampler):
     check_sampler(sampler)
 
 
+def test_a_compiled_sampler_calls_a_method_follow_of_ones_own():
+    class Logs(PRS):
+        def follow(self, y, slot):
+            super().follow(y, slot)
+            log.append(slot)
+
+    log = []
+    slots = Logs(5, 3, 0).place(np.ones((20, 3), bool))
+    assert log == slots.tolist()
+
+
 def test_own_classes_grow():
     class Last(Sampler):
         """Remember when each class came last."""
