@@ -151,8 +151,7 @@ def test_interrupted_it_goes_on_where_it_stopped(coco, monkeypatch):
 
     monkeypatch.setattr(command, "read_image", read)
     monkeypatch.setattr(arrays, "CHUNK", 2)
-    with pytest.raises(KeyboardInterrupt):
-        prepare(coco)
+    assert prepare(coco) == 130
     assert len(load_dataset("cocoseq", images=False).train) == 4  # labels are there
     assert prepare(coco) == 0
     assert len(decoded) == 13 and len(set(decoded)) == 11
