@@ -146,12 +146,14 @@ def device_name(device: object) -> str:
     return name
 
 
-def check_int(name: str, value: object, least: int) -> int:
-    """Return an int; raise TypeError for another type, ValueError below ``least``."""
+def check_int(name: str, value: object, least: int, most: float = math.inf) -> int:
+    """Return an int; raise TypeError for another type, ValueError where out of range."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number, got {one_line(repr(value))}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
+    if int(value) > most:
+        raise ValueError(f"{name} must be at most {most}, got {value}")
     return int(value)
 
 

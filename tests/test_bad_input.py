@@ -70,6 +70,11 @@ def network(shape=IMAGE, seed=0, weights="none"):
         (lambda: network(seed="0"), TypeError, "seed must be a whole number, got '0'"),
         (lambda: network(weights=3), TypeError, "weights must be text, got 3"),
         (lambda: tiny(dataset=pd.NA), ValueError, "unknown dataset <NA>; known datase"),
+        (
+            lambda: tiny(method="Multitask", epochs=10**9),
+            ValueError,
+            "epochs must be at most 10000, got 1000000000",
+        ),
         (lambda: tiny(draw=pd.Series([1])), ValueError, "unknown draw 0 1 dtype: int"),
         (lambda: tiny(rho="x" * 9999), TypeError, "rho must be a number, got 'xxx.* "),
         (lambda: tiny(ewc_lambda=1e300), ValueError, "ewc_lambda must be within ±3.4"),
@@ -81,7 +86,7 @@ def network(shape=IMAGE, seed=0, weights="none"):
         (
             lambda: tiny(variance_points=10**9),
             ValueError,
-            "variance_points up to the 82 steps of digits70tiny, got 1000000000",
+            "variance_points up to the 838 images of digits70tiny, got 1000000000",
         ),
         (
             lambda: tiny(loss="distribution_balanced", loss_options={"scale": -1.0}),

@@ -269,8 +269,10 @@ def checked(notebook: str, values: dict) -> dict:
     return values
 
 
-def typed(name: str, value: object, row: Declaration) -> object:
+def typed(name: str, value: Any, row: Declaration) -> object:
     """Return a value in the declared type; it may come as text, "1e-3" or "0,1,2"."""
+    if hasattr(value, "tolist"):  # an array
+        value = value.tolist()
     if row.is_list:
         return listed(name, value, row)
     if value in NOTHING and row.default is None:

@@ -38,6 +38,7 @@ from prslib.training.rehearsal import (
 
 PRECISIONS = ("fp32", "bf16")  # of the forward pass; weights stay in float32
 DRAWS = ("uniform", "balanced")  # of replay: over samples, or over classes
+MOST_EPOCHS = 10_000  # a run lists the rows of all its epochs
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
 PROTOCOL = 6  # part of every hash; rises when a change of the code changes results
 MEASUREMENTS = (
@@ -160,7 +161,7 @@ class RunConfig:
     variant: str = checked("paper", one_of, names=VARIANTS)
     memory_size: int | None = checked(None, check_int, least=1)
     schedule: tuple[int, ...] | None = None
-    epochs: int = checked(1, check_int, least=1)
+    epochs: int = checked(1, check_int, least=1, most=MOST_EPOCHS)
     ewc_lambda: float | None = checked(None, finite, least=0)
     test_set: str | None = checked(None, check_text)
     model: str | None = checked(None, one_of, names=MODELS)

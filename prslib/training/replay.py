@@ -262,15 +262,13 @@ def check(config: RunConfig, dataset: SequentialDataset) -> None:
     if config.features_per_class:
         feature_rows(dataset.tests[settings["test_set"]], config.features_per_class)
     _check_loss(config, dataset)
-    segments = stream(config, dataset)
+    stream(config, dataset)
     if config.own_threshold:
         stream(config, dataset, held_out_rows(config, dataset))
-    limits = dict.fromkeys(("memory_size", "replay_batch_size"), len(dataset.train))
-    limits["variance_points"] = sum(len(segment.batches) for segment in segments)
-    for name, most in limits.items():
-        if METHODS[config.method].sampler and settings[name] > most:
-            of = "steps" if name == "variance_points" else "images"
-            what = f"{name} up to the {most} {of} of {config.dataset}"
+    images = len(dataset.train)
+    for name in ("memory_size", "replay_batch_size", "variance_points"):
+        if METHODS[config.method].sampler and settings[name] > images:
+            what = f"{name} up to the {images} images of {config.dataset}"
             raise ValueError(expected(what, settings[name]))
     make_replay(config, dataset)
 

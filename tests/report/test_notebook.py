@@ -6,6 +6,7 @@ import sys
 
 import matplotlib.pyplot as plt
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -29,6 +30,7 @@ SWEEP = Settings.of("quick", "rho_sweep").values
         ("dataset", "digits70tiny,digits49tiny", ["digits70tiny", "digits49tiny"]),
         ("rhos", "-1e-1,0", [-0.1, 0.0]),
         ("rhos", [0, "1e3"], [0.0, 1000.0]),  # text to YAML
+        ("seeds", np.arange(2), [0, 1]),
         ("memory_size", None, None),
         ("memory_size", "None", None),
     ],
