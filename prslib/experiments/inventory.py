@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 from filelock import FileLock, Timeout
 from pandas.api.typing import NaTType
+from tqdm import tqdm
 
 from prslib.checks import expected, one_line
 from prslib.experiments.store import (
@@ -131,7 +132,8 @@ def check_folder(folder: str | os.PathLike, ours: Store) -> pd.DataFrame:
         raise FileNotFoundError(expected("a folder of stored runs", str(folder)))
     theirs = Store(folder)
     rows = []
-    for path in sorted(theirs.folder.glob(f"*{RESULT}")):
+    paths = sorted(theirs.folder.glob(f"*{RESULT}"))
+    for path in tqdm(paths, "checking", unit="run", disable=None):
         record = read_record(path.with_suffix(RECORD))
         row = {"run": path.stem, "on": conditions_of(record)}
         try:
