@@ -25,6 +25,8 @@ def test_rows_come_back_from_their_slots_and_of_equal_ones_the_last():
     assert rows["index"].tolist() == [12, 10]
     assert (rows["images"] == images[[3, 1]]).all() and rows["images"].dtype == np.uint8
     images[:], rows["images"][:] = 99, 98  # neither is what is stored
+    memory.filled[:] = 3
+    assert memory.filled.tolist() == [0, 2]
     assert memory.read(numbers(2))["images"].ravel().tolist() == [4, 5, 6, 7]
 
 

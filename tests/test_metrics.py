@@ -154,6 +154,7 @@ def test_evaluate_joins_groups_and_classes_in_order():
         ([[0.1, 0.2]], [[1]], ["a"], r"one shape .* \(1, 2\) and \(1, 1\)"),
         (np.empty((0, 1)), np.empty((0, 1)), ["a"], "neither zero"),
         ([[1.2]], [[1]], ["a"], r"in \[0, 1\], got 1.2; apply the sigmoid"),
+        ([[-0.1]], [[1]], ["a"], r"in \[0, 1\], got -0.1; apply the sigmoid"),
         ([[np.nan]], [[1]], ["a"], "got NaN; has the network diverged"),
         (np.ma.masked_less([[0.2]], 1), [[1]], ["a"], "masked ones"),
         ([[0.2]], [[255]], ["a"], "labels of 0 and 1, got 255; pass multi-hot rows"),

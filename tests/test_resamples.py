@@ -84,6 +84,8 @@ def test_top_classes_are_of_those_seen_and_the_first_of_equal_ones():
         [False, True, True, False, True]
     ]
     assert top_classes(probabilities, np.arange(5) == 2).sum() == 1
+    nothing = np.zeros((1, 3))
+    assert top_classes(nothing, np.arange(3) == 2, 1).tolist() == [[False, False, True]]
 
 
 def test_the_threshold_is_the_lowest_with_the_best_score():
@@ -97,6 +99,15 @@ def test_the_threshold_is_the_lowest_with_the_best_score():
             score(probabilities > t, labels, ["majority"] * 4)[number][2] for t in grid
         ]
         assert chosen[metric] == grid[int(np.argmax(scores))] < 0.5
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative", "threshold"),
+    [(0.995, 0.985, 0.99), (0.31, 0.3, 0.3)],  # the highest; equal is not above
+)
+def test_the_threshold_tells_a_positive_from_a_negative(positive, negative, threshold):
+    best = best_thresholds([[positive], [negative]], [[1], [0]])
+    assert best == {"C-F1": threshold, "O-F1": threshold}
 
 
 def test_intervals_hold_the_true_difference():

@@ -1,7 +1,10 @@
+import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 from cells import functions_of
 
+from prslib.datasets import load_dataset
 from prslib.report.notebook import Settings
 
 rho_sweep = functions_of("rho_sweep")
@@ -18,8 +21,31 @@ def test_the_best_rho_is_that_of_the_mean_over_seeds():
     assert (best["at_lowest"], best["at_highest"]) == (11, 21)
 
 
+def test_the_ring_is_at_the_best_rho_of_each_metric():
+    means = {"C-F1": [1.0, 3.0, 2.0], "O-F1": [6.0, 5.0, 4.0], "mAP": [7.0, 8.0, 9.0]}
+    rows = pd.DataFrame(means, pd.Index([-1.0, 0.0, 1.0], name="rho")).reset_index()
+    rows = rows.melt("rho", var_name="metric").assign(seed=0)
+    figure, ax = plt.subplots()
+    rho_sweep.plot_sweep(rows, ax)
+    rings = [line for line in ax.lines if line.get_markersize() == 13]
+    places = [(*line.get_xdata(), *line.get_ydata()) for line in rings]
+    assert places == [(0, 3), (-1, 6), (1, 9), ()]  # the last of the legend
+    plt.close(figure)
+
+
+def test_each_rho_is_compared_with_the_same_runs_of_crs():
+    keys = {"dataset": "d", "metric": "mAP", "group": "minority", "measure": "score"}
+    values = [("CRS", np.nan, 40.0), ("PRS", -1.0, 43.0), ("PRS", 1.0, 39.0)]
+    rows = pd.DataFrame(values, columns=["method", "rho", "value"])
+    rows = pd.concat([rows.assign(seed=seed, **keys) for seed in range(2)])
+    gaps = rho_sweep.minus_crs(rows)
+    assert gaps[["rho", "difference"]].to_numpy().tolist() == [[-1, 3], [1, -1]]
+
+
 def test_a_reservoir_holds_a_tenth_from_the_first_tenth_of_the_stream():
     more = {"dataset": ["digits70seq"], "seeds": list(range(8)), "memory_size": 2000}
     settings = Settings.of("quick", "rho_sweep", **more)
-    early = rho_sweep.beside_crs(settings).groupby("method")["early"].mean()
-    assert early["CRS"] == pytest.approx(10, abs=0.5)
+    memories = rho_sweep.beside_crs(settings).groupby("method").mean(numeric_only=True)
+    assert memories.loc["CRS", "early"] == pytest.approx(10, abs=0.5)
+    of_stream = load_dataset("digits70seq", images=False).train.labels.sum(axis=1)
+    assert memories.loc["CRS", "labels"] == pytest.approx(of_stream.mean(), abs=0.02)

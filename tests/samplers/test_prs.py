@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from prs_examples import A, B, C, D, decide, filled, long_tailed
 from released_prs import ReleasedPRS
 
-from prslib.samplers import make_sampler
+from prslib.samplers import make_sampler, prs
 from prslib.samplers.reference import ReferencePRS
 
 
@@ -58,6 +58,14 @@ def test_candidates_by_hand():
     # l = (4, 2, 1) to 7/3 each
     assert decision.distance[A] == pytest.approx([10 / 3, 10 / 3])
     assert decision.leaving[A].tolist() == [0, 1]
+
+
+def test_the_class_drawn_has_a_chance_where_the_sum_falls_short_of_1():
+    chance = np.append(np.full(10, 0.1), 0.0)
+    assert chance.cumsum()[-1] < 1
+    plain = filled([A] * 8 + [B], 3)
+    for u, drawn in [(np.nextafter(1, 0), 9), (0.0, 0), (0.1, 1)]:
+        assert prs.draw_class(chance, u) == plain.draw_class(chance, u) == drawn
 
 
 def test_authors_take_the_first_candidate_when_all_are_far():

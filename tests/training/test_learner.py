@@ -62,6 +62,15 @@ def test_scoring_in_batches_is_scoring_one_by_one(dataset, monkeypatch):
     assert net.upper.training
 
 
+def test_batch_norm_of_frozen_stages_is_frozen_too(dataset):
+    """Else what they give for a sample would depend on the others of its batch."""
+    images = Inputs(dataset.train.inputs)
+    net = learner(frozen_stages=1)
+    before = net.encode(images[np.arange(1)])
+    fit(net, dataset, np.arange(40).reshape(2, 20))
+    torch.testing.assert_close(net.encode(images[np.arange(20)])[:1], before)
+
+
 def test_ewc_is_the_sum_of_every_batch_s_own_penalty():
     draws = torch.Generator().manual_seed(0)
     weight = torch.zeros(4, requires_grad=True)
