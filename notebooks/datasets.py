@@ -34,7 +34,7 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list[str] = ["cocoseq-mini", "reutersseq", "digits70seq", "digits49seq"]  # one or more data sets
-samples: int = 8  # images of each task on the sheet, 0 where only labels are at hand
+samples: int = 8  # images of each task on the sheet, 0 where only labels are available
 seed: int = 0  # which images the sheet shows
 
 # %%

@@ -37,7 +37,7 @@ rho: float = None  # power of allocation of PRS and OCDM, None for each data set
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list[int] = [0]  # one run of every method for each
-few_seeds: dict[str, int] = {}  # methods that take only so many of the seeds
+few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]

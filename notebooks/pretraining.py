@@ -163,7 +163,7 @@ for ax, source in zip(axes[:, 0], frame["source"].unique(), strict=True):
 settings.save(figure, frame, "scenes", narrow=4)
 
 # %% [markdown]
-# ## Table 1, by starting weights
+# ## Table 1, by initial weights
 #
 # The tables give percent after the last task, on the balanced test sets of all tasks. The paper's
 # networks always start from ImageNet's weights.
@@ -225,7 +225,7 @@ settings.save(None, differences, "prs_minus_crs")
 display(Markdown(in_short(differences)))
 
 # %% [markdown]
-# Here this difference is compared between starting weights, seed by seed.
+# Here this difference is compared between initial weights, seed by seed.
 
 # %%
 first, *others = gaps["weights"].unique()
@@ -238,7 +238,7 @@ display(Markdown(in_short(moved)))
 # %% [markdown]
 # ## Every method
 #
-# The picture shows overall scores by starting weights. Strokes go from the lowest to the highest
+# The picture shows overall scores by initial weights. Strokes go from the lowest to the highest
 # seed. The paper's scores are on the right. They are from another data set, so only the order of
 # the methods can be compared.
 

@@ -126,7 +126,7 @@ for name in settings.dataset:
     settings.save(figure, rows[rows["dataset"] == name], f"groups_{name}")
 
 # %% [markdown]
-# ## What does each $\rho$ buy, and what does it cost?
+# ## What does each $\rho$ gain, and what does it cost?
 #
 # PRS at each $\rho$ minus CRS, seed by seed, with 95 % intervals over seeds and test samples. Above
 # 0 PRS scores higher. The nearer $\rho$ is to 1, the less the frequent classes pay. The best $\rho$

@@ -30,8 +30,8 @@
 # scikit-learn's digits with the same class counts. They are **stand-ins**: compare the order of the
 # methods with the paper's, not the height of the scores.
 #
-# *About two minutes on four cores for the quick profile, a quarter of an hour for the paper's, half
-# a minute the second time.*
+# *About two minutes on four cores for the quick profile, half a minute the second time. A quarter of
+# an hour for the paper profile.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
@@ -351,7 +351,7 @@ for name, second, third, order in searches:
 #   dip.
 # - **Which order it was cannot be said.** The two orders agree about equally well, and others
 #   nearly as well. Among so many orders the best would agree somewhat by chance. The first column
-#   speaks for {1, 2}: only there does Finetune have the paper's number.
+#   agrees with {1, 2}: only there does Finetune have the paper's number.
 # - **PRS above CRS comes from the method.** PRS is ahead in nearly all random orders, one seed
 #   each. The median of its lead is about that of the paper. In the plain order {0, 1}, {2, 3}, ...
 #   the lead is smaller, and all end far below the paper's numbers: the last pair has the fewest

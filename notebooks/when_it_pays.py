@@ -24,13 +24,15 @@
 # the smallest. The length is the number of samples.
 #
 # The data are **Reuters-21578**, a real stream, whole: news articles of 50 topics, a few of them
-# large and most of them small. Its largest classes are thinned towards 30, 100, 300 and 1,000
-# articles (30 and 300 in the quick profile), so that the imbalance falls. Articles that smaller classes need stay, so the largest
-# classes may keep more. Thinning also shortens the stream. So each thinned stream stands beside a
-# part of the whole one that is as long and keeps the imbalance. The test articles are the same
-# everywhere. The paper has no such experiment. Its own two streams, parts of COCO and two stand-ins
-# made of digits are further points. Data with one label a sample are left out, because they are
-# scored by accuracy alone.
+# large and most of them small. Its largest classes are subsampled towards 30, 100, 300 and 1,000
+# articles (30 and 300 in the quick profile), so that the imbalance falls. Articles that smaller
+# classes need stay, so the largest classes may keep more. Subsampling also shortens the stream. So
+# each subsampled stream is compared with a random part of the whole one, which has the same length
+# and about the imbalance of the whole. The test articles are the same everywhere.
+#
+# The paper has no such experiment. Its own two streams and parts of COCO are further points. The
+# profile `seeds` adds two stand-ins made of digits. Data with one label a sample are left out,
+# because they are scored by accuracy alone.
 #
 # *A minute on two cores for the quick profile; the second time nothing is trained.*
 
@@ -177,7 +179,7 @@ join_panels(figure, f"When PRS pays: Reuters, {len(settings.seeds)} seeds")
 settings.save(figure, in_short, "in_short")
 
 # %% [markdown]
-# Each balanced sampler is next. Lines join the thinned streams and the whole one. Single marks are
+# Each balanced sampler is next. Lines join the subsampled streams and the whole one. Single marks are
 # other data sets. Filled ones are parts of COCO. Hollow ones are stand-ins, on which a network
 # learns the pixels of digits. Dashes are the paper's own differences of PRS and CRS, for which it
 # prints no interval.
@@ -288,7 +290,7 @@ settings.save(figure, prs[prs["group"] != "overall"], "groups")
 # %% [markdown]
 # ## Imbalance or length?
 #
-# Two streams of each length are compared: a thinned one, whose imbalance is small, and a random
+# Two streams of each length are compared: a subsampled one, whose imbalance is small, and a random
 # part of the whole one, whose imbalance is large. If length were the cause, both would gain the
 # same. They do not: with the profile `seeds` the part gains more C-F1 and more mAP at every length.
 # So the imbalance decides.

@@ -188,7 +188,7 @@ class Memory:
         Parameters
         ----------
         count : int
-            Slots wanted. Where fewer are filled, all of them are drawn, in random
+            Number of slots. Where fewer are filled, all of them are drawn, in random
             order.
         rng : Generator
             Source of the draw.

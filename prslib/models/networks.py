@@ -195,7 +195,7 @@ def make_model(
     seed : int or numpy.random.SeedSequence
         Draws the random weights; torch's global generator is left as it was.
     weights : str, optional
-        The network's first weights: "none", one of its
+        The network's initial weights: "none", one of its
         `Architecture.published_weights`, or a file of its state dict; by default its
         `Architecture.default_weights`. Networks without published weights ignore it.
 

@@ -1,4 +1,4 @@
-"""Find a network's first weights: none, published, embedded, or a file."""
+"""Find a network's initial weights: none, published, embedded, or a file."""
 
 import hashlib
 from functools import lru_cache

@@ -261,8 +261,8 @@ class Sampler:
     def follow(self, y: np.ndarray, slot: int) -> None:
         """Count a sample and store its labels in a slot (Algorithm 1, lines 5 and 9).
 
-        `place` does this itself. Call it to count for another sampler's decisions, and
-        `place` no more: samplers that count for themselves, such as CBRS, are not told.
+        `place` does this itself. Call `follow` alone to count the decisions of another
+        sampler. It does not change further counts, such as those of CBRS.
 
         Parameters
         ----------

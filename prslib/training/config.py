@@ -89,7 +89,7 @@ class RunConfig:
     model : str or None
         A key of `MODELS`.
     weights : str or None
-        The model's first weights: "none", one of its `Architecture.published_weights`,
+        The model's initial weights: "none", one of its `Architecture.published_weights`,
         or a file with its state dict. "digits" are five pretrainings, one a seed in
         turn; those learned on ImageNet are fetched once. The default is what the data
         set's recipe names, if the model has it, else `Architecture.default_weights`.

@@ -79,24 +79,27 @@ def configs_of(
     methods, seeds : sequence of str, sequence of int
         Keys of `METHODS`, and the seeds for which each of them is run.
     costly, costly_seeds : sequence of str, sequence of int
-        Methods and data sets that take other seeds, and these: `few_seeds` before.
+        Methods and data sets, and the seeds that all of them take; the older form of
+        `few_seeds`.
     few_seeds : dict of str to int, optional
-        Methods and data sets that take only so many of the seeds, the first ones; other
-        names are ignored.
+        Methods and data sets, each with the number of seeds that it takes: the first
+        ones. Where a method and its data set both have a number, the smaller one counts.
+        Other names are ignored.
     **fields
         Further fields, as in `configs`.
 
     Returns
     -------
     list of RunConfig
-        Data set by data set, what has the fewest seeds first.
+        Data set by data set, the methods with the fewest seeds first.
 
     Raises
     ------
     TypeError
-        If methods or seeds are no lists, or a number of seeds is none.
+        If methods or seeds are no lists, or a number of seeds is no integer.
     ValueError
-        If a list of methods, seeds or data sets is empty, or as in `configs`.
+        If a list of methods, seeds or data sets is empty, or a number of seeds is below
+        1, or as in `configs`.
 
     Examples
     --------

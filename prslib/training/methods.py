@@ -129,8 +129,8 @@ def register(name: str, thing: object) -> None:
 
     Notes
     -----
-    Worker processes and the machines of a cluster are told what a script or a notebook
-    registers; its cells may run again. The command line and the notebooks that it
+    Worker processes and the machines of a cluster know what a script or a notebook
+    registers. The cells of a notebook may run again. The command line and the notebooks that it
     executes import the modules that the environment variable ``PRSLIB_PLUGINS`` names,
     with commas between. Runs are stored under names: give what you have changed another
     one, or remove its runs.

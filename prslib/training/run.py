@@ -76,7 +76,7 @@ def run(
     checkpoint : path-like, optional
         The file in which the run saves its state. If it exists, the run goes on from
         there, with the result of one without interruption; a file that does not fit
-        costs a warning, and the run starts over. Deleting it is left to the caller.
+        gives a warning, and the run starts again. The caller deletes it.
     save_every : float
         Seconds from one checkpoint to the next.
 
