@@ -54,8 +54,9 @@ from itertools import permutations
 import pandas as pd
 
 from prslib import DATASETS, configs_of, published
+from prslib.checks import expected
 from prslib.datasets.base import schedule_of, schedule_text
-from prslib.report.notebook import check_compared, tested_on
+from prslib.report.notebook import check_compared, check_labels, tested_on
 from prslib.report.tables import merge_published, labels_of
 
 # The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard
@@ -68,6 +69,7 @@ TABLE_2 = "memory_and_schedules"
 
 def runs(settings):
     """List runs of the standard setting, of other schedules and of other memories."""
+    check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS", "PRS")
     check_compared(settings.sized, "CRS", "PRS")
     made = []
@@ -86,6 +88,9 @@ def runs(settings):
             text = f"{name} has {images} images; left out: memory of {too_large}"
             warnings.warn(text, stacklevel=2)
             sizes = [size for size in sizes if size <= images]
+        if not {*sizes} - {usual_size}:  # no two sizes to compare
+            what = f"shares with another memory than {usual_size}, up to {images}, on {name}"
+            raise ValueError(expected(what, settings.shares))
         few = settings.varied_seeds
         made += configs_of(settings.method, settings.seeds, **fixed)
         for order in orders:

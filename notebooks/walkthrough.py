@@ -42,7 +42,7 @@ from prslib.checks import check_int
 from prslib.report.notebook import Settings
 
 settings = Settings.read("walkthrough", globals())
-check_int("samples", settings.samples, least=200)  # for the sliders
+check_int("samples", settings.samples, least=200, most=1_000_000)  # for the sliders
 if not 1 <= settings.memory_size < 40:  # it fills and goes on
     raise ValueError(f"memory_size must be 1 to 39, got {settings.memory_size}")
 settings

@@ -247,6 +247,10 @@ def show_preview(options: Namespace) -> None:
     """
     from prslib.previews import preview, read_labels
 
+    picture = options.picture
+    if picture and not (picture.suffix and picture.parent.is_dir()):
+        what = "--picture as a file such as memory.png in a folder that is there"
+        raise ValueError(expected(what, picture))
     labels, names = read_labels(options.file)
     result = preview(
         labels, options.size, rho=options.rho, seed=options.seed, class_names=names

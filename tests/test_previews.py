@@ -307,7 +307,10 @@ def test_the_command_prints_the_table(tmp_path, capsys):
     assert capsys.readouterr().out == f"{result}\n"
 
 
-def test_the_picture_shows_the_columns_of_the_table(tmp_path):
+PICTURE = "--picture as a file such as memory.png in a folder that is there"
+
+
+def test_the_picture_shows_the_columns_of_the_table(tmp_path, capsys):
     figure = pytest.importorskip("matplotlib.figure").Figure()
     result = prslib.preview(LABELS, 50, class_names=NAMES)
     ax = result.plot(figure.subplots())
@@ -319,6 +322,10 @@ def test_the_picture_shows_the_columns_of_the_table(tmp_path):
     picture = tmp_path / "memory.png"
     command = ["preview", str(tmp_path / "labels.csv"), "--picture", str(picture)]
     assert main(command) == 0 and picture.read_bytes().startswith(b"\x89PNG")
+    capsys.readouterr()
+    for wrong in (tmp_path, tmp_path / "none" / "memory.png"):  # before any work
+        assert main([*command[:-1], str(wrong)]) == 1
+        assert capsys.readouterr() == ("", f"expected {PICTURE}, got {wrong}\n")
 
 
 def test_the_command_prints_names_that_the_terminal_cannot_show(tmp_path):

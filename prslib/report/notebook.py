@@ -309,8 +309,9 @@ def typed(name: str, value: Any, row: Declaration) -> object:
 def by_name(name: str, value: object, kind: type) -> dict[str, object]:
     """Return a dict of the declared type; it may come as text, "GSS: 3, EWC: 2"."""
     if isinstance(value, str):
-        pairs = [text.partition(":") for text in value.strip("{} ").split(",")]
-        value = {key.strip(" '\""): number.strip() for key, _, number in pairs if key}
+        texts = filter(str.strip, value.strip("{} ").split(","))
+        pairs = [text.partition(":") for text in texts]
+        value = {key.strip(" '\""): number.strip() for key, _, number in pairs}
     if not isinstance(value, Mapping):
         what = f"{name} by name, such as {{'GSS': 3}}"
         raise TypeError(expected(what, repr(value)))

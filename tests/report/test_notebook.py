@@ -233,6 +233,7 @@ def test_seeds_by_name_are_read_from_text(text, value):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
+        (":3", "few_seeds: expected methods .* got ''"),
         ("GSS", "few_seeds of GSS must be a whole number, got ''"),
         ({"GSS": [0, 1]}, r"few_seeds of GSS must be a whole number, got \[0, 1\]"),
         ({"GSS": None}, "few_seeds of GSS must be a whole number, got None"),
@@ -261,6 +262,16 @@ def test_a_name_of_before_is_told_the_name_of_today(name):
         ("memory_distribution", {"method": "EWC"}, "method with a memory 'EWC'"),
         ("gradient_variance", {"method": "Finetune"}, "a memory 'Finetune'; known met"),
         ("tail_forgetting", {"method": "Multitask"}, "a stream 'Multitask'; known"),
+        (
+            "schedules_and_memory",
+            {"dataset": "imbal-digits"},
+            "several labels a sample",
+        ),
+        (
+            "schedules_and_memory",
+            {"shares": 1.0},
+            "shares with another memory than 120",
+        ),
         ("single_label", {"orders": "one+two"}, "expected an order of classes such as"),
     ],
 )
