@@ -242,7 +242,7 @@ def test_seeds_by_name_are_read_from_text(text, value):
     ],
 )
 def test_seeds_by_name_need_a_name_and_a_number(value, message):
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         Settings.of("quick", "main_results", few_seeds=value)
 
 
