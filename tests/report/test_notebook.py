@@ -377,14 +377,15 @@ def test_quick_of_which_no_page_is_made_has_no_pictures_for_phones(
 
 
 OPEN = ("rho_sweep", "schedules_and_memory", "tail_forgetting", "when_it_pays")
-BOTH = dict.fromkeys(("main_results", "precision_recall"), {"open", "balanced"})
+BOTH = {"open", "balanced"}
 
 
 @pytest.mark.parametrize(
     ("name", "test_sets"),
     [
         *((name, {"open"}) for name in (*OPEN, "memory_distribution")),
-        *BOTH.items(),
+        ("main_results", BOTH),
+        ("precision_recall", BOTH),
         ("imbalanced_test", {"imbalanced", "balanced"}),
         ("deviations", {"both"}),
     ],
