@@ -17,6 +17,7 @@ from prslib.experiments.store import RECORD, Store
 from prslib.experiments.sweep import run_all
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs
+from prslib.training.replay import held_out_rows, stream
 
 MLP = {"dataset": "imbal-digits-tiny", "batch_size": 30}
 
@@ -76,12 +77,25 @@ def test_a_plan_counts_what_is_missing_once(monkeypatch, capsys):
     assert lines[4].startswith("hours of 3 runs: steps timed on cpu (")
 
 
-def test_a_plan_knows_how_long_stored_runs_took(monkeypatch):
-    stored, other = configs(**MLP, method="PRS", seed=[0, 1])
-    (run,) = run_all([stored], workers=1)
-    record = run.record | {"device": "cuda", "seconds": 72.0 * run.record["steps"]}
-    Store().save(replace(run, record=record))
-    text = cost.plan([("one", [stored, other], "cuda")], Store())
+def test_a_plan_has_the_second_training_of_a_threshold(monkeypatch):
+    monkeypatch.setattr(cost, "measure_step", lambda *_: 3600.0)
+    config = RunConfig("cocoseq-tiny", "CRS", own_threshold=True)
+    text = cost.plan([("one", [config], "cpu")], Store())
+    dataset = load_dataset("cocoseq-tiny", images=False)
+    trainings = ((), held_out_rows(config, dataset))
+    segments = [one for rows in trainings for one in stream(config, dataset, rows)]
+    steps = sum(len(segment.batches) for segment in segments)
+    assert float(text.splitlines()[1].split()[-1]) == pytest.approx(steps, rel=0.05)
+
+
+def test_a_plan_knows_how_long_stored_runs_took():
+    """As long as most: one that was interrupted says little."""
+    *stored, other = configs(**MLP, method="PRS", seed=[0, 1, 2, 3])
+    for run, seconds in zip(run_all(stored, workers=1), (72, 72, 7200), strict=True):
+        record = run.record | {"device": "cuda"}
+        record["seconds"] = float(seconds * record["steps"])
+        Store().save(replace(run, record=record))
+    text = cost.plan([("one", [*stored, other], "cuda")], Store())
     assert (
         text.splitlines()[-1] == "hours of 1 runs: stored runs of the same kind on cuda"
     )
@@ -126,6 +140,11 @@ def test_operations_are_counted_from_shapes(capsys, monkeypatch):
     assert count["EWC"] == 60 * sample
     assert count["GSS"] == (40 + 100 + 30) * sample
     assert count["DER++"] == 50 * sample  # two replay batches
+    # the first layer's output alone, and nobody asks for its gradient
+    frozen, *upper = (2 * a * b for a, b in layers)
+    trained = 2 * upper[0] + 3 * upper[1]
+    ewc = cost.count_operations(RunConfig(**MLP, method="EWC", frozen_stages=1))
+    assert ewc == 30 * frozen + 60 * trained
     runs = lambda _profile, _name: [RunConfig(**MLP, method="CRS")]  # noqa: E731
     monkeypatch.setattr("prslib.report.topics.runs_of", runs)
     command = ["plan", "--profile", "smoke", "rho_sweep", "--tflops", "0.001"]

@@ -194,6 +194,13 @@ def test_runs_that_differ_in_what_they_look_at_are_trained_once(tmp_path, monkey
     assert groups == [grid, *([config] for config in grid)]
 
 
+def test_runs_of_one_training_take_no_processes():
+    alike = configs(**MLP, variance_points=[0, 2])
+    _, pool = sweep.make_pool(alike, "cpu", workers=2, address=None)
+    with pool as (_, at_once):
+        assert at_once == 1
+
+
 def test_small_networks_share_a_gpu_and_large_ones_have_it_alone(tmp_path, monkeypatch):
     small = configs(**MLP, method="Finetune", seed=list(range(10)))
     large = configs(**MLP, method="Finetune", model="resnet18", seed=[0, 1])

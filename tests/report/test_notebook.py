@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from itertools import product
 
 import matplotlib.pyplot as plt
 import nbformat
@@ -384,6 +385,40 @@ def test_quick_of_which_no_page_is_made_has_no_pictures_for_phones(
     settings = Settings.of("quick", "rho_sweep")
     settings.save(figure, pd.DataFrame({"value": [1.0]}), "picture", narrow=1)
     assert [file.name for file in tmp_path.rglob("*.png")] == ["rho_sweep_picture.png"]
+
+
+OPEN = ("rho_sweep", "schedules_and_memory", "tail_forgetting", "when_it_pays")
+BOTH = {"open", "balanced"}
+
+
+@pytest.mark.parametrize(
+    ("name", "test_sets"),
+    [
+        *((name, {"open"}) for name in (*OPEN, "memory_distribution")),
+        ("main_results", BOTH),
+        ("precision_recall", BOTH),
+        ("imbalanced_test", {"imbalanced", "balanced"}),
+        ("deviations", {"both"}),
+    ],
+)
+def test_notebooks_test_on_the_open_images_or_say_where(name, test_sets):
+    runs = runs_of("quick", name)
+    tested = {c.resolved["test_set"] for c in runs if c.dataset == "cocoseq-mini"}
+    assert tested == test_sets
+
+
+def test_both_powers_are_tested_on_both_test_sets():
+    prs = [c for c in runs_of("quick", "imbalanced_test") if c.method == "PRS"]
+    tested = {(c.resolved["rho"], c.test_set) for c in prs}
+    assert tested == {*product((0.5, -0.03), ("balanced", "imbalanced"))}
+
+
+def test_a_share_of_the_memory_is_rounded():
+    values = {"dataset": "digits49seq", "memory_share": 0.6}
+    settings = Settings.of("quick", "tail_forgetting", **values)
+    runs = functions_of("tail_forgetting").runs(settings)
+    assert {c.memory_size for c in runs if c.method == "CRS"} == {200}  # of 333
+    assert all(config.class_draws for config in runs)
 
 
 def test_runs_are_tested_elsewhere_where_there_is_an_open_test_set():

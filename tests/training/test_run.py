@@ -13,7 +13,8 @@ import torch
 from torch.nn.utils import parameters_to_vector
 
 from prslib.datasets import load_dataset
-from prslib.metrics import best_thresholds
+from prslib.metrics import best_thresholds, score
+from prslib.resamples import image_draws
 from prslib.training.config import RunConfig
 from prslib.training.device import check_device
 from prslib.training.learner import Learner, score_tasks
@@ -158,6 +159,28 @@ def test_open_images_count_once_a_class_is_seen_and_with_these_classes_alone():
     both = test.labels[:, dataset.class_task == 0].any(axis=1)
     both &= test.labels[:, dataset.class_task == 3].any(axis=1)
     assert both.any()  # images that count for both tasks
+
+
+def test_resamples_of_a_task_are_of_its_own_images():
+    """Against each resample written out, in which an image stands as often as drawn."""
+    dataset = load_dataset("cocoseq-tiny")
+    test = dataset.tests["open"]
+    rng = np.random.default_rng(0)
+    given = 0.3 * test.labels + 0.7 * rng.random(test.labels.shape)
+    learner = SimpleNamespace(probabilities=lambda inputs, rows: given[rows])
+    frame = score_tasks(learner, None, test, dataset, [(0,), (3,)], resamples=2)
+    weights = image_draws(len(test), 2).astype(int)
+    for task, tasks in {"seen": (0, 3), "0": (0,), "3": (3,)}.items():
+        classes = np.isin(dataset.class_task, tasks)
+        rows = np.flatnonzero(test.labels[:, classes].any(axis=1))
+        drawn = frame[frame["task"] == task].set_index(["group", "metric"])["draws"]
+        for number, often in enumerate(weights, 1):
+            again = rows.repeat(often[rows])
+            labels = test.labels[again] & classes
+            for group, metric, value in score(
+                given[again], labels, dataset.class_group
+            ):
+                assert drawn[group, metric][number] == pytest.approx(value, nan_ok=True)
 
 
 def test_a_memory_without_training_is_what_the_run_keeps():
