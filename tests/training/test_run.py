@@ -17,10 +17,11 @@ from prslib.metrics import best_thresholds, score
 from prslib.resamples import image_draws
 from prslib.training.config import RunConfig
 from prslib.training.device import check_device
-from prslib.training.learner import Learner, score_tasks
+from prslib.training.learner import Learner, further_decisions, score_tasks
 from prslib.training.methods import METHODS
 from prslib.training.replay import held_out_rows, stream, without_training
 from prslib.training.run import initial_model, one_thread, run, variance_steps
+from prslib.training.validation import OWN
 
 TINY, ONE_LABEL = "digits70tiny", "imbal-digits-tiny"
 
@@ -139,6 +140,14 @@ def test_a_threshold_of_its_own_is_chosen_on_images_that_are_held_out(monkeypatc
     others = run(RunConfig("cocoseq-tiny", "PRS")).scores
     usual = scores[~scores["metric"].str.contains("own")].reset_index(drop=True)
     pd.testing.assert_frame_equal(usual, others)
+
+
+def test_a_label_is_predicted_above_a_threshold_and_not_at_it():
+    decisions = further_decisions(
+        np.array([[0.3, 0.4]]), np.array([True, True]), {"C-F1": 0.3}
+    )
+    ((metric, _, predicted),) = [one for one in decisions if one[1] == OWN]
+    assert (metric, predicted.tolist()) == ("C-F1", [[False, True]])
 
 
 def test_open_images_count_once_a_class_is_seen_and_with_these_classes_alone():
