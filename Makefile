@@ -17,7 +17,7 @@ PYTHON := .venv/bin/python
 READY := .venv/$(if $(LOCKED),locked,installed)
 endif
 
-# the README's tables are those of the profile with ten seeds
+# the README's tables are those of the profile seeds
 RENEW = @if [ -n "$$(find "$${PRSLIB_FIGURES:-figures}/seeds" -name '*.csv' -newer README.md)" ]; \
 	then $(PYTHON) docs/renew.py && touch README.md; fi
 

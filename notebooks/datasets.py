@@ -293,9 +293,10 @@ join_panels(figure, "Samples that the clustering keeps, merge by merge")
 settings.save(figure, frame, "clustering")
 
 # %% [markdown]
-# The tables have the first two merges and the last two, `datasets_clustering.csv` all. `groups` are
-# left after the merge of `first` and `second`, `together` counts the images that show both sides,
-# `apart` those that show one, and `kept` is the share of images that lie within one group.
+# The tables have the first two merges and the last two, `datasets_clustering.csv` all. `groups` is
+# the number of groups after the merge of `first` and `second`. `together` counts the images that
+# show both sides, `apart` those that show one. `kept` is the share of images that lie within one
+# group.
 
 # %%
 for name, steps in followed.items():

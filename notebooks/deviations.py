@@ -287,10 +287,10 @@ keys = ["dataset", "method", "source"]
 scores.pivot(index=keys, columns="metric", values="score").reindex(scores[keys].drop_duplicates())
 
 # %% [markdown]
-# A number for "PRS" in these papers stands for a memory that is overwritten at random (CUTER), for
-# the first samples of the stream (Macro-AUC-CL), or for PRS that knows the counts of a task ahead
-# (EmoGrowth). The first two score below CRS here. The third scores as PRS does; where every class
-# of a sample has 746 images or more, as in COCOseq, it accepts nothing.
+# What these papers call "PRS" is one of three things. In CUTER the memory is overwritten at random.
+# In Macro-AUC-CL it keeps the first samples of the stream. In EmoGrowth PRS knows the counts of a
+# task ahead. The first two score below CRS here. The third scores as PRS does; where every class of
+# a sample has 746 images or more, as in COCOseq, it accepts nothing.
 #
 # As far as we know others have measured PRS on real images once: a public port, on EMOTIC, with 520
 # slots. PRS ends at 20.56 mAP and an overall F1 of 31.4. Plain replay ends at 20.32 mAP and an

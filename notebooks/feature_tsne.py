@@ -18,8 +18,8 @@
 # %% [markdown]
 # # Does a balanced memory tell the rare classes apart?
 #
-# The paper's Figure "t-SNE" shows the penultimate features of test images, of a network trained
-# with reservoir sampling (CRS) and of one trained with PRS, on MNIST and on COCOseq. It says: "PRS
+# The paper's Figure "t-SNE" shows the penultimate features of test images, on MNIST and on COCOseq.
+# One network was trained with reservoir sampling (CRS), the other with PRS. The paper says: "PRS
 # can represent the minority classes more discriminatively than CRS on both single-label MNIST and
 # multi-label COCOseq experiments."
 #

@@ -53,14 +53,16 @@ settings
 # ## Every number
 #
 # Ours is the mean over seeds of the runs with the same method, architecture, schedule, number of
-# epochs, test set, group and metric, and with the same memory relative to the standard: half of
+# epochs, test set, group and metric. Their memory is the same share of the standard one: half of
 # 500 samples stands for 1000 of 2000. On `cocoseq-mini` it is measured on the paper's balanced test
-# images where there are such runs, else on other images of COCO. The CSV, `ledger_cells.csv`, has a row for each number, with
-# the spread, the seeds, the data set, and "not run" where ours is missing.
+# images where there are such runs, else on other images of COCO. The CSV, `ledger_cells.csv`, has a
+# row for each number, with the spread, the seeds, the data set, and "not run" where ours is
+# missing.
 #
-# Below, table by table: how many of its cells were run, how many of those are stand-ins, the mean
-# absolute difference of the scores in points, and Spearman's rank correlation of the methods, ours
-# against theirs, averaged over the columns of the table. A correlation of 1 means the same order.
+# The summary below has a row for each table of the paper. It has the number of cells that were run,
+# how many of those are stand-ins, and the mean absolute difference of the scores in points. It also
+# has Spearman's rank correlation of the methods, ours against the paper's, averaged over the
+# columns of the table. A correlation of 1 means the same order.
 
 # %% tags=["functions"]
 import numpy as np

@@ -23,11 +23,10 @@
 # are means over classes. O-P and O-R pool the decisions of all classes. A method that seldom
 # predicts a rare class can be precise, but its recall is low.
 #
-# This notebook reads the runs of `main_results`, on `cocoseq-mini`, 6 % of the real COCOseq as
-# features of a frozen network, and on `reutersseq`, the articles of Reuters-21578, which the paper
-# does not have. The tables and the first picture of `cocoseq-mini` are on the paper's balanced test
-# set. All differences are on 3,199 other images of COCO ([test
-# sets](../docs/real_coco.md#test-sets)).
+# This notebook reads the runs of `main_results`. `cocoseq-mini` is 6 % of the real COCOseq, as
+# features of a frozen network. `reutersseq` has the articles of Reuters-21578, which the paper does
+# not have. The tables and the first picture of `cocoseq-mini` are on the paper's balanced test set.
+# All differences are on 3,199 other images of COCO ([test sets](../docs/real_coco.md#test-sets)).
 #
 # *A minute on two cores after `main_results`, whose runs it shares.*
 

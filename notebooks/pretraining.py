@@ -28,9 +28,9 @@
 # `random` weights have learned nothing. `digits` were trained on 20,000 scenes of the stream's ten
 # digits, in seven colours that no stream has. There are five trainings, which the seeds take in
 # turn. With *frozen* all layers but the head stay as they are. `turned digits`, in the seeds
-# profile, were trained on the same scenes with every digit turned by a quarter, so that the
-# stream's shapes are new to them. All are part of the package; `studies/pretrain.py` trains them
-# again. The paper profile compares random weights with ImageNet's, on COCOseq.
+# profile, were trained on the same scenes with every digit turned by a quarter. So the stream's
+# shapes are new to them. All are part of the package; `studies/pretrain.py` trains them again. The
+# paper profile compares random weights with ImageNet's, on COCOseq.
 #
 # The paper freezes the network of EWC up to its last layer, as it works poorly otherwise. Here EWC
 # trains all layers, as the other methods do, except with *frozen*. The strength of its penalty is

@@ -18,11 +18,11 @@
 # %% [markdown]
 # # How much balance is best?
 #
-# The power of allocation $\rho$ sets the target partition $p_i \propto n_i^{\rho}$: at 1 the target
-# is the stream's own mix, at 0 every class has the same share, below 0 the rare classes get more
-# than the frequent ones. At 1, the paper says, this "is identical to the conventional sampling".
-# The paper's **Figure "power of allocation"** sweeps it from $-1$ to $1$ on COCOseq and finds that
-# "as $\rho$ moves away from the vicinity of balance, the performance gradually declines in all
+# The power of allocation $\rho$ sets the target partition $p_i \propto n_i^{\rho}$. At 1 the target
+# is the stream's own mix. The paper says that this "is identical to the conventional sampling". At
+# 0 every class has the same share. Below 0 the rare classes get more than the frequent ones. The
+# paper's **Figure "power of allocation"** sweeps it from $-1$ to $1$ on COCOseq and finds that "as
+# $\rho$ moves away from the vicinity of balance, the performance gradually declines in all
 # metrics". It tunes $\rho$ within $[-0.2, 0.2]$ and trains COCOseq with $-0.03$.
 #
 # The quick profile runs on `cocoseq-mini`: **real COCOseq images**, 6 % of them, as features of a

@@ -19,10 +19,10 @@
 # # Does it depend on the order of the tasks, or on the size of the memory?
 #
 # The paper trains COCOseq in five schedules and NUS-WIDEseq in four, and both with memories of
-# 1000, 2000 and 3000 (**Table 2** and four tables of the appendix, with forgetting for
-# NUS-WIDEseq). It claims that CRS, GSS and ExStream fluctuate "depending on the permuted schedule,
-# while our PRS is comparatively robust", and that "PRS outperforms all the baselines with multiple
-# memory sizes".
+# 1000, 2000 and 3000. **Table 2** and four tables of the appendix have the scores, with forgetting
+# for NUS-WIDEseq. The paper claims that CRS, GSS and ExStream fluctuate "depending on the permuted
+# schedule, while our PRS is comparatively robust", and that "PRS outperforms all the baselines with
+# multiple memory sizes".
 #
 # The quick profile runs on `cocoseq-mini`: **real COCOseq images**, 6 % of them, as features of a
 # frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's,
