@@ -10,10 +10,7 @@ Examples
 array([0, 1])
 """
 
-import os
-import sys
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 __version__ = "0.1.0"
@@ -21,27 +18,23 @@ __version__ = "0.1.0"
 _HOME = {
     "DATASETS": "datasets",
     "load_dataset": "datasets",
-    "Store": "experiments.store",
-    "run_all": "experiments.sweep",
     "LOSSES": "losses",
     "Loss": "losses",
-    "check_loss": "losses.checking",
     "Memory": "memory",
     "MODELS": "models",
     "make_model": "models.networks",
-    "compare": "statistics",
     "preview": "previews",
+    "configs": "runs",
+    "register": "runs",
+    "run_all": "runs",
     "SAMPLERS": "samplers",
     "Sampler": "samplers",
     "make_sampler": "samplers",
-    "Run": "training.config",
-    "RunConfig": "training.config",
-    "configs": "training.grids",
-    "configs_of": "training.grids",
-    "paired": "training.grids",
-    "METHODS": "training.methods",
-    "register": "training.methods",
-    "run": "training.run",
+    "compare": "statistics",
+    "METHODS": "train",
+    "Run": "train",
+    "RunConfig": "train",
+    "run": "train",
 }
 __all__ = sorted(_HOME)
 
@@ -57,20 +50,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-def _load_plugins(names: str) -> None:
-    """Import modules that register samplers, data sets, ... in every such process."""
-    for name in names.replace(",", " ").split():
-        try:
-            import_module(name)
-        except (Exception, SystemExit) as error:
-            what = "modules in the environment variable PRSLIB_PLUGINS"
-            text = f"expected {what}, got {name!r} ({type(error).__name__}: {error})"
-            is_command = sys.orig_argv[1:3] == ["-m", "prslib"]
-            if is_command or Path(sys.argv[0]).stem == "prslib":
-                sys.exit(text)  # a sentence, where others see where it comes from
-            raise ImportError(text) from error
-
-
-_load_plugins(os.environ.get("PRSLIB_PLUGINS", ""))

@@ -5,7 +5,6 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from ast import literal_eval
 from collections.abc import Callable
 from contextlib import suppress
-from difflib import get_close_matches
 from inspect import signature
 from io import TextIOWrapper
 from pathlib import Path
@@ -21,15 +20,13 @@ from prslib.paths import (
     params_file,
     project_root,
 )
-from prslib.training import set_deterministic
+from prslib.rounding import set_deterministic
 
 ERRORS = OSError, ValueError, TypeError, RuntimeError, ImportError, MemoryError
 PROFILE = {"default": "quick", "help": "a folder in params/ (%(default)s)"}
 OPTION = "another field of RunConfig, such as memory_size=500; may be repeated"
 DEVICE = "cpu, cuda, mps, or auto: a GPU where there is one (%(default)s)"
-REMOVE = "runs, states such as failed or interrupted, or all; running ones stay"
-CHECK = "check the results in a folder, such as one from someone else"
-TFLOPS = "hours of a card that computes at this rate, such as 40, in 10^12 a second"
+SHARD = "train only part 3 of 20 of the runs, counted by their keys: a Slurm array"
 VARIANT = "authors compares with the slots of the released code (%(default)s)"
 
 
@@ -45,8 +42,9 @@ def main(arguments: list[str] | None = None) -> int:
     except ERRORS as error:
         print(error, file=sys.stderr)  # it says what to do
         return 1
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on where it can", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        stopped = str(error) or "stopped"
+        print(stopped, file=sys.stderr)
         return 130  # as a shell says it
 
 
@@ -73,13 +71,10 @@ def _parser() -> ArgumentParser:
     argument("--rho", type=float, help="power of allocation; 0 by default")
     argument("--option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
     argument("--device", default="cpu", help=DEVICE)
-    argument = add("runs", list_or_remove)
-    argument("--remove", nargs="+", metavar="WHAT", help=REMOVE)
-    argument("--check", metavar="FOLDER", help=CHECK)
-    argument = add("plan", show_plan)
+    argument = add("train", train_profile)
     argument("notebook", nargs="*", help="by default all of the profile")
     argument("--profile", **PROFILE)
-    argument("--tflops", type=_rate, help=TFLOPS)
+    argument("--shard", type=_shard, default=(1, 1), metavar="3/20", help=SHARD)
     add_prepare(commands)
     argument = add("preview", show_preview)
     argument("file", type=Path, help="labels in the order of the stream")
@@ -94,12 +89,13 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _rate(text: str) -> float:
-    """Return a rate above 0."""
+def _shard(text: str) -> tuple[int, int]:
+    """Return the number of a part, from 1 on, and how many there are."""
+    number, _, count = text.partition("/")
     with suppress(ValueError):
-        if 0 < (value := float(text)) < 1e6:
-            return value
-    raise ArgumentTypeError(expected("TFLOP/s above 0, such as 40", text))
+        if 1 <= int(number) <= int(count):
+            return int(number), int(count)
+    raise ArgumentTypeError(expected("a part such as 3/20, from 1/20 to 20/20", text))
 
 
 def execute_notebooks(options: Namespace) -> int:
@@ -126,113 +122,43 @@ def train_run(options: Namespace) -> None:
 
     Example: prslib run cocoseq-mini PRS --seed 0 --rho 0
     """
-    from prslib.experiments.store import Store
-    from prslib.experiments.sweep import run_all
-    from prslib.training.config import RunConfig
-    from prslib.training.methods import METHODS, unread_fields
+    from prslib.runs import path_of, run_all
+    from prslib.train import METHODS, READ_BY_SOME, RunConfig
 
-    fields: dict[str, Any] = {"options": {}}
+    values: dict[str, Any] = {"seed": options.seed, "options": {}}
     if options.rho is not None:
-        fields["rho"] = options.rho
+        values["rho"] = options.rho
     for text in options.option:
         name, equals, value = text.partition("=")
         if not equals:
             raise ValueError(expected("--option NAME=VALUE", repr(text)))
-        if name in ("dataset", "method", "seed") or name in fields | fields["options"]:
-            what = (
-                "each setting once, data set and method before it, --seed for the seed"
-            )
-            raise ValueError(expected(what, f"{name} again"))
         with suppress(ValueError, SyntaxError):  # else it is text
             value = literal_eval(value)
         is_field = name in RunConfig.__dataclass_fields__  # else of the sampler
-        near = get_close_matches(name, RunConfig.__dataclass_fields__, n=1)
-        if near and not is_field:
-            raise ValueError(f"unknown option {name!r}; did you mean {near[0]!r}?")
-        (fields if is_field else fields["options"])[name] = value
+        (values if is_field else values["options"])[name] = value
     one_of("method", options.method, METHODS)
-    if unread := sorted(unread_fields(options.method) & fields.keys()):
-        what = f"options that {options.method} has"
-        raise TypeError(expected(what, ", ".join(unread), "leave them out"))
-    fields = {"seed": options.seed} | fields
-    config = RunConfig(options.dataset, options.method, **fields)
-    store = Store()
-    (run,) = run_all([config], store, device=options.device)
+    unread = READ_BY_SOME - METHODS[options.method].reads - {"options"}
+    if extra := sorted(unread & values.keys()):
+        what = f"fields that {options.method} reads"
+        raise TypeError(expected(what, ", ".join(extra), "leave them out"))
+    config = RunConfig(options.dataset, options.method, **values)
+    (run,) = run_all([config], device=options.device)
     last = run.scores.query("task == 'seen' and trained_tasks == trained_tasks.max()")
     rows = last[last["metric"].isin(["mAP", "C-F1", "O-F1", "accuracy"])]
-    table = 100 * rows.pivot_table("value", "group", "metric", sort=False)
-    table = table.rename_axis(columns=None)
-    print(table.to_string(float_format="{:.1f}".format, na_rep=""))
-    print(f"in percent after the last task, stored in {store.path(config)}")
+    rows = 100 * rows.pivot_table("value", ["test_set", "group"], "metric", sort=False)
+    print(rows.rename_axis(columns=None).to_string(float_format="{:.1f}".format, na_rep=""))
+    print(f"in percent after the last task, stored in {path_of(config)}")
 
 
-def list_or_remove(options: Namespace) -> int:
-    """List what is stored, running and failed, how large it is and how long it took.
+def train_profile(options: Namespace) -> None:
+    """Train the missing runs of a profile's notebooks, or a part of them.
 
-    The store is runs/ of the cache or of $PRSLIB_CACHE. With --check, say of every
-    result in a folder, such as one from someone else, whether it is what its name and
-    its configuration say, and whether it is equal to that of this store.
-
-    Example: prslib runs --remove failed
+    Example: prslib train --profile paper --shard 3/20
     """
-    from prslib.experiments.inventory import check_folder, list_runs, remove
-    from prslib.experiments.store import Store, mixture
+    names = _notebooks(options.profile, options.notebook)
+    from prslib.report.build import train  # in a checkout alone
 
-    store = Store()
-    if options.check is not None:
-        results = check_folder(options.check, store)
-        for row in results.to_dict("records"):
-            print(f"{row['run']}  {row['what'] or 'unknown'}: {row['verdict']}")
-        right = results["verdict"].str.startswith("right")
-        if mixed := mixture(results["on"]):
-            print(mixed)
-        print(f"{right.sum()} of {len(results)} results are right in {options.check}")
-        return 0 if right.all() else 1
-    runs = remove(store, options.remove) if options.remove else list_runs(store)
-    if len(runs):
-        print(runs.to_string(index=False, float_format="{:.2f}".format, na_rep=""))
-    counts = runs["state"].value_counts().items()
-    text = ", ".join(f"{count} {state}" for state, count in counts) or "no runs"
-    if mixed := mixture(on for on in runs["on"] if on):
-        print(mixed)
-    where = "removed from" if options.remove else "in"
-    print(f"{text}, {runs['MB'].sum():.2f} MB {where} {store.folder}")
-    return 0
-
-
-def show_plan(options: Namespace) -> int:
-    """Tell which runs are missing, their steps, and their hours on this machine.
-
-    For every notebook of a profile: its runs, those that are not stored yet, and how
-    long they take, one after another: by stored runs of the same kind or, without
-    scores and gradient variances, by a few real steps of each kind. With --tflops the
-    hours are those of a card that computes at this rate. The labels of its data sets
-    suffice: their annotations, or a prepared set.
-
-    Example: prslib plan --profile paper
-    """
-    profile = options.profile
-    names = _notebooks(profile, options.notebook)
-    from yaml import YAMLError
-
-    from prslib.experiments.cost import plan
-    from prslib.experiments.store import Store
-    from prslib.report.topics import device_of, runs_of  # in a checkout alone
-
-    notebooks = []
-    status = 0
-    for name in names:
-        try:
-            if runs := runs_of(profile, name):
-                notebooks.append((name, runs, device_of(profile, name)))
-        except (*ERRORS, YAMLError) as error:
-            missing = isinstance(error, FileNotFoundError)
-            file = name if missing else params_file(profile, name)
-            print(f"left out: {file}: {error}", file=sys.stderr)
-            status = 1
-    tflops = options.tflops
-    print(plan(notebooks, Store(), tflops) if notebooks else "no runs")
-    return status
+    train(options.profile, names, options.shard)
 
 
 def show_preview(options: Namespace) -> None:

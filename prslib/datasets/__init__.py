@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 
+import numpy as np
+
 from prslib.checks import flag, naming_extra, one_of
 from prslib.datasets import coco, digits, features, nuswide, reuters, single_label
 from prslib.datasets.base import GROUPS as GROUPS
@@ -62,13 +64,23 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
 
 @lru_cache
 def fingerprint(name: str) -> str:
-    """Hash labels, tasks and what gave features: twelve digits of a run's identity."""
-    dataset = load_dataset(name, images=False)
+    """Hash what a data set gives a run: inputs, labels, tasks, names and groups.
+
+    The inputs of an entry with an ``identity`` are not read.
+    """
+    identity = DATASETS[name].identity
+    dataset = load_dataset(name, images=identity is None)
     digest = hashlib.sha256(dataset.class_task.tobytes())
-    digest.update(DATASETS[name].identity().encode())
-    for split in (dataset.train, *dataset.tests.values()):
-        digest.update(split.labels.tobytes())
-        digest.update(split.task.tobytes())
+    digest.update(repr((dataset.class_names, dataset.class_group)).encode())
+    if identity is not None:
+        digest.update(identity().encode())
+    for split_name, split in {"train": dataset.train, **dataset.tests}.items():
+        digest.update(split_name.encode())
+        arrays = [split.labels, split.task]
+        if identity is None:
+            arrays.append(split.loaded_inputs)
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()[:12]
 
 

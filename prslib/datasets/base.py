@@ -286,8 +286,8 @@ class Entry:
     recipe: Recipe
     # None where tasks are not clustered
     clustering: Callable[[], Clustering] | None = None
-    # What tells apart runs on different features of the same samples.
-    identity: Callable[[], str] = str
+    # of the inputs, a digest that is quicker than to read them all; None to read them
+    identity: Callable[[], str] | None = None
     # the embedded weights have learned some of its test images
     tests_on_pretrained: bool = False
     # Its samples are the paper's own, some of its own, others in their place, or those

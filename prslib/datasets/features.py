@@ -168,11 +168,6 @@ def scaled_by(scale: np.ndarray, values: np.ndarray, file: Path) -> np.ndarray:
     return values * scale
 
 
-def digest_of(*files: Path) -> str:
-    """Return a digest of embedded files."""
-    return hashlib.sha256(b"".join(map(Path.read_bytes, files))).hexdigest()
-
-
 def extract(folder: Path, name: str, workers: int | None) -> None:
     """Compute the features of a prepared set's images; they are loaded from then on."""
     images = open_images(folder, open_selection(folder))
@@ -218,8 +213,7 @@ def _mini(name: str, share: Fraction, memory_size: int) -> Entry:
     sizes = {"memory_size": memory_size, "test_set": "both"}
     recipe = replace(coco.PREPARED.recipe, **HEAD, **sizes)
     load = partial(load_mini, name=name, share=share)
-    identity = partial(digest_of, MINI, OPEN)
-    return Entry(load, recipe, None, identity, data_source="part")
+    return Entry(load, recipe, data_source="part")
 
 
 def _whole(prepared: PreparedSet) -> Entry:

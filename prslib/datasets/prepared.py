@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
 from collections.abc import Callable
@@ -255,8 +256,17 @@ class PreparedSet:
     def entry(self) -> Entry:
         """Return the data set's entry."""
         return Entry(
-            self.load, self.recipe, self.load_clustering, data_source="paper's"
+            self.load,
+            self.recipe,
+            self.load_clustering,
+            self.identity,
+            data_source="paper's",
         )
+
+    def identity(self) -> str:
+        """Return a digest of the checksums of all images; "" without images."""
+        sums = data_dir() / self.name / "images.sums"
+        return hashlib.sha256(sums.read_bytes()).hexdigest() if sums.is_file() else ""
 
     def load_clustering(self, corpus: Corpus | None = None) -> Clustering:
         """Return what the classes are clustered from: the training half's labels."""

@@ -66,6 +66,7 @@ class ExStream(Sampler):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
+    on_gpu: ClassVar[str] = "prslib.exstream_gpu:ExStreamOnGPU"  # if its memory fits
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
         if num_classes is None:

@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 
 from prslib.checks import Seed, expected
-from prslib.samplers import Sampler
 from prslib.samplers.base import within
 from prslib.samplers.exstream import ExStream
-from prslib.training.device import to_device
+from prslib.device import send
 
 
 class ExStreamOnGPU(ExStream):
@@ -24,6 +23,7 @@ class ExStreamOnGPU(ExStream):
     # tensors on the GPU, arrays while a state is saved or before the first batch
     prototypes: Any
     samples: Any
+    takes_tensors = True  # features as they are on the GPU
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
         super().__init__(size, num_classes, seed)
@@ -35,7 +35,7 @@ class ExStreamOnGPU(ExStream):
         if isinstance(self.prototypes, np.ndarray):  # it has just gone on
             return super().vectors(slots)
         numbers = torch.from_numpy(within("slot", slots, self.size))
-        return self.prototypes[to_device(numbers, self.prototypes.device)]
+        return self.prototypes[send(numbers, self.prototypes.device)]
 
     def _checked(self, features: Tensor, count: int) -> Tensor:
         width = self.prototypes.shape[1] or features.shape[1]
@@ -67,7 +67,7 @@ class ExStreamOnGPU(ExStream):
 
     def _merge(self, c: int, slots: np.ndarray, x: Tensor) -> Tensor:
         """Merge as on the host; the pair and its slots are numbers on the GPU."""
-        of_class = to_device(torch.from_numpy(slots), x.device)  # (K,)
+        of_class = send(torch.from_numpy(slots), x.device)  # (K,)
         vectors = torch.cat([self.prototypes[of_class], x[None]])  # (K + 1, D)
         samples = torch.cat([self.samples[of_class], self.samples.new_ones(1)])
         rows = torch.arange(len(vectors), device=x.device).split(1)
@@ -117,9 +117,3 @@ def measure(gaps: Tensor, vectors: Tensor, row: Tensor) -> None:
     squares = (vectors - vectors[row]).square().sum(1, dtype=torch.float64)
     gaps.index_copy_(0, row, squares[None])
     gaps.index_copy_(1, row, squares[:, None])
-
-
-def features_for(sampler: Sampler, encoded: Tensor) -> np.ndarray | Tensor:
-    """Return vectors (B, D) as a sampler takes them, of what the lower stages gave."""
-    vectors = encoded.flatten(1)
-    return vectors if isinstance(sampler, ExStreamOnGPU) else vectors.cpu().numpy()

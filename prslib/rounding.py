@@ -1,20 +1,21 @@
-"""Train runs: configurations, replay, the learner; one order of rounding."""
+"""Let the libraries round alike on all processors, and name what decides a last digit."""
 
 import os
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Each library orders a sum by the processor, unless its variable names one.
+# each library orders a sum by the processor, unless its variable names one
 CHOICES = {
     "ATEN_CPU_CAPABILITY": "avx2",  # PyTorch's own loops
     "ONEDNN_MAX_CPU_ISA": "AVX2",  # its convolutions
     "MKL_CBWR": "COMPATIBLE",  # its products of matrices
     "OPENBLAS_CORETYPE": "Haswell",  # numpy's, scipy's and scikit-learn's
 }
-# Their versions decide the last digit of a number and the pixels of a picture.
+CPU_INFO = Path("/proc/cpuinfo")
 PACKAGES = (
     "torch",
     "numpy",
@@ -31,13 +32,10 @@ def set_deterministic() -> None:
     """Let the libraries round alike on all processors that have AVX2 (since 2013)."""
     # A sum of float32 depends on its order, and a training that differs in the last
     # digit after one step is another training after a thousand. PyTorch reads the
-    # variables before its first sum, numpy when it is loaded, mostly before this: so
-    # `make figures` starts new processes, and images are drawn in integers. Variables
-    # that are set already stay. Other processors keep their own order, and GPUs are
-    # not concerned.
-    from llvmlite.binding import get_host_cpu_features  # comes with numba
-
-    if get_host_cpu_features().get("avx2", False):
+    # variables before its first sum, numpy when it is imported, mostly before this:
+    # hence runs are trained in new processes. Variables that are set already stay.
+    # Other processors and systems keep their own order, and GPUs are not concerned.
+    if CPU_INFO.is_file() and " avx2 " in CPU_INFO.read_text():
         for name, choice in CHOICES.items():
             os.environ.setdefault(name, choice)
 

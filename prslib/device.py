@@ -1,0 +1,156 @@
+"""Devices: what is here, how it computes, and how tensors get there without a wait."""
+
+import platform
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from weakref import WeakMethod
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from prslib.checks import one_of
+
+LAUNCHED_SINGLY = 3  # calls with tensors of a shape before they are captured
+
+
+def check_device(name: str) -> str:
+    """Return the name of a device that is here; "auto" is a GPU if there is one."""
+    gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    names = ["cuda", *gpus, "cpu"] if gpus else ["cpu"]
+    if torch.backends.mps.is_available():
+        names.insert(0, "mps")
+    return names[0] if name == "auto" else one_of("device", name, names)
+
+
+def describe_device(name: str) -> dict[str, str]:
+    """Return what, beside settings and code, determines the last digits of a score."""
+    kind = torch.device(name).type
+    is_gpu = kind == "cuda"
+    card = torch.cuda.get_device_name(name) if is_gpu else platform.machine()
+    versions = {"torch": str(torch.__version__), "numpy": np.__version__}
+    return {"device": kind, "card": card} | versions
+
+
+@contextmanager
+def run_settings(device: torch.device) -> Iterator[None]:
+    """Set what a run computes in, whatever the caller has set, and give it back.
+
+    One thread, float32 by default and never rounded to TF32, gradients, no autocast.
+    """
+    threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
+    # cudnn.conv is missing in torch's types
+    conv = torch.backends.cudnn.conv  # ty: ignore[missing-attribute]
+    products = torch.backends.cuda.matmul
+    precisions = conv.fp32_precision, products.fp32_precision
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float32)
+    conv.fp32_precision = products.fp32_precision = "ieee"
+    try:
+        with (
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            torch.autocast(device.type, enabled=False),
+            threadpool_limits(1, "blas"),  # its threads would wait on other runs' cores
+        ):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_default_dtype(dtype)
+        conv.fp32_precision, products.fp32_precision = precisions
+
+
+def has_memory(device: torch.device) -> bool:
+    """Tell whether a device has memory of its own; Apple's GPUs use the host's."""
+    return device.type not in ("cpu", "mps")
+
+
+def has_room(device: torch.device, nbytes: int) -> bool:
+    """Tell whether so many bytes fill less than half of a GPU's free memory."""
+    if not has_memory(device):
+        return False
+    free, _ = torch.cuda.mem_get_info(device)
+    # blocks that this process keeps of an earlier run are free, too
+    cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return nbytes <= (free + cached) / 2
+
+
+def send(tensor: Tensor, device: torch.device) -> Tensor:
+    """Send a tensor to a device; the host does not wait for a GPU."""
+    if has_memory(device) and tensor.device.type == "cpu":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
+
+
+def put(array: np.ndarray, device: torch.device) -> Tensor:
+    """Return an array as a tensor, on a GPU if it has room."""
+    tensor = torch.as_tensor(array)
+    return tensor.to(device) if has_room(device, tensor.nbytes) else tensor
+
+
+def take(tensor: Tensor, rows: np.ndarray, device: torch.device) -> Tensor:
+    """Return some rows of a tensor, on a device."""
+    index = send(torch.from_numpy(rows), tensor.device)
+    return send(tensor.index_select(0, index), device)
+
+
+class Captured:
+    """A method of tensors that a GPU of CUDA repeats without the host's launches.
+
+    A training step launches a few thousand small operations, which costs several times
+    as much as their arithmetic. After some calls with tensors of the same shapes their
+    launches are recorded as a CUDA graph, and repeated as one. The method must do the
+    same each time and change its tensors in place; what it returns is lost.
+    """
+
+    def __init__(self, method: Callable, device: torch.device):
+        # weak, because the method's object holds this one
+        self.method = WeakMethod(method)
+        self.calls: Counter = Counter()
+        self.graphs: dict[tuple, tuple[torch.cuda.CUDAGraph, list[Tensor]]] = {}
+        self.is_possible = True
+        self.stream = torch.cuda.Stream(device)
+
+    def __call__(self, *tensors: Tensor) -> None:
+        """Call the method, or repeat what it did with tensors of these shapes."""
+        shapes = tuple(tensor.shape for tensor in tensors)
+        self.calls[shapes] += 1
+        is_new = shapes not in self.graphs
+        if is_new and self.is_possible and self.calls[shapes] > LAUNCHED_SINGLY:
+            try:
+                self.graphs[shapes] = self._capture(tensors)
+            except RuntimeError:  # it asks the GPU for a number, or memory is short
+                self.is_possible = False
+        if shapes not in self.graphs:
+            self._launch(tensors)
+            return
+        graph, inputs = self.graphs[shapes]
+        for static, tensor in zip(inputs, tensors, strict=True):
+            static.copy_(tensor)
+        graph.replay()
+
+    def _launch(self, tensors: tuple[Tensor, ...]) -> None:
+        """Call the method on the stream on which it will be captured."""
+        present = torch.cuda.current_stream(self.stream.device)
+        self.stream.wait_stream(present)
+        with torch.cuda.stream(self.stream):
+            self._call(tensors)
+        present.wait_stream(self.stream)
+
+    def _capture(
+        self, tensors: tuple[Tensor, ...]
+    ) -> tuple[torch.cuda.CUDAGraph, list[Tensor]]:
+        """Record the method's launches, of which none is executed."""
+        inputs = [tensor.detach().clone() for tensor in tensors]
+        graph = torch.cuda.CUDAGraph()
+        mode = "thread_local"  # other threads may use the GPU
+        with torch.cuda.graph(graph, stream=self.stream, capture_error_mode=mode):
+            self._call(inputs)
+        return graph, inputs
+
+    def _call(self, tensors: Sequence[Tensor]) -> None:
+        method = self.method()
+        assert method is not None  # its object is the caller
+        method(*tensors)

@@ -1,0 +1,389 @@
+"""Losses: functions of logits and targets, some also of the stream so far.
+
+A loss of several labels per sample is a mean over samples and classes, so that
+strengths compare and clipping is the same. Where a paper's code sums instead, the mean
+is the only difference. Parameters with a default are options (`RunConfig.loss_options`).
+"""
+
+from collections.abc import Callable
+from inspect import signature
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+LEAST = 1e-12  # below it the gradient of a power would be infinite
+
+
+class Stream(NamedTuple):
+    """What a loss may know of the stream: its parameter ``stream``."""
+
+    class_freq: Tensor  # samples of each class so far, n_i (C,)
+    seen: int  # samples so far, N
+    replayed: Tensor  # which rows are replayed, bool (B,)
+
+
+class Loss(NamedTuple):
+    """A row of `LOSSES`.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(logits, targets, **options)`` or ``function(logits, targets, stream,
+        **options)``: tensors of float (B, C), and a `Stream`. It returns a mean over
+        samples, of shape (), that depends on the logits.
+    one_label : bool
+        Whether every sample has exactly one label. The softmax then turns logits into
+        probabilities, else the logistic function does.
+    """
+
+    function: Callable
+    one_label: bool = False
+
+    @property
+    def reads_stream(self) -> bool:
+        """Whether it has the parameter ``stream``."""
+        return "stream" in signature(self.function).parameters
+
+    @property
+    def options(self) -> list[str]:
+        """Names of its options."""
+        names = list(signature(self.function).parameters)
+        return names[3:] if self.reads_stream else names[2:]
+
+
+def multilabel_soft_margin(logits: Tensor, targets: Tensor) -> Tensor:
+    """Compute the binary cross-entropy, a mean over samples and classes (Sec. 5).
+
+    Parameters
+    ----------
+    logits, targets : tensor of float, shape (B, C)
+        Scores, and 0 or 1 for each label.
+
+    Returns
+    -------
+    tensor of float, shape ()
+        The mean over samples and classes.
+
+    Notes
+    -----
+    The mean and its gradient are equal to those of torch's
+    ``multilabel_soft_margin_loss`` to the last bit, in half the operations, because a
+    target of 0 turns the logit's sign around.
+
+    Examples
+    --------
+    >>> multilabel_soft_margin(torch.zeros(1, 1), torch.ones(1, 1))  # log 2
+    tensor(0.6931)
+    """
+    right = F.logsigmoid((2 * targets - 1) * logits)  # (B, C)
+    return (right.sum(1) / -logits.shape[1]).mean()
+
+
+def inverse_frequency(
+    logits: Tensor, targets: Tensor, stream: Stream, power: float = 1.0
+) -> Tensor:
+    """Weigh a class's positives and negatives equally (King and Zeng 2001).
+
+    Parameters
+    ----------
+    logits, targets : tensor of float, shape (B, C)
+        Scores, and 0 or 1 for each label.
+    stream : Stream
+        Counts of the stream so far.
+    power : float
+        Of the weights: 0 is plain cross-entropy, 1 is equal weight.
+
+    Returns
+    -------
+    tensor of float, shape ()
+        The mean over samples and classes.
+
+    Notes
+    -----
+    A positive weighs (N / 2 n_i) ** power and a negative (N / 2 (N - n_i)) ** power,
+    which is scikit-learn's ``class_weight="balanced"`` applied to each class. A count of
+    0 is replaced by 1. The paper counts all samples, whereas here only the stream so far
+    is known.
+
+    Examples
+    --------
+    >>> logits, targets = torch.zeros(2, 1), torch.tensor([[1.0], [0.0]])
+    >>> stream = Stream(torch.tensor([1.0]), seen=4, replayed=torch.zeros(2).bool())
+    >>> inverse_frequency(logits, targets, stream)
+    tensor(0.9242)
+    """
+    class_freq, seen = stream.class_freq, stream.seen
+    positive = (seen / (2 * class_freq.clamp(min=1))) ** power  # (C,)
+    negative = (seen / (2 * (seen - class_freq).clamp(min=1))) ** power  # (C,)
+    weight = torch.lerp(negative, positive, targets)  # (B, C)
+    return F.binary_cross_entropy_with_logits(logits, targets, weight)
+
+
+def focal(
+    logits: Tensor, targets: Tensor, alpha: float = 0.25, gamma: float = 2.0
+) -> Tensor:
+    """Weigh labels that are predicted well less (Lin et al. 2017, Sec. 3.2).
+
+    Parameters
+    ----------
+    logits, targets : tensor of float, shape (B, C)
+        Scores, and 0 or 1 for each label.
+    alpha : float
+        Weight of positives; negatives have 1 - alpha.
+    gamma : float
+        Power of the distance to a sure prediction.
+
+    Returns
+    -------
+    tensor of float, shape ()
+        The mean over samples and classes.
+
+    Notes
+    -----
+    The gradient is not finite for a ``gamma`` between 0 and 1. The paper divides the sum
+    by the number of positives.
+
+    Examples
+    --------
+    >>> focal(torch.zeros(1, 1), torch.ones(1, 1))  # 0.25 * 0.5 ** 2 * log 2
+    tensor(0.0433)
+    """
+    entropy = F.binary_cross_entropy_with_logits(logits, targets, reduction="none")
+    probability = logits.sigmoid()
+    right = probability * targets + (1 - probability) * (1 - targets)
+    weight = alpha * targets + (1 - alpha) * (1 - targets)
+    return (weight * (entropy * (1 - right) ** gamma)).mean()
+
+
+def asymmetric(
+    logits: Tensor,
+    targets: Tensor,
+    gamma_neg: float = 4.0,
+    gamma_pos: float = 0.0,
+    margin: float = 0.05,
+) -> Tensor:
+    """Focus on negatives, and drop the easy ones (Ridnik et al. 2021).
+
+    Parameters
+    ----------
+    logits, targets : tensor of float, shape (B, C)
+        Scores, and 0 or 1 for each label.
+    gamma_neg, gamma_pos : float
+        Focusing powers of negatives and of positives ("Asymmetric Focusing").
+    margin : float
+        Probability up to which a negative counts as right ("Asymmetric Probability
+        Shifting").
+
+    Returns
+    -------
+    tensor of float, shape ()
+        The mean over samples and classes.
+
+    Notes
+    -----
+    The gradient passes through the focusing weights. The released code sums over samples
+    and classes, has 1 as the default power of positives, and clips logarithms at that of
+    1e-8.
+
+    Examples
+    --------
+    >>> asymmetric(torch.zeros(1, 1), torch.ones(1, 1))  # log 2
+    tensor(0.6931)
+    """
+    probability = torch.sigmoid(logits)
+    shifted = (probability - margin).clamp(min=LEAST)
+    of_positives = F.logsigmoid(logits)
+    of_negatives = torch.log1p(-shifted) if margin else F.logsigmoid(-logits)
+    if gamma_pos:
+        missing = (1 - probability).clamp(min=LEAST)
+        of_positives = of_positives * missing**gamma_pos
+    if gamma_neg:
+        of_negatives = of_negatives * shifted**gamma_neg
+    return -torch.lerp(of_negatives, of_positives, targets).mean()
+
+
+def distribution_balanced(
+    logits: Tensor,
+    targets: Tensor,
+    stream: Stream,
+    alpha: float = 0.1,
+    beta: float = 10.0,
+    mu: float = 0.2,
+    kappa: float = 0.05,
+    scale: float = 2.0,
+    gamma: float = 0.0,
+) -> Tensor:
+    """Weigh labels that are rare in their image, tolerate negatives (Wu et al. 2020).
+
+    Parameters
+    ----------
+    logits, targets : tensor of float, shape (B, C)
+        Scores, and 0 or 1 for each label.
+    stream : Stream
+        Counts of the stream so far.
+    alpha, beta, mu : float
+        Lift, slope and middle of the smoothed weights ("Re-balanced Weighting").
+    kappa : float
+        Scale of the bias of a class's logit ("Negative-Tolerant Regularization").
+    scale : float
+        How much sooner negatives count as right, the paper's lambda.
+    gamma : float
+        Focusing power of both, 0 for none.
+
+    Returns
+    -------
+    tensor of float, shape ()
+        The mean over samples and classes.
+
+    Notes
+    -----
+    A count of 0 is replaced by 1. The released code divides kappa by lambda, focuses
+    with a power of 2 and doubles the loss; the paper reports the loss with and without
+    focusing.
+
+    Examples
+    --------
+    >>> logits, targets = torch.zeros(1, 2), torch.tensor([[1.0, 0.0]])
+    >>> stream = Stream(torch.tensor([2.0, 2.0]), 4, torch.zeros(1).bool())
+    >>> distribution_balanced(logits, targets, stream)
+    tensor(0.5717)
+    """
+    inverse = 1 / stream.class_freq.clamp(min=1)  # (C,)
+    repeats = (targets * inverse).sum(1, keepdim=True)  # (B, 1)
+    weight = alpha + torch.sigmoid(beta * (inverse / repeats - mu))  # (B, C)
+    odds = stream.seen * inverse - 1
+    odds = odds.clamp(min=1 / stream.seen)  # not 0 if all samples have the class
+    moved = logits - kappa * torch.log(odds)
+    slope = torch.where(targets > 0, -1.0, scale)  # (B, C)
+    losses = F.softplus(slope * moved) / slope.abs()
+    if gamma:
+        missing = torch.sigmoid(slope * moved)
+        losses = losses * missing.clamp(min=LEAST) ** gamma
+    return (weight * losses).mean()
+
+
+def weighted_replay(logits: Tensor, targets: Tensor, stream: Stream) -> Tensor:
+    """Weigh new samples 1 / n_c, replayed ones the rest (Chrysakis and Moens 2020).
+
+    Parameters
+    ----------
+    logits, targets : tensor of float, shape (B, C)
+        Scores, and 0 or 1 for each label.
+    stream : Stream
+        Counts of the stream so far, and which rows are replayed.
+
+    Returns
+    -------
+    tensor of float, shape ()
+        1 / n_c times the mean loss of the new samples plus 1 - 1 / n_c times the mean
+        loss of the replayed samples, where n_c is the number of classes so far; the mean
+        loss if no row is replayed.
+
+    Examples
+    --------
+    >>> logits, targets = torch.zeros(2, 2), torch.eye(2)
+    >>> stream = Stream(torch.tensor([1.0, 3.0]), 4, torch.tensor([False, True]))
+    >>> weighted_replay(logits, targets, stream)
+    tensor(0.6931)
+    """
+    signs = 2 * targets - 1
+    losses = -F.logsigmoid(signs * logits).sum(1) / logits.shape[1]  # (B,)
+    return (weigh_rows(stream) * losses).sum()
+
+
+def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """Compute the cross-entropy of the softmax, for one label per sample.
+
+    Parameters
+    ----------
+    logits, targets : tensor of float, shape (B, C)
+        Scores, and one-hot labels.
+
+    Returns
+    -------
+    tensor of float, shape ()
+        The mean over samples.
+    """
+    return F.cross_entropy(logits, targets)
+
+
+def logit_adjustment(
+    logits: Tensor, targets: Tensor, stream: Stream, tau: float = 1.0
+) -> Tensor:
+    """Add the log of a class's frequency to its logit (Menon et al. 2021).
+
+    Parameters
+    ----------
+    logits, targets : tensor of float, shape (B, C)
+        Scores, and one-hot labels.
+    stream : Stream
+        Counts of the stream so far.
+    tau : float
+        Strength: 0 is plain cross-entropy, 1 is the paper's.
+
+    Returns
+    -------
+    tensor of float, shape ()
+        The mean over samples.
+
+    Notes
+    -----
+    Predictions are made from the logits as they are. A count of 0 is replaced by 1. The
+    paper knows the frequencies of the whole training set, whereas here only the stream so
+    far is counted.
+
+    Examples
+    --------
+    >>> logits, targets = torch.zeros(1, 2), torch.tensor([[1.0, 0.0]])
+    >>> stream = Stream(torch.tensor([3.0, 1.0]), 4, torch.zeros(1).bool())
+    >>> logit_adjustment(logits, targets, stream)
+    tensor(0.2877)
+    """
+    adjusted = logits + tau * torch.log(stream.class_freq.clamp(min=1))
+    return F.cross_entropy(adjusted, targets)
+
+
+def weighted_replay_one_label(
+    logits: Tensor, targets: Tensor, stream: Stream
+) -> Tensor:
+    """Weigh rows as `weighted_replay` does, for one label per sample.
+
+    Parameters
+    ----------
+    logits, targets : tensor of float, shape (B, C)
+        Scores, and one-hot labels.
+    stream : Stream
+        Counts of the stream so far, and which rows are replayed.
+
+    Returns
+    -------
+    tensor of float, shape ()
+        The weighted sum of the two means.
+    """
+    losses = F.cross_entropy(logits, targets, reduction="none")  # (B,)
+    return (weigh_rows(stream) * losses).sum()
+
+
+def weigh_rows(stream: Stream) -> Tensor:
+    """Return each row's share of `weighted_replay`, float (B,)."""
+    count = stream.replayed.sum()
+    share = 1 / torch.count_nonzero(stream.class_freq).clamp(min=1)  # of new samples
+    share = torch.where(count > 0, share, 1.0)  # else a step would be shorter
+    of_new = share / (len(stream.replayed) - count).clamp(min=1)
+    of_replayed = (1 - share) / count.clamp(min=1)
+    return torch.where(stream.replayed, of_replayed, of_new)
+
+
+LOSSES: dict[str, Loss] = {
+    "multilabel_soft_margin": Loss(multilabel_soft_margin),
+    "inverse_frequency": Loss(inverse_frequency),
+    "focal": Loss(focal),
+    "asymmetric": Loss(asymmetric),
+    "distribution_balanced": Loss(distribution_balanced),
+    "weighted_replay": Loss(weighted_replay),
+    "cross_entropy": Loss(cross_entropy, one_label=True),
+    "logit_adjustment": Loss(logit_adjustment, one_label=True),
+    "weighted_replay_one_label": Loss(weighted_replay_one_label, one_label=True),
+}

@@ -1,0 +1,453 @@
+"""Load the runs that are stored, and train the missing ones.
+
+A run is one file, which appears whole or not at all. Its name is the run's key: a hash of
+its settings, of the inputs and labels of its data set, and of the code that it executes.
+"""
+
+import json
+import logging
+import os
+import signal
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import cache, partial
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, cpu_count, delayed
+from tqdm import tqdm
+
+from prslib.checks import expected, naming_extra
+from prslib.datasets import DATASETS, Entry, fingerprint, load_dataset
+from prslib.device import check_device
+from prslib.losses import LOSSES, Loss
+from prslib.models import MODELS, Architecture
+from prslib.paths import cache_dir, replacing
+from prslib.samplers import SAMPLERS
+from prslib.sources import hash_code, hash_names, stamp_package
+from prslib.train import METHODS, Method, Run, RunConfig, check, count_steps, run
+
+TEXT = ("dataset", "method", "schedule", "test_set", "task", "group", "metric")
+FRAMES = ("scores", "gradient_variance", "prequential")
+POLL = 0.2  # seconds from one look at the workers' steps to the next
+TABLES: dict[type, dict[str, Any]] = {
+    type: SAMPLERS,
+    Method: METHODS,
+    Entry: DATASETS,
+    Architecture: MODELS,
+    Loss: LOSSES,
+}
+REGISTERED: dict[tuple[type, str], Any] = {}  # what workers need, by kind and name
+
+
+def configs(**fields: Any) -> list[RunConfig]:
+    """Make the configurations of a grid, one for each combination of listed values.
+
+    Parameters
+    ----------
+    **fields
+        Fields of `RunConfig`; a list or range stands for one run with each of its values.
+
+    Returns
+    -------
+    list of RunConfig
+        In the order of the fields, the last one changing fastest; each run once.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `RunConfig`; ValueError if a list is empty.
+
+    Examples
+    --------
+    >>> [(c.method, c.seed) for c in configs(method=["CRS", "PRS"], seed=range(2))]
+    [('CRS', 0), ('CRS', 1), ('PRS', 0), ('PRS', 1)]
+    """
+    values = []
+    for name, value in fields.items():
+        listed = list(value) if isinstance(value, list | range) else [value]
+        if not listed:
+            raise ValueError(expected(f"at least one of {name}", "none"))
+        values.append(listed)
+    made = [
+        RunConfig(**dict(zip(fields, row, strict=True))) for row in product(*values)
+    ]
+    first: dict[str, RunConfig] = {}
+    for config in made:
+        first.setdefault(repr(config.settings), config)
+    return list(first.values())
+
+
+def key_of(config: RunConfig) -> str:
+    """Return the key of a run: 16 hexadecimal digits."""
+    settings = config.settings
+    names = config.method, settings["loss"], settings["model"]
+    identity = {
+        "settings": settings,
+        "data": fingerprint(config.dataset),
+        "code": code_of(*names, stamp_package()),
+    }
+    text = json.dumps(identity, sort_keys=True, default=repr)
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+@cache
+def code_of(method: str, loss: str, model: str, stamp: str) -> str:
+    """Hash the code that a method executes with a loss and a network."""
+    row, network = METHODS[method], MODELS[model]
+    things: list[Any] = [run, LOSSES[loss].function]
+    names = []
+    if row.sampler:
+        sampler = SAMPLERS[row.sampler]
+        things.append(sampler)
+        if on_gpu := vars(sampler).get("on_gpu"):
+            names.append(tuple(on_gpu.split(":")))
+    for maker in (network.made_by, network.backbone):
+        if isinstance(maker, str):
+            module, name = maker.split(":")
+            names.append((f"prslib.models.{module}", name))
+        elif maker is not None:
+            things.append(maker)
+    code = hash_code(*things, stamp=stamp), hash_names(names, stamp)
+    # of a registered row
+    row_settings = asdict(row), network.vector_stages, LOSSES[loss].one_label
+    return sha256(repr([code, row_settings]).encode()).hexdigest()
+
+
+def register(name: str, thing: Any) -> None:
+    """Add a sampler, loss, method, data set or network beside prslib's own.
+
+    Parameters
+    ----------
+    name : str
+        What `RunConfig` and the figures call it.
+    thing : class, function, Loss, Method, Entry or Architecture
+        A subclass of `prslib.Sampler`, which becomes a method of that name, too; a row of
+        `METHODS`, `DATASETS`, `MODELS` or `LOSSES`; or a loss's function. Keyword-only
+        parameters of a sampler are options: ``rho`` is a field of `RunConfig`, others go
+        into its ``options``.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these.
+    ValueError
+        If prslib itself has the name.
+
+    Notes
+    -----
+    Worker processes and the machines of a cluster know what a script or a notebook has
+    registered. The key of a run covers the file or cell that defines the thing, but not
+    helpers in other files.
+
+    Examples
+    --------
+    >>> register("CRS, frozen", Method(sampler="crs", frozen="vector_stages"))
+    >>> METHODS.pop("CRS, frozen").sampler
+    'crs'
+    """
+    if isinstance(thing, type) and hasattr(thing, "place"):
+        rows = {type: thing, Method: Method(sampler=name)}
+    elif type(thing) in TABLES:
+        rows = {type(thing): thing}
+    elif callable(thing) and not isinstance(thing, type):
+        rows = {Loss: Loss(thing)}
+    else:
+        what = f"a sampler's class, a loss, Method, Entry or Architecture as {name}"
+        raise TypeError(expected(what, thing))
+    for kind, row in rows.items():
+        if name in TABLES[kind] and (kind, name) not in REGISTERED:
+            raise ValueError(expected("another name than prslib's own", name))
+        TABLES[kind][name] = REGISTERED[kind, name] = row
+    fingerprint.cache_clear()
+    code_of.cache_clear()
+
+
+def path_of(config: RunConfig) -> Path:
+    """Return the file of a run, in ``runs/`` of the cache."""
+    return cache_dir() / "runs" / f"{key_of(config)}.npz"
+
+
+def save(run: Run, path: Path) -> None:
+    """Write a run's file, which appears whole or not at all; equal runs are equal bytes."""
+    arrays: dict[str, Any] = {"memory_labels": run.memory_labels}
+    about = {"config": asdict(run.config), "record": run.record}
+    arrays["about"] = np.array(json.dumps(about, sort_keys=True, default=repr))
+    for table in FRAMES:
+        frame = getattr(run, table)
+        for column in [] if frame is None else frame:
+            kind = str if column in TEXT else None
+            arrays[f"{table}.{column}"] = frame[column].to_numpy(kind)
+    if run.resampled is not None:
+        arrays["resampled"] = run.resampled.to_numpy()
+        arrays["resampled_rows"] = run.resampled.index.to_numpy()
+    for name, features in run.features.items():
+        arrays[f"features.{name}"] = features
+    with replacing(path) as file:
+        np.savez_compressed(file, **arrays)
+
+
+def load(config: RunConfig, path: Path) -> Run:
+    """Read a run from its file."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    columns: dict[str, dict[str, np.ndarray]] = {}
+    for name, values in arrays.items():
+        table, _, column = name.partition(".")
+        if column:
+            values = values.astype(object) if column in TEXT else values
+            columns.setdefault(table, {})[column] = values
+    frames = {name: pd.DataFrame(columns[name]) for name in FRAMES if name in columns}
+    resampled = None
+    if "resampled" in arrays:
+        resampled = pd.DataFrame(arrays["resampled"], arrays["resampled_rows"])
+    features = columns.get("features", {})
+    record = json.loads(arrays["about"].item())["record"]
+    memory_labels = arrays["memory_labels"]
+    return Run(
+        config,
+        memory_labels=memory_labels,
+        resampled=resampled,
+        features=features,
+        record=record,
+        **frames,
+    )
+
+
+def run_all(
+    configs: Sequence[RunConfig], workers: int | None = None, device: str = "cpu"
+) -> list[Run]:
+    """Return the runs of all configurations; train only those that are not stored.
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        The runs, in any number and order.
+    workers : int, optional
+        Number of processes side by side, with one thread each; by default one per core
+        or, on a GPU, as many as share it (`Architecture.gpu_share`).
+    device : str
+        "cpu", "cuda", "cuda:1" for the second GPU, "mps", or "auto": a GPU if there is
+        one.
+
+    Returns
+    -------
+    list of Run
+        In the order of the configurations.
+
+    Raises
+    ------
+    ValueError
+        Before any training, if a configuration does not fit its data set or the device
+        is not here.
+    RuntimeError
+        If runs failed, once all others are stored.
+
+    Notes
+    -----
+    If the environment variable RAY_ADDRESS names a Ray cluster, its machines train. Runs
+    that were computed on different devices, or with different versions of torch and
+    numpy, give a warning.
+    """
+    train(configs, workers, device)
+    runs = [load(config, path_of(config)) for config in configs]
+    records = {json.dumps(run.record, sort_keys=True): run.record for run in runs}
+    if len(records) > 1:
+        ways = "; ".join(" ".join(record.values()) for record in records.values())
+        warnings.warn(f"runs computed in {len(records)} ways: {ways}", stacklevel=2)
+    return runs
+
+
+def train(
+    configs: Iterable[RunConfig], workers: int | None = None, device: str = "cpu"
+) -> None:
+    """Train and store the runs that are not stored, as `run_all` does, and read none."""
+    missing = {}
+    for config in configs:
+        path = path_of(config)
+        if path not in missing and not path.is_file():
+            missing[path] = config
+    if not missing:
+        return
+    address = os.environ.get("RAY_ADDRESS")
+    if not address:
+        device = check_device(str(device))
+    steps = []
+    for config in missing.values():
+        data = load_dataset(config.dataset, images=False)
+        check(config, data)
+        steps.append(count_steps(config, data))
+    errors = []
+    stored = 0
+    with counting(steps) as counts:
+        if address:
+            results = train_on_ray(missing, counts, address, device)
+        else:
+            results = train_here(missing, counts, workers, device)
+        try:
+            for error in results:
+                stored += error is None
+                errors += [error] if error else []
+        except KeyboardInterrupt:
+            kept = f"{stored} of {len(missing)} runs are stored and kept"
+            raise Interrupted(f"stopped: {kept}; the others start again") from None
+    if errors:
+        what = f"{len(errors)} of {len(missing)} runs failed, the others are stored:"
+        raise RuntimeError("\n".join([what, *errors]))
+
+
+class Interrupted(KeyboardInterrupt):
+    """A training that a user has stopped; IPython shows its sentence alone."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+@contextmanager
+def counting(steps: Sequence[int]) -> Iterator[Path]:
+    """Show one bar for the steps of all runs; they write how many are done to a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "steps"
+        done = np.memmap(file, np.int64, "w+", shape=len(steps))
+        over = threading.Event()
+        title = f"training {len(steps)} run{'s' if len(steps) > 1 else ''}"
+        how = {"desc": title, "unit": "step", "unit_scale": True, "smoothing": 0.05}
+        with tqdm(total=sum(steps), file=bar_stream(), **how) as bar:
+
+            def show() -> None:
+                while not over.wait(POLL):
+                    bar.update(int(done.sum()) - bar.n)
+
+            thread = threading.Thread(target=show)
+            thread.start()
+            try:
+                yield file
+            finally:
+                over.set()
+                thread.join()
+                bar.update(int(done.sum()) - bar.n)
+
+
+def train_here(
+    missing: dict[Path, RunConfig], counts: Path, workers: int | None, device: str
+) -> Iterator[str | None]:
+    """Train runs in processes of this machine; yield an error's text, or None."""
+    share = 0.0
+    if device != "cpu":
+        models = [config.resolved["model"] for config in missing.values()]
+        share = max(MODELS[name].gpu_share for name in models)
+    most = min(cpu_count(), int(1 / share)) if share else cpu_count()
+    count = min(workers or most, len(missing))
+    # other code needs other processes
+    code = stamp_package(), hash_code(*REGISTERED.values(), stamp=stamp_package())
+    pool = Parallel(
+        count,
+        return_as="generator_unordered",
+        batch_size=1,
+        initializer=ignore_interrupts,
+        initargs=code,
+    )
+    task = partial(train_one, os.getpid(), dict(REGISTERED), device, counts)
+    rows = enumerate(missing.items())
+    yield from pool(delayed(task)(number, *row) for number, row in rows)
+
+
+def ignore_interrupts(*_code: str) -> None:
+    """Leave Ctrl-C to the process that asked."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def train_one(
+    parent: int,
+    registered: dict[tuple[type, str], Any],
+    device: str,
+    counts: Path,
+    number: int,
+    path: Path,
+    config: RunConfig,
+) -> str | None:
+    """Train and store a run in a worker process; return the text of its error, if any."""
+    for (kind, name), row in registered.items():
+        TABLES[kind][name] = row
+    done = np.memmap(counts, np.int64, "r+")
+
+    def progress(steps: int) -> None:
+        done[number] = steps
+        if parent not in (os.getpid(), os.getppid()):
+            os._exit(1)  # who asked was killed
+
+    try:
+        save(run(config, device, progress), path)
+    except Exception as error:
+        return f"{config}: {type(error).__name__}: {error}"
+    return None
+
+
+def train_on_ray(
+    missing: dict[Path, RunConfig], counts: Path, address: str, device: str
+) -> Iterator[str | None]:
+    """Train runs on a Ray cluster, whose machines share no folder with this one."""
+    # Ray's ports execute code for anyone who reaches them: only in a trusted network
+    with naming_extra("cluster", " or leave RAY_ADDRESS unset"):
+        import ray
+    ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    done = np.memmap(counts, np.int64, "r+")
+    try:
+        tasks = {}
+        for number, (path, config) in enumerate(missing.items()):
+            share = MODELS[config.resolved["model"]].gpu_share if device != "cpu" else 0
+            remote = ray.remote(num_cpus=1, num_gpus=share)(train_there)
+            facts = fingerprint(config.dataset), code_of_protocol()
+            task = remote.remote(dict(REGISTERED), device, facts, config)
+            tasks[task] = number, path, config
+        while tasks:
+            (task,), _ = ray.wait(list(tasks))
+            number, path, config = tasks.pop(task)
+            try:
+                trained, steps = ray.get(task)
+                save(trained, path)
+                done[number] = steps
+                yield None
+            except Exception as error:
+                yield f"{config}: {type(error).__name__}: {error}"
+    finally:
+        ray.shutdown()  # ends what was submitted
+
+
+def code_of_protocol() -> str:
+    """Hash what all runs execute."""
+    return hash_code(run, stamp=stamp_package())
+
+
+def train_there(
+    registered: dict[tuple[type, str], Any],
+    device: str,
+    facts: tuple[str, str],
+    config: RunConfig,
+) -> tuple[Run, int]:
+    """Train a run on another machine, if it has the same data and code."""
+    for (kind, name), row in registered.items():
+        TABLES[kind][name] = row
+    if (fingerprint(config.dataset), code_of_protocol()) != facts:
+        what = f"{config.dataset} and prslib as on the machine that asked"
+        raise ValueError(expected(what, "others", "install them there"))
+    steps = []
+    return run(config, device, steps.append), steps[-1]
+
+
+def bar_stream() -> TextIO:
+    """Return stderr; what papermill's kernel writes goes to its terminal, too."""
+    stream: Any = sys.stderr
+    is_kernel = hasattr(stream, "echo")
+    if is_kernel and "JPY_SESSION_NAME" not in os.environ:  # JupyterLab shows the cell
+        stream.echo = open(stream.fileno(), "w", buffering=1, closefd=False)  # noqa: SIM115
+    return stream

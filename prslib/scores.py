@@ -1,0 +1,108 @@
+"""Score a network on a test set after a task, with resamples for intervals (Table 1)."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from prslib import metrics
+from prslib.datasets import GROUPS, SequentialDataset, Split
+from prslib.datasets.base import task_name
+from prslib.resamples import image_draws, weighted_mean
+
+TUNED = "own threshold"  # of F1 at a tuned threshold, in brackets
+
+
+def score_test(
+    probabilities_of: Callable[[np.ndarray], np.ndarray],
+    test: Split,
+    dataset: SequentialDataset,
+    groups: Sequence[tuple[int, ...]],
+    resamples: int = 0,
+    thresholds: Iterable[tuple[str, float]] = (),
+) -> pd.DataFrame:
+    """Score the classes of the tasks seen so far, together and task by task (Table 1).
+
+    ``probabilities_of`` returns the probabilities (K, C) of some rows of the test set.
+    ``thresholds`` are pairs of a metric and a tuned threshold. The column ``draws`` of
+    each row holds its score, then its scores on the resamples.
+    """
+    # A row's task is "seen" for all tasks so far, "1", or "1+2" for tasks trained
+    # together. It is scored on the images with a label among its classes, and on these
+    # classes only: in an open test set an image may count for several tasks. With one
+    # label per sample, accuracy is also measured on the whole test set, "all", which
+    # includes tasks yet to come (Appendix).
+    seen = np.concatenate(groups)
+    members = {"seen": seen} | {task_name(group): group for group in sorted(groups)}
+    is_seen = test.labels[:, np.isin(dataset.class_task, seen)].any(axis=1)  # (N,)
+    rows = np.flatnonzero(is_seen | test.single_label)
+    probabilities = np.zeros(test.labels.shape, np.float32)  # (N, C)
+    probabilities[rows] = probabilities_of(rows)
+    right = probabilities.argmax(axis=1) == test.labels.argmax(axis=1)
+    # the test set itself, then its resamples
+    weights = np.ones((1, len(test)))
+    weights = np.concatenate([weights, image_draws(len(test), resamples)])
+    frames = []
+    for name, tasks in members.items():
+        classes = np.isin(dataset.class_task, tasks)  # (C,)
+        images = test.labels[:, classes].any(axis=1)  # (N,)
+        decisions = []
+        if name == "seen" and not test.single_label:
+            decisions = decide(probabilities[images], classes, thresholds)
+        frame = metrics.evaluate_draws(
+            probabilities[images],
+            test.labels[images] & classes,
+            dataset.class_names,
+            dataset.class_group,
+            weights[:, images],
+            decisions,
+        )
+        frames.append(frame.assign(task=name))
+        if test.single_label:
+            frames.append(score_accuracy(name, right[images], weights[:, images]))
+    if test.single_label:
+        frames.append(score_accuracy("all", right, weights))
+    scores = pd.concat(frames, ignore_index=True)
+    return scores.assign(value=[float(draws[0]) for draws in scores["draws"]])
+
+
+def decide(
+    probabilities: np.ndarray,
+    classes: np.ndarray,
+    thresholds: Iterable[tuple[str, float]],
+) -> list[metrics.Decision]:
+    """Predict labels (N, C) as the top of some classes, and at tuned thresholds."""
+    top = metrics.top_classes(probabilities, classes)
+    decisions = [(name, f"top {metrics.TOP}", top) for name in metrics.OWN_METRICS]
+    for name, threshold in thresholds:
+        decisions.append((name, TUNED, probabilities > threshold))
+    return decisions
+
+
+def score_accuracy(task: str, right: np.ndarray, weights: np.ndarray) -> pd.DataFrame:
+    """Return the row of the accuracy under weights (draws, N)."""
+    row = {"task": task, "group": "overall", "metric": "accuracy"}
+    return pd.DataFrame([row | {"draws": weighted_mean(right, weights)}])
+
+
+def score_batch(
+    probabilities: np.ndarray, labels: np.ndarray, dataset: SequentialDataset
+) -> pd.DataFrame:
+    """Score a batch before it is learnt, over all classes (prequential evaluation)."""
+    rows, _ = metrics.score_rows(probabilities, labels, dataset.class_group)
+    values = [(name, float(draw[0])) for group, name, draw in rows if group == "overall"]
+    return pd.DataFrame(values, columns=["metric", "value"])
+
+
+def keeps_draws(scores: pd.DataFrame) -> pd.Series:
+    """Tell which rows keep their resamples, which fill most of a run's file.
+
+    They are the groups' scores, task by task only the main metrics, and F1 and AP of
+    each class on its own task's images.
+    """
+    is_task = scores["task"] != "seen"
+    is_group = scores["group"].isin(["overall", *GROUPS])
+    is_main = scores["metric"].isin([*metrics.MAIN_METRICS, "accuracy"])
+    of_group = is_group & (is_main | ~is_task)
+    of_class = ~is_group & is_task & scores["metric"].isin(["F1", "AP"])
+    return of_group | (of_class & scores["value"].notna())

@@ -1,0 +1,186 @@
+"""Hash the code that a run executes, so that edited code never gets old scores back.
+
+Within prslib a hash follows names: a function, what it calls, and what these call. It
+does not see docstrings, comments and the words of errors.
+"""
+
+import ast
+import hashlib
+import linecache
+from collections.abc import Iterable
+from copy import deepcopy
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE = Path(__file__).resolve().parent
+# a run names its entry in each of these, and the bytes of its data set
+TABLES = {"SAMPLERS", "LOSSES", "MODELS", "METHODS", "DATASETS"}
+DATA = {"load_dataset", "fingerprint"}
+DOCUMENTED = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
+
+
+class Module(NamedTuple):
+    """Definitions of a module, and which (module, name) its imports stand for."""
+
+    nodes: dict[str, ast.AST]
+    imports: dict[str, tuple[str, str]]
+
+
+class Bare(ast.NodeTransformer):
+    """Remove docstrings, and the text in blocks that end in an error."""
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        body = getattr(node, "body", None)
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, False) is not None:
+            del body[0]
+        if isinstance(body, list) and body and isinstance(body[-1], ast.Raise):
+            node.body = [Wordless().visit(statement) for statement in body]
+        return node
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        return Wordless().visit(node)
+
+
+class Wordless(ast.NodeTransformer):
+    """Empty all text."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.Constant("") if isinstance(node.value, str) else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return ast.Constant("")
+
+
+def describe(node: object) -> object:
+    """Return a syntax tree as nested lists, the same on every version of Python."""
+    if isinstance(node, list):
+        return [describe(item) for item in node]
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = [
+        (name, describe(value))
+        for name, value in ast.iter_fields(node)
+        if value is not None and value != []
+    ]
+    return [type(node).__name__, fields]
+
+
+def hash_source(source: str) -> str:
+    """Hash a text of Python as it is executed."""
+    tree = Bare().visit(ast.parse(source))
+    return hashlib.sha256(repr(describe(tree)).encode()).hexdigest()
+
+
+def file_of(module: str) -> Path | None:
+    """Return the file of a module of prslib; None of another one."""
+    package, *names = module.split(".")
+    path = PACKAGE.joinpath(*names)
+    if package != "prslib":
+        return None
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return file if file.is_file() else None
+
+
+def stamp_package() -> str:
+    """Return what changes when a file of the package does."""
+    files = sorted(PACKAGE.rglob("*.py"))
+    return repr([file.stat().st_mtime_ns for file in files])
+
+
+@lru_cache
+def read_module(module: str, _stamp: str) -> Module:
+    """Read the definitions and the imports of a module of prslib."""
+    file = file_of(module)
+    assert file is not None
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    nodes: dict[str, ast.AST] = {}
+    for node in tree.body:
+        targets = getattr(node, "targets", [getattr(node, "target", node)])
+        for target in targets:
+            name = getattr(target, "name", getattr(target, "id", None))
+            if name is not None:
+                nodes[name] = node
+    imports = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                imports[alias.asname or alias.name] = node.module, alias.name
+    return Module(nodes, imports)
+
+
+@lru_cache(None)
+def read_names(module: str, name: str, stamp: str) -> list[str]:
+    """Return the names in a definition."""
+    node = read_module(module, stamp).nodes[name]
+    return sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name)})
+
+
+@lru_cache(None)
+def hash_definition(module: str, name: str, stamp: str) -> str:
+    """Hash a definition as it is executed."""
+    node = deepcopy(read_module(module, stamp).nodes[name])
+    text = repr(describe(Bare().visit(node)))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def follow(module: str, name: str, found: set[tuple[str, str]], stamp: str) -> None:
+    """Add a definition and all that its names lead to within prslib."""
+    if (module, name) in found or name in TABLES | DATA:
+        return
+    if file_of(f"{module}.{name}"):  # a module as a whole
+        module = f"{module}.{name}"
+        for each in read_module(module, stamp).nodes:
+            follow(module, each, found, stamp)
+        return
+    nodes, imports = read_module(module, stamp)
+    if name in nodes:
+        found.add((module, name))
+        for each in read_names(module, name, stamp):
+            follow(module, each, found, stamp)
+    elif name in imports and file_of(imports[name][0]):
+        follow(*imports[name], found, stamp)
+
+
+def hash_names(names: Iterable[tuple[str, str]], stamp: str) -> str:
+    """Hash definitions of prslib, each a module and a name, and all that they use."""
+    found: set[tuple[str, str]] = set()
+    for module, name in names:
+        follow(module, name, found, stamp)
+    rows = [(place, hash_definition(*place, stamp)) for place in sorted(found)]
+    return hashlib.sha256(repr(rows).encode()).hexdigest()
+
+
+def hash_code(*things: object, stamp: str) -> str:
+    """Hash functions and classes, of prslib or a user's.
+
+    Of a user's it is the whole file or cell of a notebook that defines it, and of a
+    class also the classes of prslib that it extends. Helpers in other files are not
+    seen.
+    """
+    names, sources = [], []
+    for thing in things:
+        if isinstance(thing, partial):
+            sources.append(repr((thing.args, sorted(thing.keywords.items()))))
+            thing = thing.func
+        for cell in getattr(thing, "__closure__", None) or ():
+            sources.append(repr(cell.cell_contents))
+        for part in getattr(thing, "__mro__", [thing]):
+            if file_of(part.__module__):
+                names.append((part.__module__, part.__qualname__))
+            elif part is thing:
+                sources.append(hash_source(source_of(part)))
+    rows = [hash_names(names, stamp), *sources]
+    return hashlib.sha256(repr(rows).encode()).hexdigest()
+
+
+def source_of(thing: object) -> str:
+    """Return the text of the file, or the cell of a notebook, that defines a thing."""
+    values = [thing, *vars(thing).values()] if isinstance(thing, type) else [thing]
+    codes = [value.__code__ for value in values if hasattr(value, "__code__")]
+    linecache.checkcache()
+    if not codes or not (lines := linecache.getlines(codes[0].co_filename)):
+        name = getattr(thing, "__qualname__", thing)
+        raise ValueError(f"{name} has no source; define it in a file or a notebook")
+    return "".join(lines)

@@ -1,0 +1,914 @@
+"""Train a method on a stream and score it after every task: the protocol on a page.
+
+From top to bottom: the methods (Table 1), what determines a run (`RunConfig`), the run
+(`run`), the order of the stream, and what happens to one batch (`Trainer.step`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from functools import lru_cache, partial
+from inspect import signature
+from operator import index
+from pkgutil import resolve_name
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn.utils import clip_grad_value_
+
+from prslib.checks import expected, finite, one_of
+from prslib.datasets import DATASETS, SequentialDataset, fingerprint, load_dataset
+from prslib.datasets.base import (
+    draw_schedule,
+    schedule_text,
+    task_name,
+    tasks_together,
+    validate_schedule,
+)
+from prslib.datasets.curation import feature_rows
+from prslib.device import (
+    Captured,
+    check_device,
+    describe_device,
+    has_room,
+    put,
+    run_settings,
+    send,
+    take,
+)
+from prslib.gradients import (
+    EWC,
+    gradient_products,
+    gradient_variance,
+    sample_gradients,
+)
+from prslib.losses import LOSSES, Stream
+from prslib.memory import Memory
+from prslib.metrics import best_thresholds
+from prslib.models import MODELS
+from prslib.models.networks import Staged, make_model
+from prslib.models.weights import (
+    EMBEDDED,
+    NONE,
+    file_of,
+    identity_of,
+    weights_for_seed,
+)
+from prslib.rounding import set_deterministic
+from prslib.samplers import SAMPLERS
+from prslib.scores import keeps_draws, score_batch, score_test
+
+set_deterministic()  # before the first sum: whoever trains imports this module
+
+HELD_OUT = 5  # one sample of so many is held out to choose thresholds
+HELD_OUT_KEY = 1001  # spawns the generator that draws them
+TESTED_AT_ONCE = 256  # of 256x256 pixels, a few GB of activations
+CHECKED_EVERY = 100  # steps after which the loss must have been finite
+Groups = list[tuple[int, ...]]  # of tasks that are trained together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """A row of Table 1: which sampler keeps its memory, and how it trains."""
+
+    sampler: str | None = None  # a key of `SAMPLERS`; None without a memory
+    offline: bool = False  # all tasks at once, shuffled
+    frozen: str | None = None  # "pretrained_stages" or "vector_stages" of the model
+    ewc: bool = False
+    rehearsal: str = "mean"  # of the losses of new and replayed samples
+
+    @property
+    def takes_rho(self) -> bool:
+        """Whether its sampler has the power of allocation, Eq. (1)."""
+        return bool(self.sampler) and "rho" in signature(SAMPLERS[self.sampler]).parameters
+
+    @property
+    def reads(self) -> set[str]:
+        """Fields of `RunConfig` that this method reads and not all methods do."""
+        memory = {"memory_size", "replay_batch_size", "variance_points", "draw"}
+        names = memory | {"options"} if self.sampler else set()
+        names |= {"rho"} if self.takes_rho else set()
+        names |= {self.frozen} if self.frozen else set()
+        names |= {"ewc_lambda"} if self.ewc else set()
+        names |= {"alpha", "beta"} if self.rehearsal == "der++" else set()
+        return names if self.offline else names | {"schedule"}
+
+
+# The paper freezes its network for two methods. EWC is frozen up to the penultimate
+# layer, "otherwise, it works poorly". There the frozen stages have learned from ImageNet;
+# random weights are nothing to keep, so only stages with learned weights are frozen.
+# ExStream is frozen through the second residual block, because stored vectors go stale
+# when the layers below them learn, whatever their weights.
+METHODS = {
+    "Multitask": Method(offline=True),
+    "Finetune": Method(),
+    "EWC": Method(ewc=True, frozen="pretrained_stages"),
+    "CRS": Method(sampler="crs"),
+    "GSS": Method(sampler="gss"),
+    "ExStream": Method(sampler="exstream", frozen="vector_stages"),
+    "PRS": Method(sampler="prs"),
+    "CBRS": Method(sampler="cbrs"),
+    "OCDM": Method(sampler="ocdm"),
+    "DER++": Method(sampler="crs", rehearsal="der++"),
+    "ER-ACE": Method(sampler="crs", rehearsal="er-ace"),
+}
+READ_BY_SOME = {"memory_size", "replay_batch_size", "variance_points", "draw", "options"}
+READ_BY_SOME |= {"rho", "pretrained_stages", "vector_stages", "ewc_lambda"}
+READ_BY_SOME |= {"alpha", "beta", "schedule"}
+
+
+@dataclass
+class RunConfig:
+    """All that determines a run's result beside data and code (Sec. 6.1).
+
+    A field left at None has the value of the data set's `prslib.datasets.Recipe`.
+
+    Parameters
+    ----------
+    dataset, method : str
+        Keys of `DATASETS` and `METHODS`.
+    seed : int
+        Spawns the generators of stream, sampler, replay and model.
+    rho : float or None
+        Power of allocation of PRS and OCDM, Eq. (1).
+    memory_size : int or None
+        Number of samples in memory, m.
+    schedule : tuple of int or None
+        Order of the tasks. With one label per sample it is the order of the classes,
+        which are trained in pairs; by default the seed draws it, because the paper does
+        not publish its own.
+    tasks_at_once : int or None
+        Number of tasks that are trained together.
+    epochs : int
+        Epochs over each task; a sampler sees its samples in the first one only.
+    model : str or None
+        A key of `MODELS`.
+    weights : str or None
+        The model's initial weights: "none", one of its `Architecture.published_weights`,
+        or a file of its state dict. "digits" are five pretrainings, one for each seed in
+        turn. Models without published weights ignore it.
+    frozen_stages : int
+        Number of the model's stages that are frozen for every method. A method may
+        freeze more.
+    pretrained_stages, vector_stages : int or None
+        Number of stages that EWC and ExStream freeze; by default the model's.
+    optimizer : str or None
+        "adam" or "sgd".
+    learning_rate : float or None
+        Step size of the optimizer.
+    adam_eps : float
+        Epsilon of Adam.
+    clip_value : float or None
+        Largest absolute value of a gradient's entry.
+    norm_penalty : float or None
+        Weight of the sum of the parameters' squared 2-norms in the loss.
+    loss : str or None
+        A key of `LOSSES`.
+    loss_options : dict
+        Options of the loss.
+    batch_size, replay_batch_size : int or None
+        New and replayed samples per step.
+    updates : int
+        Gradient steps per batch, each with another replay batch.
+    draw : str
+        How replay batches are drawn: "uniform" over samples, or "balanced" over classes.
+    precision : str or None
+        "fp32", or "bf16" in the forward pass.
+    options : dict
+        Options of the method's sampler other than ``rho``.
+    ewc_lambda : float or None
+        Strength of EWC's penalty.
+    alpha, beta : float
+        Of DER++: weights of the distance of logits and of the second replay batch.
+    test_resamples : int or None
+        How often each test set is drawn anew for intervals.
+    own_threshold : bool
+        Whether F1 is also scored at a tuned threshold. For it the run is trained a
+        second time without a fifth of the stream, on which after each task the threshold
+        with the highest C-F1 and that with the highest O-F1 are chosen.
+    variance_points : int
+        Number of points of the stream at which the gradient variance is measured.
+    features_per_class : int
+        Number of test samples per class, at most, whose features are kept.
+    prequential : bool
+        Whether each batch is scored before it is learnt.
+
+    Raises
+    ------
+    ValueError
+        If a name or an option is unknown, a number is out of range, or model, loss and
+        method are not made for each other.
+    TypeError
+        If a number is none.
+
+    Examples
+    --------
+    >>> RunConfig(dataset="digits70tiny", method="CRS").resolved["memory_size"]
+    50
+    """
+
+    dataset: str = "digits70seq"
+    method: str = "PRS"
+    seed: int = 0
+    rho: float | None = None
+    memory_size: int | None = None
+    schedule: tuple[int, ...] | None = None
+    tasks_at_once: int | None = None
+    epochs: int = 1
+    model: str | None = None
+    weights: str | None = None
+    frozen_stages: int = 0
+    pretrained_stages: int | None = None
+    vector_stages: int | None = None
+    optimizer: str | None = None
+    learning_rate: float | None = None
+    adam_eps: float = 1e-8
+    clip_value: float | None = None
+    norm_penalty: float | None = None
+    loss: str | None = None
+    loss_options: dict[str, Any] = field(default_factory=dict)
+    batch_size: int | None = None
+    replay_batch_size: int | None = None
+    updates: int = 1
+    draw: str = "uniform"
+    precision: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    ewc_lambda: float | None = None
+    alpha: float = 0.1
+    beta: float = 0.5
+    test_resamples: int | None = None
+    own_threshold: bool = False
+    variance_points: int = 0
+    features_per_class: int = 0
+    prequential: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse unknown names and what would be silently wrong."""
+        one_of("dataset", self.dataset, DATASETS)
+        one_of("method", self.method, METHODS)
+        for row in fields(self):  # 1, 1.0 and numpy's are one configuration
+            value = getattr(self, row.name)
+            if value is not None and row.type in (int, int | None):
+                setattr(self, row.name, index(value))
+            if value is not None and row.type in (float, float | None):
+                setattr(self, row.name, finite(row.name, value))
+        if self.schedule is not None:
+            tasks = len(DATASETS[self.dataset].recipe.schedule)
+            self.schedule = validate_schedule(self.schedule, tasks)
+        settings = self.resolved
+        one_of("model", settings["model"], MODELS)
+        one_of("loss", settings["loss"], LOSSES)
+        one_of("optimizer", settings["optimizer"], ["adam", "sgd"])
+        one_of("precision", settings["precision"], ["fp32", "bf16"])
+        one_of("draw", self.draw, ["uniform", "balanced"])
+        for name in ("memory_size", "batch_size", "epochs", "updates", "tasks_at_once"):
+            if settings[name] < 1:
+                raise ValueError(f"{name} must be at least 1, got {settings[name]}")
+        for name in self.loss_options:
+            one_of("loss option", name, LOSSES[settings["loss"]].options)
+        sampler = METHODS[self.method].sampler
+        takes = list(signature(SAMPLERS[sampler]).parameters)[3:] if sampler else []
+        for name in self.options:
+            one_of("option", name, set(takes) - {"rho"})
+        self._check_model(settings)
+
+    def _check_model(self, settings: dict[str, Any]) -> None:
+        name, method = settings["model"], METHODS[self.method]
+        model, dataset = MODELS[name], DATASETS[self.dataset]
+        usual = dataset.recipe.model
+        if model.on_features != MODELS[usual].on_features:
+            what = f"a model for the inputs of {self.dataset}, such as {usual}"
+            raise ValueError(expected(what, name))
+        frozen = max(self.frozen_stages, self.pretrained_stages or 0)
+        model.check(name, settings["loss"], settings["weights"], frozen)
+        first_weights = file_of(weights_for_seed(settings["weights"], self.seed))
+        if dataset.tests_on_pretrained and first_weights in EMBEDDED.values():
+            what = f"weights that have not learned from test images of {self.dataset}"
+            raise ValueError(expected(what, settings["weights"], f"choose {NONE!r}"))
+        sampler = SAMPLERS[method.sampler] if method.sampler else None
+        is_gss = "gradient_products" in getattr(sampler, "needs", ())
+        by_sample = method.ewc or self.variance_points or is_gss
+        if model.objective_for and (by_sample or method.rehearsal != "mean"):
+            what = f"a network whose loss is a sum over samples for {self.method}"
+            raise ValueError(expected(what, name, "leave out variance_points, too"))
+
+    @property
+    def resolved(self) -> dict[str, Any]:
+        """All fields, those at None as in the data set's recipe."""
+        recipe = dict(vars(DATASETS[self.dataset].recipe))
+        if recipe["schedule_drawn"]:
+            recipe["schedule"] = draw_schedule(len(recipe["schedule"]), self.seed)
+        values = {k: value for k, value in vars(self).items() if value is not None}
+        model = MODELS[one_of("model", values.get("model", recipe["model"]), MODELS)]
+        weights = values.get("weights", model.begins_with(recipe["weights"]))
+        recipe["weights"] = weights if model.published_weights else NONE
+        recipe["pretrained_stages"] = model.pretrained_stages(recipe["weights"])
+        recipe["vector_stages"] = model.vector_stages
+        values["weights"] = recipe["weights"]
+        names = [row.name for row in fields(RunConfig)]
+        return {name: values.get(name, recipe.get(name)) for name in names}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The resolved fields that this run reads: what its key is made of."""
+        unread = READ_BY_SOME - METHODS[self.method].reads
+        values = {k: value for k, value in self.resolved.items() if k not in unread}
+        values["weights"] = identity_of(weights_for_seed(values["weights"], self.seed))
+        return values
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of `Run.scores` that name the run, one value each."""
+        settings = self.settings
+        schedule = settings.get("schedule", ())
+        return {
+            "dataset": self.dataset,
+            "method": self.method,
+            "rho": settings.get("rho", np.nan),
+            "memory_size": settings.get("memory_size", 0),
+            "schedule": schedule_text(schedule, settings["tasks_at_once"]),
+            "seed": self.seed,
+        }
+
+    def __str__(self) -> str:
+        """Return "PRS rho=0.1 on cocoseq-mini, seed 2"."""
+        rho = f" rho={self.resolved['rho']:g}" if METHODS[self.method].takes_rho else ""
+        return f"{self.method}{rho} on {self.dataset}, seed {self.seed}"
+
+
+@dataclass
+class Run:
+    """The scores of a run, its memory at the end, and further measurements.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The configuration.
+    scores : DataFrame
+        Tidy: dataset, method, rho, memory_size, schedule, seed, test_set, trained_tasks,
+        task, group, metric, value in [0, 1]. Without a memory, memory_size is 0. A
+        schedule reads "0,3,1,2", or "1+2,3+4" for tasks that are trained together.
+    memory_labels : ndarray of bool, (memory_size, C)
+        Labels in memory at the end; (0, C) for a method without one. A vector of
+        ExStream counts once, with its one label.
+    resampled : DataFrame or None
+        Scores on resamples of the test sets, float16 in [0, 1]: one column per resample,
+        rows with the index of `scores`; None if `RunConfig.test_resamples` is 0.
+    features : dict of str to ndarray of float32, (N, D)
+        By test set, what the head sees at the end of the samples that
+        `prslib.datasets.curation.feature_rows` lists.
+    gradient_variance : DataFrame or None
+        The first six columns of the scores, images (of the stream so far), samples (in
+        memory), value.
+    prequential : DataFrame or None
+        The first six columns of the scores, images (of the stream before the batch),
+        metric, value.
+    record : dict of str to str
+        Device, card, and versions of torch and numpy.
+    """
+
+    config: RunConfig
+    scores: pd.DataFrame
+    memory_labels: np.ndarray
+    resampled: pd.DataFrame | None = None
+    features: dict[str, np.ndarray] = field(default_factory=dict)
+    gradient_variance: pd.DataFrame | None = None
+    prequential: pd.DataFrame | None = None
+    record: dict[str, str] = field(default_factory=dict)
+
+
+def run(
+    config: RunConfig, device: str = "cpu", progress: Callable[[int], Any] | None = None
+) -> Run:
+    """Train on a stream, and score after every task on every test set (Algorithm 1).
+
+    Parameters
+    ----------
+    config : RunConfig
+        The configuration.
+    device : str
+        "cpu", "cuda", "cuda:1" for the second GPU, "mps", or "auto": a GPU if there is
+        one.
+    progress : callable, optional
+        Called after each step with the number of steps so far, of `count_steps`.
+
+    Returns
+    -------
+    Run
+        Scores after every task, and the memory at the end.
+
+    Raises
+    ------
+    ValueError
+        Before any training, if the configuration does not fit its data set or the device
+        is not here.
+    FloatingPointError
+        If the loss is no longer finite.
+
+    Notes
+    -----
+    A run uses one thread. On a CPU the same configuration gives the same bytes on every
+    machine with the same packages, and many runs side by side are faster in total than
+    one run on all cores. On a GPU float32 is never rounded to TF32.
+    """
+    place = torch.device(check_device(str(device)))
+    data = load_dataset(config.dataset)
+    check(config, data)
+    with run_settings(place):
+        return train_and_score(config, data, place, progress or (lambda steps: None))
+
+
+def train_and_score(
+    config: RunConfig,
+    data: SequentialDataset,
+    device: torch.device,
+    progress: Callable[[int], Any],
+) -> Run:
+    """Train, measure and score one configuration."""
+    settings = config.resolved
+    steps_before = 0
+    thresholds: dict[int, dict[str, float]] = {}
+    if config.own_threshold:
+        thresholds = choose_thresholds(config, data, device, progress)
+        steps_before = len_of_stream(config, data.train.task, held_out(config, data))
+    rows_of = {}
+    if config.features_per_class:
+        for name, test in data.tests.items():
+            rows_of[name] = feature_rows(test, config.features_per_class)
+    trainer = Trainer(config, data, device)
+    inputs = put_inputs(config.dataset, fingerprint(config.dataset), device)
+    segments = list(stream(config, data.train.task))
+    steps = sum(len(batches) for _, batches, _ in segments)
+    points = np.linspace(0, steps, config.variance_points + 1).round()[1:]
+    scores, variances, prequential = [], [], []
+    for groups, batches, is_new in segments:
+        for new, is_first in zip(batches, is_new, strict=True):
+            if config.prequential and is_first:
+                probabilities = trainer.probabilities(inputs["train"], new)
+                frame = score_batch(probabilities, data.train.labels[new], data)
+                prequential.append(frame.assign(images=trainer.seen))
+            trainer.step(new, is_first)
+            if trainer.sampler is not None and trainer.steps in points:
+                variances.append(trainer.variance())
+            if trainer.steps % CHECKED_EVERY == 0 or trainer.steps == steps:
+                trainer.check_finite()
+            progress(steps_before + trainer.steps)
+        for name, test in data.tests.items():
+            predict = partial(trainer.probabilities, inputs[name])
+            chosen = thresholds.get(len(groups), {}).items()
+            resamples = settings["test_resamples"]
+            frame = score_test(predict, test, data, groups, resamples, chosen)
+            scores.append(frame.assign(trained_tasks=len(groups), test_set=name))
+    rows = pd.concat(scores, ignore_index=True)
+    columns = ["test_set", "trained_tasks", "task", "group", "metric", "value"]
+    run = Run(config, name_rows(config, rows[columns]), trainer.memory_labels())
+    run.record = describe_device(str(device))
+    if settings["test_resamples"]:
+        drawn = rows[keeps_draws(rows)]["draws"]
+        # half a precision is 0.02 points; the first draw is the score itself
+        values = np.stack(drawn)[:, 1:].astype(np.float16)
+        run.resampled = pd.DataFrame(values, drawn.index)
+    for name, kept in rows_of.items():
+        features = trainer.predict(trainer.model.features, inputs[name], kept)
+        run.features[name] = features.numpy()
+    if variances:
+        table = pd.DataFrame(variances, columns=["images", "samples", "value"])
+        run.gradient_variance = name_rows(config, table)
+    if prequential:
+        table = pd.concat(prequential, ignore_index=True)
+        run.prequential = name_rows(config, table[["images", "metric", "value"]])
+    return run
+
+
+def name_rows(config: RunConfig, rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the columns that name the run."""
+    names = pd.DataFrame(config.columns, index=rows.index)
+    return pd.concat([names, rows], axis=1)
+
+
+def check(config: RunConfig, data: SequentialDataset) -> None:
+    """Raise ValueError if a configuration does not fit its data set."""
+    settings = config.resolved
+    one_label = LOSSES[settings["loss"]].one_label
+    if one_label and not data.train.single_label:
+        what = f"a loss of several labels per sample for {config.dataset}"
+        raise ValueError(expected(what, settings["loss"]))
+    for groups, batches, _ in stream(config, data.train.task):
+        if len(batches) == 0:
+            what = f"batch_size up to the samples of task {task_name(groups[-1])}"
+            raise ValueError(expected(what, settings["batch_size"]))
+        for name, test in data.tests.items():
+            for group in groups:
+                classes = np.isin(data.class_task, group)
+                if not test.labels[:, classes].any():
+                    what = f"a sample of task {task_name(group)} in the test set {name}"
+                    raise ValueError(expected(what, "none"))
+    for name, split in {"the stream": data.train, **data.tests}.items():
+        inputs = split.inputs
+        if inputs is not None and inputs.dtype.kind == "f" and np.isnan(inputs).any():
+            raise ValueError(expected(f"inputs without NaN in {name}", "NaN"))
+
+
+def spawn_seeds(config: RunConfig) -> list[np.random.SeedSequence]:
+    """Return the seeds of a run's stream, sampler, replay and model."""
+    return np.random.SeedSequence(config.seed).spawn(4)
+
+
+def stream(
+    config: RunConfig, task: np.ndarray, left_out: Sequence[int] | np.ndarray = ()
+) -> Iterator[tuple[Groups, np.ndarray, np.ndarray]]:
+    """Shuffle a run's stream into full batches (Sec. "Experiments").
+
+    For each task yield the groups of tasks so far, the batches, rows of the training set
+    (steps, B), and whether each batch is new, bool (steps,). Samples in the rows
+    ``left_out`` are not in the stream.
+    """
+    settings = config.resolved
+    size = settings["batch_size"]
+    task = task.copy()
+    task[list(left_out)] = -1  # of no task
+    rng = np.random.default_rng(spawn_seeds(config)[0])
+    parts = [[g] for g in tasks_together(settings["schedule"], settings["tasks_at_once"])]
+    if METHODS[config.method].offline:
+        tasks = sorted(settings["schedule"])
+        parts = [tasks_together(tasks, settings["tasks_at_once"])]
+    seen: Groups = []
+    for groups in parts:
+        seen = seen + groups
+        rows = np.flatnonzero(np.isin(task, np.concatenate(groups)))
+        steps = len(rows) // size
+        epochs = [rng.permutation(rows)[: steps * size] for _ in range(config.epochs)]
+        is_new = np.arange(config.epochs * steps) < steps
+        yield seen, np.concatenate(epochs).reshape(-1, size), is_new
+
+
+def len_of_stream(
+    config: RunConfig, task: np.ndarray, left_out: Sequence[int] | np.ndarray = ()
+) -> int:
+    """Return the number of batches of a stream."""
+    return sum(len(batches) for _, batches, _ in stream(config, task, left_out))
+
+
+def count_steps(config: RunConfig, data: SequentialDataset) -> int:
+    """Return the number of steps of a run, with its training for thresholds."""
+    steps = len_of_stream(config, data.train.task)
+    if config.own_threshold:
+        steps += len_of_stream(config, data.train.task, held_out(config, data))
+    return steps
+
+
+def held_out(config: RunConfig, data: SequentialDataset) -> np.ndarray:
+    """Draw the training samples, int64 rows, that choose a run's thresholds."""
+    seed = np.random.SeedSequence(config.seed, spawn_key=(HELD_OUT_KEY,))
+    order = np.random.default_rng(seed).permutation(len(data.train))
+    return np.sort(order[: len(order) // HELD_OUT])
+
+
+def choose_thresholds(
+    config: RunConfig,
+    data: SequentialDataset,
+    device: torch.device,
+    progress: Callable[[int], Any],
+) -> dict[int, dict[str, float]]:
+    """Train without the held-out samples, which choose thresholds after each task."""
+    left_out = held_out(config, data)
+    trainer = Trainer(config, data, device)
+    thresholds = {}
+    for groups, batches, is_new in stream(config, data.train.task, left_out):
+        for new, is_first in zip(batches, is_new, strict=True):
+            trainer.step(new, is_first)
+            progress(trainer.steps)
+        trainer.check_finite()
+        rows = left_out[np.isin(data.train.task[left_out], np.concatenate(groups))]
+        probabilities = trainer.probabilities(trainer.inputs, rows)
+        chosen = best_thresholds(probabilities, data.train.labels[rows])
+        thresholds[len(groups)] = chosen
+    return thresholds
+
+
+@lru_cache(1)
+def put_inputs(name: str, data: str, device: torch.device) -> dict[str, Tensor]:
+    """Put the inputs of the stream and the test sets on a device, for runs in a row."""
+    dataset = load_dataset(name)
+    splits = {"train": dataset.train, **dataset.tests}
+    return {each: put(split.loaded_inputs, device) for each, split in splits.items()}
+
+
+def make_network(
+    config: RunConfig, data: SequentialDataset, seed: np.random.SeedSequence
+) -> Staged:
+    """Make a run's untrained network."""
+    settings = config.resolved
+    weights = weights_for_seed(settings["weights"], config.seed)
+    shape = data.train.loaded_inputs.shape[1:]
+    return make_model(settings["model"], shape, data.num_classes, seed, weights)
+
+
+class Trainer:
+    """A network, its optimizer and a memory, which `step` changes batch by batch."""
+
+    def __init__(
+        self, config: RunConfig, data: SequentialDataset, device: torch.device
+    ):
+        self.settings = config.resolved
+        self.method = METHODS[config.method]
+        self.device = device
+        _, sampler_seed, replay_seed, model_seed = spawn_seeds(config)
+        name = config.dataset
+        self.inputs = put_inputs(name, fingerprint(name), device)["train"]
+        self.labels = data.train.labels  # bool (N, C)
+        self.targets = put(self.labels.astype(np.float32), device)
+        self.class_freq = np.zeros(data.num_classes, np.float32)  # n_i
+        self.seen = 0
+        self.steps = 0
+        self.is_half = self.settings["precision"] == "bf16"
+        # a GPU computes half precision fastest with the channels last in memory
+        self.layout = torch.channels_last if self.is_half else torch.contiguous_format
+        self.make_stages(make_network(config, data, model_seed))
+        loss = LOSSES[self.settings["loss"]]
+        self.loss_function = partial(loss.function, **config.loss_options)
+        self.reads_stream = loss.reads_stream
+        self.one_label = loss.one_label
+        self.ewc = None
+        if self.method.ewc:
+            self.ewc = EWC(self.upper, self.settings["ewc_lambda"])
+        self.is_finite = torch.ones((), dtype=torch.bool, device=device)
+        self.make_memory(data, sampler_seed)
+        self.replay_rng = np.random.default_rng(replay_seed)
+        self.take_step = self.descend
+        varies = self.ewc or self.reads_stream or self.method.rehearsal != "mean"
+        if self.device.type == "cuda" and not varies:
+            self.take_step = Captured(self.descend, device)
+
+    def make_stages(self, network: Staged) -> None:
+        """Cut a network into frozen and trained stages, and make the optimizer."""
+        settings = self.settings
+        layout: Any = {"memory_format": self.layout}  # missing in torch's types
+        self.model = network.to(self.device, **layout)
+        frozen = settings["frozen_stages"]
+        if self.method.frozen:
+            frozen = max(frozen, settings[self.method.frozen])
+        self.lower, self.upper = self.model.split(frozen)
+        self.lower.eval().requires_grad_(False)  # batch norm is frozen, too
+        self.upper.train()
+        self.weights = list(self.upper.parameters())
+        rate = settings["learning_rate"]
+        if settings["optimizer"] == "sgd":
+            self.optimizer = torch.optim.SGD(self.weights, lr=rate, momentum=0.9)
+        else:
+            options = {"fused": True, "capturable": self.device.type == "cuda"}
+            eps = settings["adam_eps"]
+            self.optimizer = torch.optim.Adam(self.weights, lr=rate, eps=eps, **options)
+
+    def make_memory(
+        self, data: SequentialDataset, seed: np.random.SeedSequence
+    ) -> None:
+        """Make the empty memory, and the sampler that decides what it keeps."""
+        settings = self.settings
+        size = settings["memory_size"]
+        self.memory = Memory(size)
+        self.sampler = None
+        if self.method.sampler is None:
+            return
+        options = dict(settings["options"])
+        if self.method.takes_rho:
+            options["rho"] = settings["rho"]
+        sampler_class = SAMPLERS[self.method.sampler]
+        on_gpu = vars(sampler_class).get("on_gpu")
+        if on_gpu:
+            vector = self.encode(take(self.inputs, np.zeros(1, np.int64), self.device))
+            if has_room(self.device, size * vector.nbytes):
+                sampler_class = resolve_name(on_gpu)
+        self.sampler = sampler_class(size, data.num_classes, seed, **options)
+
+    def step(self, new: np.ndarray, is_first: bool = True) -> None:
+        """Learn from new samples, rows (B,), and replayed ones; offer the new ones.
+
+        Samples of a later epoch, not ``is_first``, are learnt again but neither counted
+        nor offered.
+        """
+        count = len(new)
+        if is_first:
+            self.class_freq += self.labels[new].sum(axis=0, dtype=np.float32)
+            self.seen += count
+        columns = {}
+        for update in range(self.settings["updates"]):
+            slots = self.draw()  # (R,)
+            x, y = self.join(new, slots)  # (B + R, ...), (B + R, C)
+            if isinstance(self.take_step, Captured):
+                self.take_step(x, y)
+                continue
+            logits = self.take_step(x, y, new, slots)
+            if update == 0 and self.method.rehearsal == "der++":
+                columns["logits"] = logits[:count].detach()
+        self.steps += 1
+        if self.sampler is not None and is_first:
+            needs = self.sampler_needs(new, x[:count])
+            slots = self.sampler.place(self.labels[new], **needs)
+            self.memory.write(slots, index=new, **columns)
+
+    def descend(
+        self, x: Tensor, y: Tensor, new: Sequence[int] | np.ndarray = (), slots: Any = ()
+    ) -> Tensor | None:
+        """Take a gradient step; return the logits of a plain network (B + R, C)."""
+        logits = None
+        if hasattr(self.upper, "objective"):  # the network adds terms of its own
+            with self.autocast():
+                network: Any = self.upper
+                loss = network.objective(x, y, self.loss)
+        else:
+            with self.autocast():
+                logits = self.upper(x)
+            logits = logits.float()  # losses are sums of small numbers
+            loss = self.combine_losses(logits, y, new, slots)
+        if self.settings["norm_penalty"]:
+            norms = sum(weight.square().sum() for weight in self.weights)
+            loss = loss + self.settings["norm_penalty"] * norms
+        self.is_finite.logical_and_(loss.detach().isfinite())
+        self.optimizer.zero_grad()
+        loss.backward()
+        if self.ewc:
+            self.ewc.pull()
+        clip_grad_value_(self.weights, self.settings["clip_value"])
+        self.optimizer.step()
+        if self.ewc:
+            self.ewc.observe(sample_gradients(self.upper, self.loss, x, y))
+        return logits
+
+    def combine_losses(
+        self,
+        logits: Tensor,
+        y: Tensor,
+        new: Sequence[int] | np.ndarray,
+        slots: np.ndarray,
+    ) -> Tensor:
+        """Return the mean loss of all rows, or what DER++ and ER-ACE make of them."""
+        count, replayed = len(new), len(slots)
+        if self.method.rehearsal == "mean":
+            return self.loss(logits, y, count)
+        of_new, of_old = logits[:count], logits[count:]
+        if self.method.rehearsal == "er-ace":  # Caccia et al. 2022
+            # new samples leave old classes alone
+            is_open = self.labels[new].any(axis=0) | (self.class_freq == 0)
+            loss = self.loss(of_new, y[:count], classes=np.flatnonzero(is_open))
+            if replayed:
+                loss = loss + self.loss(of_old, y[count:], 0)
+            return loss
+        loss = self.loss(of_new, y[:count])
+        if replayed:  # DER++ draws two batches (Buzzega et al. 2020, Eq. 6)
+            half = replayed // 2
+            past = self.memory.read(slots[:half], "logits")["logits"]
+            distance = (of_old[:half] - past).square().mean()
+            more = self.loss(of_old[half:], y[count + half :], 0)
+            loss = loss + self.settings["beta"] * more
+            loss = loss + self.settings["alpha"] * distance
+        return loss
+
+    def loss(
+        self,
+        logits: Tensor,
+        targets: Tensor,
+        new: int | None = None,
+        classes: np.ndarray | None = None,
+    ) -> Tensor:
+        """Return the mean loss of rows (B, C), the first ``new`` of them new.
+
+        ``classes`` are the numbers of those that it looks at, by default all.
+        """
+        logits = logits.float()
+        class_freq = self.class_freq
+        if classes is not None:
+            columns = send(torch.from_numpy(classes), logits.device)
+            logits = logits.index_select(1, columns)
+            targets = targets.index_select(1, columns)
+            class_freq = class_freq[classes]
+        if not self.reads_stream:
+            return self.loss_function(logits, targets)
+        count = len(logits) if new is None else new
+        replayed = torch.arange(len(logits), device=self.device) >= count
+        freq = send(torch.tensor(class_freq), self.device)
+        return self.loss_function(logits, targets, Stream(freq, self.seen, replayed))
+
+    def draw(self) -> np.ndarray:
+        """Draw the slots that a step replays (R,): one batch, or two for DER++."""
+        size, rng = self.settings["replay_batch_size"], self.replay_rng
+        filled = self.memory.filled
+        drawn = []
+        for _ in range(2 if self.method.rehearsal == "der++" else 1):
+            if self.settings["draw"] == "balanced" and self.sampler is not None:
+                labels = self.sampler.labels[filled]
+                drawn.append(filled[balanced_draw(labels, size, rng)])
+            else:
+                drawn.append(self.memory.draw(size, rng))
+        return np.concatenate(drawn)
+
+    def join(self, new: np.ndarray, slots: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Return what the trained stages see of new and replayed samples, and targets."""
+        vectors = hasattr(self.sampler, "vectors")
+        rows = new
+        if len(slots) and not vectors:
+            stored = self.memory.read(slots, "index")["index"]
+            rows = np.concatenate([new, stored])
+        x = self.encode(take(self.inputs, rows, self.device))
+        y = take(self.targets, rows, self.device)
+        if not len(slots) or not vectors:
+            return x, y
+        # ExStream replays vectors that it has merged, each with one label
+        merged = send(torch.as_tensor(self.sampler.vectors(slots)), self.device)
+        labels = torch.from_numpy(self.sampler.labels_of(slots)).to(y.dtype)
+        x = torch.cat([x, merged.view(-1, *x.shape[1:])])
+        return x, torch.cat([y, send(labels, self.device)])
+
+    def sampler_needs(self, new: np.ndarray, encoded: Tensor) -> dict[str, Any]:
+        """Return what a sampler needs beside the labels of new samples."""
+        needs: dict[str, Any] = {}
+        if "features" in self.sampler.needs:  # what the frozen stages give: ExStream
+            vectors = encoded.flatten(1)
+            is_tensor = hasattr(self.sampler, "takes_tensors")
+            needs["features"] = vectors if is_tensor else vectors.cpu().numpy()
+        if "gradient_products" in self.sampler.needs:
+
+            def products(subsets: np.ndarray) -> np.ndarray:
+                """Compare memory subsets, slots (K, n), and the new samples (GSS)."""
+                stored = self.memory.read(subsets.ravel(), "index")["index"]
+                x, y = self.join(np.concatenate([stored, new]), stored[:0])
+                network = self.upper, self.loss
+                table = gradient_products(*network, x, y, subsets.shape, self.autocast)
+                return table.cpu().numpy()
+
+            needs["gradient_products"] = products
+        return needs
+
+    def variance(self, at_once: int = 20) -> tuple[int, int, float]:
+        """Return samples so far and in memory, and the gradient variance over memory."""
+        slots = self.memory.filled
+        parts = [slots[i : i + at_once] for i in range(0, len(slots), at_once)]
+        batches = (self.join(slots[:0], part) for part in parts)
+        value = gradient_variance(self.upper, self.loss, batches)
+        images = self.steps * self.settings["batch_size"]
+        return images, len(slots), value
+
+    def memory_labels(self) -> np.ndarray:
+        """Return the labels in memory, bool (m, C); (0, C) without a memory."""
+        if self.sampler is None:
+            return np.zeros((0, self.labels.shape[1]), bool)
+        return self.sampler.labels.copy()
+
+    def check_finite(self) -> None:
+        """Stop if the loss of a step was not finite; a GPU is waited for."""
+        if not self.is_finite:
+            what = f"a finite loss up to step {self.steps}"
+            raise FloatingPointError(expected(what, "others", "lower learning_rate"))
+
+    def autocast(self) -> torch.autocast:
+        """Return the context of a forward pass."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_half)
+
+    @torch.no_grad()
+    def encode(self, inputs: Tensor) -> Tensor:
+        """Return what the frozen stages give for pixels or features: float (B, ...)."""
+        with self.autocast():
+            return self.lower(self.as_input(inputs)).float()
+
+    @torch.no_grad()
+    def predict(self, network: Callable, inputs: Tensor, rows: np.ndarray) -> Tensor:
+        """Apply a network to some rows in evaluation mode; float32 (K, D), on the host."""
+        outputs = []
+        self.model.eval()
+        for start in range(0, len(rows), TESTED_AT_ONCE):
+            batch = take(inputs, rows[start : start + TESTED_AT_ONCE], self.device)
+            with self.autocast():
+                outputs.append(network(self.as_input(batch)).float())
+        self.upper.train()
+        return torch.cat(outputs).cpu()
+
+    def probabilities(self, inputs: Tensor, rows: np.ndarray) -> np.ndarray:
+        """Return every class's probability in some rows, float32 (K, C)."""
+        logits = self.predict(self.model, inputs, rows)
+        return (logits.softmax(1) if self.one_label else logits.sigmoid()).numpy()
+
+    def as_input(self, inputs: Tensor) -> Tensor:
+        """Turn uint8 (B, H, W, channels) into float (B, channels, H, W) in [0, 1]."""
+        if inputs.is_floating_point():
+            return inputs
+        images = inputs.permute(0, 3, 1, 2).float().div_(255)
+        # cuDNN follows either layout; another one would turn the weights around
+        is_gpu = self.device.type == "cuda"
+        return images.contiguous(memory_format=self.layout) if is_gpu else images
+
+
+def balanced_draw(
+    labels: np.ndarray, count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw a class, then a sample of it, until there are enough; int64 (count,).
+
+    Labels are bool (M, C). That is a draw without replacement in proportion to the sum
+    of 1 / l_i over a sample's labels: exponential times with these rates end in the order
+    of such a draw (Efraimidis and Spirakis 2006).
+    """
+    class_counts = labels.sum(axis=0)  # l_i (C,)
+    rates = labels @ (1 / np.maximum(class_counts, 1))  # (M,)
+    times = rng.exponential(size=len(labels)) / rates
+    return np.argsort(times)[:count]
