@@ -17,7 +17,6 @@ from prslib.datasets.prepare import add_command, add_prepare
 from prslib.paths import (
     known_notebooks,
     known_profiles,
-    params_file,
     project_root,
 )
 from prslib.rounding import set_deterministic
@@ -123,7 +122,7 @@ def train_run(options: Namespace) -> None:
     Example: prslib run cocoseq-mini PRS --seed 0 --rho 0
     """
     from prslib.runs import path_of, run_all
-    from prslib.train import METHODS, READ_BY_SOME, RunConfig
+    from prslib.train import METHODS, RunConfig, unread_fields
 
     values: dict[str, Any] = {"seed": options.seed, "options": {}}
     if options.rho is not None:
@@ -137,7 +136,7 @@ def train_run(options: Namespace) -> None:
         is_field = name in RunConfig.__dataclass_fields__  # else of the sampler
         (values if is_field else values["options"])[name] = value
     one_of("method", options.method, METHODS)
-    unread = READ_BY_SOME - METHODS[options.method].reads - {"options"}
+    unread = unread_fields(options.method) - {"options"}
     if extra := sorted(unread & values.keys()):
         what = f"fields that {options.method} reads"
         raise TypeError(expected(what, ", ".join(extra), "leave them out"))
@@ -146,7 +145,8 @@ def train_run(options: Namespace) -> None:
     last = run.scores.query("task == 'seen' and trained_tasks == trained_tasks.max()")
     rows = last[last["metric"].isin(["mAP", "C-F1", "O-F1", "accuracy"])]
     rows = 100 * rows.pivot_table("value", ["test_set", "group"], "metric", sort=False)
-    print(rows.rename_axis(columns=None).to_string(float_format="{:.1f}".format, na_rep=""))
+    table = rows.rename_axis(columns=None)
+    print(table.to_string(float_format="{:.1f}".format, na_rep=""))
     print(f"in percent after the last task, stored in {path_of(config)}")
 
 

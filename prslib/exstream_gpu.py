@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from prslib.checks import Seed, expected
+from prslib.device import send
 from prslib.samplers.base import within
 from prslib.samplers.exstream import ExStream
-from prslib.device import send
 
 
 class ExStreamOnGPU(ExStream):

@@ -321,6 +321,7 @@ def counting(steps: Sequence[int]) -> Iterator[Path]:
         over = threading.Event()
         title = f"training {len(steps)} run{'s' if len(steps) > 1 else ''}"
         how = {"desc": title, "unit": "step", "unit_scale": True, "smoothing": 0.05}
+        how |= {"mininterval": 0.5}
         with tqdm(total=sum(steps), file=bar_stream(), **how) as bar:
 
             def show() -> None:

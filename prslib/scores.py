@@ -90,8 +90,10 @@ def score_batch(
 ) -> pd.DataFrame:
     """Score a batch before it is learnt, over all classes (prequential evaluation)."""
     rows, _ = metrics.score_rows(probabilities, labels, dataset.class_group)
-    values = [(name, float(draw[0])) for group, name, draw in rows if group == "overall"]
-    return pd.DataFrame(values, columns=["metric", "value"])
+    table = pd.DataFrame(rows, columns=["group", "metric", "draws"])
+    table = table[table["group"] == "overall"]
+    values = [float(draws[0]) for draws in table["draws"]]
+    return table[["metric"]].assign(value=values)
 
 
 def keeps_draws(scores: pd.DataFrame) -> pd.Series:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent
 # a run names its entry in each of these, and the bytes of its data set
@@ -27,30 +27,29 @@ class Module(NamedTuple):
     imports: dict[str, tuple[str, str]]
 
 
-class Bare(ast.NodeTransformer):
-    """Remove docstrings, and the text in blocks that end in an error."""
+class EmptyTexts(ast.NodeTransformer):
+    """Empty all texts."""
 
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        super().generic_visit(node)
-        body = getattr(node, "body", None)
+    def visit(self, node: ast.AST) -> ast.AST:
+        """Return the node, or an empty text in place of a text."""
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if is_text or isinstance(node, ast.JoinedStr):
+            return ast.Constant("")
+        return self.generic_visit(node)
+
+
+def remove_words(tree: ast.AST) -> ast.AST:
+    """Remove docstrings, and empty the texts in blocks that end in an error."""
+    for node in ast.walk(tree):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, False) is not None:
-            del body[0]
+            del node.body[0]
+        body = getattr(node, "body", [])
         if isinstance(body, list) and body and isinstance(body[-1], ast.Raise):
-            node.body = [Wordless().visit(statement) for statement in body]
-        return node
-
-    def visit_Raise(self, node: ast.Raise) -> ast.AST:
-        return Wordless().visit(node)
-
-
-class Wordless(ast.NodeTransformer):
-    """Empty all text."""
-
-    def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        return ast.Constant("") if isinstance(node.value, str) else node
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
-        return ast.Constant("")
+            for statement in body:
+                EmptyTexts().visit(statement)
+        if isinstance(node, ast.Raise):
+            EmptyTexts().visit(node)
+    return tree
 
 
 def describe(node: object) -> object:
@@ -69,7 +68,7 @@ def describe(node: object) -> object:
 
 def hash_source(source: str) -> str:
     """Hash a text of Python as it is executed."""
-    tree = Bare().visit(ast.parse(source))
+    tree = remove_words(ast.parse(source))
     return hashlib.sha256(repr(describe(tree)).encode()).hexdigest()
 
 
@@ -121,7 +120,7 @@ def read_names(module: str, name: str, stamp: str) -> list[str]:
 def hash_definition(module: str, name: str, stamp: str) -> str:
     """Hash a definition as it is executed."""
     node = deepcopy(read_module(module, stamp).nodes[name])
-    text = repr(describe(Bare().visit(node)))
+    text = repr(describe(remove_words(node)))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -177,10 +176,15 @@ def hash_code(*things: object, stamp: str) -> str:
 
 def source_of(thing: object) -> str:
     """Return the text of the file, or the cell of a notebook, that defines a thing."""
-    values = [thing, *vars(thing).values()] if isinstance(thing, type) else [thing]
-    codes = [value.__code__ for value in values if hasattr(value, "__code__")]
+    values: list[Any] = [thing]
+    if isinstance(thing, type):
+        values += vars(thing).values()
+    files = [
+        value.__code__.co_filename for value in values if hasattr(value, "__code__")
+    ]
     linecache.checkcache()
-    if not codes or not (lines := linecache.getlines(codes[0].co_filename)):
+    lines = linecache.getlines(files[0]) if files else []
+    if not lines:
         name = getattr(thing, "__qualname__", thing)
         raise ValueError(f"{name} has no source; define it in a file or a notebook")
     return "".join(lines)

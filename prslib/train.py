@@ -82,7 +82,9 @@ class Method:
     @property
     def takes_rho(self) -> bool:
         """Whether its sampler has the power of allocation, Eq. (1)."""
-        return bool(self.sampler) and "rho" in signature(SAMPLERS[self.sampler]).parameters
+        if self.sampler is None:
+            return False
+        return "rho" in signature(SAMPLERS[self.sampler]).parameters
 
     @property
     def reads(self) -> set[str]:
@@ -114,9 +116,12 @@ METHODS = {
     "DER++": Method(sampler="crs", rehearsal="der++"),
     "ER-ACE": Method(sampler="crs", rehearsal="er-ace"),
 }
-READ_BY_SOME = {"memory_size", "replay_batch_size", "variance_points", "draw", "options"}
-READ_BY_SOME |= {"rho", "pretrained_stages", "vector_stages", "ewc_lambda"}
-READ_BY_SOME |= {"alpha", "beta", "schedule"}
+
+
+def unread_fields(method: str) -> set[str]:
+    """Return fields that other methods read and this one does not, such as rho of CRS."""
+    read = set().union(*(row.reads for row in METHODS.values()))
+    return read - METHODS[method].reads
 
 
 @dataclass
@@ -313,7 +318,7 @@ class RunConfig:
     @property
     def settings(self) -> dict[str, Any]:
         """The resolved fields that this run reads: what its key is made of."""
-        unread = READ_BY_SOME - METHODS[self.method].reads
+        unread = unread_fields(self.method)
         values = {k: value for k, value in self.resolved.items() if k not in unread}
         values["weights"] = identity_of(weights_for_seed(values["weights"], self.seed))
         return values
@@ -427,16 +432,16 @@ def train_and_score(
     progress: Callable[[int], Any],
 ) -> Run:
     """Train, measure and score one configuration."""
-    settings = config.resolved
+    resamples = config.resolved["test_resamples"]
+    rows_of = {}
+    if config.features_per_class:
+        for name, test in data.tests.items():
+            rows_of[name] = feature_rows(test, config.features_per_class)
     steps_before = 0
     thresholds: dict[int, dict[str, float]] = {}
     if config.own_threshold:
         thresholds = choose_thresholds(config, data, device, progress)
         steps_before = len_of_stream(config, data.train.task, held_out(config, data))
-    rows_of = {}
-    if config.features_per_class:
-        for name, test in data.tests.items():
-            rows_of[name] = feature_rows(test, config.features_per_class)
     trainer = Trainer(config, data, device)
     inputs = put_inputs(config.dataset, fingerprint(config.dataset), device)
     segments = list(stream(config, data.train.task))
@@ -458,14 +463,13 @@ def train_and_score(
         for name, test in data.tests.items():
             predict = partial(trainer.probabilities, inputs[name])
             chosen = thresholds.get(len(groups), {}).items()
-            resamples = settings["test_resamples"]
             frame = score_test(predict, test, data, groups, resamples, chosen)
             scores.append(frame.assign(trained_tasks=len(groups), test_set=name))
     rows = pd.concat(scores, ignore_index=True)
     columns = ["test_set", "trained_tasks", "task", "group", "metric", "value"]
     run = Run(config, name_rows(config, rows[columns]), trainer.memory_labels())
     run.record = describe_device(str(device))
-    if settings["test_resamples"]:
+    if resamples:
         drawn = rows[keeps_draws(rows)]["draws"]
         # half a precision is 0.02 points; the first draw is the score itself
         values = np.stack(drawn)[:, 1:].astype(np.float16)
@@ -505,10 +509,16 @@ def check(config: RunConfig, data: SequentialDataset) -> None:
                 if not test.labels[:, classes].any():
                     what = f"a sample of task {task_name(group)} in the test set {name}"
                     raise ValueError(expected(what, "none"))
+    if data.train.inputs is None:
+        return
+    shape = data.train.inputs.shape[1:]
     for name, split in {"the stream": data.train, **data.tests}.items():
-        inputs = split.inputs
-        if inputs is not None and inputs.dtype.kind == "f" and np.isnan(inputs).any():
-            raise ValueError(expected(f"inputs without NaN in {name}", "NaN"))
+        inputs = split.loaded_inputs
+        if inputs.shape[1:] != shape:
+            what = f"inputs of shape {shape} in {name}, as in the stream"
+            raise ValueError(expected(what, inputs.shape[1:]))
+        if inputs.dtype.kind == "f" and not np.isfinite(inputs).all():
+            raise ValueError(expected(f"finite inputs in {name}", "NaN or infinity"))
 
 
 def spawn_seeds(config: RunConfig) -> list[np.random.SeedSequence]:
@@ -530,10 +540,10 @@ def stream(
     task = task.copy()
     task[list(left_out)] = -1  # of no task
     rng = np.random.default_rng(spawn_seeds(config)[0])
-    parts = [[g] for g in tasks_together(settings["schedule"], settings["tasks_at_once"])]
+    schedule, at_once = settings["schedule"], settings["tasks_at_once"]
+    parts = [[group] for group in tasks_together(schedule, at_once)]
     if METHODS[config.method].offline:
-        tasks = sorted(settings["schedule"])
-        parts = [tasks_together(tasks, settings["tasks_at_once"])]
+        parts = [tasks_together(sorted(schedule), at_once)]
     seen: Groups = []
     for groups in parts:
         seen = seen + groups
@@ -658,9 +668,11 @@ class Trainer:
         if settings["optimizer"] == "sgd":
             self.optimizer = torch.optim.SGD(self.weights, lr=rate, momentum=0.9)
         else:
-            options = {"fused": True, "capturable": self.device.type == "cuda"}
+            is_gpu = self.device.type == "cuda"
             eps = settings["adam_eps"]
-            self.optimizer = torch.optim.Adam(self.weights, lr=rate, eps=eps, **options)
+            self.optimizer = torch.optim.Adam(
+                self.weights, lr=rate, eps=eps, fused=True, capturable=is_gpu
+            )
 
     def make_memory(
         self, data: SequentialDataset, seed: np.random.SeedSequence
@@ -669,7 +681,7 @@ class Trainer:
         settings = self.settings
         size = settings["memory_size"]
         self.memory = Memory(size)
-        self.sampler = None
+        self.sampler: Any = None
         if self.method.sampler is None:
             return
         options = dict(settings["options"])
@@ -709,9 +721,7 @@ class Trainer:
             slots = self.sampler.place(self.labels[new], **needs)
             self.memory.write(slots, index=new, **columns)
 
-    def descend(
-        self, x: Tensor, y: Tensor, new: Sequence[int] | np.ndarray = (), slots: Any = ()
-    ) -> Tensor | None:
+    def descend(self, x: Tensor, y: Tensor, new: Any = (), slots: Any = ()) -> Any:
         """Take a gradient step; return the logits of a plain network (B + R, C)."""
         logits = None
         if hasattr(self.upper, "objective"):  # the network adds terms of its own
@@ -737,13 +747,7 @@ class Trainer:
             self.ewc.observe(sample_gradients(self.upper, self.loss, x, y))
         return logits
 
-    def combine_losses(
-        self,
-        logits: Tensor,
-        y: Tensor,
-        new: Sequence[int] | np.ndarray,
-        slots: np.ndarray,
-    ) -> Tensor:
+    def combine_losses(self, logits: Tensor, y: Tensor, new: Any, slots: Any) -> Tensor:
         """Return the mean loss of all rows, or what DER++ and ER-ACE make of them."""
         count, replayed = len(new), len(slots)
         if self.method.rehearsal == "mean":
