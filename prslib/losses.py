@@ -6,6 +6,7 @@ is the only difference. Parameters with a default are options (`RunConfig.loss_o
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from inspect import signature
 from typing import NamedTuple
 
@@ -24,7 +25,8 @@ class Stream(NamedTuple):
     replayed: Tensor  # which rows are replayed, bool (B,)
 
 
-class Loss(NamedTuple):
+@dataclass(frozen=True)
+class Loss:
     """A row of `LOSSES`.
 
     Parameters

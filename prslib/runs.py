@@ -33,7 +33,7 @@ from prslib.losses import LOSSES, Loss
 from prslib.models import MODELS, Architecture
 from prslib.paths import cache_dir, replacing
 from prslib.samplers import SAMPLERS
-from prslib.sources import hash_code, hash_names, stamp_package
+from prslib.sources import hash_code, hash_names, stamp_files
 from prslib.train import METHODS, Method, Run, RunConfig, check, count_steps, run
 
 TEXT = ("dataset", "method", "schedule", "test_set", "task", "group", "metric")
@@ -94,10 +94,19 @@ def key_of(config: RunConfig) -> str:
     identity = {
         "settings": settings,
         "data": fingerprint(config.dataset),
-        "code": code_of(*names, stamp_package()),
+        "code": code_of(*names, stamp_code()),
     }
     text = json.dumps(identity, sort_keys=True, default=repr)
     return sha256(text.encode()).hexdigest()[:16]
+
+
+def stamp_code() -> str:
+    """Return what changes when a file does that defines prslib or what is registered."""
+    things = []
+    for row in REGISTERED.values():
+        parts = [row] if isinstance(row, type) else [*vars(row).values()]
+        things += [part for part in parts if callable(part)]
+    return stamp_files(things)
 
 
 @cache
@@ -258,6 +267,7 @@ def run_all(
     that were computed on different devices, or with different versions of torch and
     numpy, give a warning.
     """
+    configs = list(configs)  # it may be a generator
     train(configs, workers, device)
     runs = [load(config, path_of(config)) for config in configs]
     records = {json.dumps(run.record, sort_keys=True): run.record for run in runs}
@@ -348,14 +358,14 @@ def train_here(
         share = max(MODELS[name].gpu_share for name in models)
     most = min(cpu_count(), int(1 / share)) if share else cpu_count()
     count = min(workers or most, len(missing))
-    # other code needs other processes
-    code = stamp_package(), hash_code(*REGISTERED.values(), stamp=stamp_package())
     pool = Parallel(
-        count,
+        max(count, 2),  # one alone would be this process, which may know older code
         return_as="generator_unordered",
         batch_size=1,
+        pre_dispatch=count,
+        max_nbytes=None,  # inputs that are registered can be written to
         initializer=ignore_interrupts,
-        initargs=code,
+        initargs=(stamp_code(),),  # other code needs other processes
     )
     task = partial(train_one, os.getpid(), dict(REGISTERED), device, counts)
     rows = enumerate(missing.items())
@@ -426,7 +436,7 @@ def train_on_ray(
 
 def code_of_protocol() -> str:
     """Hash what all runs execute."""
-    return hash_code(run, stamp=stamp_package())
+    return hash_code(run, stamp=stamp_files())
 
 
 def train_there(

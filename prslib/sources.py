@@ -7,10 +7,12 @@ does not see docstrings, comments and the words of errors.
 import ast
 import hashlib
 import linecache
+import sys
 from collections.abc import Iterable
 from copy import deepcopy
 from functools import lru_cache, partial
 from pathlib import Path
+from types import FunctionType
 from typing import Any, NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent
@@ -41,10 +43,11 @@ class EmptyTexts(ast.NodeTransformer):
 def remove_words(tree: ast.AST) -> ast.AST:
     """Remove docstrings, and empty the texts in blocks that end in an error."""
     for node in ast.walk(tree):
-        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, False) is not None:
-            del node.body[0]
         body = getattr(node, "body", [])
-        if isinstance(body, list) and body and isinstance(body[-1], ast.Raise):
+        if isinstance(node, DOCUMENTED):
+            if ast.get_docstring(node, False) is not None:
+                del body[0]
+        elif isinstance(body, list) and body and isinstance(body[-1], ast.Raise):
             for statement in body:
                 EmptyTexts().visit(statement)
         if isinstance(node, ast.Raise):
@@ -82,10 +85,11 @@ def file_of(module: str) -> Path | None:
     return file if file.is_file() else None
 
 
-def stamp_package() -> str:
-    """Return what changes when a file of the package does."""
+def stamp_files(things: Iterable[Any] = ()) -> str:
+    """Return what changes when a file of the package, or of further things, does."""
     files = sorted(PACKAGE.rglob("*.py"))
-    return repr([file.stat().st_mtime_ns for file in files])
+    files += [Path(file) for thing in things for file in files_of(thing)]
+    return repr([file.stat().st_mtime_ns for file in files if file.is_file()])
 
 
 @lru_cache
@@ -96,11 +100,14 @@ def read_module(module: str, _stamp: str) -> Module:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     nodes: dict[str, ast.AST] = {}
     for node in tree.body:
-        targets = getattr(node, "targets", [getattr(node, "target", node)])
-        for target in targets:
-            name = getattr(target, "name", getattr(target, "id", None))
-            if name is not None:
-                nodes[name] = node
+        if isinstance(node, DOCUMENTED):
+            names = {node.name}
+        else:  # an assignment, or one in place
+            targets = getattr(node, "targets", [getattr(node, "target", ast.Pass())])
+            parts = [part for target in targets for part in ast.walk(target)]
+            names = {part.id for part in parts if isinstance(part, ast.Name)}
+        for name in names:
+            nodes.setdefault(name, ast.Module([], [])).body.append(node)
     imports = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -160,11 +167,14 @@ def hash_code(*things: object, stamp: str) -> str:
     """
     names, sources = [], []
     for thing in things:
+        values = []
         if isinstance(thing, partial):
-            sources.append(repr((thing.args, sorted(thing.keywords.items()))))
+            values = [*thing.args, *sorted(thing.keywords.items())]
             thing = thing.func
-        for cell in getattr(thing, "__closure__", None) or ():
-            sources.append(repr(cell.cell_contents))
+        values += [
+            cell.cell_contents for cell in getattr(thing, "__closure__", None) or ()
+        ]
+        sources += [hash_value(value, stamp) for value in values if value is not thing]
         for part in getattr(thing, "__mro__", [thing]):
             if file_of(part.__module__):
                 names.append((part.__module__, part.__qualname__))
@@ -174,17 +184,36 @@ def hash_code(*things: object, stamp: str) -> str:
     return hashlib.sha256(repr(rows).encode()).hexdigest()
 
 
-def source_of(thing: object) -> str:
-    """Return the text of the file, or the cell of a notebook, that defines a thing."""
-    values: list[Any] = [thing]
+def hash_value(value: Any, stamp: str) -> str:
+    """Hash what a function has been given: functions, arrays, tensors, numbers, text."""
+    if isinstance(value, tuple | list):
+        return repr([hash_value(part, stamp) for part in value])
+    if isinstance(value, type | FunctionType | partial):
+        return hash_code(value, stamp=stamp)
+    array = value.numpy(force=True) if hasattr(value, "numpy") else value
+    if hasattr(array, "tobytes"):  # its text leaves out the middle
+        digest = hashlib.sha256(array.tobytes()).hexdigest()
+        return repr((array.dtype, array.shape, digest))
+    return repr(value)
+
+
+def files_of(thing: Any) -> list[str]:
+    """Return the files, or names of cells of a notebook, that may define a thing."""
+    thing = thing.func if isinstance(thing, partial) else thing
+    values = [thing]
     if isinstance(thing, type):
         values += vars(thing).values()
-    files = [
-        value.__code__.co_filename for value in values if hasattr(value, "__code__")
-    ]
+    codes = [value.__code__ for value in values if hasattr(value, "__code__")]
+    files = [code.co_filename for code in codes]
+    module = sys.modules.get(getattr(thing, "__module__", None) or "")
+    return [*files, getattr(module, "__file__", None) or ""]
+
+
+def source_of(thing: object) -> str:
+    """Return the text of the file, or the cell of a notebook, that defines a thing."""
     linecache.checkcache()
-    lines = linecache.getlines(files[0]) if files else []
-    if not lines:
-        name = getattr(thing, "__qualname__", thing)
-        raise ValueError(f"{name} has no source; define it in a file or a notebook")
-    return "".join(lines)
+    for file in files_of(thing):
+        if lines := linecache.getlines(file):
+            return "".join(lines)
+    name = getattr(thing, "__qualname__", thing)
+    raise ValueError(f"{name} has no source; define it in a file or a notebook")

@@ -79,6 +79,14 @@ class Method:
     ewc: bool = False
     rehearsal: str = "mean"  # of the losses of new and replayed samples
 
+    def __post_init__(self) -> None:
+        """Refuse unknown names; a sampler may be registered later."""
+        one_of("rehearsal", self.rehearsal, ["mean", "der++", "er-ace"])
+        if self.frozen is not None:
+            one_of(
+                "value of frozen", self.frozen, ["pretrained_stages", "vector_stages"]
+            )
+
     @property
     def takes_rho(self) -> bool:
         """Whether its sampler has the power of allocation, Eq. (1)."""
@@ -253,6 +261,8 @@ class RunConfig:
         """Refuse unknown names and what would be silently wrong."""
         one_of("dataset", self.dataset, DATASETS)
         one_of("method", self.method, METHODS)
+        if (sampler := METHODS[self.method].sampler) is not None:
+            one_of("sampler", sampler, SAMPLERS)
         for row in fields(self):  # 1, 1.0 and numpy's are one configuration
             value = getattr(self, row.name)
             if value is not None and row.type in (int, int | None):
@@ -457,9 +467,10 @@ def train_and_score(
             trainer.step(new, is_first)
             if trainer.sampler is not None and trainer.steps in points:
                 variances.append(trainer.variance())
-            if trainer.steps % CHECKED_EVERY == 0 or trainer.steps == steps:
+            if trainer.steps % CHECKED_EVERY == 0:
                 trainer.check_finite()
             progress(steps_before + trainer.steps)
+        trainer.check_finite()
         for name, test in data.tests.items():
             predict = partial(trainer.probabilities, inputs[name])
             chosen = thresholds.get(len(groups), {}).items()
@@ -891,6 +902,9 @@ class Trainer:
     def probabilities(self, inputs: Tensor, rows: np.ndarray) -> np.ndarray:
         """Return every class's probability in some rows, float32 (K, C)."""
         logits = self.predict(self.model, inputs, rows)
+        if logits.isnan().any():
+            what = f"finite weights after step {self.steps}"
+            raise FloatingPointError(expected(what, "others", "lower learning_rate"))
         return (logits.softmax(1) if self.one_label else logits.sigmoid()).numpy()
 
     def as_input(self, inputs: Tensor) -> Tensor:
