@@ -9,22 +9,19 @@ do, and the samplers that look at labels alone keep the same samples.
 """
 
 import math
-import tempfile
 
 import pandas as pd
 import torch
-from shared import parser, write
-from step import device_name
+from joblib import Parallel, cpu_count, delayed
+from shared import device_name, parser, write
 
-from prslib.experiments.store import Store
-from prslib.experiments.sweep import run_all
-from prslib.training.config import Run, RunConfig
-from prslib.training.methods import METHODS
+from prslib import DATASETS, METHODS, Run, RunConfig, run
 
 
 def mean_precision(run: Run) -> float:
     """Return the overall mAP after the last task, in points."""
-    scores = run.scores
+    recipe = DATASETS[run.config.dataset].recipe
+    scores = run.scores[run.scores["test_set"] == recipe.test_set]
     last = scores["trained_tasks"] == scores["trained_tasks"].max()
     overall = (scores["group"] == "overall") & (scores["metric"] == "mAP")
     (value,) = scores.loc[last & overall & (scores["task"] == "seen"), "value"]
@@ -43,11 +40,11 @@ def compare(dataset: str, seeds: int, device: str) -> pd.DataFrame:
     configs = [
         RunConfig(dataset, name, seed=i) for name in METHODS for i in range(seeds)
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        sides = [
-            run_all(configs, Store(f"{folder}/{where}"), device=where)
-            for where in ("cpu", device)
-        ]
+    pool = Parallel(cpu_count())
+    sides = [
+        pool(delayed(run)(config, where) for config in configs)
+        for where in ("cpu", device)
+    ]
     rows = [
         {
             "method": config.method,

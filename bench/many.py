@@ -3,7 +3,7 @@
 Run ``python bench/many.py`` (``--device cuda`` on a GPU); it writes
 figures/bench/many_DEVICE.csv and .png. A run is PRS on imbal-digits, 1152 steps of
 10 + 10 images and five evaluations, with another seed each. "Processes" are as many as
-a sweep begins here, each with one thread. The contestants take turns. The clock is the
+`run_all` starts here, each with one thread. The contestants take turns. The clock is the
 wall's, so that nothing else should be at work.
 """
 
@@ -15,14 +15,12 @@ import torch
 from joblib import Parallel, cpu_count, delayed
 from shared import parser, write
 
-from prslib.experiments.sweep import gpu_share
-from prslib.training.grids import configs
-from prslib.training.run import run
+from prslib import MODELS, configs, run
 
 ALONE = 2  # runs of those that take one after another
 
 
-def configs_of(count):
+def seeds_of(count):
     return configs(dataset="imbal-digits", method="PRS", seed=list(range(count)))
 
 
@@ -30,12 +28,12 @@ def measure(device, rounds, pool):
     """Return a row for every contestant and round: runs an hour."""
 
     def one_at_a_time():
-        for config in configs_of(ALONE):
+        for config in seeds_of(ALONE):
             run(config, device)
         return ALONE
 
     def processes():
-        pool(delayed(run)(config, device) for config in configs_of(pool.n_jobs))
+        pool(delayed(run)(config, device) for config in seeds_of(pool.n_jobs))
         return pool.n_jobs
 
     contestants = {
@@ -74,9 +72,9 @@ def main() -> None:
     options = arguments.parse_args()
     device = options.device
     torch.set_num_threads(1)
-    share = gpu_share(configs_of(1)[0], device)
-    # as many as a sweep begins
-    jobs = min(cpu_count(), int(1 / share)) if share else cpu_count()
+    share = MODELS[seeds_of(1)[0].resolved["model"]].gpu_share
+    # as many as `run_all` starts
+    jobs = cpu_count() if device == "cpu" else min(cpu_count(), int(1 / share))
     with Parallel(n_jobs=jobs) as pool:
         rows = measure(device, options.rounds, pool)
     table = rows.groupby("way", sort=False)["runs_an_hour"].median().to_frame()

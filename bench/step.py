@@ -23,7 +23,6 @@ import argparse
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -31,23 +30,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
-from shared import parser, write
+from shared import add_random_images, device_name, parser, write
 from torch.utils.benchmark import Timer
 from torch.utils.flop_counter import FlopCounterMode
 
-from prslib import LOSSES, RunConfig, load_dataset, make_model, make_sampler
+from prslib import LOSSES, RunConfig, load_dataset, make_sampler
 from prslib.datasets import SequentialDataset
+from prslib.device import LAUNCHED_SINGLY, Captured, run_settings, take
 from prslib.memory import Memory
-from prslib.training.config import PRECISIONS
-from prslib.training.device import (
-    LAUNCHED_SINGLY,
-    Captured,
-    Inputs,
-    without_tf32,
-)
-from prslib.training.learner import Learner
-from prslib.training.replay import Replay, stream
-from prslib.training.run import begin, train
+from prslib.train import Trainer, stream
 
 NEW, REPLAYED, MEMORY, CLASSES = 10, 10, 2000, 70  # as on COCOseq
 REHEARSING = ("DER++", "ER-ACE")
@@ -75,82 +66,82 @@ def milliseconds(function: Callable, seconds: float) -> float:
 def time_steps(options: argparse.Namespace) -> pd.DataFrame:
     """Return the milliseconds of a step and of its floor, precision by precision."""
     device = torch.device(options.device)
-    shape = options.image_size, options.image_size, 3
+    data = add_random_images(options.images, options.image_size)
     rng = np.random.default_rng(0)
-    pixels = rng.integers(256, size=(options.images, *shape), dtype=np.uint8)
-    multi_hot = rng.random((options.images, CLASSES)) < 0.04
-    images = Inputs(pixels, device)
-    labels = Inputs(multi_hot.astype(np.float32), device)
-
-    def batch() -> tuple[torch.Tensor, torch.Tensor]:
-        index = rng.integers(options.images, size=NEW + REPLAYED)
-        return images[index], labels[index]
-
-    rows = [("any", "fetch", milliseconds(batch, options.seconds))]
-    names = [*PRECISIONS, TF32] if device.type == "cuda" else PRECISIONS
+    names = ["fp32", "bf16", TF32] if device.type == "cuda" else ["fp32", "bf16"]
+    rows = []
     for name in names:
-        with nullcontext() if name == TF32 else without_tf32():
-            rows += time_precision(name, batch, options)
+        with run_settings(device):
+            if name == TF32:
+                torch.backends.cudnn.conv.fp32_precision = "tf32"
+            trainer = make_trainer(data, options, "fp32" if name == TF32 else name)
+
+            def batch(trainer: Trainer = trainer) -> tuple[torch.Tensor, ...]:
+                index = rng.integers(options.images, size=NEW + REPLAYED)
+                tensors = trainer.inputs, trainer.targets
+                return tuple(take(tensor, index, device) for tensor in tensors)
+
+            if not rows:
+                rows.append(("any", "fetch", milliseconds(batch, options.seconds)))
+            rows += time_precision(name, trainer, batch(), options)
     return pd.DataFrame(rows, columns=["precision", "part", "ms"])
 
 
 def time_precision(
-    name: str, batch: Callable, options: argparse.Namespace
+    name: str, trainer: Trainer, tensors: tuple, options: argparse.Namespace
 ) -> list[tuple[str, str, float]]:
     """Return rows with the milliseconds of the floor and of steps."""
-    learner = make_learner(options, "fp32" if name == TF32 else name)
-    inputs, targets = batch()
+    inputs, targets = tensors
 
     def step() -> None:
-        learner.step(learner.encode(inputs), targets)
+        trainer.take_step(trainer.encode(inputs), targets)
 
+    as_in_a_run, trainer.take_step = trainer.take_step, trainer.descend
     with FlopCounterMode(display=False) as counter:
         step()
-    floor = counter.get_total_flops() / product_rate(name, learner.device)
+    floor = counter.get_total_flops() / product_rate(name, trainer.device)
     rows = [(name, "floor", 1000 * floor)]
-    captured, learner.captured = learner.captured, None
     rows.append((name, "launched singly", milliseconds(step, options.seconds)))
-    learner.captured = captured
-    for _ in range(LAUNCHED_SINGLY + 1):
-        step()
+    trainer.take_step = as_in_a_run
+    warm_up(step)
     rows.append((name, "step", milliseconds(step, options.seconds)))
     if options.compile:
-        learner.upper = torch.compile(learner.upper)
-        if learner.captured:
-            learner.captured = Captured(learner._take_step, learner.device)
-        for _ in range(LAUNCHED_SINGLY + 1):  # which compiles
-            step()
+        trainer.upper = torch.compile(trainer.upper)
+        if isinstance(as_in_a_run, Captured):
+            trainer.take_step = Captured(trainer.descend, trainer.device)
+        warm_up(step)  # which compiles
         rows.append((name, "compiled", milliseconds(step, options.seconds)))
     return rows
 
 
-def make_learner(options: argparse.Namespace, precision: str) -> Learner:
+def warm_up(step: Callable) -> None:
+    """Take steps until their launches are recorded."""
+    for _ in range(LAUNCHED_SINGLY + 1):
+        step()
+
+
+def make_trainer(data: str, options: argparse.Namespace, precision: str) -> Trainer:
     """Return a network as the paper profile trains it."""
-    shape = options.image_size, options.image_size, 3
-    return Learner(
-        make_model(options.model, shape, CLASSES, 0, "none"),
-        optimizer="adam",
-        learning_rate=1e-4,
-        loss="multilabel_soft_margin",
-        clip_value=5.0,
-        device=options.device,
-        precision=precision,
-    )
+    fields = {"model": options.model, "weights": "none", "precision": precision}
+    config = RunConfig(data, "CRS", **fields)
+    return Trainer(config, load_dataset(data), torch.device(options.device))
 
 
 def time_kernels(options: argparse.Namespace, steps: int = 20) -> pd.DataFrame:
     """Return the milliseconds of a step in bfloat16, kind of kernel by kind."""
-    learner = make_learner(options, "bf16")
-    side = options.image_size
-    pixels = torch.randint(256, (NEW + REPLAYED, side, side, 3), dtype=torch.uint8)
-    images = pixels.to(options.device)
-    targets = torch.zeros(NEW + REPLAYED, CLASSES, device=options.device)
-    for _ in range(LAUNCHED_SINGLY + 3):
-        learner.step(learner.encode(images), targets)
-    with torch.profiler.profile() as profile:
-        for _ in range(steps):
-            learner.step(learner.encode(images), targets)
-        torch.cuda.synchronize(options.device)
+    device = torch.device(options.device)
+    data = add_random_images(options.images, options.image_size)
+    with run_settings(device):
+        trainer = make_trainer(data, options, "bf16")
+        rows = np.arange(NEW + REPLAYED)
+        images = take(trainer.inputs, rows, device)
+        targets = take(trainer.targets, rows, device)
+        for _ in range(LAUNCHED_SINGLY + 3):
+            trainer.take_step(trainer.encode(images), targets)
+        with torch.profiler.profile() as profile:
+            for _ in range(steps):
+                trainer.take_step(trainer.encode(images), targets)
+            torch.cuda.synchronize(device)
     times = dict.fromkeys([*KERNELS, "others"], 0.0)
     for event in profile.key_averages():
         if event.device_type != torch.autograd.DeviceType.CUDA:
@@ -180,14 +171,16 @@ def time_sampler(seconds: float) -> float:
     chance = rng.pareto(1, CLASSES).clip(0.02, 2) / 10
     multi_hot = rng.random((20 * MEMORY, CLASSES)) < chance
     multi_hot[:, 0] |= ~multi_hot.any(axis=1)
-    sampler = make_sampler("prs", MEMORY, CLASSES, 0)
-    replay = Replay(sampler, Memory(MEMORY), 0, REPLAYED)
-    replay.offer(np.arange(MEMORY), multi_hot[:MEMORY])
+    sampler, memory = make_sampler("prs", MEMORY, CLASSES, 0), Memory(MEMORY)
+
+    def offer(rows: np.ndarray) -> None:
+        memory.write(sampler.place(multi_hot[rows]), index=rows)
 
     def take_step() -> None:
-        rows = rng.integers(len(multi_hot), size=NEW)
-        replay.draw()
-        replay.offer(rows, multi_hot[rows])
+        memory.draw(REPLAYED, rng)
+        offer(rng.integers(len(multi_hot), size=NEW))
+
+    offer(np.arange(MEMORY))
 
     return milliseconds(take_step, seconds)
 
@@ -233,30 +226,32 @@ def times_of_rounds(
     configs: dict[str, RunConfig], dataset: SequentialDataset
 ) -> pd.DataFrame:
     """Return the milliseconds of a step, round by round, each in its turn."""
-    trainings = {name: training(one, dataset) for name, one in configs.items()}
+    trainings = {name: training(config, dataset) for name, config in configs.items()}
     any_config = next(iter(configs.values()))
-    steps = sum(len(segment.batches) for segment in stream(any_config, dataset))
-    for one in trainings.values():
-        take(one, WARM_UP)
+    segments = stream(any_config, dataset.train.task)
+    steps = sum(len(batches) for _, batches, _ in segments)
+    for steps_of in trainings.values():
+        take_steps(steps_of, WARM_UP)
     rounds = []
     for _ in range((steps - WARM_UP) // LOSS_STEPS):
         row = {}
-        for name, one in trainings.items():
+        for name, steps_of in trainings.items():
             before = time.thread_time()  # whatever else the machine does
-            take(one, LOSS_STEPS)
+            take_steps(steps_of, LOSS_STEPS)
             row[name] = 1000 * (time.thread_time() - before) / LOSS_STEPS
         rounds.append(row)
     return pd.DataFrame(rounds)
 
 
 def training(config: RunConfig, dataset: SequentialDataset) -> Iterator[None]:
-    """Return the training of a run, which each `next` takes a step further."""
-    progress = begin(config, dataset, "cpu")
-    segments = stream(config, dataset)
-    return train([config], dataset, "cpu", progress, segments, lambda *_: None)
+    """Train a run; each `next` takes a step."""
+    trainer = Trainer(config, dataset, torch.device("cpu"))
+    for _, batches, _ in stream(config, dataset.train.task):
+        for new in batches:
+            yield trainer.step(new)
 
 
-def take(steps: Iterator[None], count: int) -> None:
+def take_steps(steps: Iterator[None], count: int) -> None:
     """Take some steps of a training."""
     for _ in range(count):
         next(steps)
@@ -276,15 +271,6 @@ def draw(table: pd.DataFrame, title: str, figure: plt.Figure) -> None:
     ax.set_xlim(left=0)
     ax.set_xlabel("milliseconds a step")
     ax.set_title(title)
-
-
-def device_name(device: torch.device) -> str:
-    """Return a device's name for a file: "h100" for "NVIDIA H100 80GB HBM3"."""
-    if device.type == "cpu":
-        return "cpu"
-    name = torch.cuda.get_device_name(device)
-    card = re.search(r"\b[A-Z]+\d+[A-Z]*\b", name)
-    return (card.group() if card else re.sub(r"\W+", "_", name)).lower()
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:

@@ -1,176 +1,132 @@
-"""Train whole runs of the paper profile on COCOseq, with drawn images for photographs.
+"""Measure a whole run beside a bare PyTorch loop with the same network, batch and memory.
 
-Run ``PRSLIB_DATA=/path python bench/whole.py --device cuda`` before the photographs are
-there: the folder holds COCO's labels (`prslib prepare cocoseq --annotations DIR`, or the
-table of them) and the released ids in ``cocoseq_ids``. In a folder of its own it writes
-annotations and a JPEG file for every image of the released split, on which each label is
-a patch of its class; it prepares them as a download, then trains and scores the methods,
-ResNet-101 from random weights. It writes figures/bench/whole_<device>.csv: of each
-method the seconds of a run, of its share of a step, the largest memory on the GPU, whether
-the memory holds the labels that the sampler keeps without training, and the scores after
-the last task. The scores say that the networks learn; they say nothing of COCO.
-
-The images take 12 GB. ``--share 0.01 --model convnet`` takes a part of the images and
-a small network, to try this without a GPU.
+Run ``python bench/whole.py --repeat 5``: PRS on cocoseq-mini (a head on features) and on
+digits70seq (a small network on images). The contestants are the loop itself; prslib's
+training without scores; and `prslib.run`, which scores all test sets after each task. All
+of them see the same batches, start from the same weights, keep the same samples and
+replay as many. The loop has no checks, no options and no scores: what a user would write
+with `prslib.make_sampler`. One thread, the contestants taking turns; on a CPU the clock
+counts that thread's own time. It writes figures/bench/whole_<device>.csv: seconds, and
+the ratio to the loop of the same round, as medians over the rounds.
 """
 
-import json
-import os
-import tempfile
+import argparse
 import time
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import torch
-from joblib import Parallel, cpu_count, delayed
-from PIL import Image
-from shared import parser, write
-from step import device_name
+import torch.nn.functional as F
+from shared import device_name, parser, show, write
 
-from prslib import load_dataset
-from prslib.cli import main as prslib_command
-from prslib.datasets.arrays import RESOLUTION
-from prslib.datasets.coco import PREPARED
-from prslib.datasets.prepared import SPLITS, Corpus
-from prslib.experiments.store import Store
-from prslib.experiments.sweep import run_all
-from prslib.models.weights import NONE
-from prslib.paths import data_dir
-from prslib.training.config import Run, RunConfig
-from prslib.training.methods import METHODS
-from prslib.training.replay import without_training
+from prslib import RunConfig, load_dataset, make_sampler, run
+from prslib.datasets import SequentialDataset
+from prslib.device import run_settings
+from prslib.train import Trainer, make_network, spawn_seeds, stream
 
-HALVES = "train2014", "val2014"
-PATCHES = 4  # colours to a side of a class's patch
-SIDES = 64, 129  # smallest side of a patch on an image, and the first that is too large
-MEASURES = (("overall", "mAP"), ("minority", "mAP"), ("overall", "C-F1"))
+LOOP = "bare loop"
 
 
-def released_ids() -> tuple[Path, np.ndarray]:
-    """Return the folder of the released id files, and all ids in them."""
-    folder = data_dir() / "cocoseq_ids"
-    files = [file for split in SPLITS for file in PREPARED.id_files(folder, split)]
-    return folder, np.concatenate([json.loads(file.read_bytes()) for file in files])
+def train_bare(
+    config: RunConfig, data: SequentialDataset, device: torch.device
+) -> None:
+    """Train with PyTorch and a sampler, and nothing else."""
+    settings = config.resolved
+    _, sampler_seed, replay_seed, model_seed = spawn_seeds(config)
+    network = make_network(config, data, model_seed).to(device)
+    weights = list(network.parameters())
+    rate = settings["learning_rate"]
+    optimizer = torch.optim.Adam(weights, lr=rate, fused=True)
+    inputs = torch.from_numpy(data.train.inputs).to(device)
+    labels = torch.from_numpy(data.train.labels.astype(np.float32)).to(device)
+    size, replay = settings["memory_size"], settings["replay_batch_size"]
+    rho = settings["rho"]
+    sampler = make_sampler("PRS", size, data.num_classes, sampler_seed, rho=rho)
+    memory = np.zeros(size, np.int64)
+    rng = np.random.default_rng(replay_seed)
+    for _, batches, _ in stream(config, data.train.task):
+        for new in batches:
+            filled = len(sampler)
+            drawn = rng.choice(filled, min(replay, filled), replace=False)
+            rows = torch.from_numpy(np.concatenate([new, memory[drawn]])).to(device)
+            x = inputs[rows]
+            if x.dtype == torch.uint8:
+                x = x.permute(0, 3, 1, 2).float() / 255
+            loss = F.multilabel_soft_margin_loss(network(x), labels[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_value_(weights, settings["clip_value"])
+            optimizer.step()
+            slots = sampler.place(data.train.labels[new])
+            kept = slots >= 0
+            memory[slots[kept]] = new[kept]
 
 
-def write_annotations(corpus: Corpus, folder: Path) -> None:
-    """Write COCO's two instances files: one annotation for each label of an image."""
-    folder.mkdir()
-    categories = [{"id": i, "name": name} for i, name in enumerate(corpus.names)]
-    for is_test, half in enumerate(HALVES):
-        rows = np.flatnonzero(corpus.is_test == is_test)
-        keys = corpus.key[rows].tolist()
-        images = [{"id": key, "file_name": f"{key:012d}.jpg"} for key in keys]
-        pairs = zip(*np.nonzero(corpus.labels[rows]), strict=True)
-        annotations = [{"image_id": keys[i], "category_id": int(c)} for i, c in pairs]
-        content = {
-            "images": images,
-            "categories": categories,
-            "annotations": annotations,
+def train_unscored(
+    config: RunConfig, data: SequentialDataset, device: torch.device
+) -> None:
+    """Train as a run does, and score nothing."""
+    trainer = Trainer(config, data, device)
+    for _, batches, is_new in stream(config, data.train.task):
+        for new, is_first in zip(batches, is_new, strict=True):
+            trainer.step(new, is_first)
+    trainer.check_finite()
+
+
+def seconds_of(train: Callable, device: torch.device) -> float:
+    """Return the seconds of a training: the thread's own, or a GPU's."""
+    if device.type == "cpu":
+        start = time.thread_time()
+        train()
+        return time.thread_time() - start
+    torch.cuda.synchronize(device)
+    start = time.perf_counter()
+    train()
+    torch.cuda.synchronize(device)
+    return time.perf_counter() - start
+
+
+def measure(options: argparse.Namespace) -> pd.DataFrame:
+    """Return a row for each data set, contestant and round."""
+    device = torch.device(options.device)
+    rows = []
+    for name in options.datasets:
+        config = RunConfig(name, "PRS", precision="fp32")
+        arguments = config, load_dataset(name), device
+        contestants = {
+            LOOP: partial(train_bare, *arguments),
+            "without scores": partial(train_unscored, *arguments),
+            "with scores": partial(run, config, options.device),
         }
-        (folder / f"instances_{half}.json").write_text(json.dumps(content))
-
-
-def draw(key: int, labels: np.ndarray, file: Path) -> None:
-    """Draw an image: a dark blurred ground, and a patch for each of its labels."""
-    rng = np.random.default_rng(key)
-    ground = rng.integers(0, 128, (8, 8, 3), dtype=np.uint8)
-    image = Image.fromarray(ground).resize((RESOLUTION, RESOLUTION))
-    for label in np.flatnonzero(labels).tolist():
-        shape = PATCHES, PATCHES, 3
-        colours = np.random.default_rng(label).integers(0, 256, shape, dtype=np.uint8)
-        side = int(rng.integers(*SIDES))
-        patch = Image.fromarray(colours).resize((side, side), Image.Resampling.NEAREST)
-        left, top = rng.integers(0, RESOLUTION - side, 2).tolist()
-        image.paste(patch, (left, top))
-    image.save(file, quality=90)
-
-
-def prepare(share: float, folder: Path) -> dict[str, float]:
-    """Draw and prepare the images; return the seconds that each took."""
-    corpus = PREPARED.corpus()
-    ids, released = released_ids()
-    chosen = np.isin(corpus.key, released)
-    corpus = Corpus(*(column[chosen] for column in corpus[:-1]), corpus.names)
-    write_annotations(corpus, folder / "annotations")
-    for half in HALVES:
-        (folder / half).mkdir()
-    drawn = np.random.default_rng(0).random(len(corpus.key)) < share
-    halves = np.array(HALVES)[corpus.is_test.astype(int)]
-    columns = corpus.key.tolist(), corpus.labels, halves, drawn
-    tasks = (
-        delayed(draw)(key, labels, folder / half / f"{key:012d}.jpg")
-        for key, labels, half, is_drawn in zip(*columns, strict=True)
-        if is_drawn
-    )
-    start = time.perf_counter()
-    Parallel(cpu_count())(tasks)
-    end = time.perf_counter()
-    (folder / "data").mkdir()
-    os.environ["PRSLIB_DATA"] = str(folder / "data")
-    command = ["prepare", "cocoseq", "--images", folder, "--ids", ids]
-    command += ["--annotations", folder / "annotations"]
-    command += [] if share == 1 else ["--allow-missing"]
-    if prslib_command(list(map(str, command))):
-        raise SystemExit("the images were not prepared")
-    prepared = time.perf_counter()
-    return {"images": drawn.sum(), "draw_s": end - start, "prepare_s": prepared - end}
-
-
-def last_scores(run: Run) -> dict[str, float]:
-    """Return a run's scores after the last task, in points."""
-    rows = run.scores[run.scores["task"] == "seen"]
-    rows = rows[rows["trained_tasks"] == rows["trained_tasks"].max()]
-    values = rows.set_index(["group", "metric"])["value"]
-    return {f"{group} {name}": 100 * values[group, name] for group, name in MEASURES}
-
-
-def measure(config: RunConfig, store: Store, device: str) -> dict[str, object]:
-    """Train and score one run; return its row of the table."""
-    if device != "cpu":
-        torch.cuda.reset_peak_memory_stats()
-    start = time.perf_counter()
-    (run,) = run_all([config], store, workers=1, device=device)
-    seconds = time.perf_counter() - start
-    record = store.record(config) or {}
-    memory = 0 if device == "cpu" else torch.cuda.max_memory_allocated()
-    same = None
-    if not METHODS[config.method].looks_at_model:
-        replay = without_training(config, load_dataset(config.dataset))
-        same = np.array_equal(replay.sampler.labels, run.memory_labels)
-    return {
-        "method": config.method,
-        "steps": record["steps"],
-        "seconds": seconds,
-        "ms_a_step": 1000 * record["seconds"] / record["steps"],
-        "GB": memory / 1e9,
-        "same_memory": same,
-        **last_scores(run),
-    }
+        for turn in range(-1, options.repeat):  # the first one warms up
+            seconds = {}
+            for contestant, train in contestants.items():
+                with run_settings(device):
+                    seconds[contestant] = seconds_of(train, device)
+            for contestant, value in seconds.items():
+                if turn >= 0:
+                    rows.append((name, contestant, value, value / seconds[LOOP]))
+    return pd.DataFrame(rows, columns=["dataset", "contestant", "seconds", "ratio"])
 
 
 def main() -> None:
-    """Prepare, train, print the table and write it."""
+    """Measure, print the table and write it."""
     line = parser(__doc__)
+    line.add_argument("--repeat", type=int, default=5, help="rounds (%(default)s)")
+    line.add_argument("--datasets", nargs="+", default=["cocoseq-mini", "digits70seq"])
     default = "cuda" if torch.cuda.is_available() else "cpu"
     line.add_argument("--device", default=default)
-    line.add_argument("--methods", nargs="*", default=["PRS", "CRS"])
-    line.add_argument("--model", default="resnet101")
-    line.add_argument("--share", type=float, default=1.0)
     options = line.parse_args()
-    name = device_name(torch.device(options.device))
-    network = {"model": options.model, "weights": NONE}
-    network["memory_size"] = round(options.share * PREPARED.recipe.memory_size)
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        took = prepare(options.share, Path(folder))
-        for method in options.methods:
-            config = RunConfig("cocoseq", method, **network)
-            row = measure(config, Store(Path(folder) / "runs"), options.device)
-            rows.append(row | {"device": name} | took)
-            print(pd.DataFrame(rows[-1:]).to_string(index=False), flush=True)
-            write(pd.DataFrame(rows), f"whole_{name}", float_format="%.4g")
+    torch.set_num_threads(1)
+    rounds = measure(options).groupby(["dataset", "contestant"], sort=False)
+    table = rounds[["seconds", "ratio"]].median().round(3)
+    table["lowest"] = rounds["ratio"].min().round(3)
+    table["highest"] = rounds["ratio"].max().round(3)
+    show(table, options.repeat)
+    device = torch.device(options.device)
+    write(table.reset_index(), f"whole_{device_name(device)}")
 
 
 if __name__ == "__main__":
