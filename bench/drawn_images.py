@@ -34,8 +34,8 @@ from prslib.datasets.coco import PREPARED
 from prslib.datasets.prepared import SPLITS, Corpus
 from prslib.models.weights import NONE
 from prslib.paths import data_dir
-from prslib.samplers import SAMPLERS
-from prslib.train import METHODS, count_steps, spawn_seeds, stream
+from prslib.report.measures import follows_from_labels, place_stream
+from prslib.train import count_steps
 
 HALVES = "train2014", "val2014"
 PATCHES = 4  # colours to a side of a class's patch
@@ -123,20 +123,6 @@ def last_scores(run: Run) -> dict[str, float]:
     return {f"{group} {name}": 100 * values[group, name] for group, name in MEASURES}
 
 
-def labels_without_training(config: RunConfig) -> np.ndarray:
-    """Return the labels that a sampler by labels keeps of a run's stream."""
-    data = load_dataset(config.dataset)
-    method = METHODS[config.method]
-    rho = {"rho": config.resolved["rho"]} if method.takes_rho else {}
-    size = config.resolved["memory_size"]
-    seed = spawn_seeds(config)[1]
-    sampler = SAMPLERS[method.sampler](size, data.num_classes, seed, **rho)
-    for _, batches, _ in stream(config, data.train.task):
-        for new in batches:
-            sampler.place(data.train.labels[new])
-    return sampler.labels
-
-
 def measure(config: RunConfig, device: str) -> dict[str, object]:
     """Train and score one run; return its row of the table."""
     if device != "cpu":
@@ -145,10 +131,10 @@ def measure(config: RunConfig, device: str) -> dict[str, object]:
     trained = run(config, device)
     seconds = time.perf_counter() - start
     memory = 0 if device == "cpu" else torch.cuda.max_memory_allocated()
-    method = METHODS[config.method]
     same = None
-    if method.sampler and not SAMPLERS[method.sampler].needs:
-        same = np.array_equal(labels_without_training(config), trained.memory_labels)
+    if follows_from_labels(config.method):
+        *_, (sampler, _, _) = place_stream(config)
+        same = np.array_equal(sampler.labels, trained.memory_labels)
     steps = count_steps(config, load_dataset(config.dataset))
     return {
         "method": config.method,

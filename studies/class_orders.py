@@ -28,15 +28,18 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from released import ReleasedPRS
 
-from prslib import configs, load_dataset, published, run_all
+from prslib import load_dataset, published, register
 from prslib.datasets import SequentialDataset
 from prslib.datasets.base import schedule_of
+from prslib.report.asked import Asked, configs, run_all
 from prslib.report.measures import accuracies, distances
-from prslib.training.config import RunConfig
 
 FILE = Path(__file__).with_suffix(".csv")
 METHODS = ["Finetune", "CRS", "PRS"]
+RELEASED = "PRS, released"  # the authors' code
+VARIANTS = {"PRS": "paper", RELEASED: "authors"}
 SEEDS = [0, 1, 2, 3, 4]
 
 
@@ -91,14 +94,15 @@ def possible_orders(dataset: SequentialDataset) -> list[tuple[int, ...]]:
     ]
 
 
-def train(look: str, runs: Sequence[RunConfig]) -> pd.DataFrame:
+def train(look: str, runs: Sequence[Asked]) -> pd.DataFrame:
     """Return a row a run, with its accuracy after every task."""
     rows = []
     for config, run in zip(runs, run_all(runs), strict=True):
         cells = accuracies([config], [run])
-        variant = config.variant if config.method == "PRS" else ""
-        row = {"dataset": config.dataset, "look": look, "method": config.method}
-        row |= {"variant": variant, "schedule": cells["order"].iloc[0]}
+        method = config.method.replace(RELEASED, "PRS")
+        row = {"dataset": config.dataset, "look": look, "method": method}
+        row["variant"] = VARIANTS.get(config.method, "")
+        row["schedule"] = cells["order"].iloc[0]
         after = zip(cells["trained_tasks"], cells["value"], strict=True)
         rows.append(
             row | {"seed": config.seed} | {f"task {t}": value for t, value in after}
@@ -142,8 +146,8 @@ def main() -> None:
         data = load_dataset(options.dataset, images=False)
         grid = {"dataset": options.dataset, "seed": 0}
         grid |= {"schedule": random_orders(data, options.orders)}
-        released = configs(**grid, method="PRS", variant="authors")
-        looks.append(train("random", configs(**grid, method=METHODS) + released))
+        register(RELEASED, ReleasedPRS)
+        looks.append(train("random", configs(**grid, method=[*METHODS, RELEASED])))
     if options.search:
         looks.append(search(options.dataset, options.search))
     before = pd.read_csv(FILE, keep_default_na=False)

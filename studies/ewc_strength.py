@@ -22,9 +22,10 @@ sys.path.insert(0, str(ROOT))
 
 from saving import save
 
-from prslib import DATASETS, RunConfig, load_dataset, run
+from prslib import DATASETS, load_dataset, run
 from prslib.datasets import Entry, SequentialDataset, Split
 from prslib.paths import figures_dir
+from prslib.report.asked import Asked
 from prslib.report.tables import final, scores_of
 
 STRENGTHS = [
@@ -65,7 +66,7 @@ def tried(name: str, strength: float, seed: int, device: str) -> pd.DataFrame:
 
     entry = Entry(partial(held_out, name), DATASETS[name].recipe)
     prslib.DATASETS[f"{name}-held-out"] = entry
-    config = RunConfig(f"{name}-held-out", "EWC", ewc_lambda=strength, seed=seed)
+    config = Asked(f"{name}-held-out", "EWC", ewc_lambda=strength, seed=seed)
     rows = final(scores_of([run(config, device)]))
     overall = rows[(rows["group"] == "overall") & (rows["measure"] == "score")]
     values = overall.set_index("metric")["value"][METRICS].round(2)

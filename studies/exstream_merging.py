@@ -18,12 +18,14 @@ sys.path.insert(0, str(ROOT))
 
 from saving import save
 
-from prslib import compare, configs, register, run_all
+from prslib import compare, register
+from prslib.report.asked import configs, run_all
 from prslib.report.tables import final, scores_of
 from prslib.samplers import ExStream
 
 # as in the report's tables of differences
-FIELDS = {"dataset": "cocoseq-mini", "test_set": "open", "seed": list(range(10))}
+TEST = "open"
+FIELDS = {"dataset": "cocoseq-mini", "test_set": TEST, "seed": list(range(10))}
 METRICS = ["C-F1", "O-F1", "mAP"]
 
 
@@ -60,7 +62,8 @@ def main() -> None:
     for metric in METRICS:
         scores = table.loc[metric]
         for first, second in (("ExStream", "Unmerged"), ("Unmerged", "PRS")):
-            gap = compare(of_method[first], of_method[second], metric=metric)
+            runs_of_both = of_method[first], of_method[second]
+            gap = compare(*runs_of_both, metric=metric, test_set=TEST)
             means = {"mean": scores[first].mean(), "mean_than": scores[second].mean()}
             ends = {"difference": gap.effect, "low": gap.low, "high": gap.high}
             lines.append(

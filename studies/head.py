@@ -8,16 +8,12 @@ methods is chosen. It writes figures/studies/head_choice.csv. All settings have 
 256. Before, Multitask and CRS alone had chosen, among other widths and raw features, too:
 wider heads scored higher, but a run takes two and three times as long, and raw features
 scored lower than standardised ones at every width.
-Then it times whole runs of every method, beside the bare steps of PyTorch (forward,
-backward, Adam) on the same batches: figures/studies/head.csv. One thread, the
-contestants taking turns; the clock counts that thread's own time. ``--choice`` leaves
-the times out.
+`bench/whole.py` times a run beside a bare loop of PyTorch.
 """
 
 import argparse
 import dataclasses
 import sys
-import time
 from functools import partial
 from pathlib import Path
 
@@ -32,19 +28,16 @@ from ewc_strength import held_out
 from saving import save
 from tqdm import tqdm
 
-from prslib import METHODS, RunConfig, load_dataset, run
-from prslib.datasets import DATASETS, Entry, SequentialDataset
+from prslib import METHODS, RunConfig, run
+from prslib.datasets import DATASETS, Entry
 from prslib.models import MODELS, networks
-from prslib.training.replay import make_replay, stream
-from prslib.training.run import make_learner
 
 DATA = "cocoseq-mini"
 WIDTH = 256
 STEPS = {"adam": (0.0005, 0.001, 0.002, 0.003, 0.004, 0.006), "sgd": (0.1, 0.3, 1.0)}
 SEEDS = (100, 101)
 # of the main table; not the methods that rehearse otherwise
-VOTERS = [name for name, row in METHODS.items() if not row.rehearsal]
-REPETITIONS = 3
+VOTERS = [name for name, row in METHODS.items() if row.rehearsal == "mean"]
 
 
 def choice() -> pd.DataFrame:
@@ -79,62 +72,11 @@ def mean_score(method: str) -> float:
     return 100 * float(np.mean(values))
 
 
-def bare_steps(config: RunConfig, dataset: SequentialDataset) -> None:
-    """Take the steps of a run with PyTorch alone: no clipping, no memory, no scores."""
-    model = make_learner(config, dataset).model
-    optimizer = torch.optim.Adam(
-        model.parameters(), lr=config.resolved["learning_rate"]
-    )
-    inputs = torch.from_numpy(dataset.train.inputs)
-    labels = torch.from_numpy(dataset.train.labels).float()
-    replay = make_replay(config, dataset)
-    for segment in stream(config, dataset):
-        for batch in segment.batches:
-            slots = replay.draw()
-            replayed = replay.memory.read(slots)["index"] if len(slots) else slots
-            replay.offer(batch, dataset.train.labels[batch])
-            rows = torch.from_numpy(np.concatenate([batch, replayed]))
-            loss = torch.nn.functional.multilabel_soft_margin_loss(
-                model(inputs[rows]), labels[rows]
-            )
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-
-
-def times() -> pd.DataFrame:
-    """Return the seconds of whole runs with their scores, and of one's bare steps."""
-    dataset = load_dataset(DATA)
-    contestants = {name: partial(run, RunConfig(DATA, name)) for name in VOTERS}
-    contestants["bare steps of CRS"] = partial(
-        bare_steps, RunConfig(DATA, "CRS"), dataset
-    )
-    rows = []
-    for repetition in range(-1, REPETITIONS):  # the first warms up
-        for name, take in contestants.items():
-            start = time.process_time()
-            take()
-            if repetition >= 0:
-                rows.append((name, time.process_time() - start))
-    table = pd.DataFrame(rows, columns=["contestant", "seconds"])
-    return (
-        table.groupby("contestant", sort=False)["seconds"]
-        .median()
-        .round(3)
-        .reset_index()
-    )
-
-
 def main() -> None:
-    """Choose, measure, print and write both tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--choice", action="store_true", help="choose, time nothing")
-    measures = {"head_choice": choice, "head": times}
-    if parser.parse_args().choice:
-        del measures["head"]
+    """Choose, print and write the table."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     torch.set_num_threads(1)
-    for name, measure in measures.items():
-        save(measure(), name)
+    save(choice(), "head_choice")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 from joblib import Parallel, delayed
 from scipy import special
 
@@ -27,11 +28,10 @@ sys.path.insert(0, str(ROOT))
 from saving import save
 
 from prslib import RunConfig, load_dataset
+from prslib.device import run_settings
 from prslib.metrics import MAIN_METRICS, members_of_groups, score_rows
 from prslib.resamples import image_draws
-from prslib.training.device import Inputs
-from prslib.training.replay import stream
-from prslib.training.run import begin, one_thread, train
+from prslib.train import Trainer, stream
 
 SEEDS = (0, 1, 2)
 SETS, DRAWS, LEVEL = 200, 100, 0.95
@@ -47,18 +47,15 @@ CASES = [
 def probabilities_of(dataset: str, test_set: str, method: str, seed: int) -> np.ndarray:
     """Train a run and return what it gives all images of a test set, (N, C)."""
     config = RunConfig(dataset, method, seed=seed)
-    data = load_dataset(dataset)
-    inputs = Inputs(data.tests[test_set].inputs)
-    with one_thread():
-        progress = begin(config, data, "cpu")
-        segments = stream(config, data)
-
-        def score(learner, _groups):
-            return learner.probabilities(inputs)
-
-        for _ in train([config], data, "cpu", progress, segments, score):
-            pass
-    return progress.scores[-1]
+    data, device = load_dataset(dataset), torch.device("cpu")
+    test = data.tests[test_set]
+    with run_settings(device):
+        trainer = Trainer(config, data, device)
+        for _, batches, _ in stream(config, data.train.task):
+            for new in batches:
+                trainer.step(new)
+        inputs = torch.from_numpy(test.inputs)
+        return trainer.probabilities(inputs, np.arange(len(test)))
 
 
 def scores_on(

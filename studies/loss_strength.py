@@ -26,9 +26,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from ewc_strength import METRICS, SEEDS, held_out
 from saving import save
 
-from prslib import DATASETS, RunConfig, run
+from prslib import DATASETS, run
 from prslib.datasets import Entry
 from prslib.paths import figures_dir
+from prslib.report.asked import Asked
 from prslib.report.tables import final, scores_of
 
 SAMPLERS = ["CRS", "PRS", "CBRS"]
@@ -60,7 +61,7 @@ def tried(name: str, loss: str, options: dict, method: str) -> pd.DataFrame:
 
     entry = Entry(partial(held_out, name), DATASETS[name].recipe)
     prslib.DATASETS[f"{name}-held-out"] = entry
-    config = partial(RunConfig, f"{name}-held-out", method, loss=loss)
+    config = partial(Asked, f"{name}-held-out", method, loss=loss)
     runs = [run(config(loss_options=options, seed=seed)) for seed in SEEDS]
     rows = final(scores_of(runs))
     overall = rows[(rows["group"] == "overall") & (rows["measure"] == "score")]

@@ -33,9 +33,8 @@ from saving import save
 from tqdm import tqdm
 
 from prslib import RunConfig, load_dataset, run
-from prslib.training.learner import Learner, as_input
-from prslib.training.replay import stream
-from prslib.training.run import initial_model, one_thread
+from prslib.device import run_settings
+from prslib.train import Trainer, make_network, spawn_seeds, stream
 
 DATA, SEEDS = "imbal-mnistseq", range(20)
 # of DER++: prslib's defaults, and the authors' for MNIST and 500 samples in memory
@@ -86,7 +85,8 @@ class Theirs:
         self.config = config
         self.dataset = load_dataset(DATA)
         self.order = torch.tensor(settings["schedule"])
-        network = InOrder(initial_model(config, self.dataset), self.order)
+        network = make_network(config, self.dataset, spawn_seeds(config)[3])
+        network = InOrder(network, self.order)
         kind = {"DER++": Derpp, "ER-ACE": ErACE}[config.method]
         facts = {"N_CLASSES": 10, "N_TASKS": 5, "N_CLASSES_PER_TASK": 2}
         facts = SimpleNamespace(**facts, SETTING="class-il")
@@ -102,7 +102,8 @@ class Theirs:
             nowand=1,
             task_free=True,  # prslib tells no method where a task ends
             use_custom_classifier=False,  # but prslib's
-            **dict(config.options or ()),
+            alpha=config.alpha,
+            beta=config.beta,
         )
         self.model = kind(network, F.cross_entropy, options, None, facts)
         self.model.opt = SGD(list(network.parameters()), settings)
@@ -118,8 +119,8 @@ class Theirs:
         train, test = self.dataset.train, self.dataset.tests["full"]
         images = as_input(torch.tensor(train.inputs))
         labels = self.labels(torch.tensor(train.labels).int())
-        for segment in stream(self.config, self.dataset):
-            for rows in segment.batches:
+        for _, batches, _ in stream(self.config, train.task):
+            for rows in batches:
                 self.model.observe(images[rows], labels[rows], images[rows])
         with torch.no_grad():
             guesses = self.model.net(as_input(torch.tensor(test.inputs))).argmax(1)
@@ -127,20 +128,22 @@ class Theirs:
         return right.float().mean().item()
 
     def loss(
-        self, learner: Learner, inputs: Tensor, targets: Tensor, new: int, kept: dict
+        self, trainer: Trainer, inputs: Tensor, targets: Tensor, slots: np.ndarray
     ) -> float:
-        """Return Mammoth's loss of a step of prslib; the first rows are new."""
-        self.model.net.network.load_state_dict(learner.model.state_dict())
+        """Return Mammoth's loss of a step of prslib; the last rows are replayed."""
+        self.model.net.network.load_state_dict(trainer.model.state_dict())
         labels = self.labels(targets)
-        count = len(labels) - new
+        count = len(slots)
+        new = len(labels) - count
         buffer = type(self.model.buffer)(max(count, 1))
         if count:
             buffer.examples, buffer.labels = inputs[new:].clone(), labels[new:].clone()
             buffer.num_seen_examples = count
-        for name, column in kept.items():
-            setattr(buffer, name, column[:, self.order].clone())
+        batches = 1 if self.is_ace else 2
+        if count and not self.is_ace:
+            logits = trainer.memory.read(slots, "logits")["logits"]
+            buffer.logits = logits[:, self.order].clone()
         self.model.buffer = buffer
-        batches = learner.rehearsal.batches
         shares = iter(np.array_split(np.arange(count), batches))
         self.model.args.minibatch_size = count // batches
         with patch("numpy.random.choice", lambda *_, **__: next(shares)):
@@ -155,28 +158,32 @@ class Theirs:
         return torch.equal(theirs, in_batch | ~is_seen)
 
 
+def as_input(images: Tensor) -> Tensor:
+    """Turn uint8 (B, H, W, channels) into float (B, channels, H, W) in [0, 1]."""
+    return images.permute(0, 3, 1, 2).float() / 255
+
+
 def compared_run(config: RunConfig) -> tuple[float, float, int]:
     """Train prslib's; return accuracy, largest gap of a step's loss, compared steps."""
     theirs = Theirs(config)
-    rehearsal = type(config.make_rehearsal())
-    usual_step, usual_objective = Learner.step, rehearsal.objective
+    usual_step, usual_losses = Trainer.descend, Trainer.combine_losses
     losses, gaps = [], []
 
-    def objective(*arguments: object, **context: object) -> Tensor:
-        losses.append(usual_objective(*arguments, **context))
+    def combine_losses(trainer: Trainer, *arguments: object) -> Tensor:
+        losses.append(usual_losses(trainer, *arguments))
         return losses[-1]
 
-    def step(
-        learner: Learner, inputs: Tensor, targets: Tensor, new: int, kept: dict
-    ) -> dict:
-        their_loss = theirs.loss(learner, inputs, targets, new, kept)
-        columns = usual_step(learner, inputs, targets, new, kept)
-        if not theirs.is_ace or theirs.looks_at_same_classes(targets[:new]):
+    def descend(
+        trainer: Trainer, x: Tensor, y: Tensor, new: np.ndarray, slots: np.ndarray
+    ) -> Tensor:
+        their_loss = theirs.loss(trainer, x, y, slots)
+        logits = usual_step(trainer, x, y, new, slots)
+        if not theirs.is_ace or theirs.looks_at_same_classes(y[: len(new)]):
             gaps.append(abs(losses[-1].item() - their_loss))
-        return columns
+        return logits
 
-    steps = patch.object(Learner, "step", step)
-    with steps, patch.object(rehearsal, "objective", objective):
+    steps = patch.object(Trainer, "descend", descend)
+    with steps, patch.object(Trainer, "combine_losses", combine_losses):
         scores = run(config).scores
     end = scores.query("task == 'all' and metric == 'accuracy' and trained_tasks == 5")
     return end["value"].item(), max(gaps), len(gaps)
@@ -186,10 +193,10 @@ def compare(seeds: Sequence[int]) -> pd.DataFrame:
     """Return a row for every method and seed."""
     rows = []
     for method, alpha, beta in SETTINGS:
-        options = None if alpha is None else {"alpha": alpha, "beta": beta}
+        strengths = {} if alpha is None else {"alpha": alpha, "beta": beta}
         for seed in tqdm(seeds, method):
-            config = RunConfig(DATA, method, seed=seed, options=options)
-            with one_thread():
+            config = RunConfig(DATA, method, seed=seed, **strengths)
+            with run_settings(torch.device("cpu")):
                 theirs = Theirs(config).accuracy()
             ours, gap, steps = compared_run(config)
             row = {"method": method, "alpha": alpha, "beta": beta, "seed": seed}

@@ -21,8 +21,8 @@ sys.path.insert(0, str(ROOT))
 
 from saving import save
 
-from prslib import configs, run_all
 from prslib.metrics import values_and_draws
+from prslib.report.asked import configs, run_all
 from prslib.report.tables import final, scores_of, seed_gaps
 
 SEEDS, MORE = range(10), 30

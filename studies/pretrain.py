@@ -19,20 +19,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tqdm import tqdm
 
 from prslib.datasets.scenes import draw_scenes
+from prslib.device import run_settings
+from prslib.losses import multilabel_soft_margin
 from prslib.models.networks import make_model
 from prslib.models.weights import EMBEDDED, NONE
-from prslib.training import set_deterministic
-from prslib.training.device import Inputs
-from prslib.training.learner import Learner
+from prslib.rounding import set_deterministic
 
 IMAGES, EPOCHS, BATCH_SIZE = 20_000, 4, 20
 SEED = 20090363
-TRAINING = {
-    "optimizer": "adam",
-    "learning_rate": 0.002,
-    "clip_value": 5.0,
-    "loss": "multilabel_soft_margin",
-}
+LEARNING_RATE, CLIP_VALUE = 0.002, 5.0
 
 
 def pretrain(name: str, images: int = IMAGES) -> dict[str, torch.Tensor]:
@@ -47,10 +42,18 @@ def pretrain(name: str, images: int = IMAGES) -> dict[str, torch.Tensor]:
     )
     orders = np.concatenate([rng.permutation(images) for _ in range(EPOCHS)])
     batches = np.split(orders, range(BATCH_SIZE, len(orders), BATCH_SIZE))
-    pixels, targets = Inputs(scenes), Inputs(labels.astype(np.float32))
-    learner = Learner(network, **TRAINING)
-    for rows in tqdm(batches, desc=name, unit="step"):
-        learner.step(*learner.join(pixels, targets, rows))
+    pixels = torch.from_numpy(scenes)
+    targets = torch.from_numpy(labels.astype(np.float32))
+    weights = list(network.parameters())
+    optimizer = torch.optim.Adam(weights, lr=LEARNING_RATE, fused=True)
+    with run_settings(torch.device("cpu")):
+        for rows in tqdm(batches, desc=name, unit="step"):
+            images = pixels[rows].permute(0, 3, 1, 2).float().div_(255)
+            loss = multilabel_soft_margin(network(images), targets[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_value_(weights, CLIP_VALUE)
+            optimizer.step()
     return network.state_dict()
 
 
