@@ -204,9 +204,10 @@ def files_of(thing: Any) -> list[str]:
     if isinstance(thing, type):
         values += vars(thing).values()
     codes = [value.__code__ for value in values if hasattr(value, "__code__")]
-    files = [code.co_filename for code in codes]
+    if codes:
+        return [code.co_filename for code in codes]
     module = sys.modules.get(getattr(thing, "__module__", None) or "")
-    return [*files, getattr(module, "__file__", None) or ""]
+    return [getattr(module, "__file__", None) or ""]
 
 
 def source_of(thing: object) -> str:

@@ -24,9 +24,11 @@ def own_folders(tmp_path_factory):
 @pytest.fixture
 def one_thread():
     """Train as a run does; small nets are no faster on more."""
-    from prslib.training.run import one_thread
+    import torch
 
-    with one_thread():
+    from prslib.device import run_settings
+
+    with run_settings(torch.device("cpu")):
         yield
 
 
@@ -41,9 +43,14 @@ def program(monkeypatch):
 @pytest.fixture
 def registers():
     """Forget after a test what it has registered."""
-    from prslib.training import methods
+    from prslib import runs
+
+    def forget():
+        runs.fingerprint.cache_clear()
+        runs.code_of.cache_clear()
 
     with ExitStack() as stack:
-        for table in (*methods.TABLES.values(), methods.ADDED):
+        for table in (*runs.TABLES.values(), runs.REGISTERED):
             stack.enter_context(patch.dict(table))
+        stack.callback(forget)
         yield

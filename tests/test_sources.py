@@ -1,0 +1,323 @@
+"""The key of a run: it changes with the code that the run executes, and with no other."""
+
+import linecache
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache, partial
+from importlib.util import module_from_spec, spec_from_file_location
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from prslib import SAMPLERS, RunConfig, register, sources
+from prslib.datasets import Entry, Recipe, SequentialDataset, Split
+from prslib.losses import Loss
+from prslib.models import Architecture
+from prslib.paths import PACKAGE, project_root
+from prslib.runs import code_of, key_of, stamp_code
+from prslib.train import Method
+
+TINY, FEATURES = "digits70tiny", "cocoseq-tiny"
+RUNS = {
+    "CRS": RunConfig(TINY, "CRS"),
+    "focal": RunConfig(TINY, "CRS", loss="focal"),
+    "asymmetric": RunConfig(TINY, "CRS", loss="asymmetric"),
+    "PRS": RunConfig(TINY, "PRS"),
+    "GSS": RunConfig(TINY, "GSS"),
+    "ExStream": RunConfig(TINY, "ExStream"),
+    "mlp": RunConfig(TINY, "CRS", model="mlp"),
+    "attention": RunConfig(TINY, "CRS", model="convnet_rnn_attention"),
+}
+
+
+@cache
+def keys():
+    return {name: key_of(config) for name, config in RUNS.items()}
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """A copy of the package, whose source is hashed in place of its own."""
+    folder = tmp_path / "prslib"
+    no_data = shutil.ignore_patterns("embedded", "__pycache__")
+    shutil.copytree(PACKAGE, folder, ignore=no_data)
+    monkeypatch.setattr(sources, "PACKAGE", folder)
+    return folder
+
+
+def edit(file, old, new):
+    text = file.read_text("utf-8")
+    assert old in text, f"{old} is no longer in {file.name}"
+    file.write_text(text.replace(old, new), "utf-8")
+
+
+NOBODY, ALL = set(), set(RUNS)
+EDITS = {
+    "a docstring": ("losses.py", "Weigh labels that", "Weight of labels that", NOBODY),
+    "a comment": ("train.py", "# Caccia et al. 2022", "# 2022", NOBODY),
+    "an error": ("train.py", '"lower learning_rate"', '"go slower"', NOBODY),
+    "above an error": ("train.py", 'f"a finite loss up', 'f"numbers up', NOBODY),
+    "a command": ("cli.py", "import sys", "import sys, os", NOBODY),
+    "a loader": ("datasets/coco.py", "import", "import os; import", NOBODY),
+    "a sampler": ("samplers/prs.py", "acceptance", "admission", {"PRS"}),
+    "GSS": ("samplers/gss.py", "class GSS(", "@staticmethod\nclass GSS(", {"GSS"}),
+    "a loss": ("losses.py", "(1 - right) ** gamma", "(1 - right) ** 3", {"focal"}),
+    "a loss's constant": ("losses.py", "= 1e-12", "= 1e-6", {"asymmetric"}),
+    "a network": ("models/networks.py", "(64, 64)", "(64, 63)", {"mlp"}),
+    "another": ("models/attention.py", "forward", "onward", {"attention"}),
+    "on a GPU": ("exstream_gpu.py", "argmin", "argmax", {"ExStream"}),
+    "measures": ("metrics.py", "THRESHOLD = 0.5", "THRESHOLD = 0.4", ALL),
+    "the scores": ("scores.py", "argmax", "argmin", ALL),
+    "what is held out": ("train.py", "HELD_OUT = 5", "HELD_OUT = 4", ALL),
+    "in place": ("train.py", "HELD_OUT = 5", "HELD_OUT = 5\nHELD_OUT += 1", ALL),
+    "a text": ("train.py", '== "balanced"', '== "fair"', ALL),
+    "gradients": ("gradients.py", ".square()", ".abs()", ALL),
+    "the memory": ("memory.py", "rng.choice", "rng.choices", ALL),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_changes_the_keys_of_the_runs_that_execute_it(tree, name):
+    file, old, new, changed = EDITS[name]
+    before = keys()
+    edit(tree / file, old, new)
+    after = keys.__wrapped__()
+    assert {run for run in RUNS if before[run] != after[run]} == changed
+
+
+def test_a_function_that_ends_in_an_error_keeps_its_texts(tree):
+    """They choose what it does, unlike the words of its error."""
+    place = [("prslib.rounding", "choose")]
+    file = tree / "rounding.py"
+    source = file.read_text("utf-8")
+    text = (
+        source
+        + '\n\ndef choose(x):\n    if x == "a":\n        return 1\n    raise E("b")\n'
+    )
+    hashes = []
+    for old, new in (("", ""), ('"b"', '"c"'), ('"a"', '"d"')):
+        file.write_text(text.replace(old, new) if old else text, "utf-8")
+        hashes.append(sources.hash_names(place, sources.stamp_files() + new))
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def pythons():
+    """Return the commands of the Pythons at hand, by version."""
+    environment = dict(os.environ)
+    if shutil.which("pyenv"):
+        listed = subprocess.check_output(["pyenv", "versions", "--bare"], text=True)
+        environment["PYENV_VERSION"] = ":".join(listed.split())
+    found = {}
+    for minor in range(11, 16):
+        command = [f"python3.{minor}", "-c", HASHES]
+        if shutil.which(command[0]):
+            environment |= {"PYTHONPATH": str(project_root())}
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True
+            )
+            if done.returncode != 127:  # a shim without a Python
+                found[minor] = done.stdout + done.stderr
+    return found
+
+
+HASHES = """
+from prslib import sources
+stamp = sources.stamp_files()
+modules = ["train", "losses", "metrics", "gradients", "models.attention", "device"]
+modules += ["models.networks", "memory", "samplers.prs", "datasets.base", "checks"]
+for module in modules:
+    for name in sources.read_module(f"prslib.{module}", stamp).nodes:
+        print(module, name, sources.hash_definition(f"prslib.{module}", name, stamp))
+"""
+
+
+def test_every_python_hashes_alike():
+    texts = pythons()
+    if len(texts) < 2:
+        pytest.skip("needs two versions of Python")
+    assert len(set(texts.values())) == 1
+    assert all(text.count("\n") > 100 for text in texts.values())
+
+
+# what a user defines
+
+OWN = """
+import torch.nn.functional as F
+from prslib import SAMPLERS
+
+def half(x):
+    return x / 2
+
+class Own(SAMPLERS["crs"]):
+    limit = 2
+
+    def choose_batch(self, labels, uniforms):
+        return super().choose_batch(labels, half(uniforms))  # sooner
+
+def loss(logits, targets):
+    return F.binary_cross_entropy_with_logits(logits, targets)
+"""
+
+
+def module_of(file):
+    spec = spec_from_file_location(file.stem, file)
+    module = module_from_spec(spec)
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.usefixtures("registers")
+def test_a_file_of_ones_own_counts_as_a_whole(tmp_path):
+    file = tmp_path / "own_sampler_of_a_test.py"
+    found = []
+    plain = key_of(RUNS["PRS"])
+    for old, new in (("", ""), ("# sooner", "# later"), ("/ 2", "/ 3"), ("= 2", "= 3")):
+        file.write_text(OWN.replace(old, new) if old else OWN)
+        os.utime(file, (1, len(found)))
+        module = module_of(file)
+        register("Own", module.Own)
+        register("own loss", module.loss)
+        runs = RunConfig(TINY, "Own"), RunConfig(TINY, "CRS", loss="own loss")
+        found.append([key_of(config) for config in runs])
+    assert found[0] == found[1]
+    assert len({key for pair in found for key in pair}) == 6
+    # also if it is edited later, in the same process
+    file.write_text(OWN.replace("/ 2", "/ 4"))
+    os.utime(file, (1, 9))
+    assert key_of(RunConfig(TINY, "Own")) not in {first for first, _ in found}
+    assert key_of(RUNS["PRS"]) == plain
+    del sys.modules[file.stem]
+
+
+def of_cell(source, name="<cell 1 of a test>"):
+    """Execute a cell as IPython does, which keeps its source."""
+    lines = source.splitlines(keepends=True)
+    linecache.cache[name] = len(source), None, lines, name
+    space = {"__name__": "__main__"}
+    exec(compile(source, name, "exec"), space)
+    return space
+
+
+@pytest.mark.usefixtures("registers")
+def test_an_executed_cell_counts_as_a_file():
+    found = []
+    for source in (OWN, OWN.replace("/ 2", "/ 3"), OWN):
+        register("Own", of_cell(source)["Own"])
+        found.append(key_of(RunConfig(TINY, "Own")))
+    assert found[0] == found[2] != found[1]
+    linecache.cache.pop("<cell 1 of a test>")
+    register("Own", of_cell(OWN, "<lost>")["Own"])
+    linecache.cache.pop("<lost>")
+    with pytest.raises(ValueError, match="Own has no source; define it in a file"):
+        key_of(RunConfig(TINY, "Own"))
+
+
+def scaled(scale):
+    def loss(logits, targets):
+        return scale * F.binary_cross_entropy_with_logits(logits, targets)
+
+    return loss
+
+
+def weighted(logits, targets, weight=1.0, by=None):
+    return (weight * F.mse_loss(logits, targets, reduction="none")).mean()
+
+
+def flat(middle, kind=np.array):
+    values = np.zeros(5000, np.float32)
+    values[2500] = middle
+    return kind(values)
+
+
+HALF = scaled(0.5)
+
+
+@pytest.mark.usefixtures("registers")
+@pytest.mark.parametrize(
+    ("first", "same", "other"),
+    [
+        (scaled(1.0), scaled(1.0), scaled(2.0)),
+        (partial(weighted, by=1), partial(weighted, by=1), partial(weighted, by=2)),
+        (scaled(flat(1)), scaled(flat(1)), scaled(flat(2))),  # "[0. 0. ... 0. 0.]"
+        (
+            scaled(flat(1, torch.tensor)),
+            scaled(flat(1, torch.tensor)),
+            scaled(flat(2, torch.tensor)),
+        ),
+        (
+            partial(weighted, by=HALF),
+            partial(weighted, by=scaled(0.5)),
+            partial(weighted, by=scaled(0.6)),
+        ),
+    ],
+    ids=["closure", "partial", "array", "tensor", "function"],
+)
+def test_what_a_function_has_been_given_counts(first, same, other):
+    found = []
+    for function in (first, same, other):
+        register("own", function)
+        found.append(code_of("CRS", "own", "mlp", stamp_code()))
+    assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.usefixtures("registers")
+def test_rows_of_ones_own_count_by_what_is_in_them():
+    found = set()
+    for row in (Method(sampler="crs"), Method(sampler="crs", rehearsal="er-ace")):
+        register("own", row)
+        found.add(key_of(RunConfig(TINY, "own")))
+    for row in (Loss(weighted), Loss(weighted, one_label=True)):
+        register("own", row)
+        found.add(key_of(RunConfig("imbal-digits-tiny", "CRS", loss="own")))
+    for stages in (1, 2):
+        register("own", Architecture(weighted, stages=4, vector_stages=stages))
+        found.add(key_of(RunConfig(TINY, "CRS", model="own")))
+    assert len(found) == 6
+
+
+def loader(scale, moved=0):
+    def load(images=True):
+        rng = np.random.default_rng(0)
+        task = rng.integers(0, 2, 240)
+        labels = np.eye(4, dtype=bool)[2 * task + (rng.random(240) < 0.3)]
+        inputs = np.float32(scale) * rng.normal(size=(240, 6)).astype(np.float32)
+        inputs[0, 0] += moved
+        split = Split(inputs if images else None, labels, task)
+        groups = ("majority", "moderate", "minority", "minority")
+        class_task = np.array([0, 0, 1, 1])
+        names = tuple("abcd")
+        return SequentialDataset(
+            "mine", split, {"full": split}, names, class_task, groups
+        )
+
+    return load
+
+
+@pytest.mark.usefixtures("registers")
+def test_a_data_set_of_other_inputs_has_another_key():
+    recipe = Recipe("head", memory_size=20, schedule=(0, 1), test_set="full")
+    found = []
+    for load in (loader(1), loader(1), loader(100), loader(1, moved=1e-6)):
+        register("mine", Entry(load, recipe, data_source="other"))
+        found.append(key_of(RunConfig("mine", "PRS")))
+    assert found[0] == found[1]
+    assert len(set(found)) == 3
+
+
+def test_settings_are_part_of_the_key():
+    plain = RunConfig(FEATURES)
+    same = RunConfig(FEATURES, memory_size=20, rho=-0.03, schedule=[0, 3, 1, 2])
+    assert key_of(plain) == key_of(same)
+    assert SAMPLERS["prs"] is not SAMPLERS["crs"]
+    changes = {"seed": 1, "rho": 0.5, "memory_size": 30, "updates": 2, "epochs": 2}
+    changes |= {"prequential": True, "adam_eps": 1e-4, "own_threshold": True}
+    changes |= {"loss": "focal", "draw": "balanced", "test_resamples": 3}
+    changes |= {"weights": None, "precision": "bf16", "variance_points": 1}
+    found = {key_of(RunConfig(FEATURES, **{k: v})) for k, v in changes.items()}
+    assert len(found) == len(changes)  # weights=None is the data set's own
+    assert all(len(key) == 16 for key in found)
