@@ -52,7 +52,9 @@ device: str = "cpu"  # cpu or cuda
 # %% tags=["runs"]
 from itertools import product
 
-from prslib import METHODS, configs, paired
+from prslib import METHODS
+from prslib.report.asked import configs
+from prslib.report.grids import paired
 from prslib.checks import one_of
 from prslib.report.notebook import check_compared
 
@@ -171,7 +173,7 @@ def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import run_all
+from prslib.report.asked import run_all
 from prslib.report.style import STYLE
 
 plt.style.use(STYLE)
@@ -220,7 +222,7 @@ for name in settings.dataset:
 
 # %%
 from prslib.report.style import join_panels, plot_variations
-from prslib.training.grids import seeds_text
+from prslib.report.grids import seeds_text
 
 for name in settings.dataset:
     shown = plain_first(offline[offline["dataset"] == name])

@@ -87,11 +87,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report.deviations import COLOURS, DEVIATIONS, name_of
-from prslib.statistics import interval
+from prslib.report.deviations import COLOURS, DEVIATIONS
+from prslib.report.measures import place_stream
 from prslib.report.style import METHOD_STYLES
 from prslib.report.tables import labels_of
-from prslib.training.replay import make_replay, stream
+from prslib.statistics import interval
+from prslib.train import count_steps
 
 MIX_LABELS = {
     # total variation between the mix of classes and p_i
@@ -109,25 +110,19 @@ def memory_mix(settings, points: int = 20) -> pd.DataFrame:
     for config in deviation_configs(names, seeds, settings.rho, DEVIATIONS):
         dataset = labels_of(config.dataset)
         rare = np.array(dataset.class_group) == "minority"
-        batches = np.concatenate([s.batches for s in stream(config, dataset)])
-        times = np.arange(batches.size).reshape(batches.shape)
-        marks = np.linspace(0, len(batches), points + 1).astype(int)[1:]
-        replay = make_replay(config, dataset)
-        sampler = replay.sampler
-        for step, (batch, time) in enumerate(zip(batches, times, strict=True), 1):
-            # the memory keeps when an image came in place of its row
-            replay.offer(time, dataset.train.labels[batch])
+        steps = count_steps(config, dataset)
+        marks = np.linspace(0, steps, points + 1).astype(int)[1:]
+        for step, (sampler, held, seen) in enumerate(place_stream(config), 1):
             if step not in marks or len(sampler) < sampler.size:
                 continue
             n = sampler.class_freq
             p = np.where(n > 0, np.maximum(n, 1.0) ** config.resolved["rho"], 0.0)
             mix = sampler.class_counts / sampler.class_counts.sum()
             distance = np.abs(mix - p / p.sum()).sum() / 2
-            came = replay.memory.read(replay.memory.filled)["index"]
-            age = 1 - came.mean() / (step * len(batch))
+            age = 1 - held.mean() / seen
             percent = 100 * np.array([distance, mix[rare].sum(), age])
-            place = config.dataset, name_of(config), config.seed
-            images = 100 * (step / len(batches))
+            place = config.dataset, config.method, config.seed
+            images = 100 * (step / steps)
             for measure, value in zip(MIX_LABELS, percent, strict=True):
                 rows.append((*place, images, measure, value))
     columns = ["dataset", "deviation", "seed", "images", "measure", "value"]
@@ -155,7 +150,7 @@ def plot_ends(frame: pd.DataFrame, ax: Axes) -> Axes:
 import matplotlib.pyplot as plt
 
 from prslib.report.style import STYLE, join_panels
-from prslib.training.grids import seeds_text
+from prslib.report.grids import seeds_text
 
 plt.style.use(STYLE)
 mix = memory_mix(settings)
@@ -216,11 +211,11 @@ def plot_costs(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
-from prslib import run_all
+from prslib.report.asked import run_all
 from prslib.report.tables import final, scores_of
 
 finished = run_all(planned, device=settings.device)
-rows = final(scores_of(finished, method=name_of))
+rows = final(scores_of(finished))
 costs = against_prs(rows)
 
 # %%

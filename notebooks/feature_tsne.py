@@ -44,7 +44,7 @@ others: int = 5  # test images of every other class, drawn in grey
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib import configs_of
+from prslib.report.grids import configs_of
 from prslib.checks import check_int
 from prslib.report.notebook import check_compared
 
@@ -80,12 +80,13 @@ settings
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import run_all
+from prslib.report.asked import run_all
+from prslib.report.measures import features_of
 from prslib.report.style import STYLE, contrast_panels, join_panels
 
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
-shapes = {run.config.dataset: run.features.shape for run in finished}
+shapes = {run.config.dataset: features_of(run).shape for run in finished}
 lines = [f"- {name}: {n} images, {d} features each" for name, (n, d) in shapes.items()]
 display(Markdown("\n".join(lines)))
 
@@ -108,7 +109,7 @@ from threadpoolctl import threadpool_limits
 from prslib import Run, RunConfig
 from prslib.checks import expected
 from prslib.datasets import GROUPS
-from prslib.report.measures import labelled_images
+from prslib.report.measures import features_of, labelled_images
 from prslib.report.style import GROUP_MARKERS
 from prslib.report.tables import labels_of
 
@@ -136,7 +137,7 @@ def embed(runs: Sequence[Run], shown: Sequence[str], others: int) -> pd.DataFram
         # the first two principal components as a start: the large shape is not random
         tsne = TSNE(init="pca", random_state=0)
         with threadpool_limits(1):  # the same picture every time
-            plane = tsne.fit_transform(run.features[drawn])
+            plane = tsne.fit_transform(features_of(run)[drawn])
         frames.append(images[drawn].assign(x=plane[:, 0], y=plane[:, 1]))
     return pd.concat(frames, ignore_index=True)
 
@@ -217,7 +218,7 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
     for run in runs:
         images = neighbour_votes(run, neighbours)
         # 1 for classes far apart, 0 where they overlap
-        silhouettes = silhouette_samples(run.features, images["class"].to_numpy())
+        silhouettes = silhouette_samples(features_of(run), images["class"].to_numpy())
         images["silhouette"] = 100 * silhouettes
         dataset = labels_of(run.config.dataset)
         settings = run.config.resolved

@@ -26,7 +26,7 @@
 # classes diverse, so the network learns towards more objectives at once.
 #
 # Here the trace is exact and over the whole memory, from the norms of the samples' gradients
-# (`prslib.training.gradients`). The network is in evaluation mode. In training mode batch norm uses
+# (`prslib.gradients`). The network is in evaluation mode. In training mode batch norm uses
 # the statistics of the batch, so no sample would have a gradient of its own. The quick profile runs
 # on `cocoseq-mini`, 6 % of the real COCOseq, where the gradient is that of the head on a frozen
 # network; the seeds profile adds `imbal-digits` with an MLP, a **stand-in** for Imbal-MNISTseq, and
@@ -45,7 +45,8 @@ seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib import configs, paired
+from prslib.report.asked import configs
+from prslib.report.grids import paired
 from prslib.checks import check_int
 from prslib.report.notebook import check_memory
 
@@ -99,7 +100,7 @@ def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 # %%
-from prslib import run_all
+from prslib.report.asked import run_all
 
 finished = run_all(planned, device=settings.device)
 rows = variances_of(finished)

@@ -43,7 +43,8 @@ few_seeds: dict[str, int] = {}  # methods and data sets that take only so many o
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib import METHODS, configs_of
+from prslib import METHODS
+from prslib.report.grids import configs_of
 from prslib.checks import one_of
 from prslib.report.notebook import check_compared
 
@@ -67,7 +68,7 @@ def runs(settings):
 
 # %%
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_text
+from prslib.report.grids import seeds_text
 
 settings = Settings.read("imbalanced_test", globals())
 planned = runs(settings)
@@ -80,7 +81,7 @@ settings
 # set. PRS has the $\rho$ that the paper takes for this test set.
 
 # %%
-from prslib import run_all
+from prslib.report.asked import run_all
 from prslib.report.tables import merge_published, final, scores_of
 
 finished = run_all(planned, device=settings.device)

@@ -54,7 +54,7 @@ def runs(settings):
 # %%
 from prslib import METHODS
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_text
+from prslib.report.grids import seeds_text
 
 settings = Settings.read("inter_task", globals())
 planned = runs(settings)
@@ -97,7 +97,7 @@ def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-from prslib import run_all
+from prslib.report.asked import run_all
 from prslib.report.tables import scores_of
 
 finished = run_all(planned, device=settings.device)

@@ -460,7 +460,7 @@ display(Markdown(ledger.as_markdown(disagreements(decided))))
 # All of it was drawn with:
 
 # %%
-from prslib.training import versions
+from prslib.rounding import versions
 
 settings.save(None, versions(), "versions")
 display(versions())

@@ -97,7 +97,7 @@ settings
 # %%
 import matplotlib.pyplot as plt
 
-from prslib import run_all
+from prslib.report.asked import run_all
 from prslib.report.notebook import BALANCED, runs_on
 from prslib.report.style import STYLE
 from prslib.report.tables import ALL_GROUPS, merge_published, final, scores_of
@@ -189,7 +189,7 @@ def plot_ranking(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 # %%
 from prslib.report.style import join_panels
-from prslib.training.grids import seeds_text
+from prslib.report.grids import seeds_text
 
 seed_text = seeds_text(settings.seeds, settings.few_seeds)
 for name in settings.dataset:

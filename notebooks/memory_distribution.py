@@ -41,7 +41,7 @@ few_seeds: dict[str, int] = {}  # methods and data sets that take only so many o
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %% tags=["runs"]
-from prslib import METHODS
+from prslib.report.measures import follows_from_labels
 from prslib.report.notebook import check_memory, standard_runs, tested_on
 
 
@@ -53,12 +53,12 @@ def memories(settings):
 
 def runs(settings):
     """List the runs whose memories depend on the network; `memories` are all."""
-    return [c for c in memories(settings) if METHODS[c.method].looks_at_model]
+    return [c for c in memories(settings) if not follows_from_labels(c.method)]
 
 
 # %%
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_text
+from prslib.report.grids import seeds_text
 
 settings = Settings.read("memory_distribution", globals())
 planned = memories(settings)
@@ -78,7 +78,7 @@ settings
 # %%
 import matplotlib.pyplot as plt
 
-from prslib import run_all
+from prslib.report.asked import run_all
 from prslib.report.measures import memory_shares
 from prslib.report.style import STYLE, join_panels
 

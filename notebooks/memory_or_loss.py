@@ -49,7 +49,7 @@ seeds: list[int] = [0, 1]  # one run of every sampler and loss for each
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib import configs_of
+from prslib.report.grids import configs_of
 from prslib.checks import expected
 from prslib.report.notebook import check_labels
 
@@ -86,7 +86,7 @@ def runs(settings):
                 settings.seeds,
                 dataset=name,
                 loss=loss,
-                loss_options=STRENGTHS.get(name, {}).get(loss),
+                loss_options=STRENGTHS.get(name, {}).get(loss, {}),
                 draw=draws,
                 own_threshold=True,
             )
@@ -95,7 +95,7 @@ def runs(settings):
 
 # %%
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_text
+from prslib.report.grids import seeds_text
 
 settings = Settings.read("memory_or_loss", globals())
 planned = runs(settings)
@@ -234,7 +234,7 @@ def answer(gaps: pd.DataFrame, dataset: str) -> str:
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import run_all
+from prslib.report.asked import run_all
 from prslib.report.style import STYLE
 from prslib.report.tables import final, scores_of
 

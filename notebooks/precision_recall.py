@@ -70,7 +70,7 @@ settings
 # %%
 import matplotlib.pyplot as plt
 
-from prslib import run_all
+from prslib.report.asked import run_all
 from prslib.report.notebook import BALANCED, runs_on
 from prslib.report.style import STYLE
 from prslib.report.tables import PRECISION_RECALL, merge_published, final, scores_of
@@ -166,7 +166,7 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 # %%
 from prslib.report.style import contrast_panels, join_panels
-from prslib.training.grids import seeds_text
+from prslib.report.grids import seeds_text
 
 for name in settings.dataset:
     figure, axes = plt.subplots(1, 3, figsize=(11, 4.5))

@@ -51,7 +51,8 @@ device: str = "cpu"  # cpu or cuda
 # %% tags=["runs"]
 from itertools import product
 
-from prslib import configs, paired
+from prslib.report.asked import configs
+from prslib.report.grids import paired
 from prslib.report.notebook import check_compared, check_labels
 
 
@@ -84,9 +85,9 @@ settings
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import run_all
+from prslib.report.asked import run_all
 from prslib.report.style import STYLE, join_panels
-from prslib.training.grids import seeds_text
+from prslib.report.grids import seeds_text
 
 plt.style.use(STYLE)
 finished, count = run_all(planned, device=settings.device), seeds_text(settings.seeds)

@@ -43,7 +43,7 @@ seeds: list[int] = [0, 1, 2]  # one run of every rho for each
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib import configs
+from prslib.report.asked import configs
 from prslib.report.notebook import tested_on
 
 
@@ -71,7 +71,7 @@ settings
 # %%
 import matplotlib.pyplot as plt
 
-from prslib import run_all
+from prslib.report.asked import run_all
 from prslib.report.style import STYLE
 from prslib.report.tables import final, scores_of
 
@@ -102,7 +102,7 @@ def plot_sweep(frame, ax):
 
 # %%
 from prslib.report.style import join_panels
-from prslib.training.grids import seeds_text
+from prslib.report.grids import seeds_text
 
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["group"] == "overall")]
@@ -215,10 +215,8 @@ best.round(2)
 # `ledger` decides the claim.
 
 # %% tags=["functions"]
-import numpy as np
 
-from prslib.report.tables import labels_of
-from prslib.training.replay import stream, without_training
+from prslib.report.measures import place_stream
 
 
 def beside_crs(settings):
@@ -226,12 +224,10 @@ def beside_crs(settings):
     rows = []
     fixed = {"rho": 1.0, "memory_size": settings.memory_size, "seed": settings.seeds}
     for config in configs(dataset=settings.dataset, method=["CRS", "PRS"], **fixed):
-        data = labels_of(config.dataset)
-        shown = np.concatenate([s.batches.ravel() for s in stream(config, data)])
-        replay = without_training(config, data)
-        in_memory = replay.memory.read(replay.memory.filled)["index"]
-        labels = data.train.labels[in_memory].sum(axis=1).mean()
-        early = 100 * np.isin(in_memory, shown[: len(shown) // 10]).mean()
+        *_, (sampler, held, seen) = place_stream(config)
+        is_filled = held >= 0
+        labels = sampler.labels[is_filled].sum(axis=1).mean()
+        early = 100 * (held[is_filled] < seen // 10).mean()
         rows.append((config.dataset, config.method, config.seed, labels, early))
     columns = ["dataset", "method", "seed", "labels", "early"]
     return pd.DataFrame(rows, columns=columns)

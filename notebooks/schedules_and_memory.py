@@ -53,7 +53,8 @@ from itertools import permutations
 
 import pandas as pd
 
-from prslib import DATASETS, configs_of, published
+from prslib import DATASETS, published
+from prslib.report.grids import configs_of
 from prslib.checks import expected
 from prslib.datasets.base import schedule_of, schedule_text
 from prslib.report.notebook import check_compared, check_labels, tested_on
@@ -173,7 +174,7 @@ def _with_published(rows: pd.DataFrame, tables: Sequence[str]) -> pd.DataFrame:
 
 
 # %%
-from prslib import run_all
+from prslib.report.asked import run_all
 from prslib.report.tables import scores_of
 
 finished = run_all(planned, device=settings.device)
@@ -195,7 +196,7 @@ for name in settings.dataset:
 import matplotlib.pyplot as plt
 
 from prslib.report.style import STYLE
-from prslib.training.grids import seeds_text
+from prslib.report.grids import seeds_text
 
 plt.style.use(STYLE)
 seed_text = seeds_text(settings.seeds, settings.few_seeds)

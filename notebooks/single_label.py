@@ -44,7 +44,7 @@ search: list[int] = []  # orders to keep after the first and second look, none f
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib import configs
+from prslib.report.asked import configs
 from prslib.datasets import available
 from prslib.datasets.base import schedule_of
 from prslib.report.notebook import check_compared, check_labels
@@ -130,7 +130,7 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import run_all
+from prslib.report.asked import run_all
 from prslib.report.measures import accuracies
 from prslib.report.style import STYLE
 

@@ -49,7 +49,8 @@ seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib import DATASETS, METHODS, configs_of
+from prslib import DATASETS, METHODS
+from prslib.report.grids import configs_of
 from prslib.checks import one_of
 from prslib.report.notebook import check_labels, tested_on
 
@@ -76,7 +77,7 @@ def memory_size(name, share):
 
 # %%
 from prslib.report.notebook import Settings
-from prslib.training.grids import seeds_text
+from prslib.report.grids import seeds_text
 
 settings = Settings.read("tail_forgetting", globals())
 planned = runs(settings)
@@ -98,7 +99,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import display
 
-from prslib import run_all
+from prslib.report.asked import run_all
 from prslib.report.measures import run_forgetting
 from prslib.report.style import STYLE, join_panels
 

@@ -48,7 +48,8 @@ seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
 # %% tags=["runs"]
-from prslib import METHODS, configs_of
+from prslib import METHODS
+from prslib.report.grids import configs_of
 from prslib.checks import one_of
 from prslib.report.notebook import check_compared, check_labels, tested_on
 
@@ -127,7 +128,7 @@ sizes.round(1)
 # %%
 import matplotlib.pyplot as plt
 
-from prslib import run_all
+from prslib.report.asked import run_all
 from prslib.report.style import STYLE
 from prslib.report.tables import MAIN_METRICS, merge_published, contrasts, final, scores_of
 

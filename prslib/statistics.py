@@ -4,15 +4,18 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from prslib.checks import as_array, check_order, expected, finite, unmasked
+from prslib.checks import as_array, check_order, expected, finite, one_of, unmasked
+from prslib.datasets import DATASETS
 from prslib.metrics import values_and_draws
-from prslib.training.config import Run
+
+if TYPE_CHECKING:  # torch is not needed for scores
+    from prslib.train import Run
 
 LEVEL = 0.95  # of all intervals; pages and notebooks name it in their prose
 DECIDING = 5  # seeds; with fewer nothing is decided
@@ -21,7 +24,7 @@ EXACT = 9  # decimals; what lies below is rounding
 # half of the paper's smallest overall gain of PRS over CRS on COCOseq (Table 1: 3.7, in
 # O-F1), rounded to a whole point: less would not be the effect that the paper reports.
 SMALL = 2.0
-Scores = Sequence[float] | Sequence[Run] | np.ndarray
+Scores = Sequence[float] | Sequence["Run"] | np.ndarray
 VERDICTS = ("holds", "does not hold", "no difference", "undecided", "not run")
 WORDS = {"holds": "above", "does not hold": "below"}  # of a difference from 0
 
@@ -73,6 +76,7 @@ def compare(
     level: float = LEVEL,
     metric: str = "mAP",
     group: str = "overall",
+    test_set: str | None = None,
 ) -> Interval:
     """Compare two methods on the same seeds, with a t interval of the difference.
 
@@ -82,14 +86,16 @@ def compare(
     Parameters
     ----------
     first, second : sequence of Run, or sequence of float, (S,)
-        Runs of one data set and test set, one a seed, in any order. Or a score a seed
-        in percent, entry s of both from the same seed: the same stream, the same
-        initial weights.
+        Runs of one data set, one per seed, in any order. Or one score per seed in
+        percent, entry s of both from the same seed: the same stream, the same initial
+        weights.
     level : float
         Of the interval, between 0 and 1.
     metric, group : str
         Which score of the runs at their end, on all tasks: a metric and a group of
         `Run.scores`.
+    test_set : str or None
+        Which test set of the runs; by default that of the data set's recipe.
 
     Returns
     -------
@@ -104,8 +110,8 @@ def compare(
     ------
     ValueError
         If the scores are not two rows of equal length, or series with the same index in
-        another order; if the runs' seeds, data sets or test sets differ, they have no
-        such score, or the level is not between 0 and 1.
+        another order; if the runs' seeds or data sets differ, they have no such score or
+        test set, or the level is not between 0 and 1.
     TypeError
         If the level or a score is not a number, or only one of the two are runs.
 
@@ -128,7 +134,8 @@ def compare(
         if [len(each) for each in runs] != [len(first), len(second)]:
             what = "two sequences of runs, or of scores"
             raise TypeError(expected(what, "both", "compare runs with runs"))
-        return interval(_paired_gaps(*runs, metric, group)[:, None], level=level)
+        gaps = _paired_gaps(*runs, metric, group, test_set)
+        return interval(gaps[:, None], level=level)
     check_order(first, second)
     scores, others = _percent("first", first), _percent("second", second)
     if scores.ndim != 1 or scores.shape != others.shape:
@@ -150,9 +157,10 @@ def checked_level(level: object) -> float:
     return number
 
 
-def _runs_among(values: Scores) -> list[Run]:
-    is_listed = isinstance(values, Sequence)
-    return [each for each in values if isinstance(each, Run)] if is_listed else []
+def _runs_among(values: Scores) -> "list[Run]":
+    if not isinstance(values, Sequence):
+        return []
+    return cast("list[Run]", [each for each in values if hasattr(each, "scores")])
 
 
 def _are_fractions(scores: np.ndarray, others: np.ndarray) -> bool:
@@ -174,31 +182,33 @@ def _percent(name: str, values: Scores) -> np.ndarray:
 
 
 def _paired_gaps(
-    first: Sequence[Run], second: Sequence[Run], metric: str, group: str
+    first: "Sequence[Run]",
+    second: "Sequence[Run]",
+    metric: str,
+    group: str,
+    test_set: str | None,
 ) -> np.ndarray:
     """Return the differences of runs by seed in points, (S, 1 + draws)."""
-    places = {
-        (run.config.dataset, run.config.resolved["test_set"])
-        for run in (*first, *second)
-    }
-    if len(places) > 1:
-        what = "runs of one data set and test set"
-        raise ValueError(expected(what, sorted(places)))
+    names = {run.config.dataset for run in (*first, *second)}
+    if len(names) > 1:
+        raise ValueError(expected("runs of one data set", sorted(names)))
+    name = test_set or DATASETS[names.pop()].recipe.test_set
+    seeds = [sorted(run.config.seed for run in runs) for runs in (first, second)]
+    if seeds[0] != seeds[1] or len(set(seeds[0])) < len(seeds[0]):
+        what = "one run per seed of both methods, of the same seeds"
+        raise ValueError(expected(what, f"seeds {seeds[0]} and {seeds[1]}"))
     scores = [
-        {run.config.seed: _last_score(run, metric, group) for run in runs}
+        {run.config.seed: _last_score(run, metric, group, name) for run in runs}
         for runs in (first, second)
     ]
-    seeds = sorted(scores[0])
-    if seeds != sorted(scores[1]) or len(first) != len(seeds) != len(second):
-        got = [sorted(run.config.seed for run in runs) for runs in (first, second)]
-        what = "one run a seed of both methods, of the same seeds"
-        raise ValueError(expected(what, f"seeds {got[0]} and {got[1]}"))
-    return 100 * np.array([scores[0][seed] - scores[1][seed] for seed in seeds])
+    return 100 * np.array([scores[0][seed] - scores[1][seed] for seed in seeds[0]])
 
 
-def _last_score(run: Run, metric: str, group: str) -> np.ndarray:
+def _last_score(run: "Run", metric: str, group: str, test_set: str) -> np.ndarray:
     """Return a run's score at its end and its resamples, (1 + draws,)."""
     scores = run.scores
+    one_of("test_set", test_set, scores["test_set"].unique())
+    scores = scores[scores["test_set"] == test_set]
     at_end = scores["trained_tasks"] == scores["trained_tasks"].max()
     rows = scores[at_end & (scores["task"] == "seen") & (scores["group"] == group)]
     rows = rows[rows["metric"] == metric]

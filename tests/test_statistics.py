@@ -9,6 +9,7 @@ from scipy import stats
 
 from prslib import RunConfig, published, run
 from prslib.report import tables
+from prslib.report.asked import Asked
 from prslib.statistics import SMALL, compare, compared, ends, holm, interval, over_seeds
 
 
@@ -96,7 +97,7 @@ def runs():
     """Two methods with three seeds each, the second in another order."""
     seeds = {"PRS": (0, 1, 2), "CRS": (2, 0, 1)}
     return {
-        method: [run(RunConfig("cocoseq-tiny", method, seed=seed)) for seed in order]
+        method: [run(Asked("cocoseq-tiny", method, seed=seed)) for seed in order]
         for method, order in seeds.items()
     }
 
@@ -115,9 +116,11 @@ def test_runs_are_compared_as_the_report_does(runs):
     by_seed = [
         [
             100
-            * one.scores.set_index(["trained_tasks", "task", "group", "metric"])
+            * one.scores.set_index(
+                ["test_set", "trained_tasks", "task", "group", "metric"]
+            )
             .sort_index()
-            .loc[(4, "seen", "minority", "mAP"), "value"]
+            .loc[("both", 4, "seen", "minority", "mAP"), "value"]
             .item()
             for one in sorted(of_method, key=lambda one: one.config.seed)
         ]
@@ -131,12 +134,19 @@ def test_runs_are_compared_as_the_report_does(runs):
 def test_a_class_of_runs_is_compared_by_the_chance_of_the_seeds(runs):
     """Its score on all tasks is not resampled."""
     first, second = runs["PRS"], sorted(runs["CRS"], key=lambda one: one.config.seed)
-    places = {"trained_tasks": 4, "task": "seen", "group": "train", "metric": "AP"}
-    scores = [
-        [100 * one.scores.set_index([*places]).value[*places.values()] for one in each]
-        for each in (first, second)
-    ]
-    assert compare(first, second, metric="AP", group="train") == compare(*scores)
+    for name in ("both", "open"):
+        places = {"trained_tasks": 4, "task": "seen", "group": "train"}
+        places |= {"metric": "AP", "test_set": name}
+        scores = [
+            [
+                100 * one.scores.set_index([*places]).value[*places.values()]
+                for one in each
+            ]
+            for each in (first, second)
+        ]
+        result = compare(first, second, metric="AP", group="train", test_set=name)
+        assert result == compare(*scores)
+    assert compare(first, second) == compare(first, second, test_set="both")
 
 
 def test_runs_that_do_not_fit_each_other_are_refused(runs):
@@ -145,12 +155,15 @@ def test_runs_that_do_not_fit_each_other_are_refused(runs):
     ):
         compare(runs["PRS"], runs["CRS"][:2])
     twice = [*runs["PRS"], runs["PRS"][0]]
-    with pytest.raises(ValueError, match="one run a seed"):
-        compare(twice, twice)
-    config = RunConfig("cocoseq-tiny", "CRS", test_set="balanced")
+    for first, second in ((twice, twice), (twice, runs["PRS"]), (runs["PRS"], twice)):
+        with pytest.raises(ValueError, match="one run per seed"):
+            compare(first, second)
+    config = RunConfig("digits70tiny", "CRS")
     others = [dataclasses.replace(one, config=config) for one in runs["CRS"]]
-    with pytest.raises(ValueError, match="one data set and test set"):
+    with pytest.raises(ValueError, match="one data set, got "):
         compare(runs["PRS"], others)
+    with pytest.raises(ValueError, match="unknown test_set 'all'; known .* open"):
+        compare(runs["PRS"], runs["CRS"], test_set="all")
     with pytest.raises(ValueError, match="mAP50 of overall in the scores, got "):
         compare(runs["PRS"], runs["CRS"], metric="mAP50")
     with pytest.raises(TypeError, match="compare runs with runs"):

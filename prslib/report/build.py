@@ -71,10 +71,21 @@ def package_digest() -> str:
 
 
 def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
-    """Train the runs of notebooks in one sweep, execute them, return errors by name."""
+    """Train the runs of notebooks, execute them, and return errors by name."""
     from tqdm.contrib.concurrent import thread_map
 
-    errors = train(profile, names)
+    from prslib.report.topics import runs_of
+
+    errors = {}
+    listed = []
+    for name in names:
+        with suppress(Exception):  # drawing it tells the error
+            runs_of(profile, name)
+            listed.append(name)
+    try:
+        train(profile, listed)
+    except Exception as error:  # notebooks whose runs are stored can still be drawn
+        errors["training"] = f"{type(error).__name__}: {error}"
 
     def attempt(name: str) -> None:
         try:
@@ -88,28 +99,29 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
     return errors
 
 
-def train(profile: str, names: Sequence[str]) -> dict[str, str]:
-    """Train what is missing, one sweep a device, and return the errors."""
-    from prslib.experiments.store import Store
-    from prslib.experiments.sweep import train_all
+def train(profile: str, names: Sequence[str], shard: tuple[int, int] = (1, 1)) -> None:
+    """Train the missing runs of notebooks, device by device.
+
+    Of a shard (3, 20) only the third of twenty parts: every twentieth run of all, stored
+    or not, in the order of their keys. So parts never overlap, whenever they start.
+    """
+    from prslib import runs
     from prslib.report.topics import device_of, runs_of
 
-    store = Store()
-    errors = {}
-    sweeps = defaultdict(list)
+    asked = {}
     for name in names:
-        with suppress(Exception):  # drawing it tells the error
-            sweeps[device_of(profile, name)] += runs_of(profile, name)
-    for device, configs in sweeps.items():
-        # to read those that are stored takes long
-        by_hash = {config.hash: config for config in configs}
-        missing = [c for c in by_hash.values() if not store.path(c).exists()]
-        try:
-            if missing:
-                train_all(missing, store, device=device)
-        except Exception as error:  # notebooks whose runs are stored can still be drawn
-            errors[f"training on {device}"] = f"{type(error).__name__}: {error}"
-    return errors
+        device = device_of(profile, name)
+        for config in runs_of(profile, name):
+            key = runs.key_of(config.to_train)
+            asked.setdefault(key, (device, config.to_train))
+    number, parts = shard
+    chosen = set(sorted(asked)[number - 1 :: parts])
+    by_device = defaultdict(list)
+    for key, (device, config) in asked.items():  # runs on the same data in a row
+        if key in chosen:
+            by_device[device].append(config)
+    for device, configs in by_device.items():
+        runs.train(configs, device=device)
 
 
 def draw(profile: str, name: str) -> None:

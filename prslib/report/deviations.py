@@ -1,14 +1,13 @@
 """Depart from PRS in one step at a time, as other implementations do, and measure what it costs."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
-from prslib import RunConfig, configs
-from prslib.datasets import SequentialDataset
+from prslib import register
+from prslib.report.asked import Asked, configs
 from prslib.report.style import METHOD_STYLES
+from prslib.report.tables import labels_of
 from prslib.samplers.reference import ReferencePRS, Seed
 
 # PRS with one step replaced; the first line of each says what it does instead
@@ -71,8 +70,12 @@ class _TiesBySlot(ReferencePRS):
 class _CountsAhead(ReferencePRS):
     """Know the counts of a task's classes when its first sample comes."""
 
-    task: np.ndarray  # of each class
-    total: np.ndarray  # of each class in the whole stream
+    def __init__(
+        self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0, dataset: str
+    ):
+        super().__init__(size, num_classes, seed, rho=rho)
+        self.task = labels_of(dataset).class_task  # of each class
+        self.total = labels_of(dataset).class_freq  # in the whole stream
 
     def counted(self, y: np.ndarray) -> np.ndarray:
         seen_tasks = np.bincount(self.task, self.class_freq + y) > 0
@@ -129,8 +132,10 @@ class _MacroAucCl(ReferencePRS):
 class _EmoGrowth(_CountsAhead, _UnderflowingExp, _TiesBySlot):
     """Count tasks ahead, let e^(-n) underflow, shrink the largest surplus; ties by slot."""
 
-    def __init__(self, size: int, num_classes: int, seed: Seed, *, rho: float):
-        super().__init__(size, num_classes, seed)
+    def __init__(
+        self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0, dataset: str
+    ):
+        super().__init__(size, num_classes, seed, dataset=dataset)
 
     def class_probability(self, delta: np.ndarray) -> np.ndarray:
         return np.eye(len(delta))[delta.argmax()]
@@ -149,34 +154,20 @@ SOURCES = {
 }
 
 
-@dataclass(frozen=True)
-class DeviationConfig(RunConfig):
-    """Configuration of a run of PRS with one deviation."""
-
-    deviation: str = "ties by slot"
-
-    def sampler_for(self, dataset: SequentialDataset, seed: np.random.SeedSequence):
-        """Make the sampler that departs."""
-        size = self.resolved["memory_size"]
-        sampler_class = EVERY[self.deviation]
-        rho = self.resolved["rho"]
-        sampler = sampler_class(size, dataset.num_classes, seed, rho=rho)
-        if isinstance(sampler, _CountsAhead):
-            sampler.task, sampler.total = dataset.class_task, dataset.class_freq
-        return sampler
-
-
 def deviation_configs(
     names: list[str], seeds: list[int], rho: float | None, deviations: Iterable[str]
-) -> list[RunConfig]:
-    """Make the runs of PRS, of CRS and of deviations on data sets."""
+) -> list[Asked]:
+    """Make the runs of PRS, of CRS and of deviations on data sets.
+
+    Each deviation becomes a method of its name.
+    """
+    for deviation in deviations:
+        register(deviation, EVERY[deviation])
     made = configs(dataset=names, method=["PRS", "CRS"], seed=seeds, rho=rho)
-    for name, deviation, seed in product(names, deviations, seeds):
-        config = DeviationConfig(name, "PRS", seed, rho, deviation=deviation)
-        made.append(config)
+    for name in names:
+        for deviation in deviations:
+            knows_ahead = issubclass(EVERY[deviation], _CountsAhead)
+            options = {"dataset": name} if knows_ahead else {}
+            fields = {"dataset": name, "seed": seeds, "rho": rho, "options": options}
+            made += configs(method=deviation, **fields)
     return made
-
-
-def name_of(config: RunConfig) -> str:
-    """Return the deviation of a run, or its method."""
-    return getattr(config, "deviation", config.method)

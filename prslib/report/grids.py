@@ -1,75 +1,20 @@
-"""Make grids of configurations: every combination, and pairs of values."""
+"""Make grids of configurations with fewer seeds for some, and pairs of values."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache, partial
-from itertools import product
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from prslib.checks import check_int, expected, items, one_of
-from prslib.datasets import DATASETS, load_dataset
-from prslib.training.config import RunConfig
-from prslib.training.replay import check
-
-
-def configs(**fields: Any) -> list[RunConfig]:
-    """Make the configurations of a grid, one for each combination of listed values.
-
-    Parameters
-    ----------
-    **fields
-        Fields of `RunConfig`; a list or range stands for one run of each of its values,
-        at least one.
-
-    Returns
-    -------
-    list of RunConfig
-        In the order of the fields, the last one changing fastest; each run once.
-
-    Raises
-    ------
-    TypeError, ValueError, FileNotFoundError
-        As in `RunConfig`; ValueError if a list is empty.
-
-    Examples
-    --------
-    >>> [(c.method, c.seed) for c in configs(method=["CRS", "PRS"], seed=range(2))]
-    [('CRS', 0), ('CRS', 1), ('PRS', 0), ('PRS', 1)]
-    """
-    values = [_values(name, value) for name, value in fields.items()]
-    made = [
-        RunConfig(**dict(zip(fields, row, strict=True))) for row in product(*values)
-    ]
-    check_all(made)
-    first = {}
-    for config in made:
-        first.setdefault(config.hash, config)
-    return list(first.values())
-
-
-def _values(name: str, value: Any) -> list:
-    """Return the values of a field; refuse none, with which nothing would be trained."""
-    values = list(value) if isinstance(value, list | range) else [value]
-    if not values:
-        raise ValueError(expected(f"at least one of {name}", "none"))
-    return values
-
-
-def check_all(configs: Iterable[RunConfig]) -> None:
-    """Raise ValueError where a configuration does not fit its data set."""
-    load = lru_cache(partial(load_dataset, images=False))
-    for config in configs:
-        check(config, load(config.dataset))
+from prslib.datasets import DATASETS
+from prslib.report.asked import Asked, configs, list_values
 
 
 def configs_of(
     methods: Sequence[str],
     seeds: Sequence[int],
-    costly: Sequence[str] = (),
-    costly_seeds: Sequence[int] = (),
     few_seeds: Mapping[str, int] | None = None,
     **fields: Any,
-) -> list[RunConfig]:
+) -> list[Asked]:
     """Make configurations of several methods, some with fewer seeds (Table 1).
 
     The paper has five seeds, and three for GSS "due to its computational complexity".
@@ -78,9 +23,6 @@ def configs_of(
     ----------
     methods, seeds : sequence of str, sequence of int
         Keys of `METHODS`, and the seeds for which each of them is run.
-    costly, costly_seeds : sequence of str, sequence of int
-        Methods and data sets, and the seeds that all of them take; the older form of
-        `few_seeds`.
     few_seeds : dict of str to int, optional
         Methods and data sets, each with the number of seeds that it takes: the first
         ones. Where a method and its data set both have a number, the smaller one counts.
@@ -90,7 +32,7 @@ def configs_of(
 
     Returns
     -------
-    list of RunConfig
+    list of Asked
         Data set by data set, the methods with the fewest seeds first.
 
     Raises
@@ -108,15 +50,14 @@ def configs_of(
     >>> [(config.method, config.seed) for config in made]
     [('GSS', 0), ('CRS', 0), ('CRS', 1)]
     """
-    methods = _values("methods", items("methods", methods))
-    seeds = _values("seeds", items("seeds", seeds))
-    costly = items("costly", costly)
-    seeds_of = dict.fromkeys(costly, items("costly_seeds", costly_seeds))
+    methods = list_values("methods", items("methods", methods))
+    seeds = list_values("seeds", items("seeds", seeds))
+    seeds_of = {}
     for name, count in (few_seeds or {}).items():
         seeds_of[name] = seeds[: check_int(f"few_seeds of {name}", count, least=1)]
-    datasets = fields.pop("dataset", RunConfig.dataset)
+    datasets = fields.pop("dataset", Asked.dataset)
     made = []
-    for name in _values("dataset", datasets):
+    for name in list_values("dataset", datasets):
         one_of("dataset", name, DATASETS)
         fields["dataset"] = name
         with_seeds = defaultdict(list)

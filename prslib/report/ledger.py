@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from prslib import Run, RunConfig, Store, run_all
+from prslib import Run, RunConfig
+from prslib.report.asked import Asked, load_stored, run_all
 from prslib.report.claims import CLAIMS, Claim, Scores
 from prslib.report.claims.base import COCO
 from prslib.report.results import (
@@ -38,14 +39,11 @@ IMAGES = {
 }
 
 
-def gather(
-    configs: Sequence[RunConfig], missing: str, device: str = "cpu"
-) -> pd.DataFrame:
+def gather(configs: Sequence[Asked], missing: str, device: str = "cpu") -> pd.DataFrame:
     """Gather what the stored runs measured; train the others if `missing` is "train"."""
     if missing == "train":
         return results_of(run_all(configs, device=device), configs)
-    stored = map(Store().load, configs)
-    return results_of([run for run in stored if run is not None], configs)
+    return results_of(load_stored(configs), configs)
 
 
 def decide(

@@ -3,18 +3,25 @@
 The ledger and the notebooks share these.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 
-from prslib import Run, RunConfig
+from prslib import METHODS, Run, RunConfig, make_sampler
 from prslib.datasets import GROUPS, SequentialDataset
 from prslib.datasets.base import schedule_text
 from prslib.datasets.curation import feature_rows
 from prslib.metrics import forgetting, values_and_draws
-from prslib.report.tables import labels_of, merge_published, with_resamples
-from prslib.training.replay import without_training
+from prslib.report.asked import key_of
+from prslib.report.tables import (
+    labels_of,
+    merge_published,
+    read_scores,
+    with_resamples,
+)
+from prslib.samplers import SAMPLERS, Sampler
+from prslib.train import spawn_seeds, stream
 
 DRAWN = "another for each seed"  # order of the classes
 FORGETTING = {"normalised": True, "plain": False}  # Table 1's, and Chaudhry et al.'s
@@ -100,13 +107,18 @@ def labelled_images(config: RunConfig) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def features_of(run: Run) -> np.ndarray:
+    """Return the features, float32 (N, D), of the images that `labelled_images` lists."""
+    return run.features[run.config.resolved["test_set"]]
+
+
 def neighbour_votes(run: Run, neighbours: int) -> pd.DataFrame:
     """Add the kNN accuracy of each image: 100 where its nearest others vote for its class."""
     from sklearn.neighbors import KNeighborsClassifier
 
     images = labelled_images(run.config)
     vote = KNeighborsClassifier(n_neighbors=neighbours, weights="distance")
-    voted = vote.fit(run.features, images["class"].to_numpy()).predict(None)
+    voted = vote.fit(features_of(run), images["class"].to_numpy()).predict(None)
     return images.assign(**{"kNN accuracy": 100.0 * (voted == images["class"])})
 
 
@@ -114,7 +126,7 @@ def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFram
     """Pick accuracies on the whole test set in percent, beside the paper's (Appendix)."""
     frames = []
     for config, run in zip(configs, runs, strict=True):
-        rows = run.scores.query("metric == 'accuracy' and task == 'all'")
+        rows = read_scores(run).query("metric == 'accuracy' and task == 'all'")
         order = schedule_text(config.schedule or (), config.resolved["tasks_at_once"])
         frames.append(rows.assign(order=order or DRAWN))
     rows = pd.concat(frames, ignore_index=True)
@@ -134,20 +146,51 @@ def distances(rows: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values("rms", kind="stable").reset_index()
 
 
+def follows_from_labels(method: str) -> bool:
+    """Tell whether what a method's memory holds depends on labels only."""
+    sampler = METHODS[method].sampler
+    return sampler is not None and not SAMPLERS[sampler].needs
+
+
+def place_stream(config: RunConfig) -> Iterator[tuple[Sampler, np.ndarray, int]]:
+    """Let a sampler decide a run's stream from labels only, without training.
+
+    After each batch yield the sampler, which sample of the stream is in each slot, int64
+    (m,), -1 for an empty slot, and the number of samples so far.
+    """
+    settings = config.resolved
+    method = METHODS[config.method]
+    data = labels_of(config.dataset)
+    options = dict(config.options)
+    if method.takes_rho:
+        options["rho"] = settings["rho"]
+    _, seed, *_ = spawn_seeds(config)
+    name, size = str(method.sampler), settings["memory_size"]
+    sampler = make_sampler(name, size, data.num_classes, seed, **options)
+    held = np.full(size, -1)
+    seen = 0
+    for _, batches, is_new in stream(config, data.train.task):
+        for batch in batches[is_new]:
+            slots = sampler.place(data.train.labels[batch])
+            number = seen + np.arange(len(batch))
+            held[slots[slots >= 0]] = number[slots >= 0]
+            seen += len(batch)
+            yield sampler, held, seen
+
+
 def memory_shares(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
     """Compute each class's share of the labels in each memory and in the stream, in percent."""
     # memories of which there is no run follow from labels alone
-    trained = {run.config.hash: run.memory_labels.sum(axis=0) for run in runs}
+    trained = {key_of(run.config): run.memory_labels.sum(axis=0) for run in runs}
     frames = []
     for name in dict.fromkeys(config.dataset for config in configs):
         dataset = labels_of(name)
         frames.append(_class_shares(dataset, dataset.class_freq, "Stream", 0))
         for config in [config for config in configs if config.dataset == name]:
-            counts = trained.get(config.hash)
+            counts = trained.get(key_of(config))
             if counts is None:
-                replay = without_training(config, dataset)
-                assert replay is not None  # `check_memory` has seen the methods
-                counts = replay.sampler.class_counts
+                *_, (sampler, _, _) = place_stream(config)
+                counts = sampler.class_counts
             frames.append(_class_shares(dataset, counts, config.method, config.seed))
     return pd.concat(frames, ignore_index=True)
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
@@ -22,7 +22,7 @@ import yaml
 from matplotlib.figure import Figure
 
 from prslib.checks import check_int, check_text, device_name, expected, finite, one_of
-from prslib.datasets import DATASETS, load_dataset
+from prslib.datasets import DATASETS
 from prslib.losses import LOSSES
 from prslib.models import MODELS
 from prslib.paths import (
@@ -31,9 +31,10 @@ from prslib.paths import (
     notebook_file,
     params_file,
 )
-from prslib.training.config import Run, RunConfig
-from prslib.training.grids import configs_of
-from prslib.training.methods import METHODS
+from prslib.report.asked import Asked, drop_repeated
+from prslib.report.grids import configs_of
+from prslib.report.tables import labels_of
+from prslib.train import METHODS, Run
 
 if TYPE_CHECKING:
     from IPython.display import Markdown
@@ -354,7 +355,7 @@ def check_compared(methods: Sequence[str], *compared: str) -> None:
         raise ValueError(expected(what, ", ".join(methods)))
 
 
-def standard_runs(settings: Settings) -> list[RunConfig]:
+def standard_runs(settings: Settings) -> list[Asked]:
     """Return a run of every data set, method and seed that the parameters name."""
     return configs_of(
         settings.method,
@@ -366,34 +367,35 @@ def standard_runs(settings: Settings) -> list[RunConfig]:
     )
 
 
-def main_runs(settings: Settings) -> list[RunConfig]:
+def main_runs(settings: Settings) -> list[Asked]:
     """Return the main table's runs, on the open images and on the paper's."""
     check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS", "PRS")
     made = with_own_thresholds(standard_runs(settings), settings.own_threshold)
-    tests = [*tested_on(made), *tested_on(made, BALANCED)]
-    return list({config.hash: config for config in tests}.values())
+    return drop_repeated([*tested_on(made), *tested_on(made, BALANCED)])
 
 
-def tested_on(configs: Iterable[RunConfig], test_set: str = OPEN) -> list[RunConfig]:
+def tested_on(configs: Iterable[Asked], test_set: str = OPEN) -> list[Asked]:
     """Test runs elsewhere where their data set has an open test set; others stay.
 
     The rule: what is decided is decided on the open images, as their chance is the
     smallest part of an interval (`figures/studies/more_seeds.csv`). The balanced test
     set, which is the paper's, serves the tables beside the paper's own.
     """
-    load = cache(partial(load_dataset, images=False))
     return [
-        replace(config, test_set=test_set)
-        if OPEN in load(config.dataset).tests
-        else config
+        replace(config, test_set=test_set) if has_open(config.dataset) else config
         for config in configs
     ]
 
 
+def has_open(dataset: str) -> bool:
+    """Tell whether a data set has an open test set."""
+    return OPEN in labels_of(dataset).tests
+
+
 def with_own_thresholds(
-    configs: Iterable[RunConfig], methods: Sequence[str]
-) -> list[RunConfig]:
+    configs: Iterable[Asked], methods: Sequence[str]
+) -> list[Asked]:
     """Let the runs of some methods choose a threshold for F1, which trains them twice."""
     return [
         replace(config, own_threshold=config.method in methods) for config in configs
@@ -402,17 +404,19 @@ def with_own_thresholds(
 
 def runs_on(runs: Iterable[Run], test_set: str = OPEN) -> list[Run]:
     """Pick the runs that are where `tested_on` would test them."""
-    runs = list(runs)
-    configs = [run.config for run in runs]
-    pairs = zip(runs, tested_on(configs, test_set), strict=True)
-    return [run for run, config in pairs if run.config == config]
+    return [
+        run
+        for run in runs
+        if not has_open(run.config.dataset)
+        or run.config.resolved["test_set"] == test_set
+    ]
 
 
 def heading(dataset: str, what: str = "") -> "Markdown":
     """Return a table's heading: the data set, and the paper's that it stands beside."""
     from IPython.display import Markdown
 
-    stands_for = load_dataset(dataset, images=False).stands_for
+    stands_for = labels_of(dataset).stands_for
     beside = f"beside the paper's {stands_for}" if stands_for else "not in the paper"
     return Markdown(", ".join(filter(None, (f"**{dataset}**", what, beside))))
 

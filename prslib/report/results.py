@@ -6,7 +6,7 @@ The columns:
 - method;
 - those of `SETTINGS`: how the run differs from the standard, missing where it does not;
 - standard_rho: PRS's rho in the standard setting;
-- seed, run (the hash of its configuration);
+- seed, run (its configuration as text);
 - trained_tasks, task, group, measure, metric;
 - value: in percent, or in the unit that the metric's name gives;
 - draws: the value under each resample (`tables.scores_of`), an array or NaN.
@@ -25,10 +25,18 @@ from prslib import METHODS, MODELS, Run, RunConfig, published
 from prslib.datasets import DATASETS, GROUPS
 from prslib.datasets.base import schedule_text
 from prslib.report import tables
+from prslib.report.asked import key_of
 from prslib.report.claims.base import OTHER, SETTINGS
-from prslib.report.measures import neighbour_votes, run_forgetting, size_correlations
+from prslib.report.measures import (
+    features_of,
+    neighbour_votes,
+    run_forgetting,
+    size_correlations,
+)
 from prslib.report.tables import labels_of
 from prslib.resamples import resampled_mean
+from prslib.runs import REGISTERED
+from prslib.train import Method
 
 # what a run may measure beside its scores, and the field that asks for it
 EXTRAS = ("features_per_class", "class_draws", "own_threshold", "variance_points")
@@ -50,14 +58,16 @@ CELL = ["trained_tasks", "task", "group", "measure", "metric"]
 def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
     """Say how configurations differ from the standard, in the columns `COLUMNS`.
 
-    Standards come first. A run that differs in anything else is left out.
+    Standards come first. A run that differs in anything else is left out, and so is one
+    of a method that prslib itself does not have.
     """
     standards = {}
     rows = []
     for config in configs:
         standard = standards.setdefault(config.dataset, config)
         setting = _setting(config, standard)
-        if setting.keys() - set(SETTINGS):
+        is_known = not setting.keys() - set(SETTINGS)
+        if not is_known or (Method, config.method) in REGISTERED:
             continue
         row = {
             "stands_for": labels_of(config.dataset).stands_for or "",
@@ -65,7 +75,7 @@ def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
             "method": config.method,
             "standard_rho": standard.resolved["rho"],
             "seed": config.seed,
-            "run": config.hash,
+            "run": key_of(config),
         }
         rows.append(row | setting)
     return pd.DataFrame(rows, columns=COLUMNS).astype(SETTINGS)
@@ -74,20 +84,20 @@ def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
 def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
     """Return the fields in which a configuration differs, in the paper's terms."""
     fields = {"method": config.method, "seed": config.seed, "model": config.model}
-    alike = replace(standard, **fields).identity
-    identity = config.identity
-    names = [name for name in identity if identity[name] != alike.get(name)]
-    varied = {name: identity[name] for name in names if name not in EXTRAS}
+    alike = replace(standard, **fields).settings
+    settings = config.settings
+    names = [name for name in settings if settings[name] != alike.get(name)]
+    varied = {name: settings[name] for name in names if name not in EXTRAS}
     model = config.resolved["model"]
     usual = standard.resolved
     if model != usual["model"]:  # which may have a step size of its own
         varied["model"] = MODELS[model].stands_for or model
         varied.pop("learning_rate", None)
     if "memory_size" in varied:  # half of an odd size is rounded
-        share = identity["memory_size"] / usual["memory_size"]
+        share = settings["memory_size"] / usual["memory_size"]
         varied["memory_size"] = round(20 * share) / 20
     if "schedule" in varied:
-        varied["schedule"] = schedule_text(identity["schedule"])
+        varied["schedule"] = schedule_text(settings["schedule"])
     for name in STAGES & varied.keys():
         varied[name] = OTHER
     if gives_no_scores(config):  # features have test images of their own
@@ -113,15 +123,15 @@ def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFram
     settings = run_settings(configs).drop_duplicates("run")
     if not runs:
         return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
-    by_hash = {run.config.hash: run for run in runs}
+    by_key = {key_of(run.config): run for run in runs}
     at_the_end = []
-    for name, run in by_hash.items():
+    for name, run in by_key.items():
         place = {"run": name, "task": "seen", "group": "overall"}
         place["trained_tasks"] = run.scores["trained_tasks"].max()
         rows = [*_shares(run), *_orders(run), *_features(run), *_variance(run)]
         at_the_end += [place | row for row in rows]
     frames = [pd.DataFrame(at_the_end)]
-    scored = [run for run in by_hash.values() if not gives_no_scores(run.config)]
+    scored = [run for run in by_key.values() if not gives_no_scores(run.config)]
     if scored:
         frames.insert(0, _scores(scored))
     rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
@@ -131,7 +141,7 @@ def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFram
 
 
 def _scores(runs: Sequence[Run]) -> pd.DataFrame:
-    rows = tables.scores_of(runs, run=lambda config: config.hash)
+    rows = tables.scores_of(runs, run=key_of)
     rows = rows[rows["group"].isin(tables.ALL_GROUPS)]
     rows = tables.with_forgetting(rows, {"forget": True, "lost": False})
     return tables.in_percent(rows, ["run", *CELL])
@@ -166,7 +176,8 @@ def _variance(run: Run) -> Iterator[dict]:
 
 def _orders(run: Run) -> Iterator[dict]:
     """Correlate forgetting with class size, the mean over tasks (Fig. 1)."""
-    if run.config.method not in FIGURE_1 or not run.config.class_draws:
+    is_asked = run.config.resolved["class_draws"]
+    if run.config.method not in FIGURE_1 or not is_asked:
         return
     rows = size_correlations(run_forgetting(run))
     for _, tasks in rows.groupby(["measure", "metric"]):
@@ -182,9 +193,9 @@ def _orders(run: Run) -> Iterator[dict]:
 
 def _features(run: Run) -> Iterator[dict]:
     """Measure how many test images of each group have neighbours of their class."""
-    if run.features is None:
+    if not run.features:
         return
-    images = neighbour_votes(run, min(5, len(run.features) - 1))
+    images = neighbour_votes(run, min(5, len(features_of(run)) - 1))
     settings = run.config.resolved
     draws = settings["test_resamples"]
     test = labels_of(run.config.dataset).tests[settings["test_set"]]

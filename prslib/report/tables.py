@@ -44,13 +44,20 @@ def labels_of(name: str) -> SequentialDataset:
     return load_dataset(name, images=False)
 
 
+def read_scores(run: Run) -> pd.DataFrame:
+    """Return a run's scores on the test set that its configuration asks for."""
+    is_asked = run.scores["test_set"] == run.config.resolved["test_set"]
+    return run.scores[is_asked].drop(columns="test_set")
+
+
 def with_resamples(run: Run) -> pd.DataFrame:
     """Return a run's scores and, in the column `draws`, those on resampled images."""
+    scores = read_scores(run)
     if run.resampled is None:
-        return run.scores
+        return scores
     drawn = run.resampled.to_numpy(np.float32)  # sums of half precision would be rough
     draws = pd.Series(list(drawn), run.resampled.index)
-    return run.scores.assign(draws=draws)
+    return scores.assign(draws=draws)
 
 
 def run_columns(scores: pd.DataFrame) -> list[str]:

@@ -5,8 +5,8 @@ A notebook that trains has a cell with the tag `runs`, which defines a function
 """
 
 from prslib.paths import known_notebooks
+from prslib.report.asked import Asked, drop_repeated
 from prslib.report.notebook import Settings, cells_with
-from prslib.training.config import RunConfig
 
 LEDGER = "ledger"  # asks for the runs of the others
 NO_CLAIM = ("when_it_pays", "memory_or_loss", LEDGER)  # no claim is about their runs
@@ -23,7 +23,7 @@ def definitions(notebook: str, *tags: str) -> dict:
     return scope
 
 
-def runs_of(profile: str, notebook: str) -> list[RunConfig]:
+def runs_of(profile: str, notebook: str) -> list[Asked]:
     """Return the runs of a notebook under a profile."""
     runs = definitions(notebook).get("runs", lambda settings: [])
     return runs(Settings.of(profile, notebook))
@@ -34,17 +34,16 @@ def device_of(profile: str, notebook: str) -> str:
     return getattr(Settings.of(profile, notebook), "device", "cpu")
 
 
-def runs(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
+def runs(profile: str) -> tuple[list[Asked], dict[str, str]]:
     """Return the runs that claims are about, each once, and the notebooks whose files miss."""
-    first = {}
+    found = []
     errors = {}
     names = [name for name in known_notebooks(profile) if name not in NO_CLAIM]
     for name in sorted(names, key=lambda name: name not in STANDARD):
         try:
-            for config in runs_of(profile, name):
-                first.setdefault(config.hash, config)
+            found += runs_of(profile, name)
         except FileNotFoundError as error:
             errors[name] = str(error)
-    if errors and not first:
+    if errors and not found:
         raise FileNotFoundError(next(iter(errors.values())))
-    return list(first.values()), errors
+    return drop_repeated(found), errors

@@ -1,0 +1,102 @@
+"""Ask for runs on one of their test sets, as notebooks do.
+
+A run scores every test set of its data, whereas a notebook reads one. What differs in the
+test set only is one run: it is trained and stored once.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import product
+from typing import Any
+
+from prslib import runs
+from prslib.checks import expected, one_of
+from prslib.datasets import DATASETS
+from prslib.report.tables import labels_of
+from prslib.train import Run, RunConfig
+
+
+@dataclass
+class Asked(RunConfig):
+    """The configuration of a run, and what is read of its result.
+
+    Parameters
+    ----------
+    test_set : str or None
+        The test set whose scores are read; None is that of the data set's recipe.
+    class_draws : bool
+        Whether forgetting by class size is measured.
+    """
+
+    test_set: str | None = None
+    class_draws: bool = False
+
+    @property
+    def resolved(self) -> dict[str, Any]:
+        """All fields, those at None as in the data set's recipe."""
+        test_set = self.test_set or DATASETS[self.dataset].recipe.test_set
+        read = {"test_set": test_set, "class_draws": self.class_draws}
+        return super().resolved | read
+
+    @property
+    def to_train(self) -> RunConfig:
+        """The configuration of the run itself."""
+        names = [row.name for row in fields(RunConfig)]
+        return RunConfig(**{name: getattr(self, name) for name in names})
+
+
+def key_of(config: RunConfig) -> str:
+    """Return text that is equal for equal runs whose equal test set is read."""
+    return repr(config.settings)
+
+
+def drop_repeated(configs: Iterable[Asked]) -> list[Asked]:
+    """Return each configuration once, in the order in which they come first."""
+    first: dict[str, Asked] = {}
+    for config in configs:
+        first.setdefault(key_of(config), config)
+    return list(first.values())
+
+
+def list_values(name: str, value: Any) -> list:
+    """Return the values of a field, at least one."""
+    values = list(value) if isinstance(value, list | range) else [value]
+    if not values:
+        raise ValueError(expected(f"at least one of {name}", "none"))
+    return values
+
+
+def configs(**fields: Any) -> list[Asked]:
+    """Make the configurations of a grid, as `prslib.configs` does, each of them once.
+
+    Raises
+    ------
+    ValueError
+        If a list is empty, a data set has no such test set, or as in `RunConfig`.
+    """
+    values = [list_values(name, value) for name, value in fields.items()]
+    made = [Asked(**dict(zip(fields, row, strict=True))) for row in product(*values)]
+    for config in made:
+        tests = labels_of(config.dataset).tests
+        one_of("test_set", config.resolved["test_set"], tests)
+    return drop_repeated(made)
+
+
+def run_all(
+    configs: Sequence[Asked], workers: int | None = None, device: str = "cpu"
+) -> list[Run]:
+    """Return the runs of all configurations; train those that are not stored, once."""
+    keys = [runs.key_of(config.to_train) for config in configs]
+    trained = {key: config.to_train for key, config in zip(keys, configs, strict=True)}
+    finished = runs.run_all(list(trained.values()), workers, device)
+    by_key = dict(zip(trained, finished, strict=True))
+    return [
+        replace(by_key[key], config=config)
+        for key, config in zip(keys, configs, strict=True)
+    ]
+
+
+def load_stored(configs: Sequence[Asked]) -> list[Run]:
+    """Return the runs that are stored."""
+    stored = [each for each in configs if runs.path_of(each.to_train).is_file()]
+    return run_all(stored)
