@@ -59,7 +59,8 @@ def test_no_block_escapes_and_commands_are_understood(file, capsys):
     lines = [line for block in shells for line in block.splitlines()]
     makefile = (project_root() / "Makefile").read_text()
     for line in [*lines, *INLINE.findall(text)]:
-        words = shlex.split(line.removeprefix("python -m "), comments=True)
+        line = line.replace("$SLURM_ARRAY_TASK_ID", "1")
+        words = shlex.split(line.removeprefix("python -m "), comments=True) or [""]
         if words[0] == "make":
             targets = [word for word in words[1:] if "=" not in word]
             assert all(re.search(rf"^{word}:", makefile, re.M) for word in targets)
