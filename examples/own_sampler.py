@@ -1,7 +1,7 @@
 """A sampler of one's own beside CRS and PRS: trained in worker processes, and drawn.
 
-``python examples/own_sampler.py newest.png`` takes about a minute on two cores. With
-``PRSLIB_PLUGINS=own_sampler PYTHONPATH=examples`` notebooks and `make figures` know it.
+``python examples/own_sampler.py newest.png`` takes about a minute on two cores. A notebook
+knows the sampler if a cell of it registers it.
 """
 
 import sys
@@ -24,12 +24,13 @@ prslib.register("Newest", Newest)
 if __name__ == "__main__":
     import matplotlib.pyplot as plt
 
+    from prslib.report.asked import configs, run_all
     from prslib.report.style import plot_variations
     from prslib.report.tables import final, merge_published, scores_of
 
     methods = ["CRS", "PRS", "Newest"]
-    wanted = prslib.configs(dataset="cocoseq-mini", method=methods, seed=range(2))
-    rows = merge_published(final(scores_of(prslib.run_all(wanted))), "main")
+    wanted = configs(dataset="cocoseq-mini", method=methods, seed=range(2))
+    rows = merge_published(final(scores_of(run_all(wanted))), "main")
     shown = rows[(rows["measure"] == "score") & (rows["metric"] == "mAP")]
     print(shown.pivot_table("value", "method", "group").round(1))
     figure, ax = plt.subplots(layout="constrained")
