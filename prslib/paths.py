@@ -6,6 +6,7 @@ started.
 
 import hashlib
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -100,7 +101,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    # on a folder that machines share, two processes may have one number
+    host = socket.gethostname()
+    beside = path.with_name(f"{path.name}.{host}.{os.getpid()}.part")
     try:
         with open(beside, "w+b") as file:
             yield file

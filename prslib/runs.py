@@ -33,7 +33,13 @@ from prslib.losses import LOSSES, Loss
 from prslib.models import MODELS, Architecture
 from prslib.paths import cache_dir, replacing
 from prslib.samplers import SAMPLERS
-from prslib.sources import hash_code, hash_names, stamp_files
+from prslib.sources import (
+    hash_names,
+    hash_package,
+    hash_user_code,
+    list_names,
+    stamp_package,
+)
 from prslib.train import METHODS, Method, Run, RunConfig, check, count_steps, run
 
 TEXT = ("dataset", "method", "schedule", "test_set", "task", "group", "metric")
@@ -46,7 +52,9 @@ TABLES: dict[type, dict[str, Any]] = {
     Architecture: MODELS,
     Loss: LOSSES,
 }
-REGISTERED: dict[tuple[type, str], Any] = {}  # what workers need, by kind and name
+# by kind and name, what a user has registered, and a hash of its code
+REGISTERED: dict[tuple[type, str], Any] = {}
+USER_CODE: dict[tuple[type, str], str] = {}
 
 
 def configs(**fields: Any) -> list[RunConfig]:
@@ -83,53 +91,43 @@ def configs(**fields: Any) -> list[RunConfig]:
     ]
     first: dict[str, RunConfig] = {}
     for config in made:
-        first.setdefault(repr(config.settings), config)
+        first.setdefault(repr(config.identity), config)
     return list(first.values())
 
 
 def key_of(config: RunConfig) -> str:
     """Return the key of a run: 16 hexadecimal digits."""
-    settings = config.settings
-    names = config.method, settings["loss"], settings["model"]
-    identity = {
-        "settings": settings,
+    identity = config.identity
+    names = config.method, identity["loss"], identity["model"]
+    parts = {
+        "settings": identity,
         "data": fingerprint(config.dataset),
-        "code": code_of(*names, stamp_code()),
+        "code": code_of(*names, stamp_package()),
     }
-    text = json.dumps(identity, sort_keys=True, default=repr)
+    # an option may be a number of numpy's
+    text = json.dumps(parts, sort_keys=True, default=lambda number: number.item())
     return sha256(text.encode()).hexdigest()[:16]
-
-
-def stamp_code() -> str:
-    """Return what changes when a file does that defines prslib or what is registered."""
-    things = []
-    for row in REGISTERED.values():
-        parts = [row] if isinstance(row, type) else [*vars(row).values()]
-        things += [part for part in parts if callable(part)]
-    return stamp_files(things)
 
 
 @cache
 def code_of(method: str, loss: str, model: str, stamp: str) -> str:
     """Hash the code that a method executes with a loss and a network."""
     row, network = METHODS[method], MODELS[model]
-    things: list[Any] = [run, LOSSES[loss].function]
-    names = []
+    names = [("prslib.train", "run"), *list_names(LOSSES[loss].function)]
     if row.sampler:
         sampler = SAMPLERS[row.sampler]
-        things.append(sampler)
+        names += list_names(sampler)
         if on_gpu := vars(sampler).get("on_gpu"):
             names.append(tuple(on_gpu.split(":")))
     for maker in (network.made_by, network.backbone):
         if isinstance(maker, str):
             module, name = maker.split(":")
             names.append((f"prslib.models.{module}", name))
-        elif maker is not None:
-            things.append(maker)
-    code = hash_code(*things, stamp=stamp), hash_names(names, stamp)
-    # of a registered row
-    row_settings = asdict(row), network.vector_stages, LOSSES[loss].one_label
-    return sha256(repr([code, row_settings]).encode()).hexdigest()
+    keys = (type, row.sampler), (Loss, loss), (Architecture, model)
+    user_code = [USER_CODE.get(key) for key in keys]
+    settings = asdict(row), LOSSES[loss].one_label  # which may be registered
+    rows = hash_names(names, stamp), user_code, settings
+    return sha256(repr(rows).encode()).hexdigest()
 
 
 def register(name: str, thing: Any) -> None:
@@ -166,16 +164,20 @@ def register(name: str, thing: Any) -> None:
     """
     if isinstance(thing, type) and hasattr(thing, "place"):
         rows = {type: thing, Method: Method(sampler=name)}
-    elif type(thing) in TABLES:
+    elif not isinstance(thing, type) and type(thing) in TABLES:
         rows = {type(thing): thing}
     elif callable(thing) and not isinstance(thing, type):
         rows = {Loss: Loss(thing)}
     else:
         what = f"a sampler's class, a loss, Method, Entry or Architecture as {name}"
         raise TypeError(expected(what, thing))
-    for kind, row in rows.items():
+    for kind in rows:
         if name in TABLES[kind] and (kind, name) not in REGISTERED:
             raise ValueError(expected("another name than prslib's own", name))
+    for kind, row in rows.items():
+        parts = [row] if kind is type else vars(row).values()
+        code = [] if kind is Entry else [part for part in parts if callable(part)]
+        USER_CODE[kind, name] = repr([hash_user_code(part) for part in code])
         TABLES[kind][name] = REGISTERED[kind, name] = row
     fingerprint.cache_clear()
     code_of.cache_clear()
@@ -268,8 +270,9 @@ def run_all(
     numpy, give a warning.
     """
     configs = list(configs)  # it may be a generator
-    train(configs, workers, device)
-    runs = [load(config, path_of(config)) for config in configs]
+    paths = [path_of(config) for config in configs]  # before anybody edits the code
+    train_missing(dict(zip(paths, configs, strict=True)), workers, device)
+    runs = [load(*pair) for pair in zip(configs, paths, strict=True)]
     records = {json.dumps(run.record, sort_keys=True): run.record for run in runs}
     if len(records) > 1:
         ways = "; ".join(" ".join(record.values()) for record in records.values())
@@ -281,11 +284,14 @@ def train(
     configs: Iterable[RunConfig], workers: int | None = None, device: str = "cpu"
 ) -> None:
     """Train and store the runs that are not stored, as `run_all` does, and read none."""
-    missing = {}
-    for config in configs:
-        path = path_of(config)
-        if path not in missing and not path.is_file():
-            missing[path] = config
+    train_missing({path_of(config): config for config in configs}, workers, device)
+
+
+def train_missing(
+    configs: dict[Path, RunConfig], workers: int | None, device: str
+) -> None:
+    """Train runs whose files are not there, with one bar for all their steps."""
+    missing = {path: configs[path] for path in configs if not path.is_file()}
     if not missing:
         return
     address = os.environ.get("RAY_ADDRESS")
@@ -364,31 +370,31 @@ def train_here(
         batch_size=1,
         pre_dispatch=count,
         max_nbytes=None,  # inputs that are registered can be written to
-        initializer=ignore_interrupts,
-        initargs=(stamp_code(),),  # other code needs other processes
+        initializer=begin_worker,
+        # others need other processes
+        initargs=(dict(REGISTERED), stamp_package()),
     )
-    task = partial(train_one, os.getpid(), dict(REGISTERED), device, counts)
+    task = partial(train_one, os.getpid(), device, counts)
     rows = enumerate(missing.items())
     yield from pool(delayed(task)(number, *row) for number, row in rows)
 
 
-def ignore_interrupts(*_code: str) -> None:
-    """Leave Ctrl-C to the process that asked."""
+def begin_worker(registered: dict[tuple[type, str], Any], _stamp: str = "") -> None:
+    """Know what is registered, and leave Ctrl-C to the process that asked."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    add_registered(registered)
+
+
+def add_registered(registered: dict[tuple[type, str], Any]) -> None:
+    """Add what another process has registered."""
+    for (kind, name), row in registered.items():
+        TABLES[kind][name] = row
 
 
 def train_one(
-    parent: int,
-    registered: dict[tuple[type, str], Any],
-    device: str,
-    counts: Path,
-    number: int,
-    path: Path,
-    config: RunConfig,
+    parent: int, device: str, counts: Path, number: int, path: Path, config: RunConfig
 ) -> str | None:
     """Train and store a run in a worker process; return the text of its error, if any."""
-    for (kind, name), row in registered.items():
-        TABLES[kind][name] = row
     done = np.memmap(counts, np.int64, "r+")
 
     def progress(steps: int) -> None:
@@ -411,13 +417,15 @@ def train_on_ray(
     with naming_extra("cluster", " or leave RAY_ADDRESS unset"):
         import ray
     ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    if device != "cpu" and not ray.cluster_resources().get("GPU"):
+        raise ConnectionError(expected(f"a GPU in the cluster {address}", "none"))
     done = np.memmap(counts, np.int64, "r+")
     try:
         tasks = {}
         for number, (path, config) in enumerate(missing.items()):
             share = MODELS[config.resolved["model"]].gpu_share if device != "cpu" else 0
             remote = ray.remote(num_cpus=1, num_gpus=share)(train_there)
-            facts = fingerprint(config.dataset), code_of_protocol()
+            facts = fingerprint(config.dataset), hash_package()
             task = remote.remote(dict(REGISTERED), device, facts, config)
             tasks[task] = number, path, config
         while tasks:
@@ -434,11 +442,6 @@ def train_on_ray(
         ray.shutdown()  # ends what was submitted
 
 
-def code_of_protocol() -> str:
-    """Hash what all runs execute."""
-    return hash_code(run, stamp=stamp_files())
-
-
 def train_there(
     registered: dict[tuple[type, str], Any],
     device: str,
@@ -446,9 +449,8 @@ def train_there(
     config: RunConfig,
 ) -> tuple[Run, int]:
     """Train a run on another machine, if it has the same data and code."""
-    for (kind, name), row in registered.items():
-        TABLES[kind][name] = row
-    if (fingerprint(config.dataset), code_of_protocol()) != facts:
+    add_registered(registered)
+    if (fingerprint(config.dataset), hash_package()) != facts:
         what = f"{config.dataset} and prslib as on the machine that asked"
         raise ValueError(expected(what, "others", "install them there"))
     steps = []

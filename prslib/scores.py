@@ -5,9 +5,17 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from prslib import metrics
 from prslib.datasets import GROUPS, SequentialDataset, Split
 from prslib.datasets.base import task_name
+from prslib.metrics import (
+    MAIN_METRICS,
+    OWN_METRICS,
+    TOP,
+    Decision,
+    evaluate_draws,
+    score_rows,
+    top_classes,
+)
 from prslib.resamples import image_draws, weighted_mean
 
 TUNED = "own threshold"  # of F1 at a tuned threshold, in brackets
@@ -35,7 +43,7 @@ def score_test(
     seen = np.concatenate(groups)
     members = {"seen": seen} | {task_name(group): group for group in sorted(groups)}
     is_seen = test.labels[:, np.isin(dataset.class_task, seen)].any(axis=1)  # (N,)
-    rows = np.flatnonzero(is_seen | test.single_label)
+    rows = np.arange(len(test)) if test.single_label else np.flatnonzero(is_seen)
     probabilities = np.zeros(test.labels.shape, np.float32)  # (N, C)
     probabilities[rows] = probabilities_of(rows)
     right = probabilities.argmax(axis=1) == test.labels.argmax(axis=1)
@@ -49,7 +57,7 @@ def score_test(
         decisions = []
         if name == "seen" and not test.single_label:
             decisions = decide(probabilities[images], classes, thresholds)
-        frame = metrics.evaluate_draws(
+        frame = evaluate_draws(
             probabilities[images],
             test.labels[images] & classes,
             dataset.class_names,
@@ -70,10 +78,10 @@ def decide(
     probabilities: np.ndarray,
     classes: np.ndarray,
     thresholds: Iterable[tuple[str, float]],
-) -> list[metrics.Decision]:
+) -> list[Decision]:
     """Predict labels (N, C) as the top of some classes, and at tuned thresholds."""
-    top = metrics.top_classes(probabilities, classes)
-    decisions = [(name, f"top {metrics.TOP}", top) for name in metrics.OWN_METRICS]
+    top = top_classes(probabilities, classes)
+    decisions = [(name, f"top {TOP}", top) for name in OWN_METRICS]
     for name, threshold in thresholds:
         decisions.append((name, TUNED, probabilities > threshold))
     return decisions
@@ -89,8 +97,11 @@ def score_batch(
     probabilities: np.ndarray, labels: np.ndarray, dataset: SequentialDataset
 ) -> pd.DataFrame:
     """Score a batch before it is learnt, over all classes (prequential evaluation)."""
-    rows, _ = metrics.score_rows(probabilities, labels, dataset.class_group)
+    rows, _ = score_rows(probabilities, labels, dataset.class_group)
     table = pd.DataFrame(rows, columns=["group", "metric", "draws"])
+    if dataset.train.single_label:
+        right = probabilities.argmax(axis=1) == labels.argmax(axis=1)
+        table.loc[len(table)] = ["overall", "accuracy", [right.mean()]]
     table = table[table["group"] == "overall"]
     values = [float(draws[0]) for draws in table["draws"]]
     return table[["metric"]].assign(value=values)
@@ -104,7 +115,7 @@ def keeps_draws(scores: pd.DataFrame) -> pd.Series:
     """
     is_task = scores["task"] != "seen"
     is_group = scores["group"].isin(["overall", *GROUPS])
-    is_main = scores["metric"].isin([*metrics.MAIN_METRICS, "accuracy"])
+    is_main = scores["metric"].isin([*MAIN_METRICS, "accuracy"])
     of_group = is_group & (is_main | ~is_task)
     of_class = ~is_group & is_task & scores["metric"].isin(["F1", "AP"])
     return of_group | (of_class & scores["value"].notna())

@@ -6,6 +6,7 @@ does not see docstrings, comments and the words of errors.
 
 import ast
 import hashlib
+import inspect
 import linecache
 import sys
 from collections.abc import Iterable
@@ -19,13 +20,14 @@ PACKAGE = Path(__file__).resolve().parent
 # a run names its entry in each of these, and the bytes of its data set
 TABLES = {"SAMPLERS", "LOSSES", "MODELS", "METHODS", "DATASETS"}
 DATA = {"load_dataset", "fingerprint"}
+LIBRARIES = {*sys.stdlib_module_names, "numpy", "torch"} - {"__main__"}
 DOCUMENTED = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
 
 
 class Module(NamedTuple):
     """Definitions of a module, and which (module, name) its imports stand for."""
 
-    nodes: dict[str, ast.AST]
+    nodes: dict[str, ast.Module]
     imports: dict[str, tuple[str, str]]
 
 
@@ -85,11 +87,17 @@ def file_of(module: str) -> Path | None:
     return file if file.is_file() else None
 
 
-def stamp_files(things: Iterable[Any] = ()) -> str:
-    """Return what changes when a file of the package, or of further things, does."""
+def stamp_package() -> str:
+    """Return what changes when a file of the package does."""
     files = sorted(PACKAGE.rglob("*.py"))
-    files += [Path(file) for thing in things for file in files_of(thing)]
-    return repr([file.stat().st_mtime_ns for file in files if file.is_file()])
+    return repr([file.stat().st_mtime_ns for file in files])
+
+
+def hash_package() -> str:
+    """Hash all code of the package."""
+    files = sorted(PACKAGE.rglob("*.py"))
+    rows = [hash_source(file.read_text(encoding="utf-8")) for file in files]
+    return hashlib.sha256(repr(rows).encode()).hexdigest()
 
 
 @lru_cache
@@ -98,9 +106,9 @@ def read_module(module: str, _stamp: str) -> Module:
     file = file_of(module)
     assert file is not None
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    nodes: dict[str, ast.AST] = {}
+    nodes: dict[str, ast.Module] = {}
     for node in tree.body:
-        if isinstance(node, DOCUMENTED):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
             names = {node.name}
         else:  # an assignment, or one in place
             targets = getattr(node, "targets", [getattr(node, "target", ast.Pass())])
@@ -158,63 +166,67 @@ def hash_names(names: Iterable[tuple[str, str]], stamp: str) -> str:
     return hashlib.sha256(repr(rows).encode()).hexdigest()
 
 
-def hash_code(*things: object, stamp: str) -> str:
-    """Hash functions and classes, of prslib or a user's.
+def list_parts(thing: Any) -> list[Any]:
+    """Return a function, or a class and the classes that it extends."""
+    thing = thing.func if isinstance(thing, partial) else thing
+    return list(getattr(thing, "__mro__", [inspect.unwrap(thing)]))
 
-    Of a user's it is the whole file or cell of a notebook that defines it, and of a
-    class also the classes of prslib that it extends. Helpers in other files are not
-    seen.
+
+def list_names(thing: Any) -> list[tuple[str, str]]:
+    """Return the modules and names of those parts of a thing that are prslib's."""
+    parts = [part for part in list_parts(thing) if file_of(part.__module__)]
+    return [(part.__module__, part.__qualname__) for part in parts]
+
+
+def hash_user_code(thing: Any) -> str:
+    """Hash the files or notebook cells that define what is not prslib's.
+
+    They are those of a function, or of a class and the classes that it extends, with
+    what they were given: default values, closures and the arguments of a partial.
+    Helpers in other files are not seen.
     """
-    names, sources = [], []
-    for thing in things:
-        values = []
-        if isinstance(thing, partial):
-            values = [*thing.args, *sorted(thing.keywords.items())]
-            thing = thing.func
-        values += [
-            cell.cell_contents for cell in getattr(thing, "__closure__", None) or ()
-        ]
-        sources += [hash_value(value, stamp) for value in values if value is not thing]
-        for part in getattr(thing, "__mro__", [thing]):
-            if file_of(part.__module__):
-                names.append((part.__module__, part.__qualname__))
-            elif part is thing:
-                sources.append(hash_source(source_of(part)))
-    rows = [hash_names(names, stamp), *sources]
+    given = []
+    if isinstance(thing, partial):
+        given = [thing.args, sorted(thing.keywords.items())]
+    rows = []
+    for part in list_parts(thing):
+        module = part.__module__ or ""
+        if file_of(module) or module.partition(".")[0] in LIBRARIES:
+            continue
+        functions = [part]
+        if isinstance(part, type):
+            functions = [inspect.unwrap(value) for value in vars(part).values()]
+        functions = [each for each in functions if isinstance(each, FunctionType)]
+        for function in functions:
+            given += [function.__defaults__, function.__kwdefaults__]
+            given += [cell.cell_contents for cell in function.__closure__ or ()]
+        rows.append(hash_source(source_of(part, functions)))
+    rows += [hash_value(value) for value in given if value not in list_parts(thing)]
     return hashlib.sha256(repr(rows).encode()).hexdigest()
 
 
-def hash_value(value: Any, stamp: str) -> str:
-    """Hash what a function has been given: functions, arrays, tensors, numbers, text."""
+def hash_value(value: Any) -> str:
+    """Hash what a function was given: functions, arrays, tensors, numbers, text."""
+    if isinstance(value, dict):
+        value = list(value.items())
     if isinstance(value, tuple | list):
-        return repr([hash_value(part, stamp) for part in value])
+        return repr([hash_value(part) for part in value])
     if isinstance(value, type | FunctionType | partial):
-        return hash_code(value, stamp=stamp)
+        return repr((list_names(value), hash_user_code(value)))
     array = value.numpy(force=True) if hasattr(value, "numpy") else value
     if hasattr(array, "tobytes"):  # its text leaves out the middle
         digest = hashlib.sha256(array.tobytes()).hexdigest()
-        return repr((array.dtype, array.shape, digest))
+        return repr((str(array.dtype), array.shape, digest))
     return repr(value)
 
 
-def files_of(thing: Any) -> list[str]:
-    """Return the files, or names of cells of a notebook, that may define a thing."""
-    thing = thing.func if isinstance(thing, partial) else thing
-    values = [thing]
-    if isinstance(thing, type):
-        values += vars(thing).values()
-    codes = [value.__code__ for value in values if hasattr(value, "__code__")]
-    if codes:
-        return [code.co_filename for code in codes]
-    module = sys.modules.get(getattr(thing, "__module__", None) or "")
-    return [getattr(module, "__file__", None) or ""]
-
-
-def source_of(thing: object) -> str:
+def source_of(thing: Any, functions: list[FunctionType]) -> str:
     """Return the text of the file, or the cell of a notebook, that defines a thing."""
-    linecache.checkcache()
-    for file in files_of(thing):
+    files = [function.__code__.co_filename for function in functions]
+    module = sys.modules.get(thing.__module__)
+    for file in [*files, getattr(module, "__file__", None) or ""]:
+        linecache.checkcache(file)
         if lines := linecache.getlines(file):
             return "".join(lines)
-    name = getattr(thing, "__qualname__", thing)
+    name = thing.__qualname__
     raise ValueError(f"{name} has no source; define it in a file or a notebook")

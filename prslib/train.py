@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
 from inspect import signature
-from operator import index
 from pkgutil import resolve_name
 from typing import Any
 
@@ -18,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils import clip_grad_value_
 
-from prslib.checks import expected, finite, one_of
+from prslib.checks import check_int, expected, finite, flag, one_of, power
 from prslib.datasets import DATASETS, SequentialDataset, fingerprint, load_dataset
 from prslib.datasets.base import (
     draw_schedule,
@@ -66,6 +65,11 @@ HELD_OUT = 5  # one sample of so many is held out to choose thresholds
 HELD_OUT_KEY = 1001  # spawns the generator that draws them
 TESTED_AT_ONCE = 256  # of 256x256 pixels, a few GB of activations
 CHECKED_EVERY = 100  # steps after which the loss must have been finite
+# fields of `RunConfig` that are at least 1, and above 0; others are at least 0
+COUNTS = {"memory_size", "tasks_at_once", "epochs", "updates"}
+COUNTS |= {"batch_size", "replay_batch_size"}
+ABOVE_ZERO = {"learning_rate", "clip_value"}
+SMALLEST = 1e-12
 Groups = list[tuple[int, ...]]  # of tasks that are trained together
 
 
@@ -77,7 +81,7 @@ class Method:
     offline: bool = False  # all tasks at once, shuffled
     frozen: str | None = None  # "pretrained_stages" or "vector_stages" of the model
     ewc: bool = False
-    rehearsal: str = "mean"  # of the losses of new and replayed samples
+    rehearsal: str = "mean"  # how losses combine: "mean", "der++" or "er-ace"
 
     def __post_init__(self) -> None:
         """Refuse unknown names; a sampler may be registered later."""
@@ -263,12 +267,20 @@ class RunConfig:
         one_of("method", self.method, METHODS)
         if (sampler := METHODS[self.method].sampler) is not None:
             one_of("sampler", sampler, SAMPLERS)
-        for row in fields(self):  # 1, 1.0 and numpy's are one configuration
-            value = getattr(self, row.name)
-            if value is not None and row.type in (int, int | None):
-                setattr(self, row.name, index(value))
-            if value is not None and row.type in (float, float | None):
-                setattr(self, row.name, finite(row.name, value))
+        for row in fields(self):
+            value = self.resolved[row.name]
+            if row.type in (int, int | None):
+                least = 1 if row.name in COUNTS else 0
+                value = check_int(row.name, value, least=least)
+            elif row.name == "rho":
+                value = power("rho", value)
+            elif row.type in (float, float | None):
+                least = SMALLEST if row.name in ABOVE_ZERO else 0
+                value = finite(row.name, value, least=least)
+            elif row.type is bool:
+                value = flag(row.name, value)
+            if getattr(self, row.name) is not None:  # 1, 1.0 and numpy's are the same
+                setattr(self, row.name, value)
         if self.schedule is not None:
             tasks = len(DATASETS[self.dataset].recipe.schedule)
             self.schedule = validate_schedule(self.schedule, tasks)
@@ -278,9 +290,6 @@ class RunConfig:
         one_of("optimizer", settings["optimizer"], ["adam", "sgd"])
         one_of("precision", settings["precision"], ["fp32", "bf16"])
         one_of("draw", self.draw, ["uniform", "balanced"])
-        for name in ("memory_size", "batch_size", "epochs", "updates", "tasks_at_once"):
-            if settings[name] < 1:
-                raise ValueError(f"{name} must be at least 1, got {settings[name]}")
         for name in self.loss_options:
             one_of("loss option", name, LOSSES[settings["loss"]].options)
         sampler = METHODS[self.method].sampler
@@ -305,7 +314,14 @@ class RunConfig:
         sampler = SAMPLERS[method.sampler] if method.sampler else None
         is_gss = "gradient_products" in getattr(sampler, "needs", ())
         by_sample = method.ewc or self.variance_points or is_gss
-        if model.objective_for and (by_sample or method.rehearsal != "mean"):
+        rehearses = method.rehearsal != "mean"
+        if rehearses and (sampler is None or "features" in sampler.needs):
+            what = f"a sampler that keeps samples for {method.rehearsal}"
+            raise ValueError(expected(what, method.sampler))
+        if rehearses and settings["loss"].startswith("weighted_replay"):
+            what = f"a loss of new and replayed samples alike for {method.rehearsal}"
+            raise ValueError(expected(what, settings["loss"]))
+        if model.objective_for and (by_sample or rehearses):
             what = f"a network whose loss is a sum over samples for {self.method}"
             raise ValueError(expected(what, name, "leave out variance_points, too"))
 
@@ -315,19 +331,18 @@ class RunConfig:
         recipe = dict(vars(DATASETS[self.dataset].recipe))
         if recipe["schedule_drawn"]:
             recipe["schedule"] = draw_schedule(len(recipe["schedule"]), self.seed)
-        values = {k: value for k, value in vars(self).items() if value is not None}
-        model = MODELS[one_of("model", values.get("model", recipe["model"]), MODELS)]
-        weights = values.get("weights", model.begins_with(recipe["weights"]))
-        recipe["weights"] = weights if model.published_weights else NONE
-        recipe["pretrained_stages"] = model.pretrained_stages(recipe["weights"])
+        own = {k: value for k, value in vars(self).items() if value is not None}
+        model = MODELS[one_of("model", own.get("model", recipe["model"]), MODELS)]
+        weights = own.get("weights", model.begins_with(recipe["weights"]))
+        weights = weights if model.published_weights else NONE
+        recipe["pretrained_stages"] = model.pretrained_stages(weights)
         recipe["vector_stages"] = model.vector_stages
-        values["weights"] = recipe["weights"]
-        names = [row.name for row in fields(RunConfig)]
-        return {name: values.get(name, recipe.get(name)) for name in names}
+        values = recipe | own | {"weights": weights}
+        return {row.name: values[row.name] for row in fields(RunConfig)}
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """The resolved fields that this run reads: what its key is made of."""
+    def identity(self) -> dict[str, Any]:
+        """The resolved fields that this run reads, of which its key is made."""
         unread = unread_fields(self.method)
         values = {k: value for k, value in self.resolved.items() if k not in unread}
         values["weights"] = identity_of(weights_for_seed(values["weights"], self.seed))
@@ -336,14 +351,14 @@ class RunConfig:
     @property
     def columns(self) -> dict[str, Any]:
         """The columns of `Run.scores` that name the run, one value each."""
-        settings = self.settings
-        schedule = settings.get("schedule", ())
+        identity = self.identity
+        schedule = identity.get("schedule", ())
         return {
             "dataset": self.dataset,
             "method": self.method,
-            "rho": settings.get("rho", np.nan),
-            "memory_size": settings.get("memory_size", 0),
-            "schedule": schedule_text(schedule, settings["tasks_at_once"]),
+            "rho": identity.get("rho", np.nan),
+            "memory_size": identity.get("memory_size", 0),
+            "schedule": schedule_text(schedule, identity["tasks_at_once"]),
             "seed": self.seed,
         }
 
@@ -429,15 +444,18 @@ def run(
     one run on all cores. On a GPU float32 is never rounded to TF32.
     """
     place = torch.device(check_device(str(device)))
-    data = load_dataset(config.dataset)
+    set_deterministic()
+    data, inputs = load_inputs(config.dataset, fingerprint(config.dataset), place)
     check(config, data)
     with run_settings(place):
-        return train_and_score(config, data, place, progress or (lambda steps: None))
+        report = progress or (lambda steps: None)
+        return train_and_score(config, data, inputs, place, report)
 
 
 def train_and_score(
     config: RunConfig,
     data: SequentialDataset,
+    inputs: dict[str, Tensor],
     device: torch.device,
     progress: Callable[[int], Any],
 ) -> Run:
@@ -450,16 +468,15 @@ def train_and_score(
     steps_before = 0
     thresholds: dict[int, dict[str, float]] = {}
     if config.own_threshold:
-        thresholds = choose_thresholds(config, data, device, progress)
+        thresholds = choose_thresholds(config, data, inputs, device, progress)
         steps_before = len_of_stream(config, data.train.task, held_out(config, data))
-    trainer = Trainer(config, data, device)
-    inputs = put_inputs(config.dataset, fingerprint(config.dataset), device)
+    trainer = Trainer(config, data, inputs["train"], device)
     segments = list(stream(config, data.train.task))
     steps = sum(len(batches) for _, batches, _ in segments)
-    points = np.linspace(0, steps, config.variance_points + 1).round()[1:]
+    points = np.linspace(0, steps, config.variance_points + 1).round().astype(int)[1:]
     scores, variances, prequential = [], [], []
-    for groups, batches, is_new in segments:
-        for new, is_first in zip(batches, is_new, strict=True):
+    for groups, batches, in_first in segments:
+        for new, is_first in zip(batches, in_first, strict=True):
             if config.prequential and is_first:
                 probabilities = trainer.probabilities(inputs["train"], new)
                 frame = score_batch(probabilities, data.train.labels[new], data)
@@ -510,7 +527,9 @@ def check(config: RunConfig, data: SequentialDataset) -> None:
     if one_label and not data.train.single_label:
         what = f"a loss of several labels per sample for {config.dataset}"
         raise ValueError(expected(what, settings["loss"]))
-    for groups, batches, _ in stream(config, data.train.task):
+    validate_schedule(settings["schedule"], data.num_tasks)
+    left_out = held_out(config, data) if config.own_threshold else ()
+    for groups, batches, _ in stream(config, data.train.task, left_out):
         if len(batches) == 0:
             what = f"batch_size up to the samples of task {task_name(groups[-1])}"
             raise ValueError(expected(what, settings["batch_size"]))
@@ -543,8 +562,8 @@ def stream(
     """Shuffle a run's stream into full batches (Sec. "Experiments").
 
     For each task yield the groups of tasks so far, the batches, rows of the training set
-    (steps, B), and whether each batch is new, bool (steps,). Samples in the rows
-    ``left_out`` are not in the stream.
+    (steps, B), and whether each batch is of the first epoch, bool (steps,). Samples in
+    the rows ``left_out`` are not in the stream.
     """
     settings = config.resolved
     size = settings["batch_size"]
@@ -552,17 +571,18 @@ def stream(
     task[list(left_out)] = -1  # of no task
     rng = np.random.default_rng(spawn_seeds(config)[0])
     schedule, at_once = settings["schedule"], settings["tasks_at_once"]
-    parts = [[group] for group in tasks_together(schedule, at_once)]
     if METHODS[config.method].offline:
-        parts = [tasks_together(sorted(schedule), at_once)]
+        parts = [tasks_together(sorted(schedule), at_once)]  # all of them at once
+    else:
+        parts = [[group] for group in tasks_together(schedule, at_once)]
     seen: Groups = []
     for groups in parts:
         seen = seen + groups
         rows = np.flatnonzero(np.isin(task, np.concatenate(groups)))
         steps = len(rows) // size
         epochs = [rng.permutation(rows)[: steps * size] for _ in range(config.epochs)]
-        is_new = np.arange(config.epochs * steps) < steps
-        yield seen, np.concatenate(epochs).reshape(-1, size), is_new
+        in_first = np.arange(config.epochs * steps) < steps
+        yield seen, np.concatenate(epochs).reshape(-1, size), in_first
 
 
 def len_of_stream(
@@ -590,15 +610,16 @@ def held_out(config: RunConfig, data: SequentialDataset) -> np.ndarray:
 def choose_thresholds(
     config: RunConfig,
     data: SequentialDataset,
+    inputs: dict[str, Tensor],
     device: torch.device,
     progress: Callable[[int], Any],
 ) -> dict[int, dict[str, float]]:
     """Train without the held-out samples, which choose thresholds after each task."""
     left_out = held_out(config, data)
-    trainer = Trainer(config, data, device)
+    trainer = Trainer(config, data, inputs["train"], device)
     thresholds = {}
-    for groups, batches, is_new in stream(config, data.train.task, left_out):
-        for new, is_first in zip(batches, is_new, strict=True):
+    for groups, batches, in_first in stream(config, data.train.task, left_out):
+        for new, is_first in zip(batches, in_first, strict=True):
             trainer.step(new, is_first)
             progress(trainer.steps)
         trainer.check_finite()
@@ -610,11 +631,14 @@ def choose_thresholds(
 
 
 @lru_cache(1)
-def put_inputs(name: str, data: str, device: torch.device) -> dict[str, Tensor]:
-    """Put the inputs of the stream and the test sets on a device, for runs in a row."""
-    dataset = load_dataset(name)
-    splits = {"train": dataset.train, **dataset.tests}
-    return {each: put(split.loaded_inputs, device) for each, split in splits.items()}
+def load_inputs(
+    dataset: str, _fingerprint: str, device: torch.device
+) -> tuple[SequentialDataset, dict[str, Tensor]]:
+    """Load a data set and put its inputs on a device, for runs in a row."""
+    data = load_dataset(dataset)
+    splits = {"train": data.train, **data.tests}
+    inputs = {name: put(split.loaded_inputs, device) for name, split in splits.items()}
+    return data, inputs
 
 
 def make_network(
@@ -631,14 +655,17 @@ class Trainer:
     """A network, its optimizer and a memory, which `step` changes batch by batch."""
 
     def __init__(
-        self, config: RunConfig, data: SequentialDataset, device: torch.device
+        self,
+        config: RunConfig,
+        data: SequentialDataset,
+        inputs: Tensor,
+        device: torch.device,
     ):
         self.settings = config.resolved
         self.method = METHODS[config.method]
         self.device = device
         _, sampler_seed, replay_seed, model_seed = spawn_seeds(config)
-        name = config.dataset
-        self.inputs = put_inputs(name, fingerprint(name), device)["train"]
+        self.inputs = inputs
         self.labels = data.train.labels  # bool (N, C)
         self.targets = put(self.labels.astype(np.float32), device)
         self.class_freq = np.zeros(data.num_classes, np.float32)  # n_i
@@ -659,8 +686,8 @@ class Trainer:
         self.make_memory(data, sampler_seed)
         self.replay_rng = np.random.default_rng(replay_seed)
         self.take_step = self.descend
-        varies = self.ewc or self.reads_stream or self.method.rehearsal != "mean"
-        if self.device.type == "cuda" and not varies:
+        depends_on_rows = self.reads_stream or self.method.rehearsal != "mean"
+        if self.device.type == "cuda" and not (self.ewc or depends_on_rows):
             self.take_step = Captured(self.descend, device)
 
     def make_stages(self, network: Staged) -> None:
@@ -674,15 +701,15 @@ class Trainer:
         self.lower, self.upper = self.model.split(frozen)
         self.lower.eval().requires_grad_(False)  # batch norm is frozen, too
         self.upper.train()
-        self.weights = list(self.upper.parameters())
+        self.parameters = list(self.upper.parameters())
         rate = settings["learning_rate"]
         if settings["optimizer"] == "sgd":
-            self.optimizer = torch.optim.SGD(self.weights, lr=rate, momentum=0.9)
+            self.optimizer = torch.optim.SGD(self.parameters, lr=rate, momentum=0.9)
         else:
             is_gpu = self.device.type == "cuda"
             eps = settings["adam_eps"]
             self.optimizer = torch.optim.Adam(
-                self.weights, lr=rate, eps=eps, fused=True, capturable=is_gpu
+                self.parameters, lr=rate, eps=eps, fused=True, capturable=is_gpu
             )
 
     def make_memory(
@@ -693,6 +720,7 @@ class Trainer:
         size = settings["memory_size"]
         self.memory = Memory(size)
         self.sampler: Any = None
+        self.keeps_features = False
         if self.method.sampler is None:
             return
         options = dict(settings["options"])
@@ -705,6 +733,7 @@ class Trainer:
             if has_room(self.device, size * vector.nbytes):
                 sampler_class = resolve_name(on_gpu)
         self.sampler = sampler_class(size, data.num_classes, seed, **options)
+        self.keeps_features = "features" in self.sampler.needs
 
     def step(self, new: np.ndarray, is_first: bool = True) -> None:
         """Learn from new samples, rows (B,), and replayed ones; offer the new ones.
@@ -717,23 +746,30 @@ class Trainer:
             self.class_freq += self.labels[new].sum(axis=0, dtype=np.float32)
             self.seen += count
         columns = {}
+        encoded = None
         for update in range(self.settings["updates"]):
-            slots = self.draw()  # (R,)
-            x, y = self.join(new, slots)  # (B + R, ...), (B + R, C)
+            replayed = self.draw()  # slots (R,)
+            x, y = self.join(new, replayed)  # (B + R, ...), (B + R, C)
+            if self.keeps_features:
+                encoded = x[:count].clone()  # a layer may change x in place
             if isinstance(self.take_step, Captured):
                 self.take_step(x, y)
                 continue
-            logits = self.take_step(x, y, new, slots)
+            logits = self.take_step(x, y, new, replayed)
             if update == 0 and self.method.rehearsal == "der++":
                 columns["logits"] = logits[:count].detach()
         self.steps += 1
         if self.sampler is not None and is_first:
-            needs = self.sampler_needs(new, x[:count])
+            needs = self.compute_needs(new, encoded)
             slots = self.sampler.place(self.labels[new], **needs)
             self.memory.write(slots, index=new, **columns)
 
-    def descend(self, x: Tensor, y: Tensor, new: Any = (), slots: Any = ()) -> Any:
-        """Take a gradient step; return the logits of a plain network (B + R, C)."""
+    def descend(self, x: Tensor, y: Tensor, new: Any = (), replayed: Any = ()) -> Any:
+        """Take a gradient step; return the logits of a plain network (B + R, C).
+
+        On a GPU a step that does not depend on ``new``, rows (B,), and ``replayed``,
+        slots (R,), is captured without them.
+        """
         logits = None
         if hasattr(self.upper, "objective"):  # the network adds terms of its own
             with self.autocast():
@@ -743,41 +779,43 @@ class Trainer:
             with self.autocast():
                 logits = self.upper(x)
             logits = logits.float()  # losses are sums of small numbers
-            loss = self.combine_losses(logits, y, new, slots)
+            loss = self.combine_losses(logits, y, new, replayed)
         if self.settings["norm_penalty"]:
-            norms = sum(weight.square().sum() for weight in self.weights)
+            norms = sum(weight.square().sum() for weight in self.parameters)
             loss = loss + self.settings["norm_penalty"] * norms
         self.is_finite.logical_and_(loss.detach().isfinite())
         self.optimizer.zero_grad()
         loss.backward()
         if self.ewc:
             self.ewc.pull()
-        clip_grad_value_(self.weights, self.settings["clip_value"])
+        clip_grad_value_(self.parameters, self.settings["clip_value"])
         self.optimizer.step()
         if self.ewc:
             self.ewc.observe(sample_gradients(self.upper, self.loss, x, y))
         return logits
 
-    def combine_losses(self, logits: Tensor, y: Tensor, new: Any, slots: Any) -> Tensor:
+    def combine_losses(
+        self, logits: Tensor, y: Tensor, new: Any, replayed: Any
+    ) -> Tensor:
         """Return the mean loss of all rows, or what DER++ and ER-ACE make of them."""
-        count, replayed = len(new), len(slots)
+        count = len(new)
         if self.method.rehearsal == "mean":
-            return self.loss(logits, y, count)
+            return self.loss(logits, y, new_count=count)
         of_new, of_old = logits[:count], logits[count:]
         if self.method.rehearsal == "er-ace":  # Caccia et al. 2022
             # new samples leave old classes alone
             is_open = self.labels[new].any(axis=0) | (self.class_freq == 0)
             loss = self.loss(of_new, y[:count], classes=np.flatnonzero(is_open))
-            if replayed:
-                loss = loss + self.loss(of_old, y[count:], 0)
+            if len(replayed):
+                loss = loss + self.loss(of_old, y[count:], new_count=0)
             return loss
         loss = self.loss(of_new, y[:count])
-        if replayed:  # DER++ draws two batches (Buzzega et al. 2020, Eq. 6)
-            half = replayed // 2
-            past = self.memory.read(slots[:half], "logits")["logits"]
+        if len(replayed):  # two batches (Buzzega et al. 2020, Eq. 6)
+            half = len(replayed) // 2
+            past = self.memory.read(replayed[:half], "logits")["logits"]
             distance = (of_old[:half] - past).square().mean()
-            more = self.loss(of_old[half:], y[count + half :], 0)
-            loss = loss + self.settings["beta"] * more
+            second = self.loss(of_old[half:], y[count + half :], new_count=0)
+            loss = loss + self.settings["beta"] * second
             loss = loss + self.settings["alpha"] * distance
         return loss
 
@@ -785,10 +823,10 @@ class Trainer:
         self,
         logits: Tensor,
         targets: Tensor,
-        new: int | None = None,
+        new_count: int | None = None,
         classes: np.ndarray | None = None,
     ) -> Tensor:
-        """Return the mean loss of rows (B, C), the first ``new`` of them new.
+        """Return the mean loss of rows (B, C), the first ``new_count`` of them new.
 
         ``classes`` are the numbers of those that it looks at, by default all.
         """
@@ -801,7 +839,7 @@ class Trainer:
             class_freq = class_freq[classes]
         if not self.reads_stream:
             return self.loss_function(logits, targets)
-        count = len(logits) if new is None else new
+        count = len(logits) if new_count is None else new_count
         replayed = torch.arange(len(logits), device=self.device) >= count
         freq = send(torch.tensor(class_freq), self.device)
         return self.loss_function(logits, targets, Stream(freq, self.seen, replayed))
@@ -819,27 +857,29 @@ class Trainer:
                 drawn.append(self.memory.draw(size, rng))
         return np.concatenate(drawn)
 
-    def join(self, new: np.ndarray, slots: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return what the trained stages see of new and replayed samples, and targets."""
-        vectors = hasattr(self.sampler, "vectors")
-        rows = new
-        if len(slots) and not vectors:
-            stored = self.memory.read(slots, "index")["index"]
-            rows = np.concatenate([new, stored])
+    def look_up(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Return what the trained stages see of training samples, and targets."""
         x = self.encode(take(self.inputs, rows, self.device))
-        y = take(self.targets, rows, self.device)
-        if not len(slots) or not vectors:
-            return x, y
+        return x, take(self.targets, rows, self.device)
+
+    def join(self, new: np.ndarray, replayed: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Return what the trained stages see of new and replayed samples, and targets."""
+        if len(replayed) == 0:
+            return self.look_up(new)
+        if not hasattr(self.sampler, "vectors"):
+            stored = self.memory.read(replayed, "index")["index"]
+            return self.look_up(np.concatenate([new, stored]))
         # ExStream replays vectors that it has merged, each with one label
-        merged = send(torch.as_tensor(self.sampler.vectors(slots)), self.device)
-        labels = torch.from_numpy(self.sampler.labels_of(slots)).to(y.dtype)
-        x = torch.cat([x, merged.view(-1, *x.shape[1:])])
+        x, y = self.look_up(new)
+        vectors = send(torch.as_tensor(self.sampler.vectors(replayed)), self.device)
+        labels = torch.from_numpy(self.sampler.labels_of(replayed)).to(y.dtype)
+        x = torch.cat([x, vectors.view(-1, *x.shape[1:])])
         return x, torch.cat([y, send(labels, self.device)])
 
-    def sampler_needs(self, new: np.ndarray, encoded: Tensor) -> dict[str, Any]:
+    def compute_needs(self, new: np.ndarray, encoded: Any) -> dict[str, Any]:
         """Return what a sampler needs beside the labels of new samples."""
         needs: dict[str, Any] = {}
-        if "features" in self.sampler.needs:  # what the frozen stages give: ExStream
+        if self.keeps_features:  # what the frozen stages give: ExStream
             vectors = encoded.flatten(1)
             is_tensor = hasattr(self.sampler, "takes_tensors")
             needs["features"] = vectors if is_tensor else vectors.cpu().numpy()
@@ -848,7 +888,7 @@ class Trainer:
             def products(subsets: np.ndarray) -> np.ndarray:
                 """Compare memory subsets, slots (K, n), and the new samples (GSS)."""
                 stored = self.memory.read(subsets.ravel(), "index")["index"]
-                x, y = self.join(np.concatenate([stored, new]), stored[:0])
+                x, y = self.look_up(np.concatenate([stored, new]))
                 network = self.upper, self.loss
                 table = gradient_products(*network, x, y, subsets.shape, self.autocast)
                 return table.cpu().numpy()
@@ -862,8 +902,7 @@ class Trainer:
         parts = [slots[i : i + at_once] for i in range(0, len(slots), at_once)]
         batches = (self.join(slots[:0], part) for part in parts)
         value = gradient_variance(self.upper, self.loss, batches)
-        images = self.steps * self.settings["batch_size"]
-        return images, len(slots), value
+        return self.seen, len(slots), value
 
     def memory_labels(self) -> np.ndarray:
         """Return the labels in memory, bool (m, C); (0, C) without a memory."""

@@ -47,7 +47,7 @@ class Asked(RunConfig):
 
 def key_of(config: RunConfig) -> str:
     """Return text that is equal for equal runs whose equal test set is read."""
-    return repr(config.settings)
+    return repr(config.identity)
 
 
 def drop_repeated(configs: Iterable[Asked]) -> list[Asked]:

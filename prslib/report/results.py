@@ -84,8 +84,8 @@ def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
 def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
     """Return the fields in which a configuration differs, in the paper's terms."""
     fields = {"method": config.method, "seed": config.seed, "model": config.model}
-    alike = replace(standard, **fields).settings
-    settings = config.settings
+    alike = replace(standard, **fields).identity
+    settings = config.identity
     names = [name for name in settings if settings[name] != alike.get(name)]
     varied = {name: settings[name] for name in names if name not in EXTRAS}
     model = config.resolved["model"]

@@ -14,11 +14,9 @@ from prslib.datasets import load_dataset
 from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
 from prslib.models.networks import make_model
 from prslib.models.weights import EMBEDDED, NONE, read_state
+from prslib.report.asked import configs
 from prslib.report.claims import CLAIMS
-from prslib.training.config import RunConfig
-from prslib.training.grids import configs
-from prslib.training.learner import as_input
-from prslib.training.run import initial_model
+from prslib.train import RunConfig, make_network, spawn_seeds
 
 pretraining = functions_of("pretraining")
 
@@ -38,7 +36,8 @@ def test_embedded_weights_know_their_scenes_and_not_the_others(name):
         rng = np.random.default_rng(1)
         pictures, labels = draw_scenes(scenes, 600, rng, split="test")
         with torch.no_grad():
-            logits = model(as_input(torch.from_numpy(pictures))).numpy()
+            images = torch.from_numpy(pictures).permute(0, 3, 1, 2) / 255
+            logits = model(images).numpy()
         precision[scenes] = average_precision_score(labels, logits, average="macro")
     assert precision.pop(name.partition("-")[0]) > 0.9
     assert max(precision.values()) < 0.6
@@ -65,8 +64,10 @@ def test_stand_ins_for_photographs_begin_with_learned_weights():
 def test_networks_begin_with_learned_convolutions_and_a_head_of_the_seed(model, seed):
     data = load_dataset(TINY)
     config = RunConfig(dataset=TINY, model=model, seed=seed)
-    learned = initial_model(config, data).state_dict()
-    plain = initial_model(replace(config, weights=NONE), data).state_dict()
+    *_, model_seed = spawn_seeds(config)
+    learned = make_network(config, data, model_seed).state_dict()
+    begun = replace(config, weights=NONE)
+    plain = make_network(begun, data, model_seed).state_dict()
     state = read_state(EMBEDDED[f"digits-{seed % 5}"])
     body = {name for name in state if not name.startswith("stages.3.")}
     assert body <= set(learned)
