@@ -209,9 +209,9 @@ HEAD: dict[str, Any] = {"model": "head", "learning_rate": 0.003, "ewc_lambda": 1
 HEAD |= {"clip_value": 0.5, "precision": "fp32", "test_resamples": 100}
 
 
-def _mini(name: str, share: Fraction, memory_size: int) -> Entry:
-    sizes = {"memory_size": memory_size, "test_set": "both"}
-    recipe = replace(coco.PREPARED.recipe, **HEAD, **sizes)
+def _mini(name: str, share: Fraction, memory_size: int, **others: Any) -> Entry:
+    settings = HEAD | {"memory_size": memory_size, "test_set": "both"} | others
+    recipe = replace(coco.PREPARED.recipe, **settings)
     load = partial(load_mini, name=name, share=share)
     return Entry(load, recipe, data_source="part")
 
@@ -228,7 +228,8 @@ ENTRIES = {
     "cocoseq-mini-75": _mini("cocoseq-mini-75", Fraction(3, 4), 90),
     "cocoseq-mini-50": _mini("cocoseq-mini-50", Fraction(1, 2), 60),
     "cocoseq-mini-25": _mini("cocoseq-mini-25", Fraction(1, 4), 30),
-    "cocoseq-tiny": _mini("cocoseq-tiny", Fraction(1, 7), 20),
+    # for tests and quick looks
+    "cocoseq-tiny": _mini("cocoseq-tiny", Fraction(1, 7), 20, test_resamples=0),
     "cocoseq-features": _whole(coco.PREPARED),
     "nuswideseq-features": _whole(nuswide.PREPARED),
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -114,14 +115,12 @@ def memory_size_of(length: int) -> int:
     return round(length * 2000 / 35072)
 
 
-def _entry(
-    name: str, length: int, thin: Thin | None, test_set: str = "imbalanced"
-) -> Entry:
+def _entry(name: str, length: int, thin: Thin | None, **others: Any) -> Entry:
+    settings = SETTINGS | {"test_set": "imbalanced"} | others
     recipe = Recipe(
         memory_size=memory_size_of(length),
         schedule=tuple(range(NUM_TASKS)),
-        test_set=test_set,
-        **SETTINGS,
+        **settings,
     )
     load = partial(load_reuters, name=name, thin=thin)
     return Entry(load, recipe, load_clustering, data_source="other")
@@ -150,4 +149,5 @@ STREAMS = (
 )
 ENTRIES = {row[0]: _entry(*row) for row in STREAMS}
 # for tests: every class and few documents, and the small test set
-ENTRIES["reutersseq-tiny"] = _entry("reutersseq-tiny", 247, _cap(8), "balanced")
+TINY: dict[str, Any] = {"test_set": "balanced", "test_resamples": 0}
+ENTRIES["reutersseq-tiny"] = _entry("reutersseq-tiny", 247, _cap(8), **TINY)

@@ -3,8 +3,8 @@
 from cells import functions_of
 from fake_runs import fake_run
 
+from prslib.report.asked import Asked
 from prslib.report.notebook import Settings
-from prslib.training.config import RunConfig
 
 architectures = functions_of("architectures")
 
@@ -33,9 +33,9 @@ def test_numbers_of_a_network_and_of_methods_on_it_stand_beside_ours():
     for name, score in reversed(names.items()):
         network = {"dataset": "digits70tiny", "model": name}
         longer = {"method": "Multitask", "epochs": 2, "test_set": "imbalanced"}
-        runs.append(fake_run(RunConfig(**network, **longer), score + 0.05))
+        runs.append(fake_run(Asked(**network, **longer), score + 0.05))
         for method in ("Multitask", "CRS", "PRS"):
-            runs.append(fake_run(RunConfig(**network, method=method), score))
+            runs.append(fake_run(Asked(**network, method=method), score))
     rows = architectures.rows_of(runs)
     table = architectures.offline_table(architectures.beside_offline(rows))
     assert table["C-F1", "paper"].to_dict() == {  # of COCOseq

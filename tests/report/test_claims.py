@@ -7,13 +7,14 @@ from claim_frames import HOLDS, frame, turned
 from claim_frames import row as claim_row
 from scipy import stats
 
-from prslib import RunConfig, run
+from prslib import run
 from prslib.paths import project_root
+from prslib.report.asked import Asked
 from prslib.report.claims import CLAIMS, Scores
 from prslib.report.claims.base import by_seed
 from prslib.report.claims.conditions import schedule_variance
 from prslib.report.results import printed_rows, results_of
-from prslib.report.tables import MAIN_METRICS, scores_of
+from prslib.report.tables import MAIN_METRICS, with_resamples
 
 
 def rows_of(table, **columns):
@@ -179,11 +180,14 @@ def test_the_chance_of_the_test_images_widens_the_interval():
 
 
 def test_every_score_of_real_images_has_draws_forgetting_and_order_too():
-    config = RunConfig(dataset="cocoseq-tiny", method="CRS", class_draws=True)
+    fields = {"method": "CRS", "class_draws": True, "test_resamples": 9}
+    config = Asked("cocoseq-tiny", **fields)
     done = run(config)
-    scores = scores_of([done])
-    drawn = scores.loc[done.resampled.index]
-    np.testing.assert_array_equal(np.stack(drawn["draws"]), done.resampled.to_numpy())
+    scores = with_resamples(done)
+    assert set(scores.index) == set(np.flatnonzero(done.scores["test_set"] == "both"))
+    drawn = scores["draws"].dropna()
+    theirs = done.resampled.loc[drawn.index].to_numpy()
+    np.testing.assert_array_equal(np.stack(drawn), theirs)
     rows = results_of([done], [config]).dropna(subset="value")
     main = rows["metric"].isin([*MAIN_METRICS, "AP", "F1"])
     assert set(rows.loc[main, "measure"]) >= {"score", "forget", "lost", "order"}

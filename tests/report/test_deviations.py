@@ -1,5 +1,3 @@
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,12 +7,12 @@ from prs_examples import A, B, C, rows
 
 from prslib.datasets import load_dataset
 from prslib.report import deviations
+from prslib.report.asked import Asked, key_of, run_all
 from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, deviation_configs
+from prslib.report.measures import place_stream
 from prslib.report.notebook import Settings
 from prslib.report.tables import final, scores_of
 from prslib.samplers.reference import ReferencePRS
-from prslib.training.config import RunConfig
-from prslib.training.replay import without_training
 
 notebook = functions_of("deviations")
 
@@ -53,7 +51,11 @@ def test_each_deviation_departs_in_its_step_alone():
 
 def test_the_contest_does_what_the_published_codes_do():
     stream = rows(*[A] * 800, *[(A, B)] * 3, *[B] * 40)
-    made = {name: one(6, 3, 0, rho=0.5) for name, one in CONTEST.items()}
+    ahead = {"EmoGrowth": {"dataset": TINY}}
+    made = {
+        name: one(6, 3, 0, rho=0.5, **ahead.get(name, {}))
+        for name, one in CONTEST.items()
+    }
     assert (made["Macro-AUC-CL"].place(stream)[6:] == -1).all()
     placed = made["CUTER"].place(stream)
     assert (placed[700:800] >= 0).sum() < 5 < (placed[803:] >= 0).sum() < 40
@@ -64,19 +66,25 @@ def test_the_contest_does_what_the_published_codes_do():
     assert chance.tolist() == [0, 1, 0]
 
 
-def test_deviations_are_runs_of_their_own_that_any_process_can_train():
+@pytest.mark.usefixtures("registers")
+def test_deviations_are_methods_of_their_own_that_any_process_can_train(
+    tmp_path, monkeypatch
+):
     made = deviation_configs([TINY], [0], 0.0, DEVIATIONS)
-    assert len({config.hash for config in made}) == len(ALL)
-    assert (
-        made[0].hash == RunConfig(dataset=TINY, method="PRS").hash
-    )  # as every notebook's
-    names = [deviations.name_of(config) for config in made]
-    assert names == ["PRS", "CRS", *DEVIATIONS]
-    copy = pickle.loads(pickle.dumps(made[2]))
-    sampler = copy.sampler_for(load_dataset(TINY, images=False), 0)
-    assert type(sampler) is DEVIATIONS["uniform victim"]
+    assert len({key_of(config) for config in made}) == len(ALL)
+    assert made[0] == Asked(TINY, "PRS", rho=0.0)  # as every notebook's
+    assert [config.method for config in made] == ["PRS", "CRS", *DEVIATIONS]
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+    ahead = made[1 + list(ALL).index("counts known ahead")]
+    (run,) = run_all([ahead])
+    *_, (sampler, _, _) = place_stream(ahead)
+    np.testing.assert_array_equal(run.memory_labels, sampler.labels)
+    assert type(sampler) is DEVIATIONS["counts known ahead"]
+    (read,) = run_all([ahead])
+    assert read.scores.equals(run.scores)
 
 
+@pytest.mark.usefixtures("registers")
 def test_the_mix_is_that_of_the_samplers():
     settings = Settings.of(
         "quick", "deviations", dataset=TINY, varied_seeds=[0], rho=0.0
@@ -85,13 +93,14 @@ def test_the_mix_is_that_of_the_samplers():
     last = mix.set_index(["deviation", "measure"])["value"]
     assert last["CRS", "age"] == pytest.approx(50, abs=5)  # a reservoir
     data = load_dataset(TINY, images=False)
-    replay = without_training(RunConfig(dataset=TINY, method="PRS"), data)
-    shares = 100 * replay.sampler.class_counts / replay.sampler.class_counts.sum()
+    *_, (sampler, _, _) = place_stream(Asked(TINY, "PRS"))
+    shares = 100 * sampler.class_counts / sampler.class_counts.sum()
     rare = np.array(data.class_group) == "minority"
     assert last["PRS", "minority"] == pytest.approx(shares[rare].sum())
     assert last["PRS", "distance"] == pytest.approx(np.abs(shares - 100 / 70).sum() / 2)
 
 
+@pytest.mark.usefixtures("registers")
 def test_verdicts_say_what_matters():
     lead = {"CRS": -4.0, "CUTER": -10.0, "uniform victim": -3.0, "ties by slot": 0.5}
     noise = {"batch at once": 5.0, "counts known ahead": 0.6}
@@ -99,7 +108,7 @@ def test_verdicts_say_what_matters():
     noise |= {"softened exp": 1.7, "signed distances": 2.1}
 
     def made(config):
-        name = deviations.name_of(config)
+        name = config.method
         shift, moves = lead.get(name, 0.0), noise.get(name, 0.1) * (config.seed % 2)
 
         def score(cells):
@@ -109,7 +118,7 @@ def test_verdicts_say_what_matters():
         return fake_run(config, score)
 
     asked = deviation_configs([TINY], list(range(6)), 0.0, deviations.EVERY)
-    scores = scores_of(list(map(made, asked)), method=deviations.name_of)
+    scores = scores_of(list(map(made, asked)))
     rows = final(scores)
     table = notebook.against_prs(rows)
     verdict = table.set_index(["deviation", "group"])["verdict"]

@@ -10,21 +10,20 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from prslib.datasets import load_dataset
 from prslib.report import measures
-from prslib.training.config import Run, RunConfig
-from prslib.training.device import Inputs
-from prslib.training.learner import Learner
-from prslib.training.run import initial_model, run
+from prslib.report.asked import Asked
+from prslib.train import Run, Trainer, run
 
 tsne = functions_of("feature_tsne")
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 ONE_LABEL, TINY = "imbal-digits-tiny", "digits70tiny"
-CONFIG = RunConfig(dataset=ONE_LABEL, method="PRS", features_per_class=6)
+CONFIG = Asked(ONE_LABEL, "PRS", features_per_class=6)
 
 
 def with_features(features):
     """A run that was not trained and whose features are these, six images a class."""
-    return Run(CONFIG, pd.DataFrame(), np.zeros((0, 10), bool), features)
+    memory = np.zeros((0, 10), bool)
+    return Run(CONFIG, pd.DataFrame(), memory, features={"full": features})
 
 
 def blobs(spread):
@@ -36,16 +35,17 @@ def blobs(spread):
 
 def test_features_and_head_give_the_scores():
     dataset = load_dataset(TINY)
-    model = initial_model(RunConfig(dataset=TINY), dataset)
-    learner = Learner(model, "adam", 0.002, "multilabel_soft_margin", 5.0)
-    images = Inputs(dataset.train.inputs[:7])
-    logits = model.head(torch.from_numpy(learner.features(images)))
-    scores = torch.sigmoid(logits).detach().numpy()
-    np.testing.assert_allclose(scores, learner.probabilities(images), atol=1e-6)
+    inputs, device = torch.from_numpy(dataset.train.inputs), torch.device("cpu")
+    trainer = Trainer(Asked(TINY), dataset, inputs, device)
+    model, rows = trainer.model, np.arange(7)
+    features = trainer.predict(model.features, inputs, rows)
+    scores = torch.sigmoid(model.head(features)).detach().numpy()
+    theirs = trainer.probabilities(inputs, rows)
+    np.testing.assert_allclose(scores, theirs, atol=1e-6)
 
 
 def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows():
-    features = run(CONFIG).features
+    features = measures.features_of(run(CONFIG))
     assert features.shape == (60, 64)
     assert (features >= 0).all()  # behind a ReLU
     dataset = load_dataset(ONE_LABEL, images=False)
@@ -59,7 +59,7 @@ def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows():
 
 def test_classes_in_colour_are_the_ends_of_the_groups_and_of_ten_all():
     assert sorted(tsne.shown_classes(CONFIG, 1)) == list("0123456789")
-    mini = RunConfig("cocoseq-mini", "PRS", features_per_class=20)
+    mini = Asked("cocoseq-mini", "PRS", features_per_class=20)
     data = load_dataset("cocoseq-mini", images=False)
     freq = dict(zip(data.class_names, data.class_freq, strict=True))
     count = measures.labelled_images(mini).value_counts(["class_name", "group"])
@@ -114,7 +114,7 @@ def test_neighbours_agree_with_leaving_one_out():
     one = with_features(blobs(50.0))
     images = measures.neighbour_votes(one, 5)
     vote = KNeighborsClassifier(5, weights="distance")
-    voted = cross_val_predict(vote, one.features, images["class"], cv=LeaveOneOut())
+    voted = cross_val_predict(vote, blobs(50.0), images["class"], cv=LeaveOneOut())
     expected = 100 * (voted == images["class"])
     assert 0 < expected.mean() < 100
     assert images["kNN accuracy"].tolist() == expected.tolist()

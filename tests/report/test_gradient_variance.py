@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 from cells import functions_of
 
-from prslib.training.config import RunConfig
-from prslib.training.run import run
+from prslib import RunConfig, run
 
 gradient_variance = functions_of("gradient_variance")
 

@@ -8,17 +8,16 @@ from cells import functions_of
 from fake_runs import fake_run, with_variance
 
 from prslib.datasets import DATASETS, load_dataset
-from prslib.experiments.store import Store
 from prslib.paths import project_root
 from prslib.report import ledger, topics
 from prslib.report import results as results_module
+from prslib.report.asked import Asked, configs, drop_repeated, key_of
 from prslib.report.claims import CLAIMS, Scores
 from prslib.report.claims.base import SETTINGS
 from prslib.report.results import results_of, run_settings
+from prslib.runs import path_of, register, save
 from prslib.statistics import DECIDING
-from prslib.training.config import RunConfig
-from prslib.training.grids import configs
-from prslib.training.methods import METHODS
+from prslib.train import METHODS, Method
 
 notebook = functions_of("ledger")
 COMMITTED = project_root() / "figures" / "seeds"
@@ -58,7 +57,7 @@ def everything():
     ]
     seeds = list(range(DECIDING))
     runs = [config for grid in grids for config in configs(**grid, seed=seeds)]
-    return list({config.hash: config for config in reversed(runs)}.values())[::-1]
+    return drop_repeated(runs)
 
 
 BASE = {"Finetune": 0.1, "EWC": 0.2, "GSS": 0.25, "ExStream": 0.3}
@@ -149,8 +148,9 @@ def test_five_neighbours_vote_where_there_are_as_many(monkeypatch):
     note = lambda run, number: asked.append(number) or votes  # noqa: E731
     monkeypatch.setattr(results_module, "neighbour_votes", note)
     for count in (2, 9):
-        run = with_variance(made(RunConfig(TINY, features_per_class=2)), [1.0])
-        results_of([replace(run, features=np.zeros((count, 3)))], [run.config])
+        run = with_variance(made(Asked(TINY, features_per_class=2)), [1.0])
+        features = {"balanced": np.zeros((count, 3))}
+        results_of([replace(run, features=features)], [run.config])
     assert asked == [1, 5]
 
 
@@ -166,8 +166,15 @@ def test_runs_of_the_standard_setting_are_asked_for_first(monkeypatch):
 
 def test_runs_that_differ_in_what_no_printed_cell_has_are_left_out():
     usual = {"dataset": TINY, "method": "PRS"}
-    asked = configs(**usual, variant=["paper", "authors"], learning_rate=[None, 0.1])
-    assert run_settings(asked)["run"].tolist() == [asked[0].hash]
+    asked = configs(**usual, draw=["uniform", "balanced"], learning_rate=[None, 0.1])
+    assert run_settings(asked)["run"].tolist() == [key_of(asked[0])]
+
+
+@pytest.mark.usefixtures("registers")
+def test_runs_of_methods_that_prslib_does_not_have_are_left_out():
+    register("frozen", Method(sampler="crs", frozen="vector_stages"))
+    asked = configs(dataset=TINY, method=["CRS", "frozen"])
+    assert run_settings(asked)["method"].tolist() == ["CRS"]
 
 
 def test_there_is_a_row_for_each_published_cell(cells):
@@ -386,7 +393,7 @@ def test_the_committed_claims_come_out_as_committed():
 
 def test_gather_leaves_what_is_not_stored_or_trains_it(monkeypatch, own_folders):
     runs = configs(dataset="imbal-digits-tiny", method=["Finetune"], seed=[0, 1])
-    Store().save(fake_run(runs[0], 0.5, whole=True))
+    save(fake_run(runs[0], 0.5), path_of(runs[0].to_train))
     assert set(ledger.gather(runs, "leave")["seed"]) == {0}
     monkeypatch.setattr(ledger, "run_all", lambda runs, **_: map(made, runs))
     assert set(ledger.gather(runs, "train")["seed"]) == {0, 1}
@@ -467,7 +474,7 @@ def test_features_and_gradients_may_come_from_runs_on_other_test_images(runs):
     assert settings[list(SETTINGS)].isna().all(axis=None)
     rows = results_of([made(config) for config in asked], asked)
     scores = rows["measure"] == "score"
-    assert set(rows.loc[scores, "run"]) == {asked[0].hash}
+    assert set(rows.loc[scores, "run"]) == {key_of(asked[0])}
     assert (rows["measure"] == "variance").any()
 
 

@@ -15,9 +15,9 @@ from cells import functions_of
 
 from prslib.paths import notebook_file, project_root
 from prslib.report import notebook
+from prslib.report.asked import configs
 from prslib.report.notebook import Settings, declared
 from prslib.report.topics import definitions, runs_of
-from prslib.training.grids import configs
 
 SWEEP = Settings.of("quick", "rho_sweep").values
 
@@ -425,16 +425,11 @@ def test_runs_are_tested_elsewhere_where_there_is_an_open_test_set():
     asked = configs(dataset=["cocoseq-tiny", "digits70tiny"], method="CRS")
     for test_set in ("open", "balanced"):
         coco, digits = notebook.tested_on(asked, test_set)
-        assert (
-            coco.test_set == test_set and coco.training_hash == asked[0].training_hash
-        )
+        assert coco.test_set == test_set and coco.to_train == asked[0].to_train
         assert digits == asked[1]
 
 
-def test_runs_of_some_methods_choose_a_threshold_and_train_alike():
+def test_runs_of_some_methods_choose_a_threshold():
     asked = configs(dataset="digits70tiny", method=["CRS", "GSS"])
     made = notebook.with_own_thresholds(asked, ["CRS"])
     assert [config.own_threshold for config in made] == [True, False]
-    assert [config.training_hash for config in made] == [
-        config.training_hash for config in asked
-    ]

@@ -7,8 +7,9 @@ from cells import functions_of
 from fake_runs import fake_run
 
 from prslib.datasets import load_dataset
+from prslib.report.asked import Asked
 from prslib.report.notebook import Settings
-from prslib.training.config import RunConfig
+from prslib.report.tables import read_scores
 
 topic = functions_of("schedules_and_memory")
 
@@ -23,7 +24,7 @@ def scores_of(value, dataset=COCO, method="PRS", **fields):
         end = cells["trained_tasks"] == cells["trained_tasks"].max()
         return np.where(cells["task"] == "seen", value, np.where(end, 0.6, 0.8))
 
-    return fake_run(RunConfig(dataset, method, **fields), scores).scores
+    return read_scores(fake_run(Asked(dataset, method, **fields), scores))
 
 
 def cell(rows, measure="score", group="overall", metric="mAP", **where):

@@ -6,9 +6,9 @@ import pytest
 from cells import functions_of
 from fake_runs import fake_run
 
-from prslib import configs
 from prslib.datasets.base import schedule_of
 from prslib.report import measures
+from prslib.report.asked import configs
 from prslib.report.notebook import Settings
 
 single_label = functions_of("single_label")

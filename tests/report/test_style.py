@@ -7,7 +7,7 @@ from matplotlib.text import Text
 
 from prslib.report import style
 from prslib.report.style import METHOD_STYLES, styles_of
-from prslib.training.methods import METHODS
+from prslib.train import METHODS
 
 
 def test_every_method_has_a_style_of_its_own_also_a_new_one(monkeypatch):

@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 
 from prslib.report import tables
-from prslib.training.config import Run, RunConfig
+from prslib.report.asked import Asked
+from prslib.train import Run
 
 CELLS = {"majority": 0.5, "moderate": 0.4, "minority": 0.2, "overall": 0.4}
 
@@ -123,8 +124,11 @@ def test_contrasts_are_taken_seed_by_seed(scores):
 
 
 def test_settings_that_scores_do_not_tell_are_taken_from_the_configuration():
-    frame, run = run_scores("CRS", 0), {"dataset": "digits70tiny", "method": "CRS"}
-    asked = [RunConfig(**run, test_set="imbalanced"), RunConfig(**run)]
+    run = {"dataset": "digits70tiny", "method": "CRS"}
+    asked = [Asked(**run, test_set="imbalanced"), Asked(**run)]
+    frame = pd.concat(
+        [run_scores("CRS", 0).assign(test_set=c.resolved["test_set"]) for c in asked]
+    )
     runs = [Run(config, frame, np.zeros((50, 70), bool)) for config in asked]
     rows = tables.final(tables.scores_of(runs, "test_set"))
     cells = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]

@@ -8,9 +8,10 @@ import pytest
 from fake_runs import fake_run
 
 from prslib.paths import cache_dir
+from prslib.report.asked import configs
 from prslib.report.tables import final, scores_of
-from prslib.training import versions
-from prslib.training.grids import configs
+from prslib.rounding import versions
+from prslib.train import run
 
 DATASET = "digits70tiny"
 CONFIGS = configs(dataset=DATASET, method=["CRS", "PRS"], seed=list(range(5)))
@@ -30,7 +31,7 @@ def table(verify, tmp_path, monkeypatch):
     """A table and the versions of a profile, committed; its runs repeat the table."""
     monkeypatch.setattr(verify, "project_root", lambda: tmp_path)
     monkeypatch.setattr(verify, "runs_of", lambda *_: CONFIGS)
-    monkeypatch.setattr(verify, "run_all", lambda asked, _: [made(c) for c in asked])
+    monkeypatch.setattr(verify, "train_anew", lambda asked: [made(c) for c in asked])
     folder = tmp_path / "figures" / "smoke"
     folder.mkdir(parents=True)
     (tmp_path / "docs" / "report").mkdir(parents=True)
@@ -166,7 +167,7 @@ def test_tables_are_drawn_from_the_usual_runs_into_another_folder(
 
 def test_runs_that_differ_from_their_rows_are_a_fault(verify, table, monkeypatch):
     other = [made(config, 0.51) for config in CONFIGS[:1]]
-    monkeypatch.setattr(verify, "run_all", lambda *_: other)
+    monkeypatch.setattr(verify, "train_anew", lambda _: other)
     lines, well = verify.verify("smoke")
     assert not well
     assert f"- CRS on {DATASET}, trained anew: up to 1 points from its rows" in lines
@@ -174,6 +175,12 @@ def test_runs_that_differ_from_their_rows_are_a_fault(verify, table, monkeypatch
     commit(verify)
     with pytest.raises(RuntimeError, match="a checkout with committed figures"):
         verify.verify("smoke")
+
+
+def test_runs_are_trained_anew_in_other_processes(verify):
+    (trained,) = verify.train_anew([CONFIGS[0]])
+    assert trained.config == CONFIGS[0]
+    assert trained.scores.equals(run(CONFIGS[0]).scores)
 
 
 def test_every_method_and_every_data_set_is_trained(verify):
