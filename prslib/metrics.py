@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 
 from prslib.checks import as_array, check_order, expected, one_of
 from prslib.datasets.base import GROUPS
-from prslib.samplers.compiling import entry
 
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
 MAIN_METRICS = ("C-F1", "O-F1", "mAP")  # of Table 1
@@ -180,7 +179,6 @@ def _areas(
     return areas
 
 
-@entry
 def _terms(
     ranked: np.ndarray, truth: np.ndarray, order: np.ndarray, of_images: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -189,35 +187,16 @@ def _terms(
     There is a term for each score that positives have. Images are in the order of their
     rank, the best first.
     """
-    draws = of_images.shape[1]
-    positives = truth.sum()
-    terms = np.zeros((positives, draws))
-    retrieved = np.zeros(draws)
-    hits = np.zeros(draws)
-    new_hits = np.zeros(draws)  # among images that score alike
-    count = 0
-    is_hit = False
-    for i in range(len(order)):
-        for draw in range(draws):
-            retrieved[draw] += of_images[order[i], draw]
-        if truth[i]:
-            is_hit = True
-            positives -= 1
-            for draw in range(draws):
-                new_hits[draw] += of_images[order[i], draw]
-        end = i + 1 == len(order) or ranked[i + 1] > ranked[i]
-        if end and is_hit:
-            is_hit = False
-            for draw in range(draws):
-                hits[draw] += new_hits[draw]
-                if hits[draw] > 0:
-                    precision = hits[draw] / retrieved[draw]
-                    terms[count, draw] = new_hits[draw] * precision
-                new_hits[draw] = 0
-            count += 1
-            if positives == 0:
-                break
-    return terms[:count], hits
+    ends = np.flatnonzero(np.append(ranked[1:] > ranked[:-1], True))
+    has_hit = np.diff(truth.cumsum()[ends], prepend=0) > 0
+    ends = ends[: has_hit.nonzero()[0][-1] + 1]  # nothing counts after the last hit
+    weights = of_images[order[: ends[-1] + 1]]  # (N, draws)
+    retrieved = weights.cumsum(axis=0)[ends]
+    weights[~truth[: len(weights)]] = 0
+    hits = weights.cumsum(axis=0)[ends]
+    new_hits = np.diff(hits, axis=0, prepend=0)
+    precision = hits / np.maximum(retrieved, np.finfo(float).tiny)
+    return (new_hits * precision)[has_hit[: len(ends)]], hits[-1]
 
 
 def checked(
