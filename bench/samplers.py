@@ -41,13 +41,13 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from prslib.samplers.reference import ReferencePRS
+from prslib.samplers.released import ReleasedPRS
 from shared import parser, write
 
 from prslib.datasets import DATASETS, load_dataset
 from prslib.report.style import METHOD_STYLES, join_panels, styles_of
 from prslib.samplers import SAMPLERS, make_sampler
-from prslib.samplers.reference import ReferencePRS
-from prslib.samplers.released import ReleasedPRS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "tests" / "helpers"), str(ROOT / "examples")]

@@ -66,8 +66,11 @@ def read_array(labels: Any) -> Any:
         if labels.is_floating_point():  # numpy has no bfloat16
             labels = labels.double()
     values = np.asarray(labels)
-    if values.dtype == object and hasattr(labels, "to_numpy"):  # pandas' NA
-        return labels.to_numpy(float, na_value=np.nan)
+    if values.dtype == object and values.ndim == 2:  # NA of pandas, or None
+        is_frame = hasattr(labels, "to_numpy")
+        if is_frame:
+            return labels.to_numpy(float, na_value=np.nan)
+        return values.astype(float)
     return values
 
 
@@ -100,6 +103,7 @@ def check_values(values: np.ndarray) -> None:
 
 def one_hot(numbers: np.ndarray, num_classes: int | None) -> np.ndarray:
     """Return class numbers (B,) as rows, bool (B, C)."""
+    numbers = numbers.astype(np.int64)
     most = MOST_CLASSES if num_classes is None else num_classes
     outside = numbers[(numbers < 0) | (numbers >= most)]
     if outside.size:
@@ -109,7 +113,7 @@ def one_hot(numbers: np.ndarray, num_classes: int | None) -> np.ndarray:
     if num_classes is None:
         num_classes = int(numbers.max(initial=-1)) + 1
     rows = np.zeros((len(numbers), num_classes), bool)
-    rows[np.arange(len(numbers)), numbers.astype(np.int64)] = True
+    rows[np.arange(len(numbers)), numbers] = True
     return rows
 
 

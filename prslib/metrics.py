@@ -187,16 +187,17 @@ def _terms(
     There is a term for each score that positives have. Images are in the order of their
     rank, the best first.
     """
+    positives = np.flatnonzero(truth)
     ends = np.flatnonzero(np.append(ranked[1:] > ranked[:-1], True))
-    has_hit = np.diff(truth.cumsum()[ends], prepend=0) > 0
-    ends = ends[: has_hit.nonzero()[0][-1] + 1]  # nothing counts after the last hit
-    weights = of_images[order[: ends[-1] + 1]]  # (N, draws)
-    retrieved = weights.cumsum(axis=0)[ends]
-    weights[~truth[: len(weights)]] = 0
-    hits = weights.cumsum(axis=0)[ends]
-    new_hits = np.diff(hits, axis=0, prepend=0)
+    ends = np.unique(ends[np.searchsorted(ends, positives)])  # of ties with a positive
+    starts = np.append(0, ends[:-1] + 1)
+    images = of_images[order[: ends[-1] + 1]]
+    retrieved = np.add.reduceat(images, starts, axis=0).cumsum(axis=0)  # (K, draws)
+    images = of_images[order[positives]]
+    new_hits = np.add.reduceat(images, np.searchsorted(positives, starts), axis=0)
+    hits = new_hits.cumsum(axis=0)
     precision = hits / np.maximum(retrieved, np.finfo(float).tiny)
-    return (new_hits * precision)[has_hit[: len(ends)]], hits[-1]
+    return new_hits * precision, hits[-1]
 
 
 def checked(

@@ -385,7 +385,7 @@ class Sampler:
         mine = self.state_dict()
         if state.keys() != mine.keys():
             raise ValueError(expected(f"a state with {sorted(mine)}", sorted(state)))
-        state = {name: np.array(value) for name, value in state.items()}
+        state = {name: np.asarray(value).copy() for name, value in state.items()}
         saved = to_text(state["sampler"])
         if saved != self._arguments():
             raise ValueError(expected(f"a state of {self._arguments()}", saved))

@@ -206,7 +206,7 @@ class PRS(Sampler):
     def _renew_powers(self) -> None:
         """Compute n_i^rho anew, the largest as 1, and their sum."""
         log = log_powers(self._freq, self.rho)
-        self._log_scale = float(log.max(initial=-HUGE))
+        self._log_scale = float(log.max()) if self._freq.any() else 0.0
         self._powers = np.exp(log - self._log_scale)
         self._power_sum = self._most = float(self._powers.sum())
 
