@@ -110,6 +110,7 @@ class Sampler:
         # n_i and l_i of the classes, and of samples without a label at the end
         self._freq = np.zeros(self.num_classes + 1, np.int64)
         self._counts = np.zeros(self.num_classes + 1, np.int64)
+        self._label_count = 0  # sum_j l_j
 
     def choose(self, y: np.ndarray, u: np.ndarray, **row: Any) -> int:
         """Return the slot of the next sample, -1 to drop it.
@@ -160,9 +161,8 @@ class Sampler:
             classes = self.classes_of(y)
             self._count(classes)
             row = {name: values[b] for name, values in context.items()}
-            slots[b] = slot = self._check_slot(
-                self.choose(y, uniforms[b], **row), self._filled
-            )
+            slot = self.choose(y, uniforms[b], **row)
+            slots[b] = slot = self._check_slot(slot, self._filled)
             if slot >= 0:
                 self._store(classes, slot)
         return slots
@@ -395,6 +395,7 @@ class Sampler:
         self.num_classes = int(state.pop("num_classes"))
         self._freq = state.pop("freq")
         self._counts = np.zeros(self.num_classes + 1, np.int64)
+        self._label_count = 0
         self._sets = LabelSets(self.size)
         self._filled = 0
         for slot, classes in enumerate(state.pop("slot_classes")):
@@ -466,6 +467,7 @@ class Sampler:
         self._sets.put(classes, slot)
         for c in classes:
             self._counts[c] += 1
+        self._label_count += len(classes)
         self._filled = max(self._filled, slot + 1)
 
     def _remove(self, slot: int) -> Sequence[int]:
@@ -473,6 +475,7 @@ class Sampler:
         classes = self._sets.take(slot)
         for c in classes:
             self._counts[c] -= 1
+        self._label_count -= len(classes)
         return classes
 
     def _check_slot(self, slot: Any, filled: int) -> int:
@@ -490,6 +493,8 @@ class Sampler:
 
 def draw_rarest(classes: Sequence[int], counts: np.ndarray, u: float) -> int:
     """Return which of the classes has the least count, a random one of several."""
+    if len(classes) == 1:
+        return classes[0]
     of_classes = [counts.item(c) for c in classes]
     least = min(of_classes)
     pairs = zip(classes, of_classes, strict=True)

@@ -80,6 +80,7 @@ class CBRS(Sampler):
         self.class_slots = np.zeros(self.num_classes + 1, np.int64)
         self.is_full = np.zeros(self.num_classes + 1, bool)
         self._slots: dict[int, list[int]] = {}  # that count for a class, ascending
+        self._largest: list[int] = []  # classes in a full memory, [] if not known
 
     def choose(self, y: np.ndarray, u: np.ndarray) -> int:
         """Return the slot of a sample, -1 for none; count it for its rarest class."""
@@ -94,19 +95,23 @@ class CBRS(Sampler):
 
     def _choose_in_full(self, c: int, u: np.ndarray) -> int:
         """Return the slot for a sample of class c in a full memory, -1 for none."""
-        largest = self.class_slots == self.class_slots.max()
-        self.is_full |= largest
-        gives = largest.nonzero()[0].tolist()
+        if not self._largest:
+            largest = self.class_slots == self.class_slots.max()
+            self.is_full |= largest
+            self._largest = largest.nonzero()[0].tolist()
+        gives = self._largest
         if self.is_full[c]:
             if u[1] * self.class_seen[c] >= self.class_slots[c]:
                 return -1
             gives = [c]
-        number = int(u[2] * self.class_slots[gives].sum())
-        return nth_slot([self._slots[k] for k in gives], number)
+        slots = [self._slots[k] for k in gives]
+        return nth_slot(slots, int(u[2] * sum(map(len, slots))))
 
     def _move(self, slot: int, c: int) -> None:
         """Let a slot count for class c, and no longer for the one before."""
         before = self.slot_class.item(slot)
+        if before == c:
+            return
         if before >= 0:
             slots = self._slots[before]
             del slots[bisect_left(slots, slot)]
@@ -114,10 +119,12 @@ class CBRS(Sampler):
         insort(self._slots.setdefault(c, []), slot)
         self.class_slots[c] += 1
         self.slot_class[slot] = c
+        self._largest = []
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on as the sampler whose `state_dict` this is, slot by slot."""
         super().load_state_dict(state)
+        self._largest = []
         self._slots = {}
         for slot, c in enumerate(self.slot_class[: len(self)].tolist()):
             self._slots.setdefault(c, []).append(slot)

@@ -25,8 +25,9 @@ class LabelSets:
     def __init__(self, size: int):
         self.of_slot = np.full(size, NONE)  # number of the set in each slot
         self.numbers = {}  # of the sets, by their classes
+        self.keys = []  # classes of each set
         self.slots = []  # of each set, ascending
-        self.classes = np.full((8, 1), NONE)  # of each set, (S, W), filled by NONE
+        self.classes = np.full((8, 1), NONE)  # the keys as (S, W), filled by NONE
         self.width = np.zeros(8, np.int64)  # how many classes each set has
         self.of_class = {}  # sets that have a class, in a dict as an ordered set
         self.unused = []  # numbers of sets that were forgotten
@@ -45,13 +46,12 @@ class LabelSets:
         number = self.of_slot.item(slot)
         if number == NONE:
             return ()
-        classes = self.classes[number, : self.width[number]].tolist()
         slots = self.slots[number]
         del slots[bisect_left(slots, slot)]
         self.of_slot[slot] = NONE
         if not slots:
-            self._forget(number, classes)
-        return classes
+            self._forget(number)
+        return self.keys[number]
 
     def resize(self, size: int) -> None:
         """Have another number of slots; those that go must be free."""
@@ -87,6 +87,7 @@ class LabelSets:
         else:
             number = len(self.slots)
             self.slots.append([])
+            self.keys.append(())
         more = len(self.classes) if number == len(self.classes) else 0
         wider = max(0, len(classes) - self.classes.shape[1])
         if more or wider:
@@ -97,13 +98,15 @@ class LabelSets:
         self.classes[number, : len(classes)] = classes
         self.width[number] = len(classes)
         self.numbers[classes] = number
+        self.keys[number] = classes
         for c in classes:
             self.of_class.setdefault(c, {})[number] = None
         return number
 
-    def _forget(self, number: int, classes: Sequence[int]) -> None:
+    def _forget(self, number: int) -> None:
         """Give the number of a set without slots free."""
-        del self.numbers[tuple(classes)]
+        classes = self.keys[number]
+        del self.numbers[classes]
         for c in classes:
             del self.of_class[c][number]
         self.unused.append(number)

@@ -135,7 +135,7 @@ class OCDM(Sampler):
         With b labels less and the mean sum / L it rises by
         L (b mean - loss) / (L - b) - L log(1 - b / L).
         """
-        labels = self._counts.sum()  # L
+        labels = self._label_count  # L
         b = self._sets.width[sets]
         lost = loss[self._sets.classes[sets]].sum(axis=1)
         rise = (b * total / labels - lost) * (labels / (labels - b))

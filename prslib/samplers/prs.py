@@ -90,7 +90,9 @@ class PRS(Sampler):
         delta = self.surplus(p)  # line 16: sample-out
         c = self.draw_class(self.class_probability(delta), u[1])
         k = self.candidates(c, self.scarce(delta))
-        slots = self._sets.slots_of(self.nearest(k, self.distances(k, p)))
+        if len(k) > 1:
+            k = self.nearest(k, self.distances(k, p))
+        slots = self._sets.slots_of(k)
         return nth_slot(slots, int(u[2] * sum(map(len, slots))))
 
     def partition(self) -> np.ndarray:
@@ -112,7 +114,7 @@ class PRS(Sampler):
 
     def surplus(self, p: np.ndarray) -> np.ndarray:
         """Return delta_i = l_i - p_i sum_j l_j, Eq. (3)."""
-        delta = self._counts - p * self._counts.sum()
+        delta = self._counts - p * self._label_count
         delta[np.abs(delta) <= TOLERANCE] = 0
         return delta
 
@@ -143,15 +145,15 @@ class PRS(Sampler):
 
     def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return sum_i abs(C_ki - p_i sum_l C_kl) for each set k of K, Eq. (5)."""
-        labels = self._counts.sum()
-        distance = np.empty(len(k))
         width = self._sets.width[k]
-        for b in np.unique(width).tolist():  # k takes b labels with it
-            gap = self._counts - p * (labels - b)
-            change = np.abs(gap - 1) - np.abs(gap)  # if it has class i
+        distance = np.empty(len(k))
+        for b in set(width.tolist()):  # k takes b labels with it
+            gap = self._counts - p * (self._label_count - b)
+            far = np.abs(gap)
+            change = np.abs(gap - 1) - far  # if k has class i
             of_width = width == b
             classes = self._sets.classes[k[of_width], :b]  # (K, b)
-            distance[of_width] = np.abs(gap).sum() + change[classes].sum(axis=1)
+            distance[of_width] = far.sum() + change[classes].sum(axis=1)
         return distance
 
     def nearest(self, k: np.ndarray, distance: np.ndarray) -> np.ndarray:

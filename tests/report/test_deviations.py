@@ -6,13 +6,13 @@ import pytest
 from cells import functions_of
 from fake_runs import fake_run
 from prs_examples import A, B, C, rows
-from prslib.samplers.reference import ReferencePRS
 
 from prslib.datasets import load_dataset
 from prslib.report import deviations
 from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, deviation_configs
 from prslib.report.notebook import Settings
 from prslib.report.tables import final, scores_of
+from prslib.samplers.reference import ReferencePRS
 from prslib.training.config import RunConfig
 from prslib.training.replay import without_training
 
