@@ -3,6 +3,8 @@
 import copy
 import io
 import pickle
+import subprocess
+import sys
 
 import cbrs_twin
 import numpy as np
@@ -13,6 +15,7 @@ import torch
 from prs_examples import long_tailed
 
 from prslib.samplers import SAMPLERS, check_sampler, make_sampler
+from prslib.samplers.label_sets import nth_slot
 
 SIZE, NUM_CLASSES = 25, 8
 ALL = pytest.mark.parametrize("name", sorted(SAMPLERS))
@@ -385,10 +388,7 @@ def test_the_state_of_another_sampler_is_refused(other, options, message):
     np.testing.assert_equal(sampler.state_dict(), before)
 
 
-def test_samplers_load_numpy_alone(program):
-    import subprocess
-    import sys
-
+def test_samplers_load_numpy_alone():
     code = (
         "import sys, numpy, prslib; "
         "prslib.make_sampler('prs', 2, 3, 0).place(numpy.eye(3, dtype=bool)); "
@@ -396,3 +396,13 @@ def test_samplers_load_numpy_alone(program):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "set()\n"
+
+
+def test_the_nth_slot_of_several_lists():
+    rng = np.random.default_rng(0)
+    for size, lists in ((30, 1), (100, 3), (3000, 2), (3000, 40)):
+        slots = np.sort(rng.choice(size**2 // 10, size, replace=False))
+        parts = rng.integers(lists, size=size)
+        parted = [slots[parts == part].tolist() for part in range(lists)]
+        found = [nth_slot(parted, n) for n in range(size)]
+        assert found == slots.tolist()
