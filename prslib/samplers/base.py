@@ -156,9 +156,10 @@ class Sampler:
             As `choose` returns them.
         """
         slots = np.full(len(labels), -1)
-        for b in self._taking_part(labels):
-            y = labels[b]
+        for b, y in enumerate(labels):
             classes = self.classes_of(y)
+            if not classes:  # dropped for want of a label
+                continue
             self._count(classes)
             row = {name: values[b] for name, values in context.items()}
             slot = self.choose(y, uniforms[b], **row)
@@ -328,8 +329,15 @@ class Sampler:
         return np.flatnonzero(has_class[self._sets.of_slot])
 
     def classes_of(self, y: np.ndarray) -> list[int]:
-        """Return the classes of a sample, bool (C,); C for one without a label."""
-        return y.nonzero()[0].tolist() or [self.num_classes]
+        """Return the classes of a sample, bool (C,).
+
+        Without a label they are C, the number of a class more, with
+        ``unlabelled="class"``, else none.
+        """
+        classes = y.nonzero()[0].tolist()
+        if not classes and self.unlabelled == "class":
+            return [self.num_classes]
+        return classes
 
     def __repr__(self) -> str:
         """Return the sampler's arguments, and how many slots are filled."""
@@ -451,9 +459,7 @@ class Sampler:
 
     def _taking_part(self, labels: np.ndarray) -> list[int]:
         """Return the rows of the samples that are not dropped for want of a label."""
-        if self.unlabelled == "class":
-            return list(range(len(labels)))
-        return labels.any(axis=1).nonzero()[0].tolist()
+        return [b for b, y in enumerate(labels) if self.classes_of(y)]
 
     def _count(self, classes: Sequence[int]) -> None:
         """Count a sample in n_i (Algorithm 1, line 5)."""

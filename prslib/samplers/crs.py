@@ -29,11 +29,8 @@ class CRS(Sampler):
     [900  90  10] [88 11  1]
     """
 
-    def choose_batch(self, labels: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """Return the slots of a batch, which needs no look at the memory."""
-        rows = self._taking_part(labels)
-        t = self.seen + np.arange(1, len(rows) + 1)
-        j = np.where(t <= self.size, t - 1, uniforms[rows, 0] * t)
-        slots = np.full(len(labels), -1)
-        slots[rows] = np.where(j < self.size, j, -1)
-        return self.follow(labels, slots)
+    def choose(self, y: np.ndarray, u: np.ndarray) -> int:
+        """Return the slot of item t, -1 for none."""
+        t = self.seen
+        j = t - 1 if t <= self.size else int(u[0] * t)
+        return j if j < self.size else -1

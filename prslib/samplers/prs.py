@@ -294,11 +294,10 @@ class Decision:
 def explain(sampler: PRS, y: np.ndarray) -> Decision:
     """Count a sample with the labels y, and return what would be decided about it."""
     num_classes = sampler.num_classes + (sampler.unlabelled == "class")
-    takes_part = bool(y.any()) or sampler.unlabelled == "class"
     classes = sampler.classes_of(y)
     weight = np.zeros(num_classes)
     acceptance = 0.0
-    if takes_part:
+    if classes:
         sampler._count(classes)
         weight[classes] = sampler.weights(sampler._freq[classes].tolist())
         is_full = len(sampler) == sampler.size
