@@ -2,9 +2,8 @@
 
 Run ``python bench/labels.py``; it writes figures/bench/labels.csv. One label a sample, 70
 classes, a memory of 2000 that is full. All forms hold the same labels, so that all
-samplers decide alike; forms take turns. "Without checks" is the compiled call on bool
-rows, with its random numbers. One thread, and the processor's time, since others may be
-at work on the machine.
+samplers decide alike; forms take turns. One thread, and the processor's time, since
+others may be at work on the machine.
 """
 
 import time
@@ -18,13 +17,10 @@ from prslib.samplers import make_sampler
 SIZE, CLASSES, BATCH = 2000, 70, 10
 BATCHES, REPETITIONS = 500, 21
 METHODS = {"CRS": "crs", "PRS": "prs"}
-WITHOUT_CHECKS = "bool rows, without checks"
 FORMS = {
-    WITHOUT_CHECKS: lambda rows: rows,
     "bool rows": lambda rows: rows,
     "uint8 rows of 0 and 1": lambda rows: rows.astype(np.uint8),
     "class numbers": lambda rows: rows.argmax(axis=1),
-    "lists of class numbers": lambda rows: [[c] for c in rows.argmax(axis=1).tolist()],
     "DataFrame of 0 and 1": lambda rows: pd.DataFrame(rows.astype(int)),
 }
 
@@ -35,17 +31,9 @@ def spent(form: str, method: str, stream: np.ndarray) -> tuple[float, np.ndarray
     sampler.place(stream[:SIZE])
     pieces = stream[SIZE:].reshape(BATCHES, BATCH, CLASSES)
     batches = [FORMS[form](piece) for piece in pieces]
-    if form == WITHOUT_CHECKS:
-
-        def place(labels):
-            uniforms = sampler.rng.random((BATCH, sampler.draws))
-            return sampler.choose_batch(labels, uniforms)
-
-    else:
-        place = sampler.place
     start = time.process_time()
     for batch in batches:
-        place(batch)
+        sampler.place(batch)
     return 1e6 * (time.process_time() - start) / BATCHES, sampler.class_counts
 
 

@@ -1,444 +1,295 @@
-"""Samples a second of every sampler, beside Avalanche's buffers and plain numpy.
+"""Microseconds per sample of every sampler, with the buffers of other libraries.
 
-``make bench`` (or ``python bench/samplers.py``): a minute or two on a core. Prints a
-table and writes ``figures/bench/samplers.csv`` and ``.png``.
+Run ``python bench/samplers.py``, five minutes on a core; it prints a table of medians
+and writes figures/bench/samplers.csv. A memory is filled first and not timed; then come
+batches of 10, or one sample at a time. The three streams have 70 classes and a memory of
+2,000 (COCOseq's labels if the folder ``PRSLIB_DATA`` has them), 1,000 classes and 20,000,
+80 classes and 200,000; labels without COCOseq's are drawn by Zipf's law. Contestants take
+turns, so that all meet the same state of the machine, and time is the processor's.
 
-Streams of 70 classes: digits70seq (8741 samples) and, where the folder ``PRSLIB_DATA``
-has COCOseq's labels, COCOseq (35072 samples, schedule 0, 3, 1, 2). A memory of 2000 is
-filled first and not timed; then come batches of 10: the rest of the stream for compiled
-samplers, its first 500 samples for the slow. Five repetitions, in each of which the
-contestants take turns; medians. Avalanche (``pip install -e '.[bench]'``) keeps views
-of a data set, not labels alone, so PRS is timed as an Avalanche buffer too. "In one
-piece" gives the rest of the stream at once, as Avalanche does at the end of an
-experience. Its class-balanced buffer takes one label a sample and is given the first.
-A scan of the labels by numpy, in one piece, says what reading them alone takes.
+Other libraries take part in the first stream if they can be run: Avalanche and CapyMOA
+if they are installed, Mammoth from a checkout (``--mammoth DIR``), the PRS and OCDM of
+CUTER from its unpacked archive (``--cuter DIR``, the folder of
+MultiLabelIncremental_prs.py), on the CPU. Their buffers store a number per sample as
+well; ours only say where it goes.
 
-GSS and ExStream look at more than labels. What they look at is made of random numbers
-beforehand and given to them: features of the width that the quick profile's conv net
-has where ExStream freezes it; inner products of gradients in which every batch opposes
-the memory, so that GSS considers them all, its dearest case. Their rows are the sampler
-alone, without the network; `bench/gss.py` and `bench/replay_share.py` time them in
-training.
-
-``--scale`` measures time and space against the size of the memory and the number of
-classes instead, and writes ``figures/bench/samplers_scale.csv`` and ``.png``: three
-labels a sample, of classes by Zipf's law; batches of 10 right after the memory is full,
-when most samples enter. Time is the processor's, as others may be at work on the
-machine. Of space both are given, the arrays of the sampler and what its process, one
-for each, grew by at most; ten minutes.
+GSS and ExStream look at more than labels. They are given random features, of the width
+that the quick profile's conv net has where ExStream freezes it, and products of gradients
+in which every batch opposes the memory, so that GSS considers all of them. Their rows are
+the sampler without the network; `bench/gss.py` and `bench/replay_share.py` time both.
 """
 
-import multiprocessing
-import resource
+import ast
 import sys
 import time
 import warnings
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from shared import parser, write
 
 from prslib.datasets import DATASETS, load_dataset
-from prslib.report.style import METHOD_STYLES, join_panels, styles_of
-from prslib.samplers import SAMPLERS, make_sampler
-from prslib.samplers.reference import ReferencePRS
-from prslib.samplers.released import ReleasedPRS
+from prslib.samplers import make_sampler
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "tests" / "helpers"), str(ROOT / "examples")]
-
-import cbrs_twin
-import ocdm_twin
-
-NAMES = {"crs": "CRS", "prs": "PRS", "cbrs": "CBRS", "ocdm": "OCDM"}
+REPETITIONS = 5
+ENOUGH = 0.4  # seconds of a contestant in a repetition
 RHO = -0.03
 OPTIONS = {"prs": {"rho": RHO}, "ocdm": {"rho": RHO}}
-SIZE = 2000
-BATCH = 10
-REPETITIONS = 5
-SLOW = 500  # samples of the slow contestants
+BATCHES = 10, 1
 WIDTH = 6144  # of ExStream's features
-POOL = 3000  # how many of them, used again and again
-# of the measurement against size
-SIZES = 500, 2000, 20_000, 100_000, 1_000_000  # of the memory
-CLASSES = 10, 70, 300, 1000, 3000, 10_000  # with a memory of SCALED
-SCALED = 20_000
-LARGEST = 1_000_000, 10_000  # memory and classes
-PLAIN_CELLS = 1_500_000  # memory times classes, at most, of plain numpy
-TIMED = 100_000  # samples, unless they take longer than
-ENOUGH = 1.0  # seconds
+SIZES = (70, 2000), (1000, 20_000), (80, 200_000)  # classes, memory
 
 
 class Contestant(NamedTuple):
-    """Who is timed: ``make(labels, seed)`` returns a cut of the stream and what takes a piece."""
+    """Who is timed: ``make(size, labels)`` returns a function that takes rows from to."""
 
     name: str
-    method: str
-    kind: str  # "ours", "plain" or "Avalanche"
-    make: Callable[[np.ndarray, int], tuple[Callable, Callable]]
-    samples: int | None = None  # how many are timed, None for all
-    batch: int | None = BATCH  # None for one piece
+    make: Callable[[int, np.ndarray], Callable[[int, int], object]]
 
 
-class PlainCRS:
-    """Reservoir sampling as it is written down."""
+def ours(name: str) -> Contestant:
+    """Return a sampler that looks at labels alone."""
 
-    def __init__(self, size: int, num_classes: int, seed: int):
-        self.rng, self.seen = np.random.default_rng(seed), 0
-        self.memory = np.zeros((size, num_classes), bool)
+    def make(size, labels):
+        options = OPTIONS.get(name, {})
+        sampler = make_sampler(name, size, labels.shape[1], 0, **options)
+        return lambda start, stop: sampler.place(labels[start:stop])
 
-    def place(self, labels: np.ndarray) -> None:
-        for label in labels:
-            slot = self.seen
-            if self.seen >= len(self.memory):
-                slot = self.rng.integers(self.seen + 1)
-            self.seen += 1
-            if slot < len(self.memory):
-                self.memory[slot] = label
+    return Contestant(name.upper(), make)
 
 
-PLAIN = {
-    "crs": PlainCRS,
-    "prs": ReferencePRS,
-    "cbrs": cbrs_twin.Twin,
-    "ocdm": ocdm_twin.Twin,
-}
+def exstream(size: int, labels: np.ndarray) -> Callable:
+    """Return ExStream's `place`, with random features."""
+    rng = np.random.default_rng(0)
+    features = rng.random((size + 1000, WIDTH), np.float32)
+    sampler = make_sampler("exstream", size, labels.shape[1], 0)
+
+    def place(start, stop):
+        first = start % size
+        rows = features[first : first + stop - start]
+        return sampler.place(labels[start:stop], features=rows)
+
+    return place
 
 
-def on_labels(sampler_class: Callable, **options) -> Callable:
-    """Return what makes a sampler that takes labels alone."""
+def gss(size: int, labels: np.ndarray) -> Callable:
+    """Return the `place` of GSS, with gradients that oppose those of the memory."""
+    rng = np.random.default_rng(0)
+    subsets, batch = 10, 1000
+    gradients = rng.standard_normal((subsets + batch, 64)) + 1.0
+    gradients[subsets:] *= -1.0
+    sampler = make_sampler("gss", size, labels.shape[1], 0)
 
-    def make(labels, seed):
-        return labels.__getitem__, sampler_class(SIZE, 70, seed, **options).place
+    def place(start, stop):
+        def products(asked):
+            rows = gradients[subsets - len(asked) : subsets + stop - start]
+            return rows @ rows.T
 
-    return make
+        return sampler.place(labels[start:stop], gradient_products=products)
 
-
-def scan(labels, seed):
-    """Make what reads every label once, the least that a sampler has to do."""
-    return labels.__getitem__, lambda piece: piece.any(axis=1)
-
-
-def on_features(labels, seed):
-    """Make ExStream, and pieces of the stream with features from one pool."""
-    pool = np.random.default_rng(seed).random((POOL, WIDTH), np.float32)
-    sampler = make_sampler("exstream", SIZE, 70, seed)
-
-    def cut(part):
-        start = part.start % (POOL - SIZE + 1)
-        return labels[part], pool[start : start + part.stop - part.start]
-
-    return cut, lambda piece: sampler.place(piece[0], features=piece[1])
+    return place
 
 
-def on_gradients(labels, seed):
-    """Make GSS, given the products of gradients that all oppose those of the memory."""
-    rng = np.random.default_rng(seed)
-    known, sampler = 10, make_sampler("gss", SIZE, 70, seed)
-    gradients = rng.standard_normal((known + BATCH, 64)) + 1.0
-    gradients[known:] *= -1.0
-    products = gradients @ gradients.T
-
-    def place(piece):
-        def some(subsets):
-            rows = slice(known - len(subsets), known + len(piece))
-            return products[rows, rows]
-
-        return sampler.place(piece, gradient_products=some)
-
-    return labels.__getitem__, place
-
-
-def on_views(make_buffer: Callable, one_label: bool = False) -> Callable:
-    """Return what makes an Avalanche buffer; its pieces of the stream are cut ahead of time."""
+def mammoth(folder: str) -> list[Contestant]:
+    """Return Mammoth's reservoir."""
+    sys.path.insert(0, folder)
     import torch
-    from avalanche.benchmarks.utils import as_classification_dataset
-    from torch.utils.data import TensorDataset
+    from utils.buffer import Buffer
 
-    torch.set_num_threads(1)
+    def make(size, labels):
+        buffer = Buffer(size)
+        numbers, rows = torch.arange(len(labels))[:, None], torch.from_numpy(labels)
+        return lambda start, stop: buffer.add_data(
+            numbers[start:stop], labels=rows[start:stop]
+        )
 
-    def make(labels, seed):
-        torch.manual_seed(seed)
-        targets = torch.from_numpy(labels.argmax(1) if one_label else labels)
-        data = TensorDataset(torch.arange(len(labels)), targets)
-        data.targets = targets.tolist() if one_label else list(targets)
-        dataset = as_classification_dataset(data)
-
-        def cut(part):
-            return dataset.subset(range(part.start, part.stop))
-
-        return cut, make_buffer(seed).update_from_dataset
-
-    return make
+    return [Contestant("Mammoth reservoir", make)]
 
 
-def in_one_piece(contestant: Contestant) -> Contestant:
-    """Return the contestant that gets the rest of the stream at once."""
-    name = f"{contestant.name}, one piece"
-    return contestant._replace(name=name, samples=None, batch=None)
+def capymoa() -> list[Contestant]:
+    """Return CapyMOA's reservoir and its balanced buffer, of one label per sample."""
+    import torch
+    from capymoa.ocl.util._replay import GreedySampler, ReservoirSampler
 
+    def on(buffer_class):
+        def make(size, labels):
+            buffer = buffer_class(size, 1)
+            numbers = torch.arange(len(labels))[:, None].float()
+            classes = torch.from_numpy(labels.argmax(axis=1))
+            return lambda start, stop: buffer.update(
+                numbers[start:stop], classes[start:stop]
+            )
 
-def contestants() -> list[Contestant]:
-    """Return who takes part; without Avalanche a line says so."""
-    ours, plain = [], []
-    for key, name in NAMES.items():
-        options = OPTIONS.get(key, {})
-        make = on_labels(SAMPLERS[key], **options)
-        ours.append(Contestant(name, name, "ours", make))
-        make = on_labels(PLAIN[key], **options)
-        plain.append(Contestant(f"{name} in plain numpy", name, "plain", make, SLOW))
-    authors = on_labels(ReleasedPRS, rho=RHO)
-    listed = [
-        *ours,
-        *map(in_one_piece, ours[:3]),
-        Contestant("PRS, authors' variant", "PRS", "ours", authors, SLOW),
-        Contestant("GSS, gradient products given", "GSS", "ours", on_gradients, SLOW),
-        Contestant("ExStream, features given", "ExStream", "ours", on_features, SLOW),
-        *plain,
-        Contestant("a scan of the labels, one piece", "", "plain", scan, batch=None),
+        return make
+
+    return [
+        Contestant("CapyMOA reservoir", on(ReservoirSampler)),
+        Contestant("CapyMOA balanced", on(GreedySampler)),
     ]
-    try:
-        return listed + avalanche()
-    except ImportError:
-        print("Avalanche: left out, not installed; pip install -e '.[bench]'")
-        return listed
 
 
 def avalanche() -> list[Contestant]:
-    """Return Avalanche's buffers and ours in its form."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from avalanche.training import storage_policy as policy
-        from avalanche_buffer import SamplerBuffer
+    """Return Avalanche's reservoir, which keeps views of a data set."""
+    import torch
+    from avalanche.benchmarks.utils import as_classification_dataset
+    from avalanche.training.storage_policy import ReservoirSamplingBuffer
+    from torch.utils.data import TensorDataset
 
-    def prs(seed):
-        return SamplerBuffer(make_sampler("prs", SIZE, 70, seed, rho=RHO))
-
-    reservoir = on_views(lambda _: policy.ReservoirSamplingBuffer(SIZE))
-    balanced = on_views(lambda _: policy.ClassBalancedBuffer(SIZE), one_label=True)
-    peers = [
-        Contestant("Avalanche reservoir", "", "Avalanche", reservoir, SLOW),
-        Contestant("Avalanche class-balanced", "", "Avalanche", balanced, SLOW),
-    ]
-    return [
-        Contestant(
-            "PRS as an Avalanche buffer", "PRS", "Avalanche", on_views(prs), SLOW
-        ),
-        *peers,
-        *map(in_one_piece, peers),
-    ]
-
-
-def rate(contestant: Contestant, stream: np.ndarray, seed: int) -> float:
-    """Fill the memory, then return samples a second over the samples that follow."""
-    cut, place = contestant.make(stream, seed)
-    place(cut(slice(0, SIZE)))
-    end = min(SIZE + (contestant.samples or len(stream)), len(stream))
-    step = contestant.batch or end - SIZE
-    pieces = [cut(slice(i, min(i + step, end))) for i in range(SIZE, end, step)]
-    start = time.perf_counter()
-    for piece in pieces:
-        place(piece)
-    return (end - SIZE) / (time.perf_counter() - start)
-
-
-def streams() -> dict[str, np.ndarray]:
-    """Return the labels of each stream in its order, bool (N, 70); a line for one left out."""
-    rng, streams = np.random.default_rng(0), {}
-    for name in ("digits70seq", "cocoseq"):
-        try:
-            train = load_dataset(name, images=False).train
-        except FileNotFoundError as error:
-            print(f"{name}: left out; {error}")
-            continue
-        tasks = DATASETS[name].recipe.schedule
-        order = [rng.permutation(np.flatnonzero(train.task == task)) for task in tasks]
-        streams[name] = train.labels[np.concatenate(order)]
-    return streams
-
-
-def measure(taking_part: list[Contestant], stream: np.ndarray) -> pd.DataFrame:
-    """Return one row a contestant: the median and range of its rate, and two ratios."""
-    for contestant in taking_part:
-        if contestant.kind == "ours":
-            rate(contestant._replace(samples=BATCH), stream, 0)  # compile
-    rates = pd.DataFrame(
-        {one.name: rate(one, stream, seed) for one in taking_part}
-        for seed in range(REPETITIONS)
-    )
-
-    rows = []
-    for name, method, kind, *_ in taking_part:
-        speed = rates[name]
-        row = {"contestant": name, "kind": kind, "method": method}
-        row |= {
-            "samples_per_s": speed.median(),
-            "lowest": speed.min(),
-            "highest": speed.max(),
-        }
-        plain, peer = f"{method} in plain numpy", "Avalanche reservoir"
-        row["times_plain"] = (speed / rates.get(plain, np.nan)).median()
-        row["times_avalanche"] = (speed / rates.get(peer, np.nan)).median()
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
-    """Draw the median of each contestant as a dot and the range as a line, fastest on top."""
-    names = table.groupby("stream", sort=False)
-    axes = figure.subplots(1, len(names), squeeze=False, sharex=True, sharey=True)[0]
-    first = table[table["stream"] == table["stream"].iloc[0]]
-    order = first.sort_values("samples_per_s")["contestant"]
-    markers = {"ours": "o", "plain": "s", "Avalanche": "D"}
-    for ax, (stream, rows) in zip(axes, names, strict=True):
-        rows = rows.set_index("contestant").loc[order]
-        for y, row in enumerate(rows.itertuples()):
-            colour = METHOD_STYLES.get(row.method, {"color": "#666666"})["color"]
-            ax.plot([row.lowest, row.highest], [y, y], color=colour, linewidth=2)
-            fill = colour if row.kind == "ours" else "white"
-            dot = {"color": colour, "markerfacecolor": fill, "markersize": 8}
-            ax.plot(row.samples_per_s, y, marker=markers[row.kind], **dot)
-            place = {"xytext": (7, 0), "textcoords": "offset points", "va": "center"}
-            rounded = float(f"{row.samples_per_s:.2g}")
-            ax.annotate(f"{rounded:,.0f}", (row.highest, y), **place)
-        ax.set(xscale="log", xlabel="samples/s (log scale)", title=stream)
-        ax.set_yticks(range(len(rows)), rows.index)
-        ax.grid(axis="x")
-        # room for the numbers
-        ax.set_xlim(table["lowest"].min() / 2, 60 * table["highest"].max())
-    kinds = {"ours": "prslib", "plain": "plain numpy"}
-    for kind, label in (kinds | {"Avalanche": "in Avalanche"}).items():
-        style = {"marker": markers[kind], "linestyle": "", "markersize": 8}
-        fill = "0.4" if kind == "ours" else "white"
-        ax.plot([], [], label=label, color="0.4", markerfacecolor=fill, **style)
-    join_panels(figure, "Samples that a sampler takes, median and range, one thread")
-
-
-def zipf(length: int, num_classes: int, rng: np.random.Generator) -> np.ndarray:
-    """Return labels of three classes a sample, bool (length, C), the first class the commonest."""
-    stream = np.zeros((length, num_classes), bool)
-    share = np.cumsum(1 / np.arange(1, num_classes + 1))
-    while (few := np.flatnonzero(np.count_nonzero(stream, axis=1) < 3)).size:
-        stream[few, np.searchsorted(share, share[-1] * rng.random(len(few)))] = True
-    return stream
-
-
-class AvalancheReservoir:
-    """Avalanche's reservoir of views, which takes labels as ours do."""
-
-    def __init__(self, size: int, num_classes: int, seed: int):
-        from avalanche.training.storage_policy import ReservoirSamplingBuffer
-
-        self.cut, self.take = on_views(lambda _: ReservoirSamplingBuffer(size))(
-            np.zeros((1000, num_classes), bool), seed
+    def make(size, labels):
+        data = TensorDataset(torch.arange(len(labels)), torch.from_numpy(labels))
+        data.targets = list(data.tensors[1])
+        dataset = as_classification_dataset(data)
+        buffer = ReservoirSamplingBuffer(size)
+        return lambda start, stop: buffer.update_from_dataset(
+            dataset.subset(range(start, stop))
         )
 
-    def place(self, labels: np.ndarray) -> None:
-        self.take(self.cut(slice(0, len(labels))))  # it looks at no label
+    return [Contestant("Avalanche reservoir", make)]
 
 
-SCALABLE = {
-    **{name: SAMPLERS[key] for key, name in NAMES.items()},
-    "PRS in plain numpy": ReferencePRS,
-    "Avalanche reservoir": AvalancheReservoir,
-}
+def cuter(folder: str) -> list[Contestant]:
+    """Return the PRS and OCDM of CUTER, read from its files and run on the CPU."""
+    import random
+
+    import torch
+
+    torch.Tensor.cuda = lambda tensor: tensor
+    scope = {"torch": torch, "np": np, "random": random, "F": torch.nn.functional}
+    scope["print"] = lambda *values: None
+    for name, file in (("PRS_Buffer", "prs"), ("OCDM_Buffer", "ocdm")):
+        text = (Path(folder) / f"MultiLabelIncremental_{file}.py").read_text()
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                exec(compile(ast.Module([node], []), file, "exec"), scope)
+
+    def prs(size, labels):
+        buffer = scope["PRS_Buffer"](labels.shape[1], size)
+        rows = torch.from_numpy(labels).float()
+        numbers = torch.arange(len(labels))[:, None].float()
+        freq = rows.sum(dim=0)
+        shares = torch.full((labels.shape[1],), 1 / labels.shape[1])
+        classes = 0, labels.shape[1]
+        return lambda start, stop: buffer.add(
+            numbers[start:stop], rows[start:stop].clone(), *classes, shares, freq
+        )
+
+    def ocdm(size, labels):
+        buffer = scope["OCDM_Buffer"](size, labels.shape[1], RHO)
+        rows = torch.from_numpy(labels).float()
+        numbers = torch.arange(len(labels))[:, None].float()
+        classes = 0, labels.shape[1]
+        return lambda start, stop: buffer.add(
+            numbers[start:stop], rows[start:stop].clone(), stop, *classes
+        )
+
+    return [Contestant("CUTER's PRS", prs), Contestant("CUTER's OCDM", ocdm)]
 
 
-def cost(name: str, size: int, classes: int) -> dict[str, float]:
-    """Return microseconds a sample once the memory is full, and megabytes."""
+def peers(folders: dict[str, str | None]) -> list[Contestant]:
+    """Return the buffers of other libraries that can be run; name those that cannot."""
+    found = []
+    for join in (mammoth, capymoa, avalanche, cuter):
+        name = join.__name__
+        needs_folder = name in folders
+        if needs_folder and not folders[name]:
+            print(f"{name}: left out, --{name} DIR names no checkout")
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found += join(folders[name]) if needs_folder else join()
+        except ImportError as error:
+            print(f"{name}: left out, {error}")
+    return found
+
+
+def zipf(length: int, num_classes: int) -> np.ndarray:
+    """Return labels, bool (length, C), 1.2 per sample, the first class the commonest."""
     rng = np.random.default_rng(0)
-    SCALABLE[name](BATCH, classes, 0).place(zipf(1000, classes, rng))  # compile
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    sampler = SCALABLE[name](size, classes, 0)
-    for i in range(0, size, 1000):
-        sampler.place(zipf(min(1000, size - i), classes, rng))
-    taken, spent = 0, 0.0
-    while taken < TIMED and spent < ENOUGH:
-        stream, start, begin = zipf(1000, classes, rng), 0, time.process_time()
-        while start < len(stream) and time.process_time() < begin + ENOUGH:
-            sampler.place(stream[start : start + BATCH])
-            start += BATCH
-        taken, spent = taken + start, spent + time.process_time() - begin
-    arrays = [*vars(sampler).values(), *getattr(sampler, "state", ())]
-    array_bytes = sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
-    grew = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    return {
-        "us_per_sample": 1e6 * spent / taken,
-        "process_grew_megabytes": grew / 1e3,  # kilobytes on Linux
-        "megabytes": array_bytes / 1e6 if array_bytes else np.nan,
-    }
+    share = 1 / np.arange(1, num_classes + 1)
+    labels = rng.random((length, num_classes)) < 1.22 * share / share.sum()
+    labels[~labels.any(axis=1), 0] = True
+    return labels
 
 
-def measure_scale() -> pd.DataFrame:
-    """Return one row for each sampler, size of the memory and number of classes."""
-    rows, alone = [], multiprocessing.get_context("spawn")  # a process each
-    sizes = [(m, c) for c in (70, 1000) for m in SIZES]
-    sizes += [(SCALED, c) for c in CLASSES]
-    for size, classes in dict.fromkeys([*sizes, LARGEST]):
-        names = [*NAMES.values()]
-        names += ["PRS in plain numpy"] * (size * classes < PLAIN_CELLS)
-        names += ["Avalanche reservoir"] * (classes == 70 and size <= SCALED)
-        for name in names:
-            row = {"memory": size, "classes": classes, "sampler": name}
-            with alone.Pool(1) as pool:
-                rows.append(row | pool.apply(cost, (name, size, classes)))
-            print(*rows[-1].values(), flush=True)
-    return pd.DataFrame(rows)
-
-
-def draw_scale(table: pd.DataFrame, figure: plt.Figure) -> None:
-    """Draw time against memory and classes, and space against memory, a line a sampler."""
-    styles = styles_of(NAMES.values())
-    plain = {"linestyle": "--", "markerfacecolor": "white"}
-    styles["PRS in plain numpy"] = styles["PRS"] | plain
-    peer = {"color": "#666666", "marker": "D", "markerfacecolor": "white"}
-    styles["Avalanche reservoir"] = peer
-    time = "us_per_sample", "processor time (µs/sample)", ""
-    space = "megabytes", "state (MB)", ", space"
-    panels = [("classes", 70, time), ("classes", 1000, time)]
-    panels += [("memory", SCALED, time), ("classes", 1000, space)]
-    for ax, (same, value, (y, ylabel, more)) in zip(
-        figure.subplots(2, 2).flat, panels, strict=True
-    ):
-        if same == "classes":
-            x, xlabel, title = "memory", "memory (samples)", f"{value:,} classes"
+def stream(num_classes: int, size: int) -> tuple[str, np.ndarray]:
+    """Return the name and the labels of a stream."""
+    if num_classes == 70:
+        try:
+            train = load_dataset("cocoseq", images=False).train
+        except FileNotFoundError as error:
+            print(f"COCOseq: labels are drawn instead; {error}")
         else:
-            x, xlabel, title = "classes", "classes", f"memory of {value:,} samples"
-        panel = table[table[same] == value].sort_values(x)
-        for name, style in styles.items():
-            line = panel[panel["sampler"] == name]
-            if len(line) > 1:
-                ax.plot(line[x], line[y], label=name, **style)
-        ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
-        ax.set_title(title + more)
-    join_panels(figure, "Time and space of the samplers, from when the memory is full")
+            rng = np.random.default_rng(0)
+            tasks = DATASETS["cocoseq"].recipe.schedule
+            rows = [np.flatnonzero(train.task == task) for task in tasks]
+            order = np.concatenate([rng.permutation(of_task) for of_task in rows])
+            return "COCOseq", train.labels[order]
+    return "Zipf", zipf(size + 30_000, num_classes)
+
+
+def fill(contestant: Contestant, size: int, labels: np.ndarray) -> Callable:
+    """Return what places rows, when the memory is full."""
+    place = contestant.make(size, labels)
+    for start in range(0, size, 1000):
+        place(start, min(start + 1000, size))
+    return place
+
+
+def cost(place: Callable, start: int, stop: int, batch: int) -> float:
+    """Return microseconds per sample of the rows from start on, not beyond stop."""
+    begin = time.process_time()
+    first = start
+    while start + batch <= stop and time.process_time() < begin + ENOUGH:
+        place(start, start + batch)
+        start += batch
+    return 1e6 * (time.process_time() - begin) / (start - first)
+
+
+def measure(taking_part: list[Contestant], num_classes: int, size: int) -> list[dict]:
+    """Return a row for each contestant and size of a batch."""
+    name, labels = stream(num_classes, size)
+    costs = {}
+    for _ in range(REPETITIONS):
+        for contestant in taking_part:
+            place = fill(contestant, size, labels)
+            middle = (size + len(labels)) // 2
+            for batch, start in zip(BATCHES, (size, middle), strict=True):
+                spent = cost(place, start, start + middle - size, batch)
+                costs.setdefault((contestant.name, batch), []).append(spent)
+    head = {"stream": name, "classes": num_classes, "memory": size}
+    return [
+        head
+        | {"contestant": who, "batch": batch}
+        | {"us": np.median(spent), "lowest": min(spent), "highest": max(spent)}
+        for (who, batch), spent in costs.items()
+    ]
 
 
 def main() -> None:
-    """Measure, print the table, write it and draw it."""
+    """Measure, print the table and write it."""
+    with suppress(ImportError):
+        import torch
+
+        torch.set_num_threads(1)
     arguments = parser(__doc__)
-    text = "time and space against size instead"
-    arguments.add_argument("--scale", action="store_true", help=text)
-    if arguments.parse_args().scale:
-        table = measure_scale()
-        return write(
-            table, "samplers_scale", partial(draw_scale, table), (11, 7), "%.4g"
-        )
-    taking_part, tables = contestants(), []
-    for name, stream in streams().items():
-        table = measure(taking_part, stream)
-        tables.append(table.assign(stream=name))
-        size = f"{len(stream)} samples, 70 classes, memory {SIZE}, batches of {BATCH}"
-        print(f"\n{name}: {size}")
-        shown = table.drop(columns=["kind", "method"]).set_index("contestant")
-        print(shown.to_string(float_format="{:,.1f}".format))
-    table = pd.concat(tables, ignore_index=True)
-    write(table, "samplers", partial(draw, table), (11, 5), "%.4g")
+    arguments.add_argument("--mammoth", metavar="DIR", help="a checkout of Mammoth")
+    arguments.add_argument("--cuter", metavar="DIR", help="CUTER's unpacked files")
+    taking_part = [ours(name) for name in ("crs", "cbrs", "prs", "ocdm")]
+    others = peers(vars(arguments.parse_args()))
+    more = [Contestant("GSS", gss), Contestant("ExStream", exstream)]
+    rows = measure([*taking_part, *more, *others], *SIZES[0])
+    for sizes in SIZES[1:]:
+        rows += measure(taking_part, *sizes)
+    table = pd.DataFrame(rows)
+    index = ["stream", "classes", "memory", "contestant"]
+    shown = table.pivot(index=index, columns="batch", values="us")
+    print(shown.to_string(float_format="{:,.1f}".format))
+    write(table, "samplers", float_format="%.4g")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 
 from prslib.checks import as_array, check_order, expected, one_of
 from prslib.datasets.base import GROUPS
-from prslib.samplers.compiling import entry
 
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
 MAIN_METRICS = ("C-F1", "O-F1", "mAP")  # of Table 1
@@ -180,7 +179,6 @@ def _areas(
     return areas
 
 
-@entry
 def _terms(
     ranked: np.ndarray, truth: np.ndarray, order: np.ndarray, of_images: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -189,35 +187,17 @@ def _terms(
     There is a term for each score that positives have. Images are in the order of their
     rank, the best first.
     """
-    draws = of_images.shape[1]
-    positives = truth.sum()
-    terms = np.zeros((positives, draws))
-    retrieved = np.zeros(draws)
-    hits = np.zeros(draws)
-    new_hits = np.zeros(draws)  # among images that score alike
-    count = 0
-    is_hit = False
-    for i in range(len(order)):
-        for draw in range(draws):
-            retrieved[draw] += of_images[order[i], draw]
-        if truth[i]:
-            is_hit = True
-            positives -= 1
-            for draw in range(draws):
-                new_hits[draw] += of_images[order[i], draw]
-        end = i + 1 == len(order) or ranked[i + 1] > ranked[i]
-        if end and is_hit:
-            is_hit = False
-            for draw in range(draws):
-                hits[draw] += new_hits[draw]
-                if hits[draw] > 0:
-                    precision = hits[draw] / retrieved[draw]
-                    terms[count, draw] = new_hits[draw] * precision
-                new_hits[draw] = 0
-            count += 1
-            if positives == 0:
-                break
-    return terms[:count], hits
+    positives = np.flatnonzero(truth)
+    ends = np.flatnonzero(np.append(ranked[1:] > ranked[:-1], True))
+    ends = np.unique(ends[np.searchsorted(ends, positives)])  # of ties with a positive
+    starts = np.append(0, ends[:-1] + 1)
+    images = of_images[order[: ends[-1] + 1]]
+    retrieved = np.add.reduceat(images, starts, axis=0).cumsum(axis=0)  # (K, draws)
+    images = of_images[order[positives]]
+    new_hits = np.add.reduceat(images, np.searchsorted(positives, starts), axis=0)
+    hits = new_hits.cumsum(axis=0)
+    precision = hits / np.maximum(retrieved, np.finfo(float).tiny)
+    return new_hits * precision, hits[-1]
 
 
 def checked(

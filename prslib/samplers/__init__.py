@@ -6,13 +6,12 @@ from inspect import Parameter, signature
 from prslib.checks import Seed, one_of
 from prslib.samplers.base import Sampler
 from prslib.samplers.cbrs import CBRS
+from prslib.samplers.checking import check_sampler
 from prslib.samplers.crs import CRS
-from prslib.samplers.estimator_checks import check_sampler
 from prslib.samplers.exstream import ExStream
 from prslib.samplers.gss import GSS
 from prslib.samplers.ocdm import OCDM
 from prslib.samplers.prs import PRS
-from prslib.samplers.released import ReleasedPRS
 
 SAMPLERS: dict[str, type[Sampler]] = {
     "cbrs": CBRS,
@@ -22,9 +21,6 @@ SAMPLERS: dict[str, type[Sampler]] = {
     "ocdm": OCDM,
     "prs": PRS,
 }
-# the class of a variant, where it has one of its own
-VARIANT_CLASSES = {("prs", "authors"): ReleasedPRS}
-
 __all__ = ["SAMPLERS", "Sampler", "check_sampler", "make_sampler"]
 
 
@@ -40,11 +36,13 @@ def make_sampler(
     size : int
         Capacity of the memory m, in samples.
     num_classes : int or None
-        Number of classes C; None where it is not known.
+        Number of classes C; None if it is not known: classes are then added as they
+        come.
     seed : int, SeedSequence or Generator
         Source of every random decision.
     **options
-        What the sampler itself offers beyond that, such as ``rho`` of PRS.
+        What the sampler itself offers, such as ``rho`` of PRS, and ``unlabelled``:
+        "drop" for samples without a label, or "class" for a class of their own.
 
     Returns
     -------
@@ -61,15 +59,13 @@ def make_sampler(
     Examples
     --------
     >>> make_sampler("PRS", size=2000, num_classes=70, seed=0, rho=-0.03)
-    <PRS(size=2000, num_classes=70, rho=-0.03, variant='paper'), 0 slots filled>
+    <PRS(size=2000, num_classes=70, rho=-0.03, unlabelled='drop'), 0 slots filled>
     """
     if isinstance(name, str) and name not in SAMPLERS:
         name = name.lower()
     one_of("sampler", name, SAMPLERS)
     check_options(name, options)
-    variant = name, str(options.get("variant"))
-    sampler_class = VARIANT_CLASSES.get(variant, SAMPLERS[name])
-    return sampler_class(size, num_classes, seed, **options)
+    return SAMPLERS[name](size, num_classes, seed, **options)
 
 
 def check_options(name: str, options: dict[str, object]) -> Mapping[str, Parameter]:

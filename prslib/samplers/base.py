@@ -1,58 +1,60 @@
 """The base of all samplers: it checks labels, draws numbers and keeps all counts."""
 
 import copy
-import threading
-from collections.abc import Generator
-from contextlib import contextmanager
-from numbers import Integral
+import inspect
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
 
-from prslib.checks import (
-    MOST_CLASSES,
-    Seed,
-    check_int,
-    expected,
-    generator_of,
-    is_list,
-    multi_hot,
-    one_line,
-)
-from prslib.samplers import books, states
+from prslib.checks import Seed, check_int, expected, generator_of, one_of
+from prslib.labels import MOST_CLASSES, multi_hot
+from prslib.samplers.label_sets import NONE, LabelSets
+
+UNLABELLED = ("drop", "class")
 
 
 class Sampler:
     """Decide which samples of a stream the memory keeps, and where (Sec. 3).
 
-    A sampler of one's own inherits from this class and defines `choose`. The base
-    checks labels, draws random numbers, stores labels, keeps all counts, saves and
-    restores them. A sampler never stores inputs: it answers with slots, and
-    `prslib.Memory` stores there whatever belongs to the samples. Several threads may
-    use one sampler: a lock lets one at a time change it.
+    A custom sampler inherits from this class and defines `choose`. The base checks
+    labels, draws random numbers, stores labels, keeps all counts, saves and restores
+    them. A sampler never stores inputs: it answers with slots, and `prslib.Memory`
+    stores there whatever belongs to the samples. Use a sampler in one thread only.
 
     Parameters
     ----------
     size : int
         Capacity of the memory m, in samples.
     num_classes : int or None
-        Number of classes C; None where it is not known. Classes are then added as they
+        Number of classes C; None if it is not known. Classes are then added as they
         come.
     seed : int, SeedSequence or Generator
         Source of every random decision.
+    unlabelled : {"drop", "class"}
+        Samples without a label are dropped, with a warning, or are a class of their
+        own, which needs ``num_classes``.
 
     Attributes
     ----------
     needs : frozenset of str
-        Keyword arguments that `place` takes beside the labels: ``"features"``,
-        ``"gradient_products"`` or none. A training run computes and passes these alone.
+        Keyword arguments that `place` takes with the labels: ``"features"``,
+        ``"gradient_products"`` or none. A training run computes and passes only these.
     draws : int
         Uniform numbers that `choose` gets for each sample.
     by_class : tuple of str
-        Names of the sampler's own arrays with an entry a class: `add_classes` appends
-        zeros.
+        Names of the sampler's arrays whose last axis has an entry per class:
+        `add_classes` appends zeros.
     rng : Generator
         For further random decisions.
+    seen : int
+        Samples of the stream so far, without those that are dropped for want of a
+        label.
+    unlabelled_seen : int
+        Samples of the stream that have no label.
 
     Raises
     ------
@@ -75,7 +77,7 @@ class Sampler:
     --------
     >>> class Newest(Sampler):
     ...     def choose(self, y, u):
-    ...         return self.seen % self.size
+    ...         return (self.seen - 1) % self.size
     >>> Newest(size=2, num_classes=3, seed=0).place(np.eye(3, dtype=bool))
     array([0, 1, 0])
     """
@@ -83,45 +85,41 @@ class Sampler:
     needs: ClassVar[frozenset[str]] = frozenset()
     draws: ClassVar[int] = 1
     by_class: ClassVar[tuple[str, ...]] = ()
-    # a compiled choose_batch raises nothing; to read the generator's state takes longer
-    # than its decisions
-    _compiled: ClassVar[bool] = False
-    _grows: bool = False  # classes are added as they come
 
-    def __init__(self, size: int, num_classes: int | None, seed: Seed):
-        self._lock = threading.RLock()
-        self._grows = num_classes is None
+    def __init__(
+        self,
+        size: int,
+        num_classes: int | None,
+        seed: Seed,
+        *,
+        unlabelled: str = "drop",
+    ):
         self.size = check_int("size", size, least=1)
+        self.unlabelled = one_of("unlabelled", unlabelled, UNLABELLED)
+        self._grows = num_classes is None
+        if self._grows and unlabelled == "class":
+            raise ValueError("unlabelled='class' needs num_classes, got None")
         self.num_classes = 0
         if num_classes is not None:
-            self.num_classes = _few(check_int("num_classes", num_classes, least=1))
+            self.num_classes = check_int("num_classes", num_classes, 1, MOST_CLASSES)
         self.rng = generator_of(seed)
-        self._arrays = books.empty(self.size, self.num_classes)
+        self.seen = 0
+        self.unlabelled_seen = 0
+        self._sets = LabelSets(self.size)
+        self._filled = 0
+        # n_i and l_i of the classes, and of samples without a label at the end
+        self._freq = np.zeros(self.num_classes + 1, np.int64)
+        self._counts = np.zeros(self.num_classes + 1, np.int64)
+        self._label_count = 0  # sum_j l_j
 
-    def __init_subclass__(cls, **options: Any):
-        """Let what inherits from a compiled sampler decide by the methods it replaces."""
-        super().__init_subclass__(**options)
-        if not cls._compiled or "_compiled" in vars(cls):
-            return
-        # a method may also come from another base class
-        compiled: Any = next(c for c in cls.__mro__ if "_compiled" in vars(c))
-        equations = {*dir(compiled)} - {*dir(Sampler)} | {"choose", "follow"}
-        replaced = [
-            name
-            for name in equations
-            if getattr(cls, name) is not getattr(compiled, name)
-        ]
-        if replaced and cls.choose_batch is compiled.choose_batch:
-            cls.choose_batch = Sampler.choose_batch
-        cls._compiled = cls.choose_batch is compiled.choose_batch
-
-    def choose(self, y: np.ndarray, u: np.ndarray, **row: np.ndarray) -> int:
+    def choose(self, y: np.ndarray, u: np.ndarray, **row: Any) -> int:
         """Return the slot of the next sample, -1 to drop it.
 
         Parameters
         ----------
         y : bool (C,)
-            Its labels, at least one. Not yet counted in `seen` and `class_freq`.
+            Its labels. `seen` and `class_freq` count the sample already (Algorithm 1,
+            line 5).
         u : float64 (draws,)
             Uniform numbers in [0, 1).
         **row
@@ -132,20 +130,21 @@ class Sampler:
         int
             -1, a filled slot, or the next free one, which is ``len(self)``.
         """
-        raise TypeError(f"{type(self).__name__}: expected a method choose(self, y, u)")
+        name = type(self).__name__
+        raise TypeError(f"{name}: expected a method choose(self, y, u), got none")
 
     def choose_batch(
         self, labels: np.ndarray, uniforms: np.ndarray, **context: Any
     ) -> np.ndarray:
-        """Return the slots of a batch; by default those that `choose` returns.
+        """Return the slots of a batch, one sample after the other.
 
-        Override it to decide a batch as a whole, in place of `choose`. Where the stream
-        is cut into batches then matters.
+        Override it, in place of `choose`, to decide a batch as a whole. It then ends
+        with ``return self.follow(labels, slots)``, which counts and stores the batch.
 
         Parameters
         ----------
         labels : bool (B, C)
-            Labels in stream order. A sample without a label must get -1.
+            Labels in the order of the stream.
         uniforms : float64 (B, draws)
             Uniform numbers in [0, 1).
         **context
@@ -154,35 +153,32 @@ class Sampler:
         Returns
         -------
         int64 (B,)
-            As `choose` returns them, one after the other. `place` calls `follow` for
-            each, unless this method has done so.
+            As `choose` returns them.
         """
         slots = np.full(len(labels), -1)
-        labels = labels.view()
-        labels.flags.writeable = False  # they may be the caller's own
-        with self._unchanged_on_error():
-            for b in np.flatnonzero(labels.any(axis=1)):
-                row = {name: values[b] for name, values in context.items()}
-                slot = self.choose(labels[b], uniforms[b], **row)
-                self.follow(labels[b], slot)
-                slots[b] = slot
+        for b, y in enumerate(labels):
+            classes = self.classes_of(y)
+            if not classes:  # dropped for want of a label
+                continue
+            self._count(classes)
+            row = {name: values[b] for name, values in context.items()}
+            slot = self.choose(y, uniforms[b], **row)
+            slots[b] = slot = self._check_slot(slot, self._filled)
+            if slot >= 0:
+                self._store(classes, slot)
         return slots
 
     def place(self, labels: Any, **context: Any) -> np.ndarray:
         """Take a batch of the stream and return the slot of each sample (Algorithm 1).
 
-        A sample with no label never enters and counts nowhere. After an error the
-        sampler is as it was, but for classes that it may have added.
-
         Parameters
         ----------
-        labels : array_like
-            Labels in stream order, not modified: multi-hot (B, C), bool or 0 and 1 of
-            any type; or class numbers, (B,); or a list with the class numbers of each
-            sample. In multi-hot rows NaN and -1 stand for labels that are not known:
-            the sample counts for the classes with a 1 alone.
+        labels : array, tensor, data frame or sparse matrix
+            Labels in the order of the stream, not modified: rows (B, C), bool or 0 and
+            1 of any type; or class numbers (B,). In rows NaN stands for labels that
+            are not known, which count as none.
         **context
-            What ``needs`` names, and nothing else: an array with a row a sample, or
+            What ``needs`` names, and nothing else: arrays with a row per sample, or
             what the sampler's page says.
 
         Returns
@@ -192,31 +188,60 @@ class Sampler:
 
         Raises
         ------
-        TypeError
-            If ``labels`` is no array of numbers, or masked, or ``context`` is not what
-            ``needs`` names.
         ValueError
             If ``labels`` has another shape, or values that are no labels.
+        TypeError
+            If ``context`` is not what ``needs`` names.
+
+        Warns
+        -----
+        UserWarning
+            When the sampler drops its first sample without a label.
         """
-        if (context or self.needs) and context.keys() != self.needs:
+        if context.keys() != self.needs:
             what = f"the keywords {sorted(self.needs) or 'none'}"
             text = expected(what, sorted(context) or "none")
             raise TypeError(f"{type(self).__name__}.place: {text}")
-        with self._lock:
-            labels = self._multi_hot(labels)
-            shape = len(labels), self.draws
-            if self._compiled:
-                return self.choose_batch(labels, self.rng.random(shape))
-            generator = self.rng.bit_generator.state
-            seen = self.seen
-            try:
-                slots = self.choose_batch(labels, self.rng.random(shape), **context)
-                if self.seen == seen:
-                    slots = self._follow_batch(labels, slots)
-            except BaseException:
-                self.rng.bit_generator.state = generator
-                raise
-        return slots
+        labels = self._read(labels)
+        uniforms = self.rng.random((len(labels), self.draws))
+        return self.choose_batch(labels, uniforms, **context)
+
+    def follow(self, labels: np.ndarray, slots: Any) -> np.ndarray:
+        """Count a batch and store its labels in slots (Algorithm 1, lines 5 and 9).
+
+        Parameters
+        ----------
+        labels : bool (B, C)
+            Labels in the order of the stream.
+        slots : int (B,)
+            Slot of each sample, -1 for none.
+
+        Returns
+        -------
+        int64 (B,)
+            The slots, -1 for samples that are dropped for want of a label.
+
+        Raises
+        ------
+        ValueError
+            If a slot is neither -1, nor filled, nor the next free one. Nothing is then
+            counted.
+        """
+        if len(slots) != len(labels):
+            what = f"{type(self).__name__}: {len(labels)} slots"
+            raise ValueError(expected(what, len(slots)))
+        taken = np.full(len(labels), -1)
+        filled = self._filled
+        rows = self._taking_part(labels)
+        for b in rows:
+            taken[b] = slot = self._check_slot(slots[b], filled)
+            filled = max(filled, slot + 1)
+        for b in rows:
+            classes = self.classes_of(labels[b])
+            self._count(classes)
+            if taken[b] >= 0:
+                self._store(classes, taken.item(b))
+        return taken
 
     def add_classes(self, count: int) -> None:
         """Let the sampler know more classes, which have no sample yet.
@@ -232,7 +257,7 @@ class Sampler:
         Raises
         ------
         ValueError
-            If ``count`` is negative.
+            If ``count`` is negative, or samples without a label are a class.
         TypeError
             If it is not an integer.
 
@@ -241,79 +266,43 @@ class Sampler:
         >>> from prslib import make_sampler
         >>> sampler = make_sampler("PRS", size=2, num_classes=1, seed=0)
         >>> sampler.add_classes(2)
-        >>> sampler.place([[0], [0, 2]])
+        >>> sampler.place(np.array([[1, 0, 0], [1, 0, 1]]))
         array([0, 1])
         >>> sampler.class_counts
         array([2, 0, 1])
         """
         count = check_int("count", count, least=0)
-        if count == 0:
-            return
-        _few(self.num_classes + count)
-        with self._lock:
-            for name in self.by_class:
-                values = getattr(self, name)  # (..., C)
-                room = [(0, 0)] * (values.ndim - 1) + [(0, count)]
-                setattr(self, name, np.pad(values, room))
-            self._arrays = books.with_classes(self._arrays, self.num_classes + count)
-            self.num_classes += count
-
-    def follow(self, y: np.ndarray, slot: int) -> None:
-        """Count a sample and store its labels in a slot (Algorithm 1, lines 5 and 9).
-
-        `place` does this itself. Call `follow` alone to count the decisions of another
-        sampler. It does not change further counts, such as those of CBRS.
-
-        Parameters
-        ----------
-        y : bool (C,), or int, or list of int
-            Labels of the sample: multi-hot, or its class numbers.
-        slot : int
-            Its slot, -1 for none.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If ``y`` is no such labels, as for a batch.
-        ValueError
-            If the slot is neither -1, nor filled, nor the next free one.
-        """
-        with self._lock:
-            classes = np.flatnonzero(self._one_sample(y))
-            slot = self._checked_slot(slot, len(self) if len(classes) else -1)
-            if len(classes) == 0:
-                return
-            while not books.follow(self._arrays, classes, slot):
-                self._arrays = books.enlarged(self._arrays, len(classes))
-
-    @property
-    def state(self) -> books.State:
-        """The counts and lists that the base keeps: views."""
-        return books.state_of(self._arrays)
+        if self.unlabelled == "class":
+            raise ValueError("expected all classes in advance with unlabelled='class'")
+        check_int("num_classes", self.num_classes + count, 0, MOST_CLASSES)
+        for name in ("_freq", "_counts", *self.by_class):
+            values = getattr(self, name)  # (..., C)
+            room = [(0, 0)] * (values.ndim - 1) + [(0, count)]
+            setattr(self, name, np.pad(values, room))
+        self.num_classes += count
 
     def __len__(self) -> int:
         """Return the number of filled slots."""
-        return int(self._arrays[0][1])  # the views of `state` take longer
+        return self._filled
 
-    @property
-    def seen(self) -> int:
-        """Samples of the stream that have a label."""
-        return int(self._arrays[0][0])
+    def __bool__(self) -> bool:
+        """Return True, also for an empty sampler."""
+        return True
 
     @property
     def class_freq(self) -> np.ndarray:
         """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
-        return self.state.class_freq.copy()
+        return self._freq[: self.num_classes].copy()
 
     @property
     def class_counts(self) -> np.ndarray:
         """Samples of each class in the memory, l_i; int64 (C,), a copy."""
-        return self.state.class_counts.copy()
+        return self._counts[: self.num_classes].copy()
 
     @property
     def labels(self) -> np.ndarray:
         """Labels in each slot, none in a free one; bool (m, C), a copy."""
-        return self.labels_of(np.arange(self.size))
+        return self._sets.rows(self._sets.of_slot, self.num_classes + 1)[:, :-1]
 
     def labels_of(self, slots: np.ndarray) -> np.ndarray:
         """Return the labels of the samples in some slots, int64 (K,); bool (K, C).
@@ -323,33 +312,48 @@ class Sampler:
         IndexError
             If a slot is not within 0 .. m - 1, such as the -1 of a dropped sample.
         """
-        return books.labels_of(self.state, within("slot", slots, self.size))
+        sets = self._sets.of_slot[within("slot", slots, self.size)]
+        return self._sets.rows(sets, self.num_classes + 1)[:, :-1]
 
     def members(self, c: int) -> np.ndarray:
-        """Return the slots of the samples with class c; int64 (l_c,), a copy.
+        """Return the slots of the samples with class c, ascending; int64 (l_c,).
 
         Raises
         ------
         IndexError
             If c is not within 0 .. C - 1.
         """
-        (c,) = within("class", [c], self.num_classes)
-        return books.members_of(self.state, c).astype(np.int64)
+        (c,) = within("class", [c], self.num_classes + 1)
+        has_class = np.zeros(len(self._sets.width) + 1, bool)  # the last is NONE's
+        has_class[self._sets.with_class(int(c))] = True
+        return np.flatnonzero(has_class[self._sets.of_slot])
+
+    def classes_of(self, y: np.ndarray) -> list[int]:
+        """Return the classes of a sample, bool (C,).
+
+        Without a label they are C, the number of a class more, with
+        ``unlabelled="class"``, else none.
+        """
+        classes = y.nonzero()[0].tolist()
+        if not classes and self.unlabelled == "class":
+            return [self.num_classes]
+        return classes
 
     def __repr__(self) -> str:
         """Return the sampler's arguments, and how many slots are filled."""
-        values = states.arguments(self)
-        arguments = ", ".join(f"{name}={values[name]!r}" for name in values)
-        return f"<{type(self).__name__}({arguments}), {len(self)} slots filled>"
+        return f"<{self._arguments()}, {self._filled} slots filled>"
+
+    def __copy__(self) -> "Sampler":
+        """Return a copy that shares no state."""
+        return copy.deepcopy(self)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of the state: arrays, numbers, text, and the generator's dict.
+        """Return a copy of the state: arrays and numbers, which `np.savez` keeps.
 
         Returns
         -------
         dict
-            The sampler's name and arguments, ``generator``, the arrays of the buffer
-            state, the sampler's further arrays and numbers, and a ``checksum``.
+            Text, such as the sampler's arguments, is an array of its bytes.
 
         Examples
         --------
@@ -358,133 +362,169 @@ class Sampler:
         >>> _ = sampler.place(np.eye(3, dtype=bool)[:2])
         >>> other.load_state_dict(sampler.state_dict())
         >>> other
-        <CRS(size=2, num_classes=3), 2 slots filled>
+        <CRS(size=2, num_classes=3, unlabelled='drop'), 2 slots filled>
         """
-        with self._lock:
-            return states.saved(self)
+        generator = self.rng.bit_generator.state
+        classes = self._sets.classes[self._sets.of_slot[: self._filled]]  # (K, W)
+        return {
+            "sampler": to_bytes(self._arguments()),
+            "generator": to_bytes(json.dumps(generator, default=np.ndarray.tolist)),
+            "num_classes": self.num_classes,
+            "slot_classes": classes,
+            "freq": self._freq.copy(),
+            **copy.deepcopy(self._extras()),
+        }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on as the sampler whose `state_dict` this is, slot by slot.
 
         Parameters
         ----------
-        state : dict
-            What `state_dict` returned.
+        state : mapping
+            What `state_dict` returned, or `np.load` of it; tensors may be in place of
+            arrays.
 
         Raises
         ------
         ValueError
-            If the state is of another sampler, size, number of classes or option, or
-            was changed. The sampler is then as it was.
+            If the state is of another sampler, size, number of classes or option. The
+            sampler is then as it was.
         """
-        with self._lock:
-            states.restore(self, state)
+        mine = self.state_dict()
+        if state.keys() != mine.keys():
+            raise ValueError(expected(f"a state with {sorted(mine)}", sorted(state)))
+        state = {name: np.asarray(value).copy() for name, value in state.items()}
+        saved = to_text(state["sampler"])
+        if saved != self._arguments():
+            raise ValueError(expected(f"a state of {self._arguments()}", saved))
+        generator = json.loads(to_text(state.pop("generator")))
+        self.rng = np.random.Generator(getattr(np.random, generator["bit_generator"])())
+        self.rng.bit_generator.state = generator
+        self.num_classes = int(state.pop("num_classes"))
+        self._freq = state.pop("freq")
+        self._counts = np.zeros(self.num_classes + 1, np.int64)
+        self._label_count = 0
+        self._sets = LabelSets(self.size)
+        self._filled = 0
+        for slot, classes in enumerate(state.pop("slot_classes")):
+            self._store(classes[classes != NONE].tolist(), slot)
+        for name in self._extras():
+            value = state[name]
+            setattr(self, name, value if value.ndim else value.item())
 
-    def __copy__(self) -> "Sampler":
-        """Return a copy that shares no state."""
-        return copy.deepcopy(self)
+    def _arguments(self) -> str:
+        """Return the call that makes the sampler, without its seed."""
+        names = [*inspect.signature(type(self)).parameters]
+        values = {name: getattr(self, name) for name in names if name != "seed"}
+        if self._grows:
+            values["num_classes"] = None
+        listed = ", ".join(f"{name}={value!r}" for name, value in values.items())
+        return f"{type(self).__name__}({listed})"
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the lock out of pickles and copies."""
-        return {name: v for name, v in vars(self).items() if name != "_lock"}
+    def _extras(self) -> dict[str, Any]:
+        """Return the arrays and numbers that are no arguments."""
+        arguments = inspect.signature(type(self)).parameters
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if isinstance(value, np.ndarray | np.generic | bool | int | float)
+            and name[0] != "_"
+            and name not in arguments
+        }
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take a lock of its own."""
-        vars(self).update(state, _lock=threading.RLock())
+    def _read(self, labels: Any) -> np.ndarray:
+        """Return labels of a batch, bool (B, C), read-only; add classes that are new."""
+        known = None if self._grows else self.num_classes
+        rows = self._widen(multi_hot(labels, known))
+        self._tell_of_unlabelled(len(rows) - np.count_nonzero(rows.any(axis=1)))
+        rows = rows.view()
+        rows.flags.writeable = False  # they may be the caller's array
+        return rows
 
-    def _multi_hot(self, labels: Any) -> np.ndarray:
-        """Return labels of a batch, bool (B, C); add classes that are new."""
-        if not self._grows:
-            return multi_hot(labels, self.num_classes)
-        labels = multi_hot(labels, None)
-        self.add_classes(max(0, labels.shape[1] - self.num_classes))
-        missing = self.num_classes - labels.shape[1]
-        return np.pad(labels, ((0, 0), (0, missing)))
+    def _widen(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows with all known classes; add classes that only they know."""
+        more = rows.shape[1] - self.num_classes
+        if more > 0:
+            self.add_classes(more)
+        if more < 0:
+            rows = np.pad(rows, ((0, 0), (0, -more)))
+        return rows
 
-    def _one_sample(self, y: Any) -> np.ndarray:
-        """Return labels of one sample, bool (C,)."""
-        if type(y) is np.ndarray and y.dtype == bool:
-            if y.shape == (self.num_classes,):
-                return y
-            return self._multi_hot(y[None])[0]
-        values = y.tolist() if hasattr(y, "tolist") else y
-        return self._multi_hot([list(values) if is_list(values) else [values]])[0]
+    def _tell_of_unlabelled(self, count: int) -> None:
+        """Count samples without a label; warn when the first is dropped."""
+        if count and not self.unlabelled_seen and self.unlabelled == "drop":
+            text = "samples without a label are dropped; unlabelled='class' keeps them"
+            warnings.warn(f"{type(self).__name__}: {text}", stacklevel=4)
+        self.unlabelled_seen += count
 
-    def _follow_batch(self, labels: np.ndarray, slots: Any) -> np.ndarray:
-        """Follow a batch, all of it or, where a slot is wrong, nothing."""
-        slots = np.asarray(slots)
-        is_whole = (
-            slots.dtype.kind in "iu" or not slots.size
-        )  # an empty list has floats
-        if slots.shape != (len(labels),) or not is_whole:
-            got = one_line(repr(slots))
-            text = expected(f"{len(labels)} whole numbers as slots", got)
-            raise TypeError(f"{type(self).__name__}.choose_batch: {text}")
-        labelled = labels.any(axis=1)
-        slots = np.where(labelled, slots, -1).astype(np.int64)
-        listed = slots.tolist()
-        filled = len(self)
-        for slot in listed:
-            self._checked_slot(slot, filled)
-            filled = max(filled, slot + 1)
-        for b in np.flatnonzero(labelled).tolist():
-            self.follow(labels[b], listed[b])
-        return slots
+    def _taking_part(self, labels: np.ndarray) -> list[int]:
+        """Return the rows of the samples that are not dropped for want of a label."""
+        return [b for b, y in enumerate(labels) if self.classes_of(y)]
 
-    def _checked_slot(self, slot: Any, filled: int) -> int:
+    def _count(self, classes: Sequence[int]) -> None:
+        """Count a sample in n_i (Algorithm 1, line 5)."""
+        self.seen += 1
+        for c in classes:
+            self._freq[c] += 1
+
+    def _store(self, classes: Sequence[int], slot: int) -> None:
+        """Put a sample in a slot, in place of the one there (lines 9 and 18)."""
+        self._remove(slot)
+        self._sets.put(classes, slot)
+        for c in classes:
+            self._counts[c] += 1
+        self._label_count += len(classes)
+        self._filled = max(self._filled, slot + 1)
+
+    def _remove(self, slot: int) -> Sequence[int]:
+        """Free a slot, if it is filled; return the classes that it had."""
+        classes = self._sets.take(slot)
+        for c in classes:
+            self._counts[c] -= 1
+        self._label_count -= len(classes)
+        return classes
+
+    def _check_slot(self, slot: Any, filled: int) -> int:
         """Return the slot of a sample; refuse one that it cannot have."""
         last = min(filled, self.size - 1)
-        is_whole = isinstance(slot, Integral) and not isinstance(slot, bool)
-        if not is_whole or not -1 <= slot <= last:
-            advice = "slots fill in order, the next free one is len(self)"
-            text = expected(f"a whole number from -1 to {last}", repr(slot), advice)
-            raise ValueError(f"{type(self).__name__}: {text}")
-        return int(slot)
-
-    @contextmanager
-    def _unchanged_on_error(self) -> Generator[None]:
-        """Put the state back as it was where the block raises."""
-        arrays = tuple(array.copy() for array in self._arrays)
-        extras = {name: copy.copy(v) for name, v in states.extras(self).items()}
         try:
-            yield
-        except BaseException:
-            self._arrays = arrays
-            vars(self).update(extras)
-            raise
-
-    def _run(
-        self, place: Any, labels: np.ndarray, uniforms: np.ndarray, *arguments: Any
-    ) -> np.ndarray:
-        """Call a compiled loop over a batch, which stops where there is no room."""
-        slots = np.empty(len(labels), np.int64)
-        batch = labels, uniforms, slots
-        done = place(self._arrays, 0, batch, *arguments)
-        while done >= 0:
-            self._arrays = books.enlarged(self._arrays, int(labels[done].sum()))
-            done = place(self._arrays, done, batch, *arguments)
-        return slots
+            number = index(slot)
+        except TypeError:
+            number = self.size
+        if not -1 <= number <= last:
+            text = expected(f"a whole number from -1 to {last} as slot", repr(slot))
+            raise ValueError(f"{type(self).__name__}: {text}")
+        return number
 
 
-def within(name: str, index: Any, end: int) -> np.ndarray:
+def draw_rarest(classes: Sequence[int], counts: np.ndarray, u: float) -> int:
+    """Return which of the classes has the least count, a random one of several."""
+    if len(classes) == 1:
+        return classes[0]
+    of_classes = [counts.item(c) for c in classes]
+    least = min(of_classes)
+    pairs = zip(classes, of_classes, strict=True)
+    ties = [c for c, count in pairs if count == least]
+    return ties[int(u * len(ties))]
+
+
+def within(name: str, indices: Any, end: int) -> np.ndarray:
     """Return indices from 0 to ``end`` - 1, int64 (K,); raise IndexError for others."""
-    values = np.asarray(index)
+    values = np.asarray(indices)
     if values.ndim != 1 or (values.size and values.dtype.kind not in "iu"):
-        plural = "classes" if name == "class" else "slots"
         got = f"{values.dtype} {values.shape}"
-        raise IndexError(expected(f"{plural} as whole numbers (K,)", got))
+        raise IndexError(expected(f"{name} numbers (K,)", got))
     if values.size and not 0 <= values.min() <= values.max() < end:
         outside = values[(values < 0) | (values >= end)].flat[0]
-        advice = "leave out samples that are not kept: slots[slots >= 0]"
-        what = f"a {name} from 0 to {end - 1}"
-        raise IndexError(expected(what, outside, advice if name == "slot" else ""))
+        raise IndexError(expected(f"a {name} from 0 to {end - 1}", outside))
     return values.astype(np.int64, copy=False)
 
 
-def _few(num_classes: int) -> int:
-    """Return a number of classes; refuse one that is rather a class's own number."""
-    if num_classes > MOST_CLASSES:
-        advice = "number the classes from 0, np.unique(labels, return_inverse=True)"
-        what = f"at most {MOST_CLASSES} classes"
-        raise ValueError(expected(what, num_classes, advice))
-    return num_classes
+def to_bytes(text: str) -> np.ndarray:
+    """Return text as an array of its bytes, uint8."""
+    return np.frombuffer(text.encode(), np.uint8).copy()
+
+
+def to_text(array: np.ndarray) -> str:
+    """Return the text of which an array has the bytes."""
+    return array.astype(np.uint8).tobytes().decode()

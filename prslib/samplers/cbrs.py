@@ -1,15 +1,14 @@
-"""Class-balancing reservoir sampling: a reservoir a class; the largest gives way."""
+"""Class-balancing reservoir sampling: a reservoir per class; the largest gives way."""
+
+from bisect import bisect_left, insort
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from prslib.checks import Seed
-from prslib.samplers import books
-from prslib.samplers.base import Sampler
-from prslib.samplers.books import Array, Arrays, Batch, State
-from prslib.samplers.compiling import compiled, entry
-
-# slot_class, class_seen, class_slots and is_full of `CBRS`
-Reservoirs = tuple[Array, Array, Array, Array]
+from prslib.samplers.base import Sampler, draw_rarest
+from prslib.samplers.label_sets import nth_slot
 
 
 class CBRS(Sampler):
@@ -23,23 +22,24 @@ class CBRS(Sampler):
 
     Parameters
     ----------
-    size, num_classes, seed
+    size, num_classes, seed, unlabelled
         As in `make_sampler`.
 
     Attributes
     ----------
     slot_class : int64 (m,)
         The class that the sample in each slot counts for, -1 for none.
-    class_seen : int64 (C,)
-        n_y, samples of the stream that counted for each class.
-    class_slots : int64 (C,)
+    class_seen : int64 (C + 1,)
+        n_y, samples of the stream that counted for each class; the last entry is for
+        samples without a label.
+    class_slots : int64 (C + 1,)
         m_y, samples in memory that count for each class.
-    is_full : bool (C,)
+    is_full : bool (C + 1,)
         Classes that are or were the largest in a full memory.
 
     Notes
     -----
-    The source has one label a sample. Of several labels a sample counts for the one
+    The source has one label per sample. Of several labels a sample counts for the one
     that is rarest in the stream so far, the sample included; ties fall uniformly. It
     counts for that class as long as it is in memory, and m_y, n_y, "largest" and "full"
     are about these classes. Each class is then a proper reservoir. ``class_freq`` and
@@ -50,8 +50,8 @@ class CBRS(Sampler):
     - A class becomes full by being a largest one when the memory has no free slot.
       Judged from the first sample on, the first class of a stream would be full with
       one sample.
-    - Where several classes are the largest, all are full, and the sample to overwrite
-      is drawn uniformly from the samples of all of them.
+    - If several classes are the largest, all are full, and the sample to overwrite is
+      drawn uniformly from the samples of all of them.
     - n_y counts the sample at hand, as in reservoir sampling.
 
     Examples
@@ -63,59 +63,68 @@ class CBRS(Sampler):
     [900  90  10] [10 10 10]
     """
 
-    _compiled = True
     draws = 3  # rarest label, acceptance, slot
     by_class = ("class_seen", "class_slots", "is_full")
 
-    def __init__(self, size: int, num_classes: int | None, seed: Seed):
-        super().__init__(size, num_classes, seed)
+    def __init__(
+        self,
+        size: int,
+        num_classes: int | None,
+        seed: Seed,
+        *,
+        unlabelled: str = "drop",
+    ):
+        super().__init__(size, num_classes, seed, unlabelled=unlabelled)
         self.slot_class = np.full(self.size, -1)
-        self.class_seen = np.zeros(self.num_classes, np.int64)
-        self.is_full = np.zeros(self.num_classes, np.bool_)
-        self.class_slots = np.zeros(self.num_classes, np.int64)
+        self.class_seen = np.zeros(self.num_classes + 1, np.int64)
+        self.class_slots = np.zeros(self.num_classes + 1, np.int64)
+        self.is_full = np.zeros(self.num_classes + 1, bool)
+        self._slots: dict[int, list[int]] = {}  # that count for a class, ascending
+        self._largest: list[int] = []  # classes in a full memory, [] if not known
 
-    def choose_batch(self, labels: Array, uniforms: Array) -> Array:
-        """Return the slots of a batch, one sample after the other."""
-        reservoirs = self.slot_class, self.class_seen, self.class_slots, self.is_full
-        return self._run(place, labels, uniforms, reservoirs)
+    def choose(self, y: np.ndarray, u: np.ndarray) -> int:
+        """Return the slot of a sample, -1 for none; count it for its rarest class."""
+        c = draw_rarest(self.classes_of(y), self._freq, u[0])
+        self.class_seen[c] += 1
+        slot = len(self)
+        if slot == self.size:
+            slot = self._choose_in_full(c, u)
+        if slot >= 0:
+            self._move(slot, c)
+        return slot
 
+    def _choose_in_full(self, c: int, u: np.ndarray) -> int:
+        """Return the slot for a sample of class c in a full memory, -1 for none."""
+        if not self._largest:
+            largest = self.class_slots == self.class_slots.max()
+            self.is_full |= largest
+            self._largest = largest.nonzero()[0].tolist()
+        gives = self._largest
+        if self.is_full[c]:
+            if u[1] * self.class_seen[c] >= self.class_slots[c]:
+                return -1
+            gives = [c]
+        slots = [self._slots[k] for k in gives]
+        return nth_slot(slots, int(u[2] * sum(map(len, slots))))
 
-@entry
-def place(arrays: Arrays, begin: int, batch: Batch, reservoirs: Reservoirs) -> int:
-    """Place a batch as `books.place` does."""
-    return books.place(arrays, begin, batch, choose, (reservoirs,))
+    def _move(self, slot: int, c: int) -> None:
+        """Let a slot count for class c, and no longer for the one before."""
+        before = self.slot_class.item(slot)
+        if before == c:
+            return
+        if before >= 0:
+            slots = self._slots[before]
+            del slots[bisect_left(slots, slot)]
+            self.class_slots[before] -= 1
+        insort(self._slots.setdefault(c, []), slot)
+        self.class_slots[c] += 1
+        self.slot_class[slot] = c
+        self._largest = []
 
-
-@compiled
-def choose(state: State, classes: Array, u: Array, reservoirs: Reservoirs) -> int:
-    """Return the slot of a sample, -1 for none; count it for its rarest class."""
-    slot_class, class_seen, class_slots, _ = reservoirs
-    y = books.rarest(classes, state.class_freq, u[0])
-    class_seen[y] += 1
-    slot = state.filled[0]
-    if slot == len(slot_class):
-        slot = choose_in_full(y, u, reservoirs)
-    if slot >= 0:
-        if slot_class[slot] >= 0:
-            class_slots[slot_class[slot]] -= 1
-        slot_class[slot] = y
-        class_slots[y] += 1
-    return slot
-
-
-@compiled
-def choose_in_full(y: int, u: Array, reservoirs: Reservoirs) -> int:
-    """Return the slot for a sample of class y in a full memory, -1 for none."""
-    slot_class, class_seen, class_slots, is_full = reservoirs
-    chosen = class_slots == class_slots.max()
-    is_full |= chosen
-    if is_full[y]:
-        if u[1] * class_seen[y] >= class_slots[y]:
-            return -1
-        chosen = np.arange(len(is_full)) == y
-    n = int(u[2] * class_slots[chosen].sum())  # the slot to draw, of the chosen classes
-    slot = -1
-    while n >= 0:
-        slot += 1
-        n -= chosen[slot_class[slot]]
-    return slot
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on as the sampler whose `state_dict` this is, slot by slot."""
+        super().load_state_dict(state)
+        self._largest = []
+        self._slots = {}
+        for slot, c in enumerate(self.slot_class[: len(self)].tolist()):
+            self._slots.setdefault(c, []).append(slot)

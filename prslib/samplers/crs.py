@@ -1,9 +1,8 @@
 """Conventional reservoir sampling: every sample survives with the same chance."""
 
-from prslib.samplers import books
+import numpy as np
+
 from prslib.samplers.base import Sampler
-from prslib.samplers.books import Array, Arrays, Batch, State
-from prslib.samplers.compiling import compiled, entry
 
 
 class CRS(Sampler):
@@ -11,15 +10,14 @@ class CRS(Sampler):
 
     Parameters
     ----------
-    size, num_classes, seed
+    size, num_classes, seed, unlabelled
         As in `make_sampler`.
 
     Notes
     -----
-    Item t, counted from 1 over the samples that have a label, draws j uniformly from 0
-    .. t - 1 and takes slot j if j < m. The authors' released code draws before it
-    counts and is one step late, so that its first m items survive less often than the
-    rest; this one is not.
+    Item t, counted from 1, draws j uniformly from 0 .. t - 1 and takes slot j if j < m.
+    The authors' released code draws before it counts and is one step late, so that its
+    first m items survive less often than the rest; this one is not.
 
     Examples
     --------
@@ -31,22 +29,8 @@ class CRS(Sampler):
     [900  90  10] [88 11  1]
     """
 
-    _compiled = True
-
-    def choose_batch(self, labels: Array, uniforms: Array) -> Array:
-        """Return the slots of a batch, one sample after the other."""
-        return self._run(place, labels, uniforms)
-
-
-@entry
-def place(arrays: Arrays, begin: int, batch: Batch) -> int:
-    """Place a batch as `books.place` does."""
-    return books.place(arrays, begin, batch, choose, ())
-
-
-@compiled
-def choose(state: State, classes: Array, u: Array) -> int:
-    """Return the slot of item t, which is counted already; -1 for none."""
-    t = state.seen[0]
-    j = t - 1 if t <= len(state.classes) else int(u[0] * t)
-    return j if j < len(state.classes) else -1
+    def choose(self, y: np.ndarray, u: np.ndarray) -> int:
+        """Return the slot of item t, -1 for none."""
+        t = self.seen
+        j = t - 1 if t <= self.size else int(u[0] * t)
+        return j if j < self.size else -1

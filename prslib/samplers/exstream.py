@@ -1,13 +1,12 @@
 """ExStream: class by class, the two closest feature vectors become one."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from prslib.checks import Seed, as_array, expected, finite_array
-from prslib.samplers import books
-from prslib.samplers.base import Sampler, within
-from prslib.samplers.compiling import in_any_order
+from prslib.samplers.base import Sampler, draw_rarest, within
 
 
 class ExStream(Sampler):
@@ -18,13 +17,14 @@ class ExStream(Sampler):
 
     Parameters
     ----------
-    size, num_classes, seed
+    size, num_classes, seed, unlabelled
         As in `make_sampler`; the classes are known in advance (Appendix, "Baselines").
 
     Attributes
     ----------
     quota : int64 (C,)
-        Slots of each class, m_i.
+        Slots of each class, m_i; with ``unlabelled="class"`` also of samples without a
+        label, at the end.
     samples : int64 (m,)
         Samples that the vector in each slot stands for.
 
@@ -68,16 +68,21 @@ class ExStream(Sampler):
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
     on_gpu: ClassVar[str] = "prslib.exstream_gpu:ExStreamOnGPU"  # if its memory fits
 
-    def __init__(self, size: int, num_classes: int, seed: Seed):
+    def __init__(
+        self, size: int, num_classes: int, seed: Seed, *, unlabelled: str = "drop"
+    ):
         if num_classes is None:
             advice = "its memory is divided among the classes in advance"
             raise ValueError(expected("num_classes of ExStream", None, advice))
-        super().__init__(size, num_classes, seed)
-        share, rest = divmod(self.size, self.num_classes)
-        self.quota = np.full(self.num_classes, share, np.int64)
-        self.quota[self.rng.permutation(self.num_classes)[:rest]] += 1
+        super().__init__(size, num_classes, seed, unlabelled=unlabelled)
+        parts = self.num_classes + (unlabelled == "class")
+        share, rest = divmod(self.size, parts)
+        self.quota = np.full(parts, share, np.int64)
+        self.quota[self.rng.permutation(parts)[:rest]] += 1
         self.samples = np.zeros(self.size, np.int64)
         self.prototypes = np.zeros((self.size, 0), np.float32)
+        # squared distances of full classes, of the next vector too, (K + 1, K + 1)
+        self._gaps: dict[int, Any] = {}
 
     def add_classes(self, count: int) -> None:
         """Refuse: the memory is divided among the classes in advance."""
@@ -93,12 +98,12 @@ class ExStream(Sampler):
         """Return the slot of each sample's vector, one sample after the other."""
         features = self._checked(features, len(labels))
         slots = {}
-        for b in np.flatnonzero(labels.any(axis=1)):
-            classes = np.flatnonzero(labels[b])
-            books.count(self.state, classes)
-            classes = classes[self.quota[classes] > 0]  # those that have slots
-            if len(classes):
-                c = books.rarest(classes, self.state.class_counts, uniforms[b, 0])
+        for b in self._taking_part(labels):
+            classes = self.classes_of(labels[b])
+            self._count(classes)
+            classes = [c for c in classes if self.quota[c] > 0]
+            if classes:
+                c = draw_rarest(classes, self._counts, uniforms[b, 0])
                 slots[b] = self._add(c, features[b])
         return self._of_batch(slots, len(labels))
 
@@ -122,41 +127,51 @@ class ExStream(Sampler):
 
     def _add(self, c: int, x: Any) -> Any:
         """Add a vector to a class; merge its two closest where it is full (Alg. 1)."""
-        slots = self.members(c)
-        if len(slots) < self.quota[c]:
+        if self._counts[c] < self.quota[c]:
             slot = len(self)
-            books.store(self.state, np.array([c]), slot)
+            self._store([c], slot)
             self.prototypes[slot] = x
             self.samples[slot] = 1
             return slot
-        return self._merge(c, slots, x)
+        return self._merge(c, self.members(c), x)
 
     def _merge(self, c: int, slots: np.ndarray, x: Any) -> Any:
         """Merge the two closest of a full class and a new vector; return its slot."""
         vectors = np.vstack([self.prototypes[slots], x])
         samples = np.append(self.samples[slots], 1)
-        first, second = closest(vectors)
+        gaps = self._gaps.get(c)
+        if gaps is None:
+            gaps = self._gaps[c] = np.zeros((len(vectors), len(vectors)))
+            for row in range(len(slots)):
+                measure(gaps, vectors, row)
+        measure(gaps, vectors, len(slots))
+        second, first = closest(gaps)
         # the vector of the pair's second slot merges into the first; x takes its place
         samples[first] += samples[second]
         share = np.float32(samples[second] / samples[first])
         vectors[first] += share * (vectors[second] - vectors[first])
         vectors[second] = x
         samples[second] = 1
+        measure(gaps, vectors, first)
+        measure(gaps, vectors, second)
         self.prototypes[slots] = vectors[:-1]
         self.samples[slots] = samples[:-1]
         return int(slots[second] if second < len(slots) else slots[first])
 
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on as the sampler whose `state_dict` this is, slot by slot."""
+        super().load_state_dict(state)
+        self._gaps = {}
 
-@in_any_order
-def closest(vectors: np.ndarray) -> tuple[int, int]:
-    """Return the two closest of some vectors; of equal pairs the older."""
-    least, pair = np.inf, (0, 0)
-    for i in range(1, len(vectors)):
-        for j in range(i):
-            total = 0.0
-            for k in range(vectors.shape[1]):
-                gap = np.float64(vectors[i, k]) - vectors[j, k]
-                total += gap * gap
-            if total < least:
-                least, pair = total, (j, i)
-    return pair
+
+def measure(gaps: np.ndarray, vectors: np.ndarray, row: int) -> None:
+    """Set a vector's squared distances from all vectors, in ``gaps`` (K, K)."""
+    difference = vectors.astype(np.float64) - vectors[row]
+    gaps[row] = gaps[:, row] = (difference**2).sum(axis=1)
+
+
+def closest(gaps: np.ndarray) -> tuple[int, int]:
+    """Return the later and the earlier of the two closest; of equal pairs the older."""
+    later, earlier = np.tril_indices(len(gaps), -1)  # row by row
+    least = gaps[later, earlier].argmin()
+    return int(later[least]), int(earlier[least])

@@ -17,7 +17,7 @@ class GSS(Sampler):
 
     Parameters
     ----------
-    size, num_classes, seed
+    size, num_classes, seed, unlabelled
         As in `make_sampler`.
     subsets : int
         How many memory subsets a batch is compared with, "memory strength" (Appendix,
@@ -30,8 +30,8 @@ class GSS(Sampler):
     -----
     A sample's score is the largest cosine similarity of its gradient to those of the
     subsets, plus 1: from 0 (opposed to all) to 2. Samples enter until the memory is
-    full. Then a batch is considered if the similarity of its mean gradient is below 0
-    (``decides_by_batch``). Each of its samples draws a candidate from the memory with
+    full. Then a batch is considered if the similarity of its mean gradient is below 0.
+    Each of its samples draws a candidate from the memory with
     probability proportional to the candidate's score, and a coin decides which of the
     two goes, with odds (score of new) : (score of candidate): the one that resembles
     the others more is the likelier to go.
@@ -70,8 +70,9 @@ class GSS(Sampler):
         *,
         subsets: int = 10,
         subset_size: int = 10,
+        unlabelled: str = "drop",
     ):
-        super().__init__(size, num_classes, seed)
+        super().__init__(size, num_classes, seed, unlabelled=unlabelled)
         self.subsets = check_int("subsets", subsets, least=1)
         self.subset_size = check_int("subset_size", subset_size, least=1)
         self.scores = np.zeros(self.size)
@@ -103,8 +104,8 @@ class GSS(Sampler):
             text = expected("a function of memory subsets", got)
             raise TypeError(f"gradient_products: {text}")
         slots = np.full(len(labels), -1, np.int64)
-        rows = np.flatnonzero(labels.any(axis=1))
-        if len(rows) == 0:
+        rows = self._taking_part(labels)
+        if not rows:
             return slots
         scores, batch_score = self._compare(len(labels), rows, gradient_products)
         filled = len(self)
@@ -116,10 +117,10 @@ class GSS(Sampler):
                 slots[row] = self._replace(score)
             if slots[row] >= 0:
                 self.scores[slots[row]] = score
-        return slots
+        return self.follow(labels, slots)
 
     def _compare(
-        self, length: int, rows: np.ndarray, gradient_products: Products
+        self, length: int, rows: list[int], gradient_products: Products
     ) -> tuple[np.ndarray, float]:
         """Return the scores of the samples in ``rows`` and of their mean gradient."""
         filled = len(self)
@@ -139,7 +140,7 @@ class GSS(Sampler):
             shape = k + length, k + length
             name = f"gradient_products of {k} subsets and {length} samples"
             products = finite_array(name, products, shape, np.float64)
-            new = k + rows
+            new = k + np.array(rows)
             across = products[:k, new]  # (K, B)
             norms = np.sqrt(products.diagonal().clip(0))
             similar = ratio(across, np.outer(norms[:k], norms[new]))

@@ -7,14 +7,11 @@ With L = sum l_i, the labels in memory, the distance to the target p_i = n_i^rho
 so that a deletion changes only the terms of the deleted sample's labels.
 """
 
-import math
-
 import numpy as np
 
 from prslib.checks import Seed, power
 from prslib.samplers.base import Sampler
-from prslib.samplers.books import Array, lists_of
-from prslib.samplers.compiling import compiled, entry
+from prslib.samplers.label_sets import nth_slot
 
 # distances, times L, that differ by less are equal: rounding, not data
 TOLERANCE = 1e-9
@@ -28,7 +25,7 @@ class OCDM(Sampler):
 
     Parameters
     ----------
-    size, num_classes, seed
+    size, num_classes, seed, unlabelled
         As in `make_sampler`.
     rho : float
         Power of allocation: 0 asks for equal shares, 1 for the stream's own.
@@ -42,11 +39,11 @@ class OCDM(Sampler):
 
     Notes
     -----
-    A batch is decided as a whole (``decides_by_batch``): n_i counts all of it before
-    the first deletion, and a sample competes with those that come after it in the same
-    batch. A batch of 1000 and 1000 batches of one therefore differ by design.
+    A batch is decided as a whole: n_i counts all of it before the first deletion, and a
+    sample competes with those that come after it in the same batch. A batch of 1000 and
+    1000 batches of one therefore differ by design.
 
-    The source leaves open, and we settle so:
+    The source leaves open, and this class settles:
 
     - The distance is KL(q || p), from the memory's mix q_i = l_i / sum l_j to the
       target. A class that has left the memory adds 0 to it, and p_i > 0 for every class
@@ -54,9 +51,9 @@ class OCDM(Sampler):
       class makes it infinite.
     - Ties are uniform over the samples, not over label sets: distances that differ from
       the least by less than 1e-9 / sum l_j are equal, so that rounding decides nothing.
-    - Uniform ties, the rule's plain reading, favour late samples: where a class is at
-      its target with l samples of one label set, a new one joins and any of the l + 1
-      goes, however long the stream. The classes are on target, but within each it is no
+    - Uniform ties, the rule's plain reading, favour late samples: if a class is at its
+      target with l samples of one label set, a new one joins and any of the l + 1 goes,
+      however long the stream. The classes are on target, but within each it is no
       reservoir.
     - While there are free slots the batch's first samples take them in order; those
       that come later and stay take the places of what was deleted, in order. A sample
@@ -73,95 +70,80 @@ class OCDM(Sampler):
     """
 
     def __init__(
-        self, size: int, num_classes: int | None, seed: Seed, *, rho: float = 0.0
+        self,
+        size: int,
+        num_classes: int | None,
+        seed: Seed,
+        *,
+        rho: float = 0.0,
+        unlabelled: str = "drop",
     ):
-        super().__init__(size, num_classes, seed)
+        super().__init__(size, num_classes, seed, unlabelled=unlabelled)
         self.rho = power("rho", rho)
 
     def choose_batch(self, labels: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Join the batch, delete what is too much, and give the others slots."""
-        (rows,) = np.nonzero(labels.any(axis=1))
-        new = lists_of(labels[rows])
-        memory = self.state.classes[: len(self)]
-        width = max(new.shape[1], memory.shape[1])
-        joined = np.full((len(memory) + len(new), width), -1, np.int32)
-        joined[: len(memory), : memory.shape[1]] = memory
-        joined[len(memory) :, : new.shape[1]] = new
-        more = labels.sum(axis=0)
-        counts, freq = self.state.class_counts + more, self.state.class_freq + more
-        stays = np.ones(len(joined), np.bool_)
-        delete(joined, stays, counts, freq, self.size, self.rho, uniforms[:, 0])
-        free = iter(np.flatnonzero(~stays[: self.size]))
+        rows = self._taking_part(labels)
+        first = len(self)
+        end = first + len(rows)
+        self._sets.resize(max(self.size, end))
+        for slot, b in enumerate(rows, start=first):
+            classes = self.classes_of(labels[b])
+            self._count(classes)
+            self._store(classes, slot)
+        gone = self._delete(uniforms[: max(0, end - self.size), 0])
+        free = iter(sorted(slot for slot in gone if slot < self.size))
         slots = np.full(len(labels), -1)
-        for candidate, row in enumerate(rows, start=len(self)):
-            if candidate < self.size:
-                slots[row] = candidate
-            elif stays[candidate]:
-                slots[row] = next(free)
+        for slot, b in enumerate(rows, start=first):
+            if slot < self.size:
+                slots[b] = slot
+            elif slot not in gone:
+                slots[b] = new = next(free)
+                self._sets.put(self._sets.take(slot), new)
+        self._sets.resize(self.size)
+        self._filled = min(end, self.size)
         return slots
 
+    def _delete(self, uniforms: np.ndarray) -> set[int]:
+        """Delete a sample for each number, the closest first; return their slots."""
+        gone = set()
+        if len(uniforms) == 0:
+            return gone
+        log_n = np.log(np.maximum(self._freq, 1))
+        term = terms(self._counts, log_n, self.rho)
+        total = float(term.sum())
+        loss = np.zeros(len(term) + 1)  # a class's l_i - 1 in place of l_i; NONE's is 0
+        loss[:-1] = term - terms(self._counts - 1, log_n, self.rho)
+        sets = self._sets.all()
+        for u in uniforms.tolist():
+            closest = sets[self._rise(sets, loss, total) <= TOLERANCE]
+            slots = self._sets.slots_of(closest)
+            slot = nth_slot(slots, int(u * sum(map(len, slots))))
+            gone.add(slot)
+            number = self._sets.of_slot[slot]
+            for c in self._remove(slot):
+                total -= loss.item(c)
+                counts = self._counts[c] - np.arange(2)  # l_i and l_i - 1
+                loss[c] = np.subtract(*terms(counts, log_n[c], self.rho))
+            if not self._sets.slots[number]:
+                sets = sets[sets != number]
+        return gone
 
-@compiled
-def term(count: int, n: int, rho: float) -> float:
-    """Return l_i (log l_i - rho log n_i)."""
-    return count * (math.log(count) - rho * math.log(n)) if count > 0 else 0.0
+    def _rise(self, sets: np.ndarray, loss: np.ndarray, total: float) -> np.ndarray:
+        """Return L times the distance without a sample of each set, less the least.
 
-
-@compiled
-def loss_of(count: int, n: int, rho: float) -> float:
-    """Return what the sum over i loses with a sample of the class."""
-    return term(count, n, rho) - term(count - 1, n, rho)
-
-
-@entry
-def delete(
-    joined: Array,
-    stays: Array,
-    counts: Array,
-    freq: Array,
-    size: int,
-    rho: float,
-    uniforms: Array,
-) -> None:
-    """Delete samples one at a time, the closest first, until only ``size`` stay."""
-    labels = counts.sum()  # L
-    loss = np.zeros(len(freq))
-    terms = 0.0
-    for c in range(len(freq)):
-        loss[c] = loss_of(counts[c], freq[c], rho)
-        terms += term(counts[c], freq[c], rho)
-    for d in range(len(joined) - size):
-        k = draw_closest(joined, stays, loss, terms, labels, uniforms[d])
-        stays[k] = False
-        for c in joined[k]:
-            if c >= 0:
-                labels -= 1
-                terms -= loss[c]
-                counts[c] -= 1
-                loss[c] = loss_of(counts[c], freq[c], rho)
+        With b labels less and the mean sum / L it rises by
+        L (b mean - loss) / (L - b) - L log(1 - b / L).
+        """
+        labels = self._label_count  # L
+        b = self._sets.width[sets]
+        lost = loss[self._sets.classes[sets]].sum(axis=1)
+        rise = (b * total / labels - lost) * (labels / (labels - b))
+        rise -= labels * np.log1p(-b / labels)
+        return rise - rise.min()
 
 
-@compiled
-def draw_closest(
-    joined: Array, stays: Array, loss: Array, terms: float, labels: int, u: float
-) -> int:
-    """Return a random one of the samples whose removal leaves the mix closest to p.
-
-    With b labels less and the mean sum / L, L times the distance rises by
-    L (b mean - loss) / (L - b) - L log(1 - b / L).
-    """
-    mean = terms / labels
-    width = joined.shape[1]
-    fewer = np.arange(width + 1)  # b
-    scale = labels / (labels - fewer)
-    offset = -labels * np.log1p(-fewer / labels)
-    rise = np.full(len(joined), np.inf)
-    for k in range(len(joined)):
-        if stays[k]:
-            lost, b = 0.0, 0
-            while b < width and joined[k, b] >= 0:
-                lost += loss[joined[k, b]]
-                b += 1
-            rise[k] = (b * mean - lost) * scale[b] + offset[b]
-    closest = np.flatnonzero(rise <= rise.min() + TOLERANCE)
-    return closest[int(u * len(closest))]
+def terms(counts: np.ndarray, log_n: np.ndarray, rho: float) -> np.ndarray:
+    """Return l_i (log l_i - rho log n_i), 0 for l_i = 0 and below."""
+    log_l = np.log(np.maximum(counts, 1))
+    return np.maximum(counts, 0) * (log_l - rho * log_n)

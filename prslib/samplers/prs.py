@@ -1,194 +1,59 @@
-"""Partitioning Reservoir Sampling, compiled. Read reference.py first.
+"""Partitioning Reservoir Sampling (Kim, Jeong and Kim, ECCV 2020), Algorithm 1.
 
-The equations have the names of `ReferencePRS`'s methods and compute the same, in the
-order of Algorithm 1. np.where is avoided: it takes a second to compile. What the
-released code does otherwise is in released.py.
+Samples with the same labels are interchangeable in Eqs. (4) and (5), so that both are
+computed once for each distinct label set in memory.
 """
 
-from typing import ClassVar
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from prslib.checks import VARIANTS, Seed, expected, one_of
-from prslib.samplers import books
-from prslib.samplers.books import Array, Arrays, Batch, State
-from prslib.samplers.compiling import compiled, entry
-from prslib.samplers.reference import TOLERANCE, ReferencePRS
+from prslib.checks import Seed, power
+from prslib.labels import multi_hot
+from prslib.samplers.base import Sampler
+from prslib.samplers.label_sets import nth_slot
+
+# below this a surplus is none and two distances are equal: rounding, not data
+TOLERANCE = 1e-9
+HUGE = 600.0  # logarithm of the largest n_i^rho that is kept
 
 
-@compiled
-def softmax(x: Array) -> Array:
-    """Return e^(x_i) / sum_j e^(x_j), which is 0 for -inf."""
-    weight = np.exp(x - x.max())  # neither overflows nor is 0 throughout
-    return weight / weight.sum()
-
-
-@compiled
-def partition(n: Array, rho: float) -> Array:
-    """Return p_i = n_i^rho / sum_j n_j^rho, Eq. (1); 0 if not observed."""
-    if rho == 0.0:  # the logarithms take a third of the time of a rejected sample
-        seen = (n > 0) * 1.0
-        return seen / seen.sum()
-    log = rho * np.log(np.maximum(n, 1))
-    log[n == 0] = -np.inf
-    return softmax(log)
-
-
-@compiled
-def weights(classes: Array, n: Array) -> Array:
-    """Return w_i = e^(-n_i) / sum_j e^(-n_j), Eq. (2), of the classes with y_i = 1."""
-    return softmax(-n[classes])
-
-
-@compiled
-def acceptance(classes: Array, n: Array, p: Array, size: int) -> float:
-    """Return s = sum_i w_i m_i / n_i, Eq. (2), cut at 1; the quota m_i is m p_i."""
-    ratio = size * p[classes] / n[classes]
-    return min(1.0, (weights(classes, n) * ratio).sum())
-
-
-@compiled
-def surplus(counts: Array, p: Array) -> Array:
-    """Return delta_i = l_i - p_i sum_j l_j, Eq. (3)."""
-    delta = counts - p * counts.sum()
-    delta[np.abs(delta) <= TOLERANCE] = 0
-    return delta
-
-
-@compiled
-def class_probability(delta: Array, counts: Array) -> Array:
-    """Return softmax(delta_i) over delta_i > 0; if none is, of the largest in memory."""
-    largest = delta[counts > 0].max()
-    # what is not 0 is above the tolerance
-    bound = TOLERANCE if largest > 0.0 else largest - TOLERANCE
-    chance = delta.copy()
-    chance[(counts == 0) | (delta < bound)] = -np.inf
-    return softmax(chance)
-
-
-@compiled
-def draw_class(chance: Array, u: float) -> int:
-    """Return the class at u in the cumulated chances."""
-    drawn = np.searchsorted(chance.cumsum(), u, side="right")
-    last = chance.nonzero()[0][-1]  # the sum may fall short of 1
-    return int(min(drawn, last))
-
-
-@compiled
-def scarce(observed: Array, delta: Array) -> Array:
-    """Return q_i, the observed classes that are not above their target (Sec. 3.4)."""
-    return (observed > 0) & (delta <= 0)
-
-
-@compiled
-def candidates(state: State, c: int, q: Array) -> Array:
-    """Return K, the slots of Y, members of c, with the largest (not y).q, Eq. (4)."""
-    members = books.members_of(state, c)
-    number = np.zeros(len(members))  # y.q, least where (not y).q is largest
-    for j, slot in enumerate(members):
-        for column in range(books.label_count(state, slot)):
-            number[j] += q[state.classes[slot, column]]
-    return members[number <= number.min()]
-
-
-@compiled
-def distances(state: State, k: Array, p: Array) -> Array:
-    """Return sum_i abs(C_ki - p_i sum_l C_kl) for each k of K, Eq. (5)."""
-    counts = state.class_counts
-    labels = counts.sum()
-    result = np.empty(len(k))
-    # sum_i abs(l_i - p_i (L - b)) of all classes, L labels in memory and b of k, once for
-    # each b; in the terms of the classes of k, l_i then becomes l_i - 1
-    sums = np.full(state.classes.shape[1] + 1, -1.0)
-    for j, slot in enumerate(k):
-        b = books.label_count(state, slot)
-        rest = labels - b
-        if sums[b] < 0.0:
-            sums[b] = np.abs(counts - p * rest).sum()
-        result[j] = sums[b]
-        for column in range(b):
-            i = state.classes[slot, column]
-            gap = counts[i] - p[i] * rest
-            result[j] += abs(gap - 1.0) - abs(gap)
-    return result
-
-
-@compiled
-def leaving(k: Array, gaps: Array) -> Array:
-    """Return the slots of K nearest to the target, equally good to overwrite."""
-    return k[gaps <= gaps.min() + TOLERANCE]
-
-
-@compiled
-def choose(state: State, classes: Array, u: Array, rho: float) -> int:
-    """Return the slot of a sample, -1 for none (Algorithm 1, lines 6 to 18)."""
-    size = len(state.classes)
-    n = state.class_freq  # with the sample at hand
-    counts = state.class_counts
-    if state.filled[0] < size:  # line 6: the memory fills
-        return state.filled[0]
-    p = partition(n, rho)  # line 12
-    if u[0] >= acceptance(classes, n, p, size):  # lines 14 and 15: sample-in
-        return -1
-    delta = surplus(counts, p)  # line 16: sample-out
-    chance = class_probability(delta, counts)
-    k = candidates(state, draw_class(chance, u[1]), scarce(n, delta))
-    nearest = leaving(k, distances(state, k, p))
-    return nearest[int(u[2] * len(nearest))]
-
-
-@entry
-def place(arrays: Arrays, begin: int, batch: Batch, rho: float) -> int:
-    """Place a batch as `books.place` does."""
-    return books.place(arrays, begin, batch, choose, (rho,))
-
-
-class PRS(ReferencePRS):
+class PRS(Sampler):
     """Lead the memory's mix of classes to the target p_i ~ n_i^rho (Algorithm 1).
 
     Parameters
     ----------
-    size, num_classes, seed
+    size, num_classes, seed, unlabelled
         As in `make_sampler`.
     rho : float
         Power of allocation: 0 asks for equal shares, 1 for the stream's own, Eq. (1).
-    variant : {"paper", "authors"}
-        The printed method, or the released code where that differs: `make_sampler` then
-        makes a ``ReleasedPRS``.
 
     Raises
     ------
     ValueError
-        If ``rho`` is not within a million of 0, or the variant unknown.
+        If ``rho`` is not within a million of 0.
     TypeError
         If ``rho`` is not a number.
 
     Notes
     -----
-    The decisions are compiled, and are those of `ReferencePRS`, whose methods are the
-    equations. What inherits from this class and replaces one is not compiled.
+    A variant of PRS inherits from this class and replaces one of the equations.
 
-    The paper leaves open, and ``variant="paper"`` settles so:
+    The paper leaves open, and this class settles:
 
     - n_i counts the sample at hand, s is cut at 1, and e^(-n) is taken relative to the
       least n of the sample's labels, since it underflows from n = 746.
     - p_i is computed from logarithms with the largest subtracted: no ``rho`` overflows.
-    - Where no delta_i is positive, the class to shrink is drawn uniformly from the
-      classes in memory with the largest.
+    - If no delta_i is positive, the class to shrink is drawn uniformly from the classes
+      in memory with the largest.
     - The slot to overwrite is drawn uniformly from the candidates of least distance.
       Most candidates share one label set, so ties decide most removals.
     - A delta within 1e-9 of zero is zero and distances within 1e-9 of the least are
       ties, so that rounding decides nothing.
-
-    ``variant="authors"`` follows the released code instead: n_i is counted after the
-    sample was placed; p_i runs over the classes in memory and stays as it was when a
-    class leaves; each m_i / n_i is cut at 1 before it is weighed, and is 1 for a class
-    met for the first time; every class in memory may be shrunk; a class that a trial
-    removal empties leaves the sum of Eq. (5); of equal candidates the lowest slot goes;
-    a distance of m or more never wins, and without a winner the first candidate goes.
-    Its p, delta and distances are float32, the distance summed over the classes in the
-    order they appeared; p itself is computed in float64 and rounded. This variant is not
-    compiled: a sample takes up to a millisecond.
 
     Examples
     --------
@@ -200,8 +65,7 @@ class PRS(ReferencePRS):
     [900  90  10] [10 11  9]
     """
 
-    _compiled = True
-    variant: ClassVar[str] = "paper"
+    draws = 3  # acceptance, class, tie
 
     def __init__(
         self,
@@ -210,14 +74,261 @@ class PRS(ReferencePRS):
         seed: Seed,
         *,
         rho: float = 0.0,
-        variant: str = "paper",
+        unlabelled: str = "drop",
     ):
-        super().__init__(size, num_classes, seed, rho=rho)
-        if one_of("variant", variant, VARIANTS) != self.variant:
-            what = f"variant {self.variant!r} of {type(self).__name__}"
-            advice = "make_sampler('prs', ...) makes either variant"
-            raise ValueError(expected(what, repr(variant), advice))
+        super().__init__(size, num_classes, seed, unlabelled=unlabelled)
+        self.rho = power("rho", rho)
+        self._renew_powers()
 
-    def choose_batch(self, labels: Array, uniforms: Array) -> Array:
-        """Return the slots of a batch, one sample after the other (Algorithm 1)."""
-        return self._run(place, labels, uniforms, self.rho)
+    def choose(self, y: np.ndarray, u: np.ndarray) -> int:
+        """Return the slot of a sample, -1 for none (Algorithm 1, lines 6 to 18)."""
+        if len(self) < self.size:  # line 6: the memory fills
+            return len(self)
+        if u[0] >= self.acceptance(y):  # lines 12 to 15: sample-in
+            return -1
+        p = self.partition()
+        delta = self.surplus(p)  # line 16: sample-out
+        c = self.draw_class(self.class_probability(delta), u[1])
+        k = self.candidates(c, self.scarce(delta))
+        if len(k) > 1:
+            k = self.nearest(k, self.distances(k, p))
+        slots = self._sets.slots_of(k)
+        return nth_slot(slots, int(u[2] * sum(map(len, slots))))
+
+    def partition(self) -> np.ndarray:
+        """Return p_i = n_i^rho / sum_j n_j^rho, Eq. (1); 0 if not observed."""
+        return self._powers / self._power_sum
+
+    def acceptance(self, y: np.ndarray) -> float:
+        """Return s = sum_i w_i m_i / n_i, Eq. (2), cut at 1; the quota m_i is m p_i."""
+        classes = self.classes_of(y)
+        n = [self._freq.item(c) for c in classes]
+        p = [self._powers.item(c) / self._power_sum for c in classes]
+        terms = zip(self.weights(n), p, n, strict=True)
+        return min(1.0, sum(w * self.size * p_i / n_i for w, p_i, n_i in terms))
+
+    def weights(self, n: Sequence[int]) -> list[float]:
+        """Return w_i = e^(-n_i) / sum_j e^(-n_j), Eq. (2), of a sample's classes."""
+        weight = [math.exp(min(n) - n_i) for n_i in n]  # e^(-n) is 0 from n = 746
+        return [w / sum(weight) for w in weight]
+
+    def surplus(self, p: np.ndarray) -> np.ndarray:
+        """Return delta_i = l_i - p_i sum_j l_j, Eq. (3)."""
+        delta = self._counts - p * self._label_count
+        delta[np.abs(delta) <= TOLERANCE] = 0
+        return delta
+
+    def class_probability(self, delta: np.ndarray) -> np.ndarray:
+        """Return softmax(delta_i) over delta_i > 0; if none is, of the largest."""
+        allowed = delta > 0
+        if not allowed.any():
+            present = self._counts > 0
+            allowed = present & (delta >= delta[present].max() - TOLERANCE)
+            delta = np.zeros(len(delta))
+        return softmax(np.where(allowed, delta, -np.inf))
+
+    def draw_class(self, chance: np.ndarray, u: float) -> int:
+        """Return the class at u in the cumulated chances."""
+        drawn = chance.cumsum().searchsorted(u, side="right")
+        last = chance.nonzero()[0][-1]  # the sum may fall short of 1
+        return int(min(drawn, last))
+
+    def scarce(self, delta: np.ndarray) -> np.ndarray:
+        """Return q_i, the observed classes that are not above their target (Sec. 3.4)."""
+        return (self._freq > 0) & (delta <= 0)
+
+    def candidates(self, c: int, q: np.ndarray) -> np.ndarray:
+        """Return K, the label sets with class c and the largest (not y).q, Eq. (4)."""
+        k = self._sets.with_class(c)
+        number = extend(q)[self._sets.classes[k]].sum(axis=1)  # y.q, least is best
+        return k[number == number.min()]
+
+    def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return sum_i abs(C_ki - p_i sum_l C_kl) for each set k of K, Eq. (5)."""
+        width = self._sets.width[k]
+        distance = np.empty(len(k))
+        for b in set(width.tolist()):  # k takes b labels with it
+            gap = self._counts - p * (self._label_count - b)
+            far = np.abs(gap)
+            change = np.abs(gap - 1) - far  # if k has class i
+            of_width = width == b
+            classes = self._sets.classes[k[of_width], :b]  # (K, b)
+            distance[of_width] = far.sum() + change[classes].sum(axis=1)
+        return distance
+
+    def nearest(self, k: np.ndarray, distance: np.ndarray) -> np.ndarray:
+        """Return the sets of K nearest to the target, equally good to overwrite."""
+        return k[distance <= distance.min() + TOLERANCE]
+
+    def explain(self, label: Any) -> "Decision":
+        """Show what would be decided if this sample came next (Eqs. (1)-(5)).
+
+        Nothing changes.
+
+        Parameters
+        ----------
+        label : bool (C,) or int
+            Labels of one sample: a row, or the number of its class.
+
+        Returns
+        -------
+        Decision
+            For each class that may be shrunk, also the slots that may be overwritten.
+
+        Raises
+        ------
+        ValueError
+            If ``label`` is no such labels, as for a batch.
+
+        Examples
+        --------
+        >>> sampler = PRS(size=1, num_classes=2, seed=0)
+        >>> sampler.explain(np.array([False, True])).acceptance
+        1.0
+        """
+        y = multi_hot(
+            np.asarray(label)[None], None if self._grows else self.num_classes
+        )
+        sampler = copy.deepcopy(self)
+        return explain(sampler, sampler._widen(y)[0])
+
+    def _count(self, classes: Sequence[int]) -> None:
+        """Count a sample in n_i and in n_i^rho (line 5)."""
+        super()._count(classes)
+        for c in classes:
+            log = self.rho * math.log(self._freq.item(c)) - self._log_scale
+            new = math.exp(min(log, HUGE))
+            self._power_sum += new - self._powers.item(c)
+            self._powers[c] = new
+        self._most = max(self._most, self._power_sum)
+        # too large, or so much smaller that what was subtracted left its rounding
+        if self._power_sum > math.exp(HUGE / 2) or self._power_sum < self._most / 2:
+            self._renew_powers()
+
+    def _renew_powers(self) -> None:
+        """Compute n_i^rho anew, the largest as 1, and their sum."""
+        log = log_powers(self._freq, self.rho)
+        self._log_scale = float(log.max()) if self._freq.any() else 0.0
+        self._powers = np.exp(log - self._log_scale)
+        self._power_sum = self._most = float(self._powers.sum())
+
+    def add_classes(self, count: int) -> None:
+        """Let the sampler know more classes, which have no sample yet."""
+        super().add_classes(count)
+        self._powers = np.pad(self._powers, (0, count))
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on as the sampler whose `state_dict` this is, slot by slot."""
+        super().load_state_dict(state)
+        self._renew_powers()
+
+
+def partition(n: np.ndarray, rho: float) -> np.ndarray:
+    """Return p_i = n_i^rho / sum_j n_j^rho, Eq. (1), of counts (C,)."""
+    return softmax(log_powers(n, rho))
+
+
+def log_powers(n: np.ndarray, rho: float) -> np.ndarray:
+    """Return rho log n_i, -inf for n_i = 0."""
+    return np.where(n > 0, rho * np.log(np.maximum(n, 1)), -np.inf)
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    """Return e^(x_i) / sum_j e^(x_j), which is 0 for -inf."""
+    weight = np.exp(x - x.max())  # neither overflows nor is 0 throughout
+    return weight / weight.sum()
+
+
+def extend(values: np.ndarray) -> np.ndarray:
+    """Return values with a 0 behind, at which the index `NONE` points."""
+    extended = np.zeros(len(values) + 1, values.dtype)
+    extended[:-1] = values
+    return extended
+
+
+@dataclass
+class Decision:
+    """The quantities by which PRS decides about one sample (Eqs. (1)-(5)).
+
+    With ``unlabelled="class"`` the arrays (C,) have one entry more at the end.
+
+    Attributes
+    ----------
+    class_freq : int64 (C,)
+        Running frequency n_i that the decision rests on.
+    partition : float64 (C,)
+        Target share p_i of each class, Eq. (1); 0 where the class was not observed.
+    quota : float64 (C,)
+        Target number of samples m_i = m p_i.
+    weight : float64 (C,)
+        Weight w_i of each class of the sample, Eq. (2); 0 for other classes.
+    acceptance : float
+        Probability s of entering, Eq. (2); 1 while the memory fills.
+    surplus : float64 (C,)
+        delta_i, the samples of a class above its target, Eq. (3).
+    scarce : bool (C,)
+        q_i, the observed classes with no surplus.
+    class_probability : float64 (C,)
+        Chance of each class to be the one that is shrunk; all 0 while the memory fills.
+    candidates : dict of int to int64 (K,)
+        For each class with a chance: the slots of the set K, ascending, Eq. (4).
+    distance : dict of int to float64 (K,)
+        Distance to the target without each candidate, Eq. (5), in the same order.
+    leaving : dict of int to int64
+        The slots of K that may be overwritten, ascending; one is drawn uniformly.
+    """
+
+    class_freq: np.ndarray
+    partition: np.ndarray
+    quota: np.ndarray
+    weight: np.ndarray
+    acceptance: float
+    surplus: np.ndarray
+    scarce: np.ndarray
+    class_probability: np.ndarray
+    candidates: dict[int, np.ndarray]
+    distance: dict[int, np.ndarray]
+    leaving: dict[int, np.ndarray]
+
+
+def explain(sampler: PRS, y: np.ndarray) -> Decision:
+    """Count a sample with the labels y, and return what would be decided about it."""
+    num_classes = sampler.num_classes + (sampler.unlabelled == "class")
+    classes = sampler.classes_of(y)
+    weight = np.zeros(num_classes)
+    acceptance = 0.0
+    if classes:
+        sampler._count(classes)
+        weight[classes] = sampler.weights(sampler._freq[classes].tolist())
+        is_full = len(sampler) == sampler.size
+        acceptance = sampler.acceptance(y) if is_full else 1.0
+    n = sampler._freq
+    p = sampler.partition() if n.any() else np.zeros(len(n))
+    delta = sampler.surplus(p)
+    q = sampler.scarce(delta)
+    chance = np.zeros(len(n))
+    if len(sampler) == sampler.size:
+        chance = sampler.class_probability(delta)
+    decision = Decision(
+        class_freq=n[:num_classes],
+        partition=p[:num_classes],
+        quota=sampler.size * p[:num_classes],
+        weight=weight,
+        acceptance=acceptance,
+        surplus=delta[:num_classes],
+        scarce=q[:num_classes],
+        class_probability=chance[:num_classes],
+        candidates={},
+        distance={},
+        leaving={},
+    )
+    for c in chance.nonzero()[0].tolist():
+        k = sampler.candidates(c, q)
+        distance = sampler.distances(k, p)
+        slots = [np.array(of_set) for of_set in sampler._sets.slots_of(k)]
+        order = np.argsort(np.concatenate(slots))
+        decision.candidates[c] = np.concatenate(slots)[order]
+        decision.distance[c] = distance.repeat([*map(len, slots)])[order]
+        leaving = sampler._sets.slots_of(sampler.nearest(k, distance))
+        decision.leaving[c] = np.sort(np.concatenate(leaving))
+    return decision

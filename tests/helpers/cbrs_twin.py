@@ -18,7 +18,7 @@ class Twin(Sampler):
 
     def choose(self, y, u):
         classes = np.flatnonzero(y)
-        freq = self.class_freq[classes] + 1
+        freq = self.class_freq[classes]
         rarest = classes[freq == freq.min()]
         self.counted.append(rarest[int(u[0] * len(rarest))])
         slot = len(self) if len(self) < self.size else self.overwrite(u)

@@ -29,7 +29,7 @@ class Twin(Sampler):
                 slots[row] = k
             elif k in rows:
                 slots[row] = next(free)
-        return slots
+        return self.follow(labels, slots)
 
 
 def kl(counts, freq, rho):

@@ -1,29 +1,30 @@
 """PRS as the authors' released code has it: what departs from the paper."""
 
 import numpy as np
+from plain_prs import PlainPRS
 
-from prslib.samplers.reference import ReferencePRS
 
-
-class ReleasedPRS(ReferencePRS):
-    """Do what the authors' released code does: a twin of `PRS(variant="authors")`."""
+class PlainReleasedPRS(PlainPRS):
+    """Do what the authors' released code does: a twin of studies/released.py."""
 
     def __init__(self, size, num_classes, seed, *, rho=0.0):
         super().__init__(size, num_classes, seed, rho=rho)
         self._stale = np.zeros(self.num_classes, np.float32)  # p_i, also of who left
         self._order = []  # classes, first seen first
 
-    def follow(self, y, slot):
-        """Renew p_i of the classes in memory after each sample."""
-        super().follow(y, slot)
-        self._order += [c for c in np.flatnonzero(y) if c not in self._order]
+    def choose(self, y, u):
+        """Decide on what was there before the sample."""
+        self._order += [
+            c for c in np.flatnonzero(self.counted(y)) if c not in self._order
+        ]
         present = self.class_counts > 0
-        weight = self.class_freq[present].astype(float) ** self.rho
+        weight = self.counted(y)[present].astype(float) ** self.rho
         self._stale[present] = weight / weight.sum()
+        return super().choose(y, u)
 
     def counted(self, y):
         """Return n_i without the sample at hand."""
-        return self.class_freq
+        return self.class_freq - y
 
     def partition(self, y):
         """Return p_i as it was when the class was last in memory, float32."""
@@ -31,7 +32,7 @@ class ReleasedPRS(ReferencePRS):
 
     def acceptance(self, y, p):
         """Cut each m_i / n_i at 1, which it is for a new class, before it is weighed."""
-        n, quota = self.class_freq[y], self.size * p[y].astype(float)
+        n, quota = self.counted(y)[y], self.size * p[y].astype(float)
         ratio = np.where(n > quota, quota / np.maximum(n, 1), 1.0)
         return min(1.0, float((self.weights(y)[y] * ratio).sum()))
 
@@ -49,10 +50,6 @@ class ReleasedPRS(ReferencePRS):
     def scarce(self, y, delta):
         """Return q_i of the classes in memory."""
         return (delta <= 0) & (self.class_counts > 0)
-
-    def candidates(self, c, q):
-        """Return K in the order of the slots."""
-        return np.sort(super().candidates(c, q))
 
     def distances(self, k, p):
         """Leave classes that a removal empties out of the sum, which is float32 in order of age."""

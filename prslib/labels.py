@@ -1,0 +1,130 @@
+"""Labels as people have them: rows of 0 and 1, or class numbers."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+MOST_CELLS = 2**32  # rows of bool take as many bytes
+MOST_CLASSES = 1_000_000  # a larger class number is rather a mistake
+
+
+def multi_hot(labels: Any, num_classes: int | None = None) -> np.ndarray:
+    """Return labels as rows with an entry per class, bool (B, C).
+
+    Parameters
+    ----------
+    labels : array, tensor, data frame or sparse matrix
+        Rows (B, C), bool or 0 and 1 of any type, with NaN for labels that are not
+        known, which count as none; or class numbers (B,), also in a list.
+    num_classes : int, optional
+        Number of classes C, by default as many as the labels name.
+
+    Returns
+    -------
+    bool (B, C)
+        The array itself if it was one of bool already.
+
+    Raises
+    ------
+    ValueError
+        If the labels have another shape, or other values.
+
+    Examples
+    --------
+    >>> multi_hot([2, 0], 3)
+    array([[False, False,  True],
+           [ True, False, False]])
+    >>> multi_hot(np.array([[1, np.nan, 0]]))
+    array([[ True, False, False]])
+    """
+    values = read_array(labels)
+    kind = values.dtype.kind
+    if values.ndim == 1 and (kind in "iu" or values.size == 0):
+        return one_hot(values, num_classes)
+    if values.ndim != 2 or num_classes not in (None, values.shape[1]):
+        raise ValueError(wrong_shape(num_classes, f"{values.dtype} {values.shape}"))
+    if kind != "b":
+        check_values(values.data if is_sparse(values) else values)
+    if is_sparse(values):
+        return dense(values)
+    return values if kind == "b" else values == 1
+
+
+def read_array(labels: Any) -> Any:
+    """Return labels as an array of numbers, or a sparse matrix of coordinates."""
+    if is_sparse(labels):
+        return labels.tocoo()
+    if isinstance(labels, list | tuple):
+        if not all(isinstance(number, Integral) for number in labels):
+            kinds = sorted({type(row).__name__ for row in labels})
+            got = f"a {type(labels).__name__} of {', '.join(kinds)}"
+            raise ValueError(wrong_shape(None, got))
+        return np.array(labels, np.int64)
+    if hasattr(labels, "detach"):
+        labels = labels.detach().cpu().to_dense()
+        if labels.is_floating_point():  # numpy has no bfloat16
+            labels = labels.double()
+    values = np.asarray(labels)
+    if values.dtype == object and values.ndim == 2:  # NA of pandas, or None
+        is_frame = hasattr(labels, "to_numpy")
+        if is_frame:
+            return labels.to_numpy(float, na_value=np.nan)
+        return values.astype(float)
+    return values
+
+
+def is_sparse(labels: Any) -> bool:
+    """Tell whether labels are a sparse matrix of scipy."""
+    return hasattr(labels, "tocoo")
+
+
+def wrong_shape(num_classes: int | None, got: str) -> str:
+    """Return the text of the error for anything but rows and class numbers."""
+    return (
+        f"labels: expected an array of rows (B, {num_classes or 'C'}) or of class "
+        f"numbers (B,), got {got}; scikit-learn's MultiLabelBinarizer makes rows of "
+        "lists and sets"
+    )
+
+
+def check_values(values: np.ndarray) -> None:
+    """Refuse values other than 0, 1 and NaN."""
+    is_number = values.dtype.kind in "iuf"
+    if is_number:
+        is_label = (values == 0) | (values == 1) | np.isnan(values)
+    if not is_number or not is_label.all():
+        got = values[~is_label].flat[0] if is_number else values.dtype
+        raise ValueError(
+            "labels: expected 0 and 1, and NaN for unknown labels, "
+            f"got {got}; write labels > 0.5 for scores"
+        )
+
+
+def one_hot(numbers: np.ndarray, num_classes: int | None) -> np.ndarray:
+    """Return class numbers (B,) as rows, bool (B, C)."""
+    numbers = numbers.astype(np.int64)
+    most = MOST_CLASSES if num_classes is None else num_classes
+    outside = numbers[(numbers < 0) | (numbers >= most)]
+    if outside.size:
+        raise ValueError(
+            f"labels: expected class numbers from 0 to {most - 1}, got {outside[0]}"
+        )
+    if num_classes is None:
+        num_classes = int(numbers.max(initial=-1)) + 1
+    rows = np.zeros((len(numbers), num_classes), bool)
+    rows[np.arange(len(numbers)), numbers] = True
+    return rows
+
+
+def dense(matrix: Any) -> np.ndarray:
+    """Return a sparse matrix of coordinates as bool rows, without one of floats."""
+    if matrix.shape[0] * matrix.shape[1] > MOST_CELLS:
+        raise ValueError(
+            f"labels: expected at most {MOST_CELLS} cells at a time, got "
+            f"{matrix.shape}; write labels[start:stop] for a batch"
+        )
+    rows = np.zeros(matrix.shape, bool)
+    ones = matrix.data == 1
+    rows[matrix.row[ones], matrix.col[ones]] = True
+    return rows
