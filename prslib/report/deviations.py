@@ -1,19 +1,20 @@
 """Depart from PRS in one step at a time, as other implementations do, and measure what it costs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from prslib import register
+from prslib.checks import Seed
 from prslib.report.asked import Asked, configs
 from prslib.report.style import METHOD_STYLES
 from prslib.report.tables import labels_of
-from prslib.samplers.reference import ReferencePRS, Seed
+from prslib.samplers import PRS
 
 # PRS with one step replaced; the first line of each says what it does instead
 
 
-class _UniformVictim(ReferencePRS):
+class _UniformVictim(PRS):
     """Overwrite a random slot."""
 
     def choose(self, y: np.ndarray, u: np.ndarray) -> int:
@@ -22,52 +23,48 @@ class _UniformVictim(ReferencePRS):
         return int(u[2] * self.size) if full and slot >= 0 else slot
 
 
-class _SoftenedExp(ReferencePRS):
+class _SoftenedExp(PRS):
     """Divide n_i by the mean over classes in e^(-n_i)."""
 
-    def weights(self, y: np.ndarray) -> np.ndarray:
-        n = self.counted(y)
-        weight = y * np.exp(-n / n[n > 0].mean())
-        return weight / weight.sum()
+    def weights(self, n: Sequence[int]) -> list[float]:
+        mean = self._freq[self._freq > 0].mean()
+        weight = np.exp(-np.array(n) / mean)
+        return (weight / weight.sum()).tolist()
 
 
-class _UnderflowingExp(ReferencePRS):
+class _UnderflowingExp(PRS):
     """Compute e^(-n_i) as it is written."""
 
-    def weights(self, y: np.ndarray) -> np.ndarray:
-        weight = y * np.exp(-self.counted(y).astype(float))
-        return weight / (weight.sum() or 1.0)  # 0 for every label where all underflow
+    def weights(self, n: Sequence[int]) -> list[float]:
+        weight = np.exp(-np.array(n, float))
+        return (weight / (weight.sum() or 1.0)).tolist()  # 0 where all underflow
 
 
-class _ClassFromP(ReferencePRS):
+class _ClassFromP(PRS):
     """Draw the class to shrink from p_i."""
 
-    def surplus(self, p: np.ndarray) -> np.ndarray:
-        self._p = p
-        return super().surplus(p)
-
     def class_probability(self, delta: np.ndarray) -> np.ndarray:
-        weight = self._p * (self.class_counts > 0)
+        weight = self.partition() * (self._counts > 0)
         return weight / weight.sum()
 
 
-class _SignedDistances(ReferencePRS):
+class _SignedDistances(PRS):
     """Add up the differences of Eq. (5) with their signs: 0 for every candidate."""
 
     def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
-        counts = self.class_counts - self.labels_of(k)  # (K, C)
+        counts = self._counts - self._sets.rows(k, len(p))  # (K, C)
         gaps = counts - p * counts.sum(axis=1, keepdims=True)
         return gaps.sum(axis=1)  # rounding alone
 
 
-class _TiesBySlot(ReferencePRS):
+class _TiesBySlot(PRS):
     """Overwrite the lowest of equally good slots."""
 
-    def leaving(self, k: np.ndarray, distances: np.ndarray) -> np.ndarray:
-        return super().leaving(k, distances).min(keepdims=True)
+    def choose(self, y: np.ndarray, u: np.ndarray) -> int:
+        return super().choose(y, np.append(u[:2], 0.0))
 
 
-class _CountsAhead(ReferencePRS):
+class _CountsAhead(PRS):
     """Know the counts of a task's classes when its first sample comes."""
 
     def __init__(
@@ -77,23 +74,28 @@ class _CountsAhead(ReferencePRS):
         self.task = labels_of(dataset).class_task  # of each class
         self.total = labels_of(dataset).class_freq  # in the whole stream
 
-    def counted(self, y: np.ndarray) -> np.ndarray:
-        seen_tasks = np.bincount(self.task, self.class_freq + y) > 0
-        return np.where(seen_tasks[self.task], self.total, 0)
+    def _count(self, classes: Sequence[int]) -> None:
+        self.seen += 1
+        if (self._freq[classes] == 0).any():
+            of_tasks = np.isin(self.task, self.task[classes])
+            self._freq[:-1] = np.where(of_tasks, self.total, self._freq[:-1])
+            self._renew_powers()
 
 
-class _BatchAtOnce(ReferencePRS):
+class _BatchAtOnce(PRS):
     """Count a whole batch, then decide all of it on the memory before the batch."""
-
-    def counted(self, y: np.ndarray) -> np.ndarray:
-        return self.class_freq + getattr(self, "_batch", y)
 
     def choose_batch(self, labels: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         if len(self) < self.size:
             return super().choose_batch(labels, uniforms)
-        self._batch = labels.sum(axis=0)
+        for y in labels:
+            self._count(self.classes_of(y))
         pairs = zip(labels, uniforms, strict=True)
-        return np.array([self.choose(y, u) for y, u in pairs])
+        slots = np.array([self.choose(y, u) for y, u in pairs])
+        for y, slot in zip(labels, slots.tolist(), strict=True):
+            if slot >= 0:
+                self._store(self.classes_of(y), slot)
+        return slots
 
 
 # each with one of Paul Tol's muted colours, which the colour-blind can tell apart
@@ -118,14 +120,14 @@ ALL = ("PRS", *DEVIATIONS, "CRS")
 class _Cuter(_UniformVictim):
     """Accept with chance exp(-0.01 n), n of the rarest label; overwrite a random slot."""
 
-    def acceptance(self, y: np.ndarray, p: np.ndarray) -> float:
-        return float(np.exp(-0.01 * self.counted(y)[y].min()))
+    def acceptance(self, y: np.ndarray) -> float:
+        return float(np.exp(-0.01 * self._freq[self.classes_of(y)].min()))
 
 
-class _MacroAucCl(ReferencePRS):
+class _MacroAucCl(PRS):
     """Never change a full memory: what is in it are the first m samples of the stream."""
 
-    def acceptance(self, y: np.ndarray, p: np.ndarray) -> float:
+    def acceptance(self, y: np.ndarray) -> float:
         return 0.0
 
 

@@ -12,7 +12,7 @@ from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, deviation_configs
 from prslib.report.measures import place_stream
 from prslib.report.notebook import Settings
 from prslib.report.tables import final, scores_of
-from prslib.samplers.reference import ReferencePRS
+from prslib.samplers import PRS
 
 notebook = functions_of("deviations")
 
@@ -20,33 +20,50 @@ TINY = "digits70tiny"
 
 
 def filled(name, samples=(A, A, (A, B), (A, B), B, C)):
-    sampler = (DEVIATIONS | {"PRS": ReferencePRS})[name](6, 3, 0)
+    sampler = (DEVIATIONS | {"PRS": PRS})[name](6, 3, 0)
     sampler.place(rows(*samples))
     return sampler
 
 
 def test_each_deviation_departs_in_its_step_alone():
-    y, k = np.array([True, True, False]), np.array([0, 1, 2])
+    y = np.array([True, True, False])
     plain = filled("PRS")  # n = l = (4, 3, 1)
-    p = plain.partition(y)
-    softened = np.exp([-5 / (10 / 3), -4 / (10 / 3), -np.inf])
+    plain._count([A, B])
+    p = plain.partition()
+    delta = plain.surplus(p)
+    n = [5, 4]
+    softened = np.exp(-np.array([4, 3]) / (8 / 3))
     expected = softened / softened.sum()
-    assert filled("softened exp").weights(y) == pytest.approx(expected)
-    assert filled("underflowing exp").weights(y) == pytest.approx(plain.weights(y))
+    assert filled("softened exp").weights([4, 3]) == pytest.approx(expected)
+    assert filled("underflowing exp").weights(n) == pytest.approx(plain.weights(n))
     many = filled("underflowing exp", samples=[A] * 800)
-    assert many.acceptance(y & [1, 0, 0], many.partition(y)) == 0
+    assert many.acceptance(y & [1, 0, 0]) == 0
     drawn = filled("class from p")
-    assert drawn.class_probability(drawn.surplus(p)) == pytest.approx([1 / 3] * 3)
-    assert filled("signed distances").distances(k, p) == pytest.approx([0, 0, 0])
-    ties = filled("ties by slot").leaving(np.array([5, 3, 4]), np.array([1, 2, 1]))
-    assert ties.tolist() == [4]
+    chance = drawn.class_probability(drawn.surplus(drawn.partition()))
+    assert chance == pytest.approx([1 / 3] * 3 + [0])
+    signed = filled("signed distances")
+    k = signed._sets.all()
+    assert signed.distances(k, p) == pytest.approx(np.zeros(len(k)), abs=1e-9)
+    ties = filled("ties by slot", samples=[A, A, A, B, B, C])
+    ties._count([B])
+    assert ties.choose(rows(B)[0], np.array([0.0, 0.1, 0.99])) == 0
     assert filled("uniform victim").choose(y, np.array([0.0, 0.5, 0.99])) == 5
+    assert delta.sum() == pytest.approx(0)
     batch = filled("batch at once")
-    assert batch.counted(y).tolist() == plain.counted(y).tolist() == [5, 4, 1]
     seen = []
-    batch.choose = lambda y, u: seen.append(batch.counted(y).tolist()) or -1
+    batch.choose = lambda y, u: seen.append(batch.class_freq.tolist()) or -1
     batch.place(np.repeat(y[None], 3, axis=0))
     assert seen == [[7, 6, 1]] * 3
+
+
+def test_counts_may_be_known_ahead():
+    sampler = DEVIATIONS["counts known ahead"](6, 3, 0, dataset=TINY)
+    sampler.task, sampler.total = np.array([0, 0, 1]), np.array([5, 4, 3])
+    sampler.place([A])
+    assert sampler.class_freq.tolist() == [5, 4, 0]
+    sampler.place([C, C, B])
+    assert sampler.class_freq.tolist() == [5, 4, 3]
+    assert sampler.partition()[:3] == pytest.approx([1 / 3] * 3)
 
 
 def test_the_contest_does_what_the_published_codes_do():
@@ -59,8 +76,8 @@ def test_the_contest_does_what_the_published_codes_do():
     assert (made["Macro-AUC-CL"].place(stream)[6:] == -1).all()
     placed = made["CUTER"].place(stream)
     assert (placed[700:800] >= 0).sum() < 5 < (placed[803:] >= 0).sum() < 40
-    acceptance = made["CUTER"].acceptance(rows(B)[0], None)
-    assert acceptance == pytest.approx(np.exp(-0.44))
+    made["CUTER"]._count([B])
+    assert made["CUTER"].acceptance(rows(B)[0]) == pytest.approx(np.exp(-0.44))
     assert made["EmoGrowth"].rho == 0
     chance = made["EmoGrowth"].class_probability(np.array([1.0, 2.0, -1.0]))
     assert chance.tolist() == [0, 1, 0]
