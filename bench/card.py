@@ -17,7 +17,7 @@ from shared import add_random_images, device_name, parser, write
 from torch.utils.flop_counter import FlopCounterMode
 
 from prslib import RunConfig, load_dataset
-from prslib.device import LAUNCHED_SINGLY, run_settings
+from prslib.device import LAUNCHED_SINGLY, put, run_settings
 from prslib.train import METHODS, Trainer
 
 BY_LABELS = {"CRS", "CBRS", "OCDM", "PRS"}  # PRS stands for them
@@ -55,7 +55,7 @@ def fill(trainer: Trainer) -> None:
     columns = blank if trainer.method.rehearsal == "der++" else {}
     for start in range(0, memory.size, BATCH):
         new = np.arange(start, start + BATCH)
-        needs = trainer.sampler_needs(new, trainer.join(new, new[:0])[0])
+        needs = trainer.compute_needs(new, trainer.look_up(new)[0])
         if "gradient_products" in needs:  # each gradient resembles no other
             needs["gradient_products"] = lambda subsets: np.eye(len(subsets) + BATCH)
         slots = sampler.place(trainer.labels[new], **needs)
@@ -69,7 +69,8 @@ def measure(name: str, fields: dict, data: str, device: torch.device) -> dict:
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
     with run_settings(device):
-        trainer = Trainer(config, load_dataset(data), device)
+        dataset = load_dataset(data)
+        trainer = Trainer(config, dataset, put(dataset.train.inputs, device), device)
         clock = Clock()
         if trainer.sampler is not None:
             fill(trainer)

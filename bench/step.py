@@ -36,7 +36,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from prslib import LOSSES, RunConfig, load_dataset, make_sampler
 from prslib.datasets import SequentialDataset
-from prslib.device import LAUNCHED_SINGLY, Captured, run_settings, take
+from prslib.device import LAUNCHED_SINGLY, Captured, put, run_settings, take
 from prslib.memory import Memory
 from prslib.train import Trainer, stream
 
@@ -124,7 +124,8 @@ def make_trainer(data: str, options: argparse.Namespace, precision: str) -> Trai
     """Return a network as the paper profile trains it."""
     fields = {"model": options.model, "weights": "none", "precision": precision}
     config = RunConfig(data, "CRS", **fields)
-    return Trainer(config, load_dataset(data), torch.device(options.device))
+    dataset, device = load_dataset(data), torch.device(options.device)
+    return Trainer(config, dataset, put(dataset.train.inputs, device), device)
 
 
 def time_kernels(options: argparse.Namespace, steps: int = 20) -> pd.DataFrame:
@@ -245,7 +246,8 @@ def times_of_rounds(
 
 def training(config: RunConfig, dataset: SequentialDataset) -> Iterator[None]:
     """Train a run; each `next` takes a step."""
-    trainer = Trainer(config, dataset, torch.device("cpu"))
+    inputs = torch.from_numpy(dataset.train.inputs)
+    trainer = Trainer(config, dataset, inputs, torch.device("cpu"))
     for _, batches, _ in stream(config, dataset.train.task):
         for new in batches:
             yield trainer.step(new)

@@ -23,7 +23,7 @@ from shared import device_name, parser, show, write
 
 from prslib import RunConfig, load_dataset, make_sampler, run
 from prslib.datasets import SequentialDataset
-from prslib.device import run_settings
+from prslib.device import put, run_settings
 from prslib.train import Trainer, make_network, spawn_seeds, stream
 
 LOOP = "bare loop"
@@ -68,9 +68,9 @@ def train_unscored(
     config: RunConfig, data: SequentialDataset, device: torch.device
 ) -> None:
     """Train as a run does, and score nothing."""
-    trainer = Trainer(config, data, device)
-    for _, batches, is_new in stream(config, data.train.task):
-        for new, is_first in zip(batches, is_new, strict=True):
+    trainer = Trainer(config, data, put(data.train.inputs, device), device)
+    for _, batches, in_first in stream(config, data.train.task):
+        for new, is_first in zip(batches, in_first, strict=True):
             trainer.step(new, is_first)
     trainer.check_finite()
 

@@ -50,7 +50,8 @@ def probabilities_of(dataset: str, test_set: str, method: str, seed: int) -> np.
     data, device = load_dataset(dataset), torch.device("cpu")
     test = data.tests[test_set]
     with run_settings(device):
-        trainer = Trainer(config, data, device)
+        train_inputs = torch.from_numpy(data.train.inputs)
+        trainer = Trainer(config, data, train_inputs, device)
         for _, batches, _ in stream(config, data.train.task):
             for new in batches:
                 trainer.step(new)

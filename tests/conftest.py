@@ -1,10 +1,9 @@
 """Shared by all tests: caches and figures of their own, and what must be undone."""
 
 import importlib
-from contextlib import ExitStack
-from unittest.mock import patch
 
 import pytest
+from registered import forgetting
 
 from prslib.paths import project_root
 
@@ -43,14 +42,5 @@ def program(monkeypatch):
 @pytest.fixture
 def registers():
     """Forget after a test what it has registered."""
-    from prslib import runs
-
-    def forget():
-        runs.fingerprint.cache_clear()
-        runs.code_of.cache_clear()
-
-    with ExitStack() as stack:
-        for table in (*runs.TABLES.values(), runs.REGISTERED):
-            stack.enter_context(patch.dict(table))
-        stack.callback(forget)
+    with forgetting():
         yield

@@ -45,7 +45,7 @@ class Asked(RunConfig):
         return RunConfig(**{name: getattr(self, name) for name in names})
 
 
-def key_of(config: RunConfig) -> str:
+def identify(config: RunConfig) -> str:
     """Return text that is equal for equal runs whose equal test set is read."""
     return repr(config.identity)
 
@@ -54,7 +54,7 @@ def drop_repeated(configs: Iterable[Asked]) -> list[Asked]:
     """Return each configuration once, in the order in which they come first."""
     first: dict[str, Asked] = {}
     for config in configs:
-        first.setdefault(key_of(config), config)
+        first.setdefault(identify(config), config)
     return list(first.values())
 
 

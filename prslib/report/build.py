@@ -7,10 +7,11 @@ import hashlib
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prslib.paths import (
     PACKAGE,
@@ -21,6 +22,9 @@ from prslib.paths import (
     params_file,
     project_root,
 )
+
+if TYPE_CHECKING:
+    from prslib.train import RunConfig
 
 LEDGER = "ledger"
 
@@ -74,16 +78,13 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
     """Train the runs of notebooks, execute them, and return errors by name."""
     from tqdm.contrib.concurrent import thread_map
 
-    from prslib.report.topics import runs_of
-
     errors = {}
-    listed = []
+    listed = {}
     for name in names:
         with suppress(Exception):  # drawing it tells the error
-            runs_of(profile, name)
-            listed.append(name)
+            listed |= list_runs(profile, name)
     try:
-        train(profile, listed)
+        train_listed(listed.values())
     except Exception as error:  # notebooks whose runs are stored can still be drawn
         errors["training"] = f"{type(error).__name__}: {error}"
 
@@ -100,28 +101,38 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def train(profile: str, names: Sequence[str], shard: tuple[int, int] = (1, 1)) -> None:
-    """Train the missing runs of notebooks, device by device.
+    """Train the missing runs of notebooks, or a part of them.
 
-    Of a shard (3, 20) only the third of twenty parts: every twentieth run of all, stored
-    or not, in the order of their keys. So parts never overlap, whenever they start.
+    Part (3, 20) has every twentieth run in the order of their keys, from the third on.
+    Stored runs are counted, too, so that parts never overlap, whenever they start.
     """
-    from prslib import runs
-    from prslib.report.topics import device_of, runs_of
-
-    asked = {}
+    listed = {}
     for name in names:
-        device = device_of(profile, name)
-        for config in runs_of(profile, name):
-            key = runs.key_of(config.to_train)
-            asked.setdefault(key, (device, config.to_train))
+        listed |= list_runs(profile, name)
     number, parts = shard
-    chosen = set(sorted(asked)[number - 1 :: parts])
+    chosen = set(sorted(listed)[number - 1 :: parts])
+    train_listed(listed[key] for key in listed if key in chosen)
+
+
+def list_runs(profile: str, name: str) -> dict[str, tuple[str, "RunConfig"]]:
+    """Return the runs of a notebook by key, each with the device that trains it."""
+    from prslib.report.topics import device_of, runs_of
+    from prslib.runs import key_of
+
+    device = device_of(profile, name)
+    configs = [config.to_train for config in runs_of(profile, name)]
+    return {key_of(config): (device, config) for config in configs}
+
+
+def train_listed(runs: Iterable[tuple[str, "RunConfig"]]) -> None:
+    """Train the runs that are missing, device by device."""
+    from prslib.runs import train
+
     by_device = defaultdict(list)
-    for key, (device, config) in asked.items():  # runs on the same data in a row
-        if key in chosen:
-            by_device[device].append(config)
+    for device, config in runs:
+        by_device[device].append(config)
     for device, configs in by_device.items():
-        runs.train(configs, device=device)
+        train(configs, device=device)
 
 
 def draw(profile: str, name: str) -> None:

@@ -13,7 +13,7 @@ from prslib.datasets import GROUPS, SequentialDataset
 from prslib.datasets.base import schedule_text
 from prslib.datasets.curation import feature_rows
 from prslib.metrics import forgetting, values_and_draws
-from prslib.report.asked import key_of
+from prslib.report.asked import identify
 from prslib.report.tables import (
     labels_of,
     merge_published,
@@ -181,13 +181,13 @@ def place_stream(config: RunConfig) -> Iterator[tuple[Sampler, np.ndarray, int]]
 def memory_shares(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
     """Compute each class's share of the labels in each memory and in the stream, in percent."""
     # memories of which there is no run follow from labels alone
-    trained = {key_of(run.config): run.memory_labels.sum(axis=0) for run in runs}
+    trained = {identify(run.config): run.memory_labels.sum(axis=0) for run in runs}
     frames = []
     for name in dict.fromkeys(config.dataset for config in configs):
         dataset = labels_of(name)
         frames.append(_class_shares(dataset, dataset.class_freq, "Stream", 0))
         for config in [config for config in configs if config.dataset == name]:
-            counts = trained.get(key_of(config))
+            counts = trained.get(identify(config))
             if counts is None:
                 *_, (sampler, _, _) = place_stream(config)
                 counts = sampler.class_counts

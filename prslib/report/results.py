@@ -25,7 +25,7 @@ from prslib import METHODS, MODELS, Run, RunConfig, published
 from prslib.datasets import DATASETS, GROUPS
 from prslib.datasets.base import schedule_text
 from prslib.report import tables
-from prslib.report.asked import key_of
+from prslib.report.asked import identify
 from prslib.report.claims.base import OTHER, SETTINGS
 from prslib.report.measures import (
     features_of,
@@ -75,7 +75,7 @@ def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
             "method": config.method,
             "standard_rho": standard.resolved["rho"],
             "seed": config.seed,
-            "run": key_of(config),
+            "run": identify(config),
         }
         rows.append(row | setting)
     return pd.DataFrame(rows, columns=COLUMNS).astype(SETTINGS)
@@ -123,7 +123,7 @@ def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFram
     settings = run_settings(configs).drop_duplicates("run")
     if not runs:
         return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
-    by_key = {key_of(run.config): run for run in runs}
+    by_key = {identify(run.config): run for run in runs}
     at_the_end = []
     for name, run in by_key.items():
         place = {"run": name, "task": "seen", "group": "overall"}
@@ -141,7 +141,7 @@ def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFram
 
 
 def _scores(runs: Sequence[Run]) -> pd.DataFrame:
-    rows = tables.scores_of(runs, run=key_of)
+    rows = tables.scores_of(runs, run=identify)
     rows = rows[rows["group"].isin(tables.ALL_GROUPS)]
     rows = tables.with_forgetting(rows, {"forget": True, "lost": False})
     return tables.in_percent(rows, ["run", *CELL])

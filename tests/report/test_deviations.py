@@ -7,7 +7,7 @@ from prs_examples import A, B, C, rows
 
 from prslib.datasets import load_dataset
 from prslib.report import deviations
-from prslib.report.asked import Asked, key_of, run_all
+from prslib.report.asked import Asked, identify, run_all
 from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, deviation_configs
 from prslib.report.measures import place_stream
 from prslib.report.notebook import Settings
@@ -88,7 +88,7 @@ def test_deviations_are_methods_of_their_own_that_any_process_can_train(
     tmp_path, monkeypatch
 ):
     made = deviation_configs([TINY], [0], 0.0, DEVIATIONS)
-    assert len({key_of(config) for config in made}) == len(ALL)
+    assert len({identify(config) for config in made}) == len(ALL)
     assert made[0] == Asked(TINY, "PRS", rho=0.0)  # as every notebook's
     assert [config.method for config in made] == ["PRS", "CRS", *DEVIATIONS]
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))

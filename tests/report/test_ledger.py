@@ -11,7 +11,7 @@ from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import project_root
 from prslib.report import ledger, topics
 from prslib.report import results as results_module
-from prslib.report.asked import Asked, configs, drop_repeated, key_of
+from prslib.report.asked import Asked, configs, drop_repeated, identify
 from prslib.report.claims import CLAIMS, Scores
 from prslib.report.claims.base import SETTINGS
 from prslib.report.results import results_of, run_settings
@@ -167,7 +167,7 @@ def test_runs_of_the_standard_setting_are_asked_for_first(monkeypatch):
 def test_runs_that_differ_in_what_no_printed_cell_has_are_left_out():
     usual = {"dataset": TINY, "method": "PRS"}
     asked = configs(**usual, draw=["uniform", "balanced"], learning_rate=[None, 0.1])
-    assert run_settings(asked)["run"].tolist() == [key_of(asked[0])]
+    assert run_settings(asked)["run"].tolist() == [identify(asked[0])]
 
 
 @pytest.mark.usefixtures("registers")
@@ -474,7 +474,7 @@ def test_features_and_gradients_may_come_from_runs_on_other_test_images(runs):
     assert settings[list(SETTINGS)].isna().all(axis=None)
     rows = results_of([made(config) for config in asked], asked)
     scores = rows["measure"] == "score"
-    assert set(rows.loc[scores, "run"]) == {key_of(asked[0])}
+    assert set(rows.loc[scores, "run"]) == {identify(asked[0])}
     assert (rows["measure"] == "variance").any()
 
 

@@ -401,6 +401,7 @@ BOTH = {"open", "balanced"}
         ("deviations", {"both"}),
     ],
 )
+@pytest.mark.usefixtures("registers")
 def test_notebooks_test_on_the_open_images_or_say_where(name, test_sets):
     runs = runs_of("quick", name)
     tested = {c.resolved["test_set"] for c in runs if c.dataset == "cocoseq-mini"}

@@ -43,7 +43,9 @@ def test_a_block_runs(code, printed, tmp_path, monkeypatch, capsys):
     if "avalanche" in code:
         warnings.simplefilter("ignore")  # its own
         monkeypatch.syspath_prepend(project_root() / "examples")
-    exec(compile(code, "README or docs", "exec"), {"__name__": "__main__"})
+    file = tmp_path / "block.py"  # what is registered has its source there
+    file.write_text(code)
+    exec(compile(code, file, "exec"), {"__name__": "__main__"})
     assert not printed or capsys.readouterr().out == printed
 
 
