@@ -23,9 +23,9 @@
 # underflows. The class that must shrink is drawn by its target share $p$, not by its surplus. The
 # distances of Eq. (5) keep their signs. Ties fall on the lowest slot. A task's counts are known
 # before it comes. A batch is decided at once.
-# This notebook makes one departure at a time, in the one-page version of PRS
-# (`prslib.samplers.reference`), and measures what it costs. CRS, which has no partition, stands
-# beside them. `python -m prslib conformance package.module:Class` finds such a step in your sampler.
+# This notebook replaces one equation of PRS at a time and measures what it costs, with CRS, which has
+# no partition, for comparison. `examples/check_your_prs.py` finds the first step at which another
+# implementation departs.
 #
 # The paper has no such figure. The quick profile follows the memories on `cocoseq-mini`, real COCO
 # images, and on `reutersseq`, real articles. It trains on the first. `cocoseq-mini` is scored here

@@ -27,7 +27,7 @@
 #
 # At the end the same sampler takes a stream as long as COCOseq, and you move its sliders.
 #
-# *A quarter of a minute; ten seconds more the first time, for the compiler. No network is trained.*
+# *A quarter of a minute. No network is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to

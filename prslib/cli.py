@@ -5,14 +5,12 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from ast import literal_eval
 from collections.abc import Callable
 from contextlib import suppress
-from inspect import signature
 from io import TextIOWrapper
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import prslib
-from prslib.checks import VARIANTS, expected, naming_extra, one_of
+from prslib.checks import expected, naming_extra, one_of
 from prslib.datasets.prepare import add_command, add_prepare
 from prslib.paths import (
     known_notebooks,
@@ -26,7 +24,6 @@ PROFILE = {"default": "quick", "help": "a folder in params/ (%(default)s)"}
 OPTION = "another field of RunConfig, such as memory_size=500; may be repeated"
 DEVICE = "cpu, cuda, mps, or auto: a GPU where there is one (%(default)s)"
 SHARD = "train only part 3 of 20 of the runs, counted by their keys: a Slurm array"
-VARIANT = "authors compares with the slots of the released code (%(default)s)"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -81,10 +78,6 @@ def _parser() -> ArgumentParser:
     argument("--picture", type=Path, metavar="FILE", help="draw it, such as memory.png")
     argument("--rho", type=float, default=0.0, help="of PRS and OCDM (%(default)s)")
     argument("--seed", type=int, default=0)
-    argument = add("conformance", find_departures)
-    argument("sampler", nargs="?", default="prslib.samplers:PRS")
-    argument("--seeds", type=int, default=5, help="runs a stream (%(default)s)")
-    argument("--variant", default="paper", choices=VARIANTS, help=VARIANT)
     return parser
 
 
@@ -188,31 +181,6 @@ def show_preview(options: Namespace) -> None:
         figure = Figure(figsize=(10, 5), layout="constrained")
         result.plot(figure.subplots())
         figure.savefig(options.picture)
-
-
-def find_departures(options: Namespace) -> int:
-    """Check an implementation of PRS against the paper's equations.
-
-    Let a sampler of PRS decide the embedded streams; say whether it decides as
-    Algorithm 1 does, or at which equation, stream and sample it first departs. It is
-    made as Class(size, num_classes, seed, rho=rho) and asked place(labels), or
-    place(labels, uniforms=...) if it has this parameter.
-
-    Example: prslib conformance my_module:MyPRS
-    """
-    from prslib import conformance  # which loads numba
-
-    sys.path.insert(0, "")  # a module in the working directory
-    try:
-        make = resolve_name(options.sampler)
-        signature(make).bind(1, 1, 0)  # size, classes, seed
-    except Exception as error:  # whatever a module leads to
-        what = "package.module:Class, made as Class(size, num_classes, seed)"
-        raise ValueError(expected(what, f"{options.sampler!r} ({error})")) from error
-    shown = sys.stderr.isatty()
-    answer = conformance.check_prs(make, options.seeds, options.variant, progress=shown)
-    print(options.sampler, answer)
-    return 1 if answer.departures else 0
 
 
 def _notebooks(profile: str, names: list[str]) -> list[str]:

@@ -19,7 +19,6 @@ CPU_INFO = Path("/proc/cpuinfo")
 PACKAGES = (
     "torch",
     "numpy",
-    "numba",
     "scipy",
     "scikit-learn",
     "matplotlib",
