@@ -65,7 +65,7 @@ def runs(settings):
     for name in settings.dataset:
         size = memory_size(name, settings.memory_share)
         fields = {"dataset": name, "rho": settings.rho, "memory_size": size}
-        fields["class_draws"] = True  # for the correlations' intervals
+        fields["class_forgetting"] = True
         made += configs_of(settings.method, settings.seeds, **fields)
     return tested_on(made)
 

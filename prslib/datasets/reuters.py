@@ -40,7 +40,7 @@ CAPS = (1000, 300, 100, 30, 8)
 SEED = 20201126
 # The step size is that of `studies/reuters_settings.py`, where all methods vote, and the
 # strength of EWC that of `studies/ewc_strength.py`, both on a part of the stream.
-SETTINGS: dict = HEAD | {"learning_rate": 0.002, "ewc_lambda": 15000.0}
+SETTINGS: dict[str, Any] = HEAD | {"learning_rate": 0.002, "ewc_lambda": 15000.0}
 # tells, from the labels of the stream, bool (N, C), which documents stay, bool (N,)
 Thin = Callable[[np.ndarray], np.ndarray]
 
@@ -116,7 +116,7 @@ def memory_size_of(length: int) -> int:
 
 
 def _entry(name: str, length: int, thin: Thin | None, **others: Any) -> Entry:
-    settings = SETTINGS | {"test_set": "imbalanced"} | others
+    settings: dict[str, Any] = SETTINGS | {"test_set": "imbalanced"} | others
     recipe = Recipe(
         memory_size=memory_size_of(length),
         schedule=tuple(range(NUM_TASKS)),

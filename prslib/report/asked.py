@@ -24,18 +24,18 @@ class Asked(RunConfig):
     ----------
     test_set : str or None
         The test set whose scores are read; None is that of the data set's recipe.
-    class_draws : bool
+    class_forgetting : bool
         Whether forgetting by class size is measured.
     """
 
     test_set: str | None = None
-    class_draws: bool = False
+    class_forgetting: bool = False
 
     @property
     def resolved(self) -> dict[str, Any]:
         """All fields, those at None as in the data set's recipe."""
         test_set = self.test_set or DATASETS[self.dataset].recipe.test_set
-        read = {"test_set": test_set, "class_draws": self.class_draws}
+        read = {"test_set": test_set, "class_forgetting": self.class_forgetting}
         return super().resolved | read
 
     @property

@@ -1,7 +1,7 @@
 """Read and check the parameters of a notebook, find its runs, save its figures.
 
 A notebook's cell `parameters` is the one declaration of its parameters. A profile is a
-YAML file with what it changes. `plan`, the ledger and `make figures` ask here.
+YAML file with what it changes. `prslib train`, `make figures` and the ledger ask here.
 """
 
 import ast

@@ -39,7 +39,7 @@ from prslib.runs import REGISTERED
 from prslib.train import Method
 
 # what a run may measure beside its scores, and the field that asks for it
-EXTRAS = ("features_per_class", "class_draws", "own_threshold", "variance_points")
+EXTRAS = ("features_per_class", "class_forgetting", "own_threshold", "variance_points")
 # of data to the paper's: its own, some of its own, another real stream, made in its place
 PAPERS, PART, OTHER_STREAM, STAND_IN = "paper's", "part", "other", "stand-in"
 DATA_SOURCES = (PAPERS, PART, OTHER_STREAM, STAND_IN)
@@ -176,7 +176,7 @@ def _variance(run: Run) -> Iterator[dict]:
 
 def _orders(run: Run) -> Iterator[dict]:
     """Correlate forgetting with class size, the mean over tasks (Fig. 1)."""
-    is_asked = run.config.resolved["class_draws"]
+    is_asked = run.config.resolved["class_forgetting"]
     if run.config.method not in FIGURE_1 or not is_asked:
         return
     rows = size_correlations(run_forgetting(run))

@@ -41,7 +41,7 @@ def fake_run(config: Asked, value) -> Run:
     offline = METHODS[config.method].offline
     dataset = labels_of(config.dataset)
     cells = cells_of(groups, offline, settings["tasks_at_once"] > 1)
-    if config.class_draws:  # forgetting of every class
+    if config.class_forgetting:  # forgetting of every class
         classes = pd.DataFrame({"group": dataset.class_names})
         of_class = cells[["trained_tasks", "task"]].drop_duplicates()
         of_class = of_class.merge(classes, how="cross").assign(metric="AP")

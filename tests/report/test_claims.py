@@ -180,7 +180,7 @@ def test_the_chance_of_the_test_images_widens_the_interval():
 
 
 def test_every_score_of_real_images_has_draws_forgetting_and_order_too():
-    fields = {"method": "CRS", "class_draws": True, "test_resamples": 9}
+    fields = {"method": "CRS", "class_forgetting": True, "test_resamples": 9}
     config = Asked("cocoseq-tiny", **fields)
     done = run(config)
     scores = with_resamples(done)

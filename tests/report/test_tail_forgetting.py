@@ -25,7 +25,7 @@ def run_of(loss):
         lost = loss(cells["group"].map(SIZES)) * (cells["trained_tasks"] == 4)
         return (0.8 - lost).where(cells["group"].map(TASKS) == cells["task"])
 
-    return fake_run(Asked("cocoseq-mini", "CRS", class_draws=True), scores)
+    return fake_run(Asked("cocoseq-mini", "CRS", class_forgetting=True), scores)
 
 
 def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
