@@ -26,6 +26,7 @@ _HOME = {
     "LOSSES": "losses",
     "Loss": "losses",
     "check_loss": "losses.checking",
+    "Buffer": "buffer",
     "Memory": "memory",
     "MODELS": "models",
     "make_model": "models.networks",
