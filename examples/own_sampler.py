@@ -16,7 +16,7 @@ class Newest(prslib.Sampler):
 
     def choose(self, y: np.ndarray, u: np.ndarray) -> int:
         """Return the slot of a sample, from its labels and uniform numbers."""
-        return self.seen % self.size
+        return (self.seen - 1) % self.size
 
 
 prslib.register("Newest", Newest)

@@ -156,7 +156,10 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
         )
         order = np.random.default_rng(int(seed)).permutation(len(rows))
         memory = Memory(self.size)
-        memory.write(sampler.place(rows[order]), row=order)
+        with warnings.catch_warnings():  # it was told already
+            warnings.simplefilter("ignore", UserWarning)
+            slots = sampler.place(rows[order])
+        memory.write(slots, row=order)
         self.sample_indices_ = np.sort(memory.read(memory.filled)["row"])
         counts = sampler.class_counts.tolist()
         self.sampling_strategy_ = dict(zip(classes.tolist(), counts, strict=True))

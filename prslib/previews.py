@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import unicodedata
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -189,8 +190,10 @@ def preview(
         one_of("method", str(method).lower(), METHODS)
         options = {"rho": rho} if method.lower() in ("prs", "ocdm") else {}
         sampler = make_sampler(method, size, len(names), seed, **options)
-        for start in range(0, len(rows), BATCH):
-            sampler.place(rows[start : start + BATCH])
+        with warnings.catch_warnings():  # the text tells how many have no label
+            warnings.simplefilter("ignore", UserWarning)
+            for start in range(0, len(rows), BATCH):
+                sampler.place(rows[start : start + BATCH])
         counts[method] = sampler.class_counts
     return Preview(
         size=size,

@@ -22,6 +22,7 @@ LABELS = RNG.random((3000, 4)) < [0.5, 0.3, 0.02, 0.0]
 NAMES = ("cat", "dog", "eel", "fly")
 
 
+@pytest.mark.filterwarnings("ignore:.*without a label")
 def test_it_holds_what_the_samplers_hold():
     result = prslib.preview(LABELS, 100, rho=0.5, seed=3, class_names=NAMES)
     assert result.class_counts.keys() == set(METHODS) == {"cbrs", "crs", "ocdm", "prs"}

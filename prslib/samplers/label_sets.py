@@ -127,5 +127,7 @@ def nth_slot(lists: Sequence[list[int]], n: int) -> int:
             high, upto = middle, count
         else:
             low, below = middle, count
-    rest = [slots[bisect_left(slots, low) : bisect_left(slots, high)] for slots in lists]
+    rest = [
+        slots[bisect_left(slots, low) : bisect_left(slots, high)] for slots in lists
+    ]
     return sorted(chain.from_iterable(rest))[n - below]

@@ -144,6 +144,7 @@ def test_the_buffer_holds_what_prs_holds(example, call, several):
     assert len(buffer) == 15 and buffer.num_seen_examples == 120
 
 
+@pytest.mark.filterwarnings("ignore:.*without a label")
 def test_it_counts_what_is_stored_and_begins_anew_when_it_was_emptied(example):
     labels = torch.zeros(10, 5)
     labels[8:, 2] = 1
