@@ -240,8 +240,10 @@ class Memory:
         ValueError
             If it is of a memory of another size. The memory is then as it was.
         """
-        if state["size"] != self.size:
-            raise ValueError(expected(f"a memory of size {self.size}", state["size"]))
+        if state.get("size") != self.size:
+            raise ValueError(
+                expected(f"a memory of size {self.size}", state.get("size"))
+            )
         columns = {}
         for key, rows in state.items():
             kind, _, name = key.partition(".")
