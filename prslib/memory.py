@@ -117,7 +117,8 @@ class Memory:
         """Check the columns of a batch; return columns to store it in, for `store`."""
         names = columns if self._columns is None else self._columns
         if columns.keys() != names.keys():
-            raise ValueError(f"columns: {expected(sorted(names), sorted(columns))}")
+            text = expected(f"{sorted(names)}", sorted(columns))
+            raise ValueError(f"columns: {text}")
         room = {}
         for name, column in columns.items():
             check_kind(name, column)

@@ -12,7 +12,7 @@ from prslib.checks import check_int, checked_names, expected, one_line, one_of, 
 from prslib.datasets.curation import class_groups
 from prslib.label_files import read_labels as read_labels
 from prslib.labels import multi_hot
-from prslib.samplers import SAMPLERS, make_sampler
+from prslib.samplers import SAMPLERS, Sampler, make_sampler
 from prslib.samplers.base import UNLABELLED
 from prslib.samplers.prs import partition
 
@@ -156,18 +156,7 @@ def preview(
     """
     if class_names is None:
         class_names = getattr(labels, "columns", None)
-    rows = multi_hot(labels)
-    if class_names is None:
-        class_names = range(rows.shape[1])
-    names = checked_names(class_names)
-    if rows.shape[1] < len(names) and np.ndim(labels) == 1:  # class numbers
-        rows = multi_hot(labels, len(names))
-    if rows.shape[1] != len(names):
-        text = expected(f"{rows.shape[1]} class names", len(names))
-        raise ValueError(f"class_names: {text}")
-    if not rows.any():
-        got = f"{len(rows)} samples without any"
-        raise ValueError(f"labels: {expected('a sample with a label', got)}")
+    rows, names = read_rows(labels, class_names)
     one_of("unlabelled", unlabelled, UNLABELLED)
     size = check_int("size", size, least=1)
     rho = power("rho", rho)
@@ -179,17 +168,11 @@ def preview(
     counts = {}
     for method in [methods] if isinstance(methods, str) else methods:
         one_of("method", str(method).lower(), METHODS)
-        options = {"rho": rho} if method.lower() in ("prs", "ocdm") else {}
-        options["unlabelled"] = unlabelled
+        options: dict[str, Any] = {"unlabelled": unlabelled}
+        if method.lower() in ("prs", "ocdm"):
+            options["rho"] = rho
         sampler = make_sampler(method, size, rows.shape[1], seed, **options)
-        with warnings.catch_warnings():  # the text tells how many have no label
-            warnings.simplefilter("ignore", UserWarning)
-            for start in range(0, len(rows), BATCH):
-                sampler.place(rows[start : start + BATCH])
-        counts[method] = sampler.class_counts
-        if unlabelled == "class":
-            stored = sampler.labels_of(np.arange(len(sampler)))
-            counts[method] = np.append(counts[method], (~stored.any(axis=1)).sum())
+        counts[method] = count_kept(sampler, rows)
     return Preview(
         size=size,
         class_names=tuple(names),
@@ -200,6 +183,37 @@ def preview(
         samples=len(rows),
         unlabelled=empty,
     )
+
+
+def read_rows(
+    labels: Any, class_names: Sequence[str] | None
+) -> tuple[np.ndarray, list[str]]:
+    """Return labels as rows, bool (N, C), and the names of the C classes."""
+    rows = multi_hot(labels)
+    names = [str(number) for number in range(rows.shape[1])]
+    if class_names is not None:
+        names = checked_names(class_names)
+    if np.ndim(labels) == 1 and rows.shape[1] < len(names):
+        rows = multi_hot(labels, len(names))  # the last classes have no sample
+    if rows.shape[1] != len(names):
+        text = expected(f"{rows.shape[1]} class names", len(names))
+        raise ValueError(f"class_names: {text}")
+    if not rows.any():
+        got = f"{len(rows)} samples without any"
+        raise ValueError(f"labels: {expected('a sample with a label', got)}")
+    return rows, names
+
+
+def count_kept(sampler: Sampler, rows: np.ndarray) -> np.ndarray:
+    """Return l_i at the end of a stream; of samples without a label, too, if a class."""
+    with warnings.catch_warnings():  # the text tells how many have no label
+        warnings.simplefilter("ignore", UserWarning)
+        for start in range(0, len(rows), BATCH):
+            sampler.place(rows[start : start + BATCH])
+    if sampler.unlabelled == "drop":
+        return sampler.class_counts
+    stored = sampler.labels_of(np.arange(len(sampler)))
+    return np.append(sampler.class_counts, (~stored.any(axis=1)).sum())
 
 
 def _text(value: Any) -> str:
