@@ -24,6 +24,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -271,6 +272,10 @@ def measure(taking_part: list[Contestant], num_classes: int, size: int) -> list[
 
 def main() -> None:
     """Measure, print the table and write it."""
+    with suppress(ImportError):
+        import torch
+
+        torch.set_num_threads(1)
     arguments = parser(__doc__)
     arguments.add_argument("--mammoth", metavar="DIR", help="a checkout of Mammoth")
     arguments.add_argument("--cuter", metavar="DIR", help="CUTER's unpacked files")

@@ -196,30 +196,28 @@ def difference_cells(rows: pd.DataFrame, group: str, than: str) -> dict[str, str
     return cells
 
 
-def rates() -> pd.Series:
-    """Return how many samples of COCOseq's labels each contestant takes a second."""
-    rows = numbers("samplers", "bench")
-    rows = rows[rows["stream"] == "cocoseq"]
-    return rows.set_index("contestant")["samples_per_s"]
+def costs() -> pd.DataFrame:
+    """Return microseconds per sample, contestants by sizes of a batch, for 70 classes."""
+    rows = numbers("samplers", "bench").query("memory == 2000")
+    return rows.pivot(index="contestant", columns="batch", values="us")
 
 
 def speeds() -> str:
-    """Return how many samples a second every sampler takes on COCOseq's labels."""
-    texts = {name: f"{float(f'{rate:.2g}'):,.0f}" for name, rate in rates().items()}
+    """Return what a sample costs in every sampler, and how often that goes into a peer's."""
+    table = costs()
     rows = []
     for name, words in SAMPLERS.items():
-        ours = words["prslib"]
-        theirs = words.get("Avalanche")
-        columns = {
-            "prslib": ours,
-            "prslib, one batch": f"{ours}, one piece",
-            "plain numpy": f"{ours} in plain numpy",
-            "Avalanche": theirs,
-            "Avalanche, one batch": f"{theirs}, one piece",
-        }
-        cells = {column: texts.get(key, "") for column, key in columns.items()}
-        rows.append({"samples/s": name} | cells)
-    return as_markdown(pd.DataFrame(rows))
+        row = {"sampler": name}
+        for batch, title in ((10, "batches of 10"), (1, "one at a time")):
+            ours = table.loc[words["prslib"], batch]
+            row[f"µs, {title}"] = f"{float(f'{ours:.2g}'):g}"
+            for peer in words.get("peers", []):
+                ratio = table.loc[peer, batch] / ours
+                cell = f"{peer} {float(f'{ratio:.2g}'):,g}"
+                before = row.get(f"times as long, {title}", "")
+                row[f"times as long, {title}"] = f"{before}, {cell}".lstrip(", ")
+        rows.append(row)
+    return as_markdown(pd.DataFrame(rows).fillna(""))
 
 
 def label_costs() -> str:
@@ -238,8 +236,8 @@ def sampler_table() -> str:
     for label, words in SAMPLERS.items():
         name = label.partition(",")[0]
         row = {"sampler": f"[{name}]({name.lower()}.md)", "keeps": words["keeps"]}
-        time = 1e6 / rates()[words["prslib"]]
-        row["µs a sample"] = f"{float(f'{time:.2g}'):g}"  # two digits, not 5.5e+02
+        time = costs().loc[words["prslib"], 10]
+        row["µs per sample"] = f"{float(f'{time:.2g}'):g}"  # two digits, not 5.5e+02
         for column in ("overall mAP", "minority mAP", "majority C-F1"):
             row[column] = f"{means[(name, *column.split())]:.1f}"
         rows.append(row)
