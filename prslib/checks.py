@@ -2,7 +2,6 @@
 
 import codecs
 import gzip
-import hashlib
 import math
 import re
 import unicodedata
@@ -143,19 +142,6 @@ def check_int(name: str, value: object, least: int, most: float = math.inf) -> i
     if int(value) > most:
         raise ValueError(f"{name} must be at most {most}, got {value}")
     return int(value)
-
-
-def seconds(name: str, value: object) -> float:
-    """Return a time as a float, at least 0; inf is never."""
-    return math.inf if value == math.inf else finite(name, value, least=0)
-
-
-def instance(name: str, value: Any, kind: type) -> Any:
-    """Return a value; raise TypeError where it is of another class."""
-    if not isinstance(value, kind):
-        what = f"{name} of class {kind.__name__}"
-        raise TypeError(expected(what, one_line(repr(value))))
-    return value
 
 
 def items(name: str, values: Any) -> list:
@@ -307,50 +293,3 @@ def is_missing(value: object) -> bool:
     if value is None or type(value).__name__ == "NAType":
         return True
     return isinstance(value, Real) and value != value
-
-
-def check_state(state: object) -> None:
-    """Refuse what is no state of a sampler or a memory."""
-    if not isinstance(state, dict):
-        got = type(state).__name__
-        raise TypeError(expected("a dict, as state_dict returned it", got))
-
-
-def checksum(state: dict[Any, Any]) -> str:
-    """Return a digest of a state's entries, but for the checksum itself."""
-    digest = hashlib.sha256()
-    for name in sorted(state.keys() - {"checksum"}):
-        value = state[name]
-        if isinstance(value, list) and any(map(_has_arrays, value)):
-            value = dict(enumerate(value))
-        if isinstance(value, dict):
-            value = checksum(value)
-        elif hasattr(value, "dtype"):
-            digest.update(_bytes_of(value))
-            value = value.dtype, tuple(value.shape)
-        digest.update(f"{name}={value!r};".encode())
-    return digest.hexdigest()
-
-
-def _has_arrays(value: Any) -> bool:
-    """Tell whether a value is an array, or a dict or list, which may hold some."""
-    return isinstance(value, dict | list) or hasattr(value, "dtype")
-
-
-def same_setting(saved: Any, mine: Any) -> bool:
-    """Tell whether a saved number or text is the same; an array of several is none."""
-    return getattr(saved, "shape", ()) == () and bool(saved == mine)
-
-
-def _bytes_of(array: Any) -> bytes:
-    """Return the bytes of an array, or of a tensor wherever it lies."""
-    if hasattr(array, "cpu"):
-        uint8 = array.new_zeros(0).byte().dtype  # numpy has no bfloat16
-        # a copy: of one number any stride counts as contiguous, and cannot be viewed
-        copied = array.new_empty(array.shape, device="cpu").copy_(array)
-        array = copied.reshape(-1).view(uint8).numpy()
-    elif array.dtype.names:  # there may be unused bytes between the fields
-        return b"".join(_bytes_of(array[name]) for name in array.dtype.names)
-    elif array.dtype.kind == "T":  # whose bytes are pointers
-        return repr(array.tolist()).encode()
-    return array.tobytes()
