@@ -20,6 +20,7 @@ _HOME = {
     "load_dataset": "datasets",
     "LOSSES": "losses",
     "Loss": "losses",
+    "Buffer": "buffer",
     "Memory": "memory",
     "MODELS": "models",
     "make_model": "models.networks",

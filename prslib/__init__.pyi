@@ -1,4 +1,5 @@
 # The public names and their modules, for editors, type checkers and `__init__.py`.
+from .buffer import Buffer as Buffer
 from .datasets import DATASETS as DATASETS
 from .datasets import load_dataset as load_dataset
 from .losses import LOSSES as LOSSES

@@ -1,7 +1,7 @@
 """Use samplers that look at labels alone to resample data, as scikit-learn does."""
 
 import warnings
-from collections.abc import Set
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from numbers import Integral
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from prslib import checks
-from prslib.checks import as_array, expected, is_list, naming_extra, unmasked
+from prslib import labels
+from prslib.checks import as_array, expected, naming_extra, unmasked
 from prslib.memory import Memory
 from prslib.samplers import make_sampler
 
@@ -108,8 +108,8 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
             The samples.
         y : list, array, sparse matrix, series or data frame, (N,) or (N, C)
             One label a sample, numbers or text; or multi-hot rows of 0 and 1, or of -1
-            and 1; or a list of the class numbers of each sample. In rows NaN, and -1
-            beside zeros, stand for a label that is not known, which is none.
+            and 1. In rows NaN, and -1 beside zeros, stand for a label that is not
+            known, which is none.
 
         Returns
         -------
@@ -184,13 +184,11 @@ def _plain(y: Any) -> Any:
     if not isinstance(y, list | tuple):
         y = as_array("y", y)
     rows = list(y) if not hasattr(y, "dtype") or y.dtype == object else []
-    rows = [row.tolist() if hasattr(row, "tolist") else row for row in rows]
     if rows and all(map(is_list, rows)):
         lengths = {len(row) for row in rows}
-        is_grid = all(value in (-1, 0, 1) for row in rows for value in row)
-        has_sets = any(isinstance(row, Set) for row in rows)
-        if len(lengths) > 1 or has_sets or not (is_grid or lengths == {1}):
-            return checks.multi_hot(rows, None)
+        if len(lengths) > 1 or not hasattr(rows[0], "__getitem__"):  # sets
+            return labels.multi_hot(rows)  # which refuses them
+        y = [list(row) for row in rows]
     y = unmasked("y", as_array("y", y))
     if y.dtype.names:
         advice = "leave one field, y[name]"
@@ -207,6 +205,11 @@ def _plain(y: Any) -> Any:
     return y
 
 
+def is_list(row: object) -> bool:
+    """Tell whether a row of labels is a list or a set of them."""
+    return isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping)
+
+
 def _dense(data: Any) -> Any:
     """Return data with rows: of sparse tensors dense ones."""
     is_sparse = str(getattr(data, "layout", "torch.strided")) != "torch.strided"
@@ -220,9 +223,7 @@ def _rows_and_classes(targets: Any) -> tuple[np.ndarray, np.ndarray]:
         targets = column_or_1d(targets)
         check_classification_targets(targets)
         classes, numbers = np.unique(targets, return_inverse=True)
-        samples = np.arange(len(targets))
-        size = len(classes)
-        return checks.from_class_numbers(samples, numbers, len(targets), size), classes
+        return labels.one_hot(numbers, len(classes)), classes
     is_plain = targets.dtype != object  # text and numbers have no order
     values = set((np.unique(targets) if is_plain else targets.ravel()).tolist())
     if not values <= {-1, 0, 1} or values == {-1, 0}:
@@ -236,10 +237,9 @@ def _rows_and_classes(targets: Any) -> tuple[np.ndarray, np.ndarray]:
 def multi_hot(targets: Any, num_classes: int) -> np.ndarray:
     """Return labels as ``place`` takes them as multi-hot rows, bool (N, C).
 
-    Of a list of arrays or tensors each is a row, as in data sets.
+    Of a list of arrays or tensors each is a row or a class number, as in data sets.
     """
     rows = targets if isinstance(targets, list | tuple) else []
-    shapes = {np.shape(row) for row in rows if hasattr(row, "dtype")}
-    if shapes == {(num_classes,)} and all(hasattr(row, "dtype") for row in rows):
+    if rows and all(hasattr(row, "dtype") for row in rows):
         targets = np.stack([as_array("labels", row) for row in rows])
-    return checks.multi_hot(targets, num_classes)
+    return labels.multi_hot(targets, num_classes)

@@ -2,13 +2,11 @@
 
 import codecs
 import gzip
-import hashlib
 import math
 import re
 import unicodedata
-import warnings
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence, Set
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from numbers import Integral, Real
 from typing import Any
@@ -17,7 +15,6 @@ import numpy as np
 
 Seed = int | np.random.SeedSequence | np.random.Generator
 VARIANTS = ("paper", "authors")  # of PRS
-MOST_CLASSES = 1_000_000  # where classes are added as they come
 LONGEST_LINE = 300  # letters of what `one_line` returns
 LARGEST_NUMBER = float(np.finfo(np.float32).max)  # networks compute in float32
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
@@ -113,16 +110,6 @@ def checked_names(names: Iterable[Any]) -> list[str]:
     return texts
 
 
-def warn_of_alike(names: Sequence[str]) -> None:
-    """Warn of class names that differ by case alone."""
-    first = {}
-    for name in names:
-        other = first.setdefault(name.casefold(), name)
-        if other != name:
-            text = f"class names: {other!r} and {name!r} count as two classes"
-            warnings.warn(text, stacklevel=3)
-
-
 def check_order(first: Any, second: Any) -> None:
     """Refuse series or frames with the same names of rows or columns in another order."""
     for kind in ("index", "columns"):
@@ -155,19 +142,6 @@ def check_int(name: str, value: object, least: int, most: float = math.inf) -> i
     if int(value) > most:
         raise ValueError(f"{name} must be at most {most}, got {value}")
     return int(value)
-
-
-def seconds(name: str, value: object) -> float:
-    """Return a time as a float, at least 0; inf is never."""
-    return math.inf if value == math.inf else finite(name, value, least=0)
-
-
-def instance(name: str, value: Any, kind: type) -> Any:
-    """Return a value; raise TypeError where it is of another class."""
-    if not isinstance(value, kind):
-        what = f"{name} of class {kind.__name__}"
-        raise TypeError(expected(what, one_line(repr(value))))
-    return value
 
 
 def items(name: str, values: Any) -> list:
@@ -264,48 +238,6 @@ def finite_array(
     return values
 
 
-def multi_hot(labels: Any, num_classes: int | None) -> np.ndarray:
-    """Return labels as compiled code reads them, bool (B, C); refuse what is ambiguous.
-
-    Without ``num_classes`` there are as many classes as the labels name. In rows of
-    numbers 1 alone is a label: NaN and -1, labels that are not known, are none.
-    """
-    if not isinstance(labels, np.ndarray):
-        labels = _as_labels(labels, num_classes)
-    labels = unmasked("labels", labels)
-    if labels.dtype != bool or labels.shape == (0,):
-        labels = _of_numbers(labels, num_classes)
-    if labels.ndim != 2 or num_classes not in (None, labels.shape[1]):
-        what = f"shape (B, {num_classes or 'C'}), or class numbers (B,)"
-        got = f"{labels.dtype} {labels.shape}"
-        advice = ""
-        if labels.ndim == 1:
-            advice = "write labels[None] for one sample, labels.astype(int) for numbers"
-        raise ValueError(f"labels: {expected(what, got, advice)}")
-    labels = np.asarray(labels, order="C")
-    return labels if labels.flags.writeable else labels.copy()
-
-
-def from_class_numbers(
-    samples: np.ndarray, classes: np.ndarray, length: int, num_classes: int | None
-) -> np.ndarray:
-    """Return multi-hot labels, bool (B, C); sample ``samples[i]`` has ``classes[i]``."""
-    count = MOST_CLASSES if num_classes is None else num_classes
-    outside = classes[(classes < 0) | (classes >= count)]
-    if outside.size:
-        advice = "number the classes of the whole stream from 0"
-        if outside[0] < 0:
-            advice = "a list of lists has [] for a sample without a label"
-        text = expected(f"class numbers from 0 to {count - 1}", outside[0], advice)
-        raise ValueError(f"labels: {text}")
-    classes = classes.astype(np.int64)
-    if num_classes is None:
-        count = int(classes.max(initial=-1)) + 1
-    labels = np.zeros((length, count), np.bool_)
-    labels[samples, classes] = True
-    return labels
-
-
 def as_array(name: str, values: Any) -> np.ndarray:
     """Return what an array, tensor, frame, sparse matrix or list holds, as an array."""
     if hasattr(values, "requires_grad"):  # a tensor, wherever it lies
@@ -361,167 +293,3 @@ def is_missing(value: object) -> bool:
     if value is None or type(value).__name__ == "NAType":
         return True
     return isinstance(value, Real) and value != value
-
-
-def _as_labels(labels: Any, num_classes: int | None) -> np.ndarray:
-    """Return what tensors, frames, sparse matrices and lists of labels hold."""
-    if not isinstance(labels, list | tuple):
-        return as_array("labels", labels)
-    rows = [row.tolist() if hasattr(row, "tolist") else row for row in labels]
-    are_lists = [is_list(row) for row in rows]
-    if all(are_lists):
-        has_sets = any(isinstance(row, Set) for row in rows)  # no row of 0 and 1
-        return _of_lists([list(row) for row in rows], num_classes, not has_sets)
-    if any(are_lists):
-        wrong = rows[are_lists.index(False)]
-        what = "a list of class numbers for each sample"
-        advice = "[] for a sample without a label"
-        raise TypeError(f"labels: {expected(what, repr(wrong), advice)}")
-    return as_array("labels", rows)
-
-
-def is_list(row: object) -> bool:
-    """Tell whether a row of labels is a list or a set of them."""
-    return isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping)
-
-
-def _of_lists(
-    rows: list[list], num_classes: int | None, may_be_rows: bool
-) -> np.ndarray:
-    """Return rows of 0 and 1, or lists of class numbers, as an array (B, C)."""
-    flat = [value for row in rows for value in row]
-    lengths = {len(row) for row in rows}
-    are_numbers = all(isinstance(value, Integral) for value in flat)
-    if names := [value for value in flat if isinstance(value, str | bytes)]:
-        advice = "number the names, [[names.index(name) for name in row] for row in y]"
-        text = expected("class numbers", repr(names[0]), advice)
-        raise TypeError(f"labels: {text}")
-    if any(isinstance(value, bool) for value in flat) or not are_numbers:
-        if len(lengths) > 1:
-            what = "rows of one length, or lists of class numbers"
-            got = f"lengths {sorted(lengths)}"
-            advice = "class numbers are integers"
-            raise ValueError(f"labels: {expected(what, got, advice)}")
-        return as_array("labels", rows)
-    is_grid = may_be_rows and len(lengths) == 1 and num_classes in (None, *lengths)
-    if flat and is_grid and {*flat} <= {-1, 0, 1}:
-        grid = np.array(rows)
-        if not may_be_lists(grid):
-            return grid
-        if lengths != {1} or num_classes == 1:
-            what = "rows that are either multi-hot labels or class numbers"
-            advice = "write np.array(labels) == 1 for multi-hot labels"
-            advice += ", a set for the class numbers of a sample"
-            raise ValueError(f"labels: {expected(what, repr(rows)[:60], advice)}")
-    samples = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-    return from_class_numbers(samples, np.array(flat), len(rows), num_classes)
-
-
-def may_be_lists(grid: np.ndarray) -> bool:
-    """Tell whether rows of -1, 0 and 1 may be lists of classes 0 and 1, with -1 behind."""
-    repeats = ((grid == 0).sum(axis=1) > 1) | ((grid == 1).sum(axis=1) > 1)
-    is_behind = (grid[:, :-1] == -1) & (grid[:, 1:] != -1)
-    return not repeats.any() and not is_behind.any() and not np.isnan(grid).any()
-
-
-def _of_numbers(labels: np.ndarray, num_classes: int | None) -> np.ndarray:
-    """Return class numbers (B,), or rows of 0 and 1, as bool (B, C); refuse others."""
-    if labels.dtype == object and labels.ndim == 1:  # of pandas: class numbers or lists
-        labels = _as_labels(labels.tolist(), num_classes)
-    elif labels.dtype == object:
-        labels = with_nan(labels)
-    if labels.dtype.kind not in "biuf":
-        what = "bool, 0 and 1, or class numbers"
-        advice = ""
-        if labels.dtype.kind in "SUT" or any(isinstance(v, str) for v in labels.flat):
-            advice = "number the names, [names.index(name) for name in y]"
-        raise TypeError(f"labels: {expected(what, labels.dtype, advice)}")
-    if labels.shape == (0,):
-        return np.zeros((0, num_classes or 0), np.bool_)
-    if labels.dtype == bool or labels.ndim == 0:
-        return labels
-    if labels.ndim == 1:
-        if labels.dtype.kind == "f":
-            advice = "write labels.astype(int); NaN is no class"
-            raise ValueError(
-                f"labels: {expected('integers as class numbers', labels.dtype, advice)}"
-            )
-        length = len(labels)
-        return from_class_numbers(np.arange(length), labels, length, num_classes)
-    ones = labels == 1
-    if np.count_nonzero(labels) > np.count_nonzero(ones):  # most often it is not
-        other = labels[~ones & (labels != 0) & (labels == labels)]
-        if other.size:
-            _check_unknown(labels, other, num_classes)
-    if num_classes is None and labels.size and labels.shape[1:] == (1,):
-        what = "rows that are either multi-hot labels or class numbers"
-        advice = (
-            "write labels[:, 0] for class numbers, labels == 1 for multi-hot labels"
-        )
-        raise ValueError(f"labels: {expected(what, f'shape {labels.shape}', advice)}")
-    return ones
-
-
-def _check_unknown(
-    labels: np.ndarray, other: np.ndarray, num_classes: int | None
-) -> None:
-    """Refuse values other than 0 and 1 in rows, and -1 where it may fill up lists."""
-    advice = "write labels > 0.5 for scores"
-    if labels.shape[1:] == (1,):
-        advice = "write labels[:, 0] for class numbers"
-    if (others := other[other != -1]).size:
-        if len(others) < len(other):
-            advice = "write a list of class numbers for each sample, without -1"
-        text = expected("0 and 1", others.flat[0], advice)
-        raise ValueError(f"labels: {text}")
-    if num_classes is None and labels.ndim == 2 and may_be_lists(labels):
-        what = "rows that are either multi-hot labels or class numbers filled up by -1"
-        advice = "write NaN for unknown labels, or lists of class numbers without -1"
-        raise ValueError(f"labels: {expected(what, labels[0], advice)}")
-
-
-def check_state(state: object) -> None:
-    """Refuse what is no state of a sampler or a memory."""
-    if not isinstance(state, dict):
-        got = type(state).__name__
-        raise TypeError(expected("a dict, as state_dict returned it", got))
-
-
-def checksum(state: dict[Any, Any]) -> str:
-    """Return a digest of a state's entries, but for the checksum itself."""
-    digest = hashlib.sha256()
-    for name in sorted(state.keys() - {"checksum"}):
-        value = state[name]
-        if isinstance(value, list) and any(map(_has_arrays, value)):
-            value = dict(enumerate(value))
-        if isinstance(value, dict):
-            value = checksum(value)
-        elif hasattr(value, "dtype"):
-            digest.update(_bytes_of(value))
-            value = value.dtype, tuple(value.shape)
-        digest.update(f"{name}={value!r};".encode())
-    return digest.hexdigest()
-
-
-def _has_arrays(value: Any) -> bool:
-    """Tell whether a value is an array, or a dict or list, which may hold some."""
-    return isinstance(value, dict | list) or hasattr(value, "dtype")
-
-
-def same_setting(saved: Any, mine: Any) -> bool:
-    """Tell whether a saved number or text is the same; an array of several is none."""
-    return getattr(saved, "shape", ()) == () and bool(saved == mine)
-
-
-def _bytes_of(array: Any) -> bytes:
-    """Return the bytes of an array, or of a tensor wherever it lies."""
-    if hasattr(array, "cpu"):
-        uint8 = array.new_zeros(0).byte().dtype  # numpy has no bfloat16
-        # a copy: of one number any stride counts as contiguous, and cannot be viewed
-        copied = array.new_empty(array.shape, device="cpu").copy_(array)
-        array = copied.reshape(-1).view(uint8).numpy()
-    elif array.dtype.names:  # there may be unused bytes between the fields
-        return b"".join(_bytes_of(array[name]) for name in array.dtype.names)
-    elif array.dtype.kind == "T":  # whose bytes are pointers
-        return repr(array.tolist()).encode()
-    return array.tobytes()

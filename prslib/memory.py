@@ -2,29 +2,19 @@
 
 import copy
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from prslib.checks import (
-    check_int,
-    check_state,
-    checksum,
-    expected,
-    one_line,
-    same_setting,
-)
-
-# of tensors: those whose rows torch reads and writes, and pickle restores
-DTYPES = {
-    *("torch.bool", "torch.uint8", "torch.int8", "torch.int16", "torch.int32"),
-    *("torch.int64", "torch.float16", "torch.bfloat16", "torch.float32"),
-    *("torch.float64", "torch.complex64", "torch.complex128"),
-}
+from prslib.checks import check_int, expected
 
 
 class Memory:
     """A row of every column for each slot that a sampler assigns (Sec. 3.1).
+
+    `Buffer` joins a sampler and a memory. Use a memory directly for another way of
+    deciding or drawing.
 
     Parameters
     ----------
@@ -38,91 +28,65 @@ class Memory:
     TypeError
         If it is not an integer.
 
+    See Also
+    --------
+    prslib.Buffer : Adds samples to a sampler and a memory together.
+
     Notes
     -----
     The first write decides the columns: names, kinds (numpy array or torch tensor),
-    dtypes, devices and row shapes. It allocates buffers for all ``size`` slots. Text
-    may be longer in a later batch: its column grows.
+    dtypes, devices and row shapes. Text may be longer in a later batch.
 
     Examples
     --------
     >>> memory = Memory(3)
-    >>> memory.write(np.array([0, -1, 0]), index=np.array([7, 8, 9]))
-    >>> memory.read(np.array([0]))
+    >>> memory.write([0, -1, 0], index=np.array([7, 8, 9]))
+    >>> memory.read([0])
     {'index': array([9])}
     """
 
     def __init__(self, size: int):
         self.size = check_int("size", size, least=1)
-        self._columns: dict[str, Any] = {}
-        # filled slots, in the order they filled, and to look them up
-        self._filled = np.empty(0, np.int64)
-        self._is_filled: set[int] = set()
+        self._columns: dict[str, Any] | None = None  # until the first write
+        self._is_filled = np.zeros(self.size, bool)
+        self._order = np.empty(self.size, np.int64)  # filled slots come first
+        self._count = 0
 
     def __len__(self) -> int:
         """Return the number of filled slots."""
-        return len(self._filled)
+        return self._count
+
+    def __bool__(self) -> bool:
+        """Return True, also for an empty memory."""
+        return True
 
     @property
     def filled(self) -> np.ndarray:
         """The filled slots, in the order in which they filled; int64 (len,), a copy."""
-        return self._filled.copy()
+        return self._order[: self._count].copy()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns, of which there is none before the first write."""
-        return tuple(self._columns)
+        """Names of the columns; there are none before the first write."""
+        return tuple(self._columns or ())
 
     def __copy__(self) -> "Memory":
         """Return a copy that shares no columns."""
         return copy.deepcopy(self)
 
     def __repr__(self) -> str:
-        """Return the size, the filled slots and the columns."""
-        columns = [f"{name}: {_kind(of)}" for name, of in self._columns.items()]
-        filled = f"{len(self)} slots filled"
-        return f"<Memory({self.size}), {filled}, columns {', '.join(columns)}>"
+        """Return the size, the number of filled slots and the columns."""
+        columns = (self._columns or {}).items()
+        kinds = [f"{name}: {describe(stored)}" for name, stored in columns]
+        listed = "; ".join(kinds) or "none"
+        return f"<Memory({self.size}), {len(self)} slots filled, columns {listed}>"
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return a copy of size, filled slots and columns, with a checksum."""
-        state = {"size": self.size, "filled": self.filled, "columns": self._columns}
-        return copy.deepcopy(state | {"checksum": checksum(state)})
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on as the memory whose `state_dict` this is.
-
-        Parameters
-        ----------
-        state : dict
-            What `state_dict` returned.
-
-        Raises
-        ------
-        ValueError
-            If it is of a memory of another size, or was changed. The memory is then as
-            it was.
-        TypeError
-            If it is no dict.
-        """
-        check_state(state)
-        if not same_setting(state.get("size"), self.size):
-            got = one_line(state.get("size"))
-            raise ValueError(expected(f"size {self.size}", got))
-        is_memory = state.keys() == {"size", "filled", "columns", "checksum"}
-        if not is_memory or not same_setting(state["checksum"], checksum(state)):
-            what = "a state as state_dict returned it"
-            got = "a changed one" if is_memory else f"entries {sorted(state)}"
-            raise ValueError(expected(what, got))
-        self._columns = copy.deepcopy(state["columns"])
-        self._filled = state["filled"].copy()
-        self._is_filled = set(self._filled.tolist())
-
-    def write(self, slots: np.ndarray, **columns: Any) -> None:
+    def write(self, slots: Any, **columns: Any) -> None:
         """Store a row of every column in each slot (Algorithm 1, line 9).
 
         Parameters
         ----------
-        slots : int64 (B,)
+        slots : int (B,)
             Slot of each sample; -1 is skipped, and of equal slots the last one is kept.
         **columns : arrays or tensors (B, ...)
             The same names, kinds, dtypes and row shapes at every write.
@@ -130,57 +94,66 @@ class Memory:
         Raises
         ------
         ValueError
-            If a slot is out of range, there is no column, or one does not fit the slots
-            or the first write.
+            If a slot is out of range, or a column does not fit the slots or the first
+            write. Nothing is then stored.
         TypeError
-            If a column is no array or tensor, or not of the first write's kind and
-            dtype; if it is masked or sparse, or holds objects.
-        """
-        listed = _integers(slots).tolist()
-        if listed and not -1 <= min(listed) <= max(listed) < self.size:
-            slot = max(listed) if max(listed) >= self.size else min(listed)
-            advice = "give memory and sampler one size"
-            text = expected(f"-1 to {self.size - 1}", slot, advice)
-            raise ValueError(f"slots: {text}")
-        if not columns or columns.keys() != (self._columns or columns).keys():
-            names = sorted(self._columns) or "at least one"
-            raise ValueError(f"columns: {expected(f'{names}', sorted(columns))}")
-        last = self._store(listed, columns)
-        if new := [slot for slot in last if slot not in self._is_filled]:
-            self._is_filled.update(new)
-            self._filled = np.append(self._filled, new)
-
-    def update(self, slots: np.ndarray, **columns: Any) -> None:
-        """Store new rows of some columns in filled slots, the others stay.
-
-        Parameters
-        ----------
-        slots : int64 (K,)
-            Filled slots, as ``draw`` returns them. Of equal slots the last one is kept.
-        **columns : arrays or tensors (K, ...)
-            Some columns of the first write.
-
-        Raises
-        ------
-        ValueError
-            If a slot holds nothing or is no integer, a column is new, or one does not
-            fit the slots or the first write.
-        TypeError
-            If a column is not of the first write's kind and dtype.
+            If a column is neither an array nor a tensor, or holds objects.
 
         Examples
         --------
+        New rows of some columns in filled slots, such as refreshed logits:
+
         >>> memory = Memory(3)
-        >>> memory.write(np.array([0, 1]), index=np.array([7, 8]), logits=np.zeros(2))
-        >>> memory.update(np.array([1]), logits=np.array([0.5]))
-        >>> memory.read(np.array([0, 1]))
+        >>> memory.write([0, 1], index=np.array([7, 8]), logits=np.zeros(2))
+        >>> stored = memory.read([1])
+        >>> memory.write([1], **stored | {"logits": np.array([0.5])})
+        >>> memory.read([0, 1])
         {'index': array([7, 8]), 'logits': array([0. , 0.5])}
         """
-        slots = self._filled_slots(slots)
-        if not columns or columns.keys() - self._columns.keys():
-            what = f"some of {sorted(self._columns)}"
-            raise ValueError(f"columns: {expected(what, sorted(columns))}")
-        self._store(slots.tolist(), columns)
+        slots = check_slots(slots, -1, self.size)
+        self.store(slots, columns, self.make_room(len(slots), columns))
+
+    def make_room(self, length: int, columns: dict[str, Any]) -> dict[str, Any]:
+        """Check the columns of a batch; return columns to store it in, for `store`."""
+        names = columns if self._columns is None else self._columns
+        if columns.keys() != names.keys():
+            text = expected(f"{sorted(names)}", sorted(columns))
+            raise ValueError(f"columns: {text}")
+        room = {}
+        for name, column in columns.items():
+            check_kind(name, column)
+            if tuple(column.shape[:1]) != (length,):
+                got = f"shape {tuple(column.shape)}"
+                raise ValueError(f"column {name!r}: {expected(f'{length} rows', got)}")
+            if self._columns is None:
+                room[name] = allocate(column, self.size)
+                continue
+            stored = self._columns[name]
+            if kind_of(column) != kind_of(stored):
+                text = expected(describe(stored), describe(column))
+                raise ValueError(f"column {name!r}: {text}")
+            if isinstance(stored, np.ndarray):  # text may be longer
+                longest = np.promote_types(stored.dtype, column.dtype)
+                stored = stored.astype(longest, copy=False)
+            room[name] = stored
+        return room
+
+    def store(
+        self, slots: np.ndarray, columns: dict[str, Any], room: dict[str, Any]
+    ) -> None:
+        """Store a batch in the columns that `make_room` returned for it."""
+        last = {slot: row for row, slot in enumerate(slots.tolist()) if slot >= 0}
+        to = np.array(list(last), np.int64)
+        rows = np.array(list(last.values()), np.int64)
+        for name, column in columns.items():
+            if last:
+                put(room[name], to, take(column, rows))
+        self._columns = room
+        new = to[~self._is_filled[to]]
+        if len(new):
+            self._is_filled[new] = True
+            self._order[self._count : self._count + len(new)] = new
+            self._count += len(new)
 
     def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Draw filled slots uniformly without replacement (Sec. 3.1, replay).
@@ -188,7 +161,7 @@ class Memory:
         Parameters
         ----------
         count : int
-            Number of slots. Where fewer are filled, all of them are drawn, in random
+            Number of slots. If fewer are filled, all of them are drawn, in random
             order.
         rng : Generator
             Source of the draw.
@@ -197,32 +170,22 @@ class Memory:
         -------
         int64 (min(len, count),)
             Distinct slots.
-
-        Raises
-        ------
-        ValueError
-            If ``count`` is negative.
-        TypeError
-            If ``count`` is no integer or ``rng`` no Generator.
         """
-        if not isinstance(rng, np.random.Generator):
-            what = "a Generator, np.random.default_rng(seed)"
-            raise TypeError(f"rng: {expected(what, repr(rng))}")
-        count = min(check_int("count", count, least=0), len(self))
+        count = min(count, len(self))
         # most often distinct, and far quicker than choice
         while count * count < len(self):
             drawn = (rng.random(count) * len(self)).astype(np.int64)
             if len(set(drawn.tolist())) == count:
-                return self._filled[drawn]
-        return self._filled[rng.choice(len(self), count, replace=False)]
+                return self._order[drawn]
+        return self._order[rng.choice(len(self), count, replace=False)]
 
-    def read(self, slots: np.ndarray, *names: str) -> dict[str, Any]:
+    def read(self, slots: Any, *names: str) -> dict[str, Any]:
         """Return the rows of every column, or of some, in the given slots.
 
         Parameters
         ----------
-        slots : int64 (K,)
-            Filled slots, as ``draw`` returns them.
+        slots : int (K,)
+            Filled slots, as `draw` returns them.
         *names : str
             Columns to read, by default all.
 
@@ -234,149 +197,153 @@ class Memory:
         Raises
         ------
         ValueError
-            If a slot holds nothing or is no integer, or there is no such column.
+            If a slot is not filled.
         """
-        slots = self._filled_slots(slots)
-        if unknown := set(names) - self._columns.keys():
-            what = f"some of {sorted(self._columns)}"
-            raise ValueError(f"columns: {expected(what, sorted(unknown))}")
-        rows = {}
-        for name in names or self._columns:
-            column = self._columns[name]
-            rows[name] = _take(column, slots)
-        return rows
+        slots = check_slots(slots, 0, self.size)
+        empty = slots[~self._is_filled[slots]]
+        if empty.size:
+            raise ValueError(f"slots: {expected('filled slots', empty[0])}")
+        columns = self._columns or {}
+        return {name: take(columns[name], slots) for name in names or columns}
 
-    def _filled_slots(self, slots: np.ndarray) -> np.ndarray:
-        """Return slots that hold a sample as int64 (K,); refuse others."""
-        slots = _integers(slots)
-        if not self._is_filled.issuperset(slots.tolist()):
-            first = next(slot for slot in slots if slot not in self._is_filled)
-            raise ValueError(f"slots: {expected('filled slots', first)}")
-        return slots
+    def state_dict(self) -> dict[str, Any]:
+        """Return a copy of the size, the filled slots and their rows.
 
-    def _store(self, slots: list[int], columns: dict[str, Any]) -> dict[int, int]:
-        """Store rows in slots but -1; return the row that each slot now holds."""
-        for name, column in columns.items():
-            _check(name, column, self._columns.get(name, column), len(slots))
-        last = {slot: row for row, slot in enumerate(slots) if slot >= 0}
-        to = np.array(list(last), np.int64)
-        rows = np.array(list(last.values()), np.int64)
-        for name, column in columns.items():
-            if hasattr(column, "as_subclass"):
-                column = _plain(column)
-            stored = self._columns.get(name)
-            if stored is None:
-                stored = self._empty(column)
-            elif stored.dtype != column.dtype and column.dtype.kind in "US":
-                # where the new text is longer
-                longest = np.promote_types(stored.dtype, column.dtype)
-                stored = stored.astype(longest, copy=False)
-            if last:
-                # index_copy_ knows fewer dtypes
-                stored[_index(to, stored)] = _take(column, rows)
-            self._columns[name] = stored
-        return last
+        Returns
+        -------
+        dict
+            Numbers and arrays; a column of tensors is a tensor.
 
-    def _empty(self, column: Any) -> Any:
-        """Return a buffer for rows like a column's."""
-        shape = self.size, *column.shape[1:]
-        if hasattr(column, "new_zeros"):  # on the same device
-            return column.new_zeros(shape)
-        return np.zeros(shape, _native(column.dtype))
+        Examples
+        --------
+        >>> memory = Memory(3)
+        >>> memory.write([2], index=np.array([7]))
+        >>> memory.state_dict()
+        {'size': 3, 'filled': array([2]), 'array.index': array([7])}
+        """
+        state = {"size": self.size, "filled": self.filled}
+        for name, rows in self.read(self.filled).items():
+            kind = "array" if isinstance(rows, np.ndarray) else "tensor"
+            state[f"{kind}.{name}"] = rows
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on as the memory whose `state_dict` this is.
+
+        Parameters
+        ----------
+        state : mapping
+            What `state_dict` returned, or `np.load` or `torch.load` of it. Tensors stay
+            on the device that they are on.
+
+        Raises
+        ------
+        ValueError
+            If it is of a memory of another size. The memory is then as it was.
+        """
+        if state.get("size") != self.size:
+            raise ValueError(
+                expected(f"a memory of size {self.size}", state.get("size"))
+            )
+        columns = {}
+        for key, rows in state.items():
+            kind, _, name = key.partition(".")
+            if kind == "array":
+                columns[name] = np.asarray(rows)
+            if kind == "tensor":
+                import torch
+
+                columns[name] = torch.as_tensor(rows)
+        fresh = Memory(self.size)
+        if columns or len(state["filled"]):  # else there was no first write
+            fresh.write(state["filled"], **columns)
+        self._columns = fresh._columns
+        self._is_filled = fresh._is_filled
+        self._order = fresh._order
+        self._count = fresh._count
 
 
-def _plain(tensor: Any) -> Any:
-    """Return a tensor without its graph, which would stay alive in the memory."""
-    usual = sys.modules["torch"].Tensor  # others may have no copy
-    return (tensor if type(tensor) is usual else tensor.as_subclass(usual)).detach()
+def check_slots(slots: Any, least: int, size: int) -> np.ndarray:
+    """Return slots from ``least`` to ``size`` - 1 as a new array, int64 (B,)."""
+    slots = np.asarray(slots)
+    is_integer = slots.dtype.kind in "iu" or slots.size == 0
+    if slots.ndim != 1 or not is_integer:
+        got = f"{slots.dtype} {slots.shape}"
+        raise ValueError(f"slots: {expected('integers (B,)', got)}")
+    listed = slots.tolist()  # of few numbers faster than arrays
+    if listed and not least <= min(listed) <= max(listed) < size:
+        outside = min(listed) if min(listed) < least else max(listed)
+        raise ValueError(f"slots: {expected(f'{least} to {size - 1}', outside)}")
+    return slots.astype(np.int64)
 
 
-def _take(column: Any, rows: np.ndarray) -> Any:
+def check_kind(name: str, column: Any) -> None:
+    """Refuse what is neither an array of numbers or text nor a dense tensor."""
+    if is_tensor(column):
+        return
+    if not isinstance(column, np.ndarray) or isinstance(column, np.ma.MaskedArray):
+        text = expected("an array or a dense tensor", type(column).__name__)
+        raise TypeError(f"column {name!r}: {text}")
+    if column.dtype.hasobject:
+        text = expected("numbers or text", f"dtype {column.dtype}", "write astype(str)")
+        raise TypeError(f"column {name!r}: {text}")
+
+
+def kind_of(column: Any) -> tuple:
+    """Return what all batches of a column have in common."""
+    if is_tensor(column):
+        return "tensor", column.dtype, column.device, column.shape[1:]
+    is_text = column.dtype.kind in "US"
+    return "array", column.dtype.kind if is_text else column.dtype, column.shape[1:]
+
+
+def describe(column: Any) -> str:
+    """Return the kind of a column in words."""
+    kind, dtype, *device, shape = kind_of(column)
+    dtype = {"U": "text", "S": "bytes"}.get(str(dtype), dtype)
+    place = f" on {device[0]}" if device else ""
+    return f"{kind} of {dtype}{place}, rows {tuple(shape)}"
+
+
+def is_tensor(column: Any) -> bool:
+    """Tell whether a column is a dense tensor of torch."""
+    if isinstance(column, np.ndarray):
+        return False
+    return str(getattr(column, "layout", "")) == "torch.strided"
+
+
+def allocate(column: Any, size: int) -> Any:
+    """Return a column for ``size`` rows like those of another, on the same device."""
+    shape = (size, *column.shape[1:])
+    if isinstance(column, np.ndarray):
+        return np.zeros(shape, column.dtype)
+    # a tensor that inference mode makes could not be written outside of it
+    with sys.modules["torch"].inference_mode(False):
+        room = column.new_zeros(shape)
+    if len(column):  # a dtype that torch cannot write fails before anything changes
+        first = np.zeros(1, np.int64)
+        put(room, first, take(column, first))
+    return room
+
+
+def take(column: Any, rows: np.ndarray) -> Any:
     """Return a copy of some rows of a column."""
     if isinstance(column, np.ndarray):
         return column[rows]
-    return column.index_select(0, _index(rows, column))
+    return column.detach().index_select(0, make_index(rows, column))
 
 
-def _index(rows: np.ndarray, column: Any) -> Any:
-    """Return rows as the index of a column; on a GPU without a wait for it."""
+def put(column: Any, slots: np.ndarray, rows: Any) -> None:
+    """Write rows into some slots of a column."""
     if isinstance(column, np.ndarray):
-        return rows
+        column[slots] = rows
+    else:
+        column[make_index(slots, column)] = rows  # index_copy_ knows fewer dtypes
+
+
+def make_index(rows: np.ndarray, column: Any) -> Any:
+    """Return rows as an index of a tensor; on a GPU without a wait for it."""
     index = sys.modules["torch"].from_numpy(rows)
     if column.device.type in ("cpu", "mps"):
         return index.to(column.device)
     return index.pin_memory().to(column.device, non_blocking=True)
-
-
-def _check(name: str, column: Any, first: Any, length: int) -> None:
-    """Refuse a column that cannot be stored, or does not fit the first write."""
-    is_array = isinstance(column, np.ndarray)
-    if not is_array and not hasattr(column, "new_zeros"):
-        advice = "write column.to_numpy(), or np.array(column)"
-        text = expected("an array or a tensor", type(column).__name__, advice)
-        raise TypeError(f"column {name!r}: {text}")
-    if isinstance(column, np.ma.MaskedArray) or hasattr(column, "get_mask"):
-        text = expected("an array or a tensor", "a masked one", "fill it")
-        raise TypeError(f"column {name!r}: {text}")
-    if is_array and column.dtype.hasobject and column.dtype.kind != "T":
-        advice = "write column.astype(str) for text; of other objects store the number"
-        text = expected("numbers or text", f"objects, {_kind(column)}", advice)
-        raise TypeError(f"column {name!r}: {text}")
-    if not is_array and not _is_dense(column):
-        got = f"{column.layout}, {column.dtype}, on {column.device}"
-        advice = "write to_dense(), dequantize(), int() or float()"
-        text = expected("a dense tensor that torch indexes and saves", got, advice)
-        raise TypeError(f"column {name!r}: {text}")
-    same_kind = is_array == isinstance(first, np.ndarray)
-    if not same_kind or not _one_dtype(column.dtype, first.dtype):
-        arrays = [one for one in (column, first) if isinstance(one, np.ndarray)]
-        is_text = len(arrays) == 2 and {one.dtype.kind for one in arrays} & set("UST")
-        advice = "write text as np.dtypes.StringDType() every time" if is_text else ""
-        text = expected(_kind(first), _kind(column), advice)
-        raise TypeError(f"column {name!r}: {text}")
-    shape = length, *first.shape[1:]
-    if tuple(column.shape) != shape:
-        text = expected(f"shape {shape}", tuple(column.shape))
-        raise ValueError(f"column {name!r}: {text}")
-
-
-def _is_dense(tensor: Any) -> bool:
-    """Tell whether a tensor has a number of its own at every place, to read and write."""
-    if tensor.is_nested or tensor.is_meta or str(tensor.dtype) not in DTYPES:
-        return False
-    return str(tensor.layout) == "torch.strided"
-
-
-def _one_dtype(dtype: Any, first: Any) -> bool:
-    """Tell whether rows of one dtype fit a column of another; text of any length."""
-    if not isinstance(dtype, np.dtype):
-        return dtype == first
-    is_text = dtype.kind in "US" and dtype.kind == first.kind
-    return is_text or _native(dtype) == _native(first)
-
-
-def _native(dtype: np.dtype) -> np.dtype:
-    """Return a dtype in the processor's byte order, the only one that pickle keeps."""
-    return dtype if dtype.kind == "T" else dtype.newbyteorder("=")
-
-
-def _integers(slots: np.ndarray) -> np.ndarray:
-    """Return slots as int64 (B,), or raise ValueError."""
-    is_masked = isinstance(slots, np.ma.MaskedArray)
-    try:
-        slots = np.asarray(slots)
-    except (ValueError, TypeError, RuntimeError) as error:  # ragged; of another device
-        text = expected("integers of shape (B,)", f"others ({one_line(error)})")
-        raise ValueError(f"slots: {text}") from error
-    is_empty = slots.shape == (0,)  # a list without an entry is of floats
-    if is_masked or slots.ndim != 1 or (slots.dtype.kind not in "iu" and not is_empty):
-        kind = "a masked array" if is_masked else f"{slots.dtype} {slots.shape}"
-        raise ValueError(f"slots: {expected('integers of shape (B,)', kind)}")
-    # torch refuses a negative stride, and warns of indices that are read-only
-    return slots.astype(np.int64, order="C", copy=not slots.flags.writeable)
-
-
-def _kind(column: Any) -> str:
-    """Return what a column is made of; a `numpy.memmap` counts as an array."""
-    name = "array" if isinstance(column, np.ndarray) else type(column).__name__
-    return f"{name} of {column.dtype}"

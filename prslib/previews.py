@@ -1,34 +1,19 @@
 """Preview what memories would hold of a stream's labels, without training."""
 
-import csv
-import io
-import re
-import unicodedata
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from prslib.checks import (
-    check_int,
-    checked_names,
-    decoded,
-    expected,
-    multi_hot,
-    one_of,
-    power,
-    readable,
-    unzipped,
-    warn_of_alike,
-)
-from prslib.datasets.arrays import read_arrays
-from prslib.datasets.coco import read_instances
+from prslib.checks import check_int, checked_names, expected, one_line, one_of, power
 from prslib.datasets.curation import class_groups
-from prslib.samplers import SAMPLERS, make_sampler
+from prslib.label_files import read_labels as read_labels
+from prslib.labels import multi_hot
+from prslib.samplers import SAMPLERS, Sampler, make_sampler
+from prslib.samplers.base import UNLABELLED
 from prslib.samplers.prs import partition
 
 # those that look at labels alone
@@ -36,16 +21,7 @@ METHODS = tuple(name for name, sampler in SAMPLERS.items() if not sampler.needs)
 MARKERS = "osD^"  # in a plot, of each method
 MOST_NAMES = 80  # of classes, that a plot writes out
 BATCH = 10  # of the stream, as in the paper
-# what cells of columns of 0 and 1 say beside numbers, in lower case
-WORDS = {"true": 1.0, "false": 0.0}
-UNKNOWN = {"", "-1", "nan", "na", "n/a", "<na>", "none", "null"}
-# names of a column of class names, of which a cell may hold several
-LABEL_COLUMNS = {
-    *("label", "labels", "class", "classes", "category", "categories"),
-    *("tag", "tags", "target", "targets"),
-}
-INDEX_COLUMNS = {"", "Unnamed: 0"}  # of a data frame
-ONE_ARRAY = b"\x93NUMPY"  # the first bytes of a file that np.save writes
+NO_LABEL = "(no label)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +31,8 @@ class Preview:
     size: int
     class_names: tuple[str, ...]
     class_group: tuple[str, ...]
-    # int64 (C,), samples of each class in the stream, n_i
+    # int64 (C,), samples of each class in the stream, n_i; with unlabelled="class"
+    # the last class is that of samples without a label
     class_freq: np.ndarray
     # float64 (C,), the quota m_i of Eq. (1)
     quota: np.ndarray
@@ -131,15 +108,15 @@ def preview(
     rho: float = 0.0,
     seed: int = 0,
     class_names: Sequence[str] | None = None,
+    unlabelled: str = "drop",
 ) -> Preview:
     """Return what each sampler's memory holds at the end of a stream (Algorithm 1).
 
     Parameters
     ----------
-    labels : array_like
-        Labels in the order of the stream, as `Sampler.place` takes them: multi-hot
-        rows (N, C), class numbers (N,), or a list with the class numbers of each
-        sample.
+    labels : array, tensor, data frame or sparse matrix
+        Labels in the order of the stream, as `Sampler.place` reads them: rows (N, C) of
+        0 and 1, or class numbers (N,).
     size : int
         Capacity of the memories, in samples.
     methods : str or sequence of str
@@ -150,6 +127,8 @@ def preview(
         Seed of each sampler.
     class_names : sequence of str, optional
         Names of the C classes, by default those of a data frame's columns, or numbers.
+    unlabelled : {"drop", "class"}
+        Samples without a label are dropped, or are one more class.
 
     Returns
     -------
@@ -160,10 +139,9 @@ def preview(
     Raises
     ------
     ValueError
-        If no sample has a label, names are too many or too few, a method is unknown or
-        looks at more than labels, or a number is out of range.
-    TypeError, ValueError
-        If labels are of another kind, as in `Sampler.place`.
+        If labels are refused, no sample has one, names are too many, too few or
+        repeated, a method is unknown or looks at more than labels, or a number is out
+        of range.
 
     Examples
     --------
@@ -178,23 +156,23 @@ def preview(
     """
     if class_names is None:
         class_names = getattr(labels, "columns", None)
-    rows = _checked(labels, class_names)
+    rows, names = read_rows(labels, class_names)
+    one_of("unlabelled", unlabelled, UNLABELLED)
     size = check_int("size", size, least=1)
     rho = power("rho", rho)
-    names = range(rows.shape[1]) if class_names is None else class_names
-    names = checked_names(names)
-    warn_of_alike(names)
     class_freq = rows.sum(axis=0)
+    empty = int((~rows.any(axis=1)).sum())
+    if unlabelled == "class":
+        names = [*names, NO_LABEL]
+        class_freq = np.append(class_freq, empty)
     counts = {}
     for method in [methods] if isinstance(methods, str) else methods:
         one_of("method", str(method).lower(), METHODS)
-        options = {"rho": rho} if method.lower() in ("prs", "ocdm") else {}
-        sampler = make_sampler(method, size, len(names), seed, **options)
-        with warnings.catch_warnings():  # the text tells how many have no label
-            warnings.simplefilter("ignore", UserWarning)
-            for start in range(0, len(rows), BATCH):
-                sampler.place(rows[start : start + BATCH])
-        counts[method] = sampler.class_counts
+        options: dict[str, Any] = {"unlabelled": unlabelled}
+        if method.lower() in ("prs", "ocdm"):
+            options["rho"] = rho
+        sampler = make_sampler(method, size, rows.shape[1], seed, **options)
+        counts[method] = count_kept(sampler, rows)
     return Preview(
         size=size,
         class_names=tuple(names),
@@ -203,194 +181,41 @@ def preview(
         quota=size * partition(class_freq, rho).astype(np.float64),
         class_counts=counts,
         samples=len(rows),
-        unlabelled=int((~rows.any(axis=1)).sum()),
+        unlabelled=empty,
     )
 
 
-def _checked(labels: Any, class_names: Sequence[str] | None) -> np.ndarray:
-    """Return labels as bool (N, C); refuse what no memory can be filled with."""
-    is_mapping = isinstance(class_names, Mapping)
-    is_ordered = class_names is None or hasattr(class_names, "__getitem__")
-    if is_mapping or not is_ordered:
-        what = "a sequence of names in the order of the classes"
-        got = type(class_names).__name__
-        advice = "write list(class_names.values())" if is_mapping else "write a list"
-        text = expected(what, got, advice)
-        raise TypeError(f"class_names: {text}")
-    count = None if class_names is None else len(checked_names(class_names))
-    shape = getattr(labels, "shape", ())
-    if count is not None and len(shape) > 1 and shape[1] != count:
-        what = f"{shape[1]} class names"
-        raise ValueError(f"class_names: {expected(what, count)}")
-    rows = multi_hot(labels, count)
+def read_rows(
+    labels: Any, class_names: Sequence[str] | None
+) -> tuple[np.ndarray, list[str]]:
+    """Return labels as rows, bool (N, C), and the names of the C classes."""
+    rows = multi_hot(labels)
+    names = [str(number) for number in range(rows.shape[1])]
+    if class_names is not None:
+        names = checked_names(class_names)
+    if np.ndim(labels) == 1 and rows.shape[1] < len(names):
+        rows = multi_hot(labels, len(names))  # the last classes have no sample
+    if rows.shape[1] != len(names):
+        text = expected(f"{rows.shape[1]} class names", len(names))
+        raise ValueError(f"class_names: {text}")
     if not rows.any():
         got = f"{len(rows)} samples without any"
         raise ValueError(f"labels: {expected('a sample with a label', got)}")
-    return rows
+    return rows, names
 
 
-def read_labels(file: Path | str) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """Read labels and class names of a CSV, npz or npy file, or COCO's JSON.
-
-    Parameters
-    ----------
-    file : Path or str
-        A CSV file has a header, and columns of 0 and 1 or one column called ``labels``
-        with class names, several in a cell separated by ``|`` or ``;``. Empty cells,
-        NaN and -1 are what is not known. CSV and JSON may be packed by gzip. An npz
-        file has an array ``labels`` and maybe ``names``, or one array.
-
-    Returns
-    -------
-    labels : array (N, C) or (N,)
-        As `preview` takes them.
-    class_names : tuple of str or None
-        None where the file names no classes.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If it is of another kind, or cannot be read.
-    """
-    file = Path(file)
-    if not file.is_file():
-        raise FileNotFoundError(expected(f"a file {file}", "none"))
-    kinds = {
-        ".csv": _read_csv,
-        ".tsv": _read_csv,
-        ".npz": _read_numpy,
-        ".npy": _read_numpy,
-        ".json": _read_coco,
-    }
-    kind = Path(file.name.lower().removesuffix(".gz")).suffix
-    if kind not in kinds:
-        what = f"a file that ends with {', '.join(kinds)}, or .csv.gz, .json.gz"
-        raise ValueError(expected(what, file.name))
-    labels, names = kinds[kind](file)
-    with readable(f"labels in {file}", "see `prslib preview --help`"):
-        _checked(labels, names)
-    return labels, names
-
-
-def _read_coco(file: Path) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Read annotations in COCO's format."""
-    _, labels, names = read_instances(file)
-    return labels, names
-
-
-def _read_numpy(file: Path) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """Read one array, or the arrays ``labels`` and ``names``."""
-    advice = "save labels as numbers, and names as names.astype(str)"
-    with open(file, "rb") as stream:
-        is_one = stream.read(len(ONE_ARRAY)) == ONE_ARRAY
-    if is_one:
-        with readable(f"an array of labels in {file}", advice):
-            return np.load(file), None
-    stored = read_arrays(file, advice=advice)
-    alone = stored.values() if len(stored) == 1 else ()
-    if "labels" not in stored and not alone:
-        what = f"an array 'labels' in {file}"
-        raise ValueError(expected(what, ", ".join(stored) or "none"))
-    labels = stored.get("labels", *alone)
-    names = stored.get("names")
-    if names is None:
-        return labels, None
-    text = np.char.decode(names, "utf-8") if names.dtype.kind == "S" else names
-    return labels, tuple(text.astype(str).ravel().tolist())
-
-
-def _read_csv(file: Path) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Read columns of 0 and 1, or else one column of class names."""
-    with readable(f"labels in {file}", "see `prslib preview --help`"):
-        header, cells = _table(decoded(unzipped(file.read_bytes())))
-        columns = [_numbers(column) for column in cells.T]
-        if header[0] in INDEX_COLUMNS:
-            columns[0] = None
-        is_label = np.array([column is not None for column in columns])
-        if is_label.sum() > 1:
-            _check_columns(header, is_label)
-            names = np.array(header)[is_label].tolist()
-            values = [column for column in columns if column is not None]
-            return np.stack(values, axis=1) == 1, tuple(names)
-        named = [k for k, name in enumerate(header) if name.lower() in LABEL_COLUMNS]
-        if len(named) != 1:
-            what = "columns of 0 and 1, or one called labels with class names"
-            raise ValueError(expected(what, ", ".join(header)))
-        column = cells[:, named[0]].tolist()
-        for cell in column:
-            if "," in cell or cell.startswith(("[", "{")):
-                advice = "write '|'.join(names)"
-                what = "class names divided by | or ;"
-                raise ValueError(expected(what, repr(cell), advice))
-    found = [re.split(r"\s*[|;]\s*", cell) for cell in column]
-    found = [
-        [name for name in classes if name.lower() not in UNKNOWN] for classes in found
-    ]
-    names = sorted({name for classes in found for name in classes})
-    labels = np.zeros((len(found), len(names)), np.bool_)
-    for row, classes in zip(labels, found, strict=True):
-        row[[names.index(name) for name in classes]] = True
-    return labels, tuple(names)
-
-
-def _numbers(column: np.ndarray) -> np.ndarray | None:
-    """Return the cells of a class as 1, 0 and NaN for unknown; None for other cells."""
-    values = {cell: _number(cell) for cell in set(column.tolist())}
-    known = [value for value in values.values() if value is not None]
-    if len(known) < len(values) or np.isnan(known).all():
-        return None
-    return np.array([values[cell] for cell in column.tolist()], float)
-
-
-def _number(cell: str) -> float | None:
-    """Return what a cell of a class says: 1, 0, NaN for unknown, None for none of it."""
-    word = cell.lower()
-    if word in UNKNOWN:
-        return np.nan
-    try:
-        number = WORDS[word] if word in WORDS else float(cell)
-    except ValueError:
-        return None
-    if number == -1:
-        return np.nan
-    return number if number in (0, 1) else None
-
-
-def _table(text: str) -> tuple[list[str], np.ndarray]:
-    """Return the header and the cells (N, columns) of a CSV text."""
-    text = unicodedata.normalize("NFC", text).removeprefix("# ")  # np.savetxt's header
-    text = text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\n")
-    first_line = re.sub(r'"[^"]*"', "", text).partition("\n")[0]  # without names
-    delimiter = max("\t;|,", key=first_line.count)  # a tab is in no name
-    stream = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
-    lines = [[cell.strip() for cell in line] for line in stream if line]
-    if len(lines) < 2:
-        raise ValueError(expected("a header and a row a sample", f"{len(lines)} lines"))
-    header, *rows = lines
-    for number, row in enumerate(rows, start=1):
-        if len(row) != len(header):
-            what = f"{len(header)} cells in row {number}"
-            raise ValueError(expected(what, len(row)))
-    if all(_number(name) is not None for name in header):
-        raise ValueError(expected("a header that names the classes", header))
-    cells = np.array(rows)
-    if header[-1] == "" and (cells[:, -1] == "").all():  # a comma ends each line
-        return header[:-1], cells[:, :-1]
-    return header, cells
-
-
-def _check_columns(header: list[str], is_label: np.ndarray) -> None:
-    """Refuse columns that are no labels, but for a first one, and repeated names."""
-    others = [name for name, label in zip(header, is_label, strict=True) if not label]
-    if others and others != header[:1]:
-        what = "columns of 0 and 1 after one that names the samples"
-        got = f"others in {', '.join(map(repr, others))}"
-        raise ValueError(expected(what, got, "leave them out"))
-    checked_names(np.array(header)[is_label].tolist())
+def count_kept(sampler: Sampler, rows: np.ndarray) -> np.ndarray:
+    """Return l_i at the end of a stream; of samples without a label, too, if a class."""
+    with warnings.catch_warnings():  # the text tells how many have no label
+        warnings.simplefilter("ignore", UserWarning)
+        for start in range(0, len(rows), BATCH):
+            sampler.place(rows[start : start + BATCH])
+    if sampler.unlabelled == "drop":
+        return sampler.class_counts
+    stored = sampler.labels_of(np.arange(len(sampler)))
+    return np.append(sampler.class_counts, (~stored.any(axis=1)).sum())
 
 
 def _text(value: Any) -> str:
     """Return a cell of the table."""
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
+    return f"{value:.1f}" if isinstance(value, float) else one_line(value)

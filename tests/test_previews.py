@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -54,11 +55,32 @@ def test_its_table_is_a_data_frame_and_its_text_adds_the_groups():
 
 
 @pytest.mark.parametrize(
-    "labels", [LABELS.astype(int), LABELS.astype(float), LABELS.tolist()]
+    "labels", [LABELS.astype(int), LABELS.astype(float), pd.DataFrame(LABELS * 1)]
 )
 def test_labels_of_any_number_type_are_the_same(labels):
     results = [prslib.preview(rows, 50, ["prs"]) for rows in (LABELS, labels)]
     assert str(results[0]) == str(results[1])
+
+
+def test_samples_without_a_label_may_be_a_class():
+    with warnings.catch_warnings(record=True) as told:  # the text tells how many
+        dropped = prslib.preview(LABELS, 100, seed=3, class_names=NAMES)
+        kept = prslib.preview(
+            LABELS, 100, seed=3, class_names=NAMES, unlabelled="class"
+        )
+    assert not told
+    empty = (~LABELS.any(axis=1)).sum()
+    assert dropped.unlabelled == kept.unlabelled == empty
+    assert f"3000 samples, {empty} of them without a label" in str(dropped)
+    assert kept.class_names == (*NAMES, "(no label)")
+    assert kept.class_freq.tolist() == [*dropped.class_freq.tolist(), empty]
+    sampler = make_sampler("prs", 100, 4, 3, rho=0.0, unlabelled="class")
+    sampler.place(LABELS)
+    stored = sampler.labels.any(axis=1)
+    counts = [*sampler.class_counts.tolist(), (~stored).sum()]
+    assert kept.class_counts["prs"].tolist() == counts
+    assert counts[-1] > 20
+    np.testing.assert_allclose(kept.quota, [25, 25, 25, 0, 25])
 
 
 def test_class_numbers_are_labels_too():
@@ -74,22 +96,14 @@ def test_class_numbers_are_labels_too():
 @pytest.mark.parametrize(
     ("labels", "options", "match"),
     [
-        (LABELS * 2, {}, "labels: expected 0 and 1, got 2"),
+        (LABELS * 2, {}, "labels: expected 0 and 1, .*, got 2"),
         ([-1, 0], {}, "labels: expected class numbers from 0 to 999999, got -1"),
         (np.zeros((0, 3)), {}, "a sample with a label, got 0 samples without any"),
-        ([[0, 1], [1, 0]], {}, "labels: expected rows that are either multi-hot"),
-        (
-            np.ma.array(LABELS, mask=LABELS),
-            {},
-            "labels: expected an array, got a masked",
-        ),
-        (["cat"], {}, "labels: .* number the names, "),
+        ([[0, 1], [1, 0]], {}, "labels: .*got a list of list; scikit-learn"),
+        (["cat"], {}, "labels: .*got a list of str"),
         (np.zeros((5, 3)), {}, "a sample with a label, got 5 samples without any"),
         (LABELS, {"class_names": ["cat"]}, "expected 4 class names, got 1"),
         (LABELS, {"class_names": ["a", "b", "c", "a"]}, "each class, got 'a' repeated"),
-        (LABELS, {"class_names": dict(enumerate(NAMES))}, "class_names.values"),
-        (LABELS, {"class_names": {*NAMES}}, "order of the classes, got set"),
-        (LABELS, {"class_names": iter(NAMES)}, "got .*iterator; write a list"),
         (LABELS, {"class_names": ["a", "b", "c", np.nan]}, "got an empty one"),
         (LABELS, {"class_names": ["a", "b", "c", pd.NA]}, "got an empty one"),
         (LABELS, {"class_names": ["a b", "a  b", "c", "d"]}, "'a b' repeated"),
@@ -100,6 +114,7 @@ def test_class_numbers_are_labels_too():
             "unknown method 'gss'; known methods: cbrs, crs",
         ),
         (LABELS, {"size": 0}, "size must be at least 1"),
+        (LABELS, {"unlabelled": "keep"}, "unknown unlabelled 'keep'"),
     ],
 )
 def test_other_arguments_are_refused(labels, options, match):
@@ -182,13 +197,31 @@ def test_names_in_quotes_may_hold_lines_and_delimiters(tmp_path):
     assert table["class"] == ["cat (big); or lynx;", "dog"]
 
 
-def test_names_that_differ_by_case_are_two_classes_with_a_warning(tmp_path):
+def test_what_was_understood_is_told(tmp_path, capsys):
     file = tmp_path / "y.csv"
-    file.write_text("labels\nCat\ncat\n")
+    file.write_text('labels\nNA|cat\n""\nnull\n')
     labels, names = read_labels(file)
-    with pytest.warns(UserWarning, match="'Cat' and 'cat' count as two classes"):
-        result = prslib.preview(labels, 3, "prs", class_names=names)
-    assert result.class_freq.tolist() == [1, 1]
+    assert names == ("NA", "cat", "null")
+    assert labels.tolist() == [[True, True, False], [False] * 3, [False, False, True]]
+    told = "one column, class names in 'labels'; 3 rows, 1 without a label; "
+    told += "3 classes: NA, cat, null\n"
+    assert capsys.readouterr() == ("", f"{file}: {told}")
+    file.write_text("id;a;b\x1b[31m\nx;1;\ny;0;1\n")
+    read_labels(file)
+    assert capsys.readouterr().err.endswith(
+        "separated by ';', 2 of them with 0 and 1; 2 rows, 0 without a label; "
+        "2 classes: a, b?[31m\n"
+    )
+    assert "\x1b" not in str(prslib.preview(labels, 2, class_names=["a", "b\x1b", "c"]))
+
+
+def test_files_with_columns_need_pandas_and_arrays_do_not(tmp_path, monkeypatch):
+    (tmp_path / "y.csv").write_text("cat,dog\n1,0\n")
+    np.save(tmp_path / "y.npy", LABELS)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert read_labels(tmp_path / "y.npy")[0].shape == (3000, 4)
+    with pytest.raises(ModuleNotFoundError, match=r"package pandas, .*'\.\[data\]'"):
+        read_labels(tmp_path / "y.csv")
 
 
 def test_names_come_from_a_data_frame():
@@ -204,7 +237,7 @@ def test_names_come_from_a_data_frame():
     [
         ("none.csv", None, "expected a file"),
         ("labels.xlsx", b"", "expected a file that ends with .csv"),
-        ("empty.csv", b"", "expected a header and a row a sample, got 0 lines"),
+        ("empty.csv", b"", "expected a header and a row per sample, got 0 rows"),
         ("short.csv", b"cat,dog\n1,0\n1\n", "expected 2 cells in row 2, got 1"),
         ("numbers.csv", b"1,0\n1,1\n", "expected a header that names the classes"),
         ("scores.csv", b"cat,dog\n1,0.3\n1,1\n", "called labels with class names"),
@@ -213,14 +246,21 @@ def test_names_come_from_a_data_frame():
         ("unnamed.csv", b"cat,,dog\n1,0,1\n", "for each class, got an empty one"),
         ("list.csv", b"cat\ndog\ncat\n", "one called labels with class names, got"),
         ("blanks.csv", b"cat dog\n1 0\n", "called labels .*, got cat dog"),
-        ("commas.csv", b'labels\n"cat,dog"\n', r"divided by \| or ;, got 'cat,dog'"),
+        ("commas.csv", b'labels\n"cat,dog"\n', r"separated by \| or ;, got 'cat,dog'"),
         ("lists.csv", b"labels\n['cat']\n", r"write '\|'.join\(names\)"),
         ("utf16.csv", "cat,dog\n1,0\n".encode("utf-16-le"), "save it as UTF-8"),
+        (
+            "rows.csv",
+            b"id,label\na,cat\na,dog\n",
+            "one row per sample in 'id', got 'a'",
+        ),
+        ("space.csv", b"tags\nx\ny\nx y\n", r"separated by \| or ;, got 'x y'"),
+        ("yes.csv", b"id,cat,dog\nx,0,yes\n", "got id, cat, dog, with 'yes'"),
         ("one.csv", b"cat\n1\n0\n", "called labels with class names, got cat"),
         ("cut.csv.gz", gzip.compress(b"cat,dog\n1,0\n", mtime=0)[:-9], "EOFError"),
         ("quote.csv", b'label\n"cat\n', "unexpected end of data"),
-        ("broken.npz", b"PK", "whole arrays in"),
-        ("broken.npy", b"\x93NUMPY", "an array of labels in"),
+        ("broken.npz", b"PK", "labels in .*ValueError"),
+        ("broken.npy", b"\x93NUMPY", "labels in .*ValueError"),
         ("broken.json", b"{", "COCO's instances in"),
         ("list.json", b"[]", "COCO's instances in .* lists images, categories, ann"),
     ],
@@ -236,15 +276,16 @@ def test_a_broken_file_gives_one_sentence(tmp_path, capsys, name, content, said)
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [
-        ({"labels": ROWS * 2}, "expected 0 and 1, got 2"),
-        ({"labels": np.array(3)}, "expected shape"),
-        ({"labels": np.zeros((3, 2))}, "a sample with a label, got 3 samples"),
+        ({"labels": ROWS * 2}, "expected 0 and 1, and NaN for unknown labels, got 2"),
+        ({"labels": np.array(3)}, "got int64 ()"),
         ({"labels": np.array(["cat"])}, "class numbers"),
         ({"labels": np.array([10**12])}, "class numbers from 0 to 999999"),
         ({"labels": ROWS, "names": np.array(7)}, "expected 2 class names, got 1"),
         ({"labels": ROWS, "names": np.array(["a", "a"])}, "got 'a' repeated"),
-        ({"labels": np.array([[0], [1]])}, "write labels[:, 0] for class numbers"),
-        ({"labels": ROWS, "names": np.array(["a", "b"], object)}, "astype(str)"),
+        (
+            {"labels": ROWS, "names": np.array(["a", "b"], object)},
+            "Object arrays cannot be loaded",
+        ),
         ({"labels": ROWS, "names": np.array(["a", "b", "c"])}, "expected 2 class nam"),
     ],
 )
@@ -261,7 +302,7 @@ def test_arrays_that_are_no_labels_are_refused_by_their_file(
 def test_an_npz_file_without_labels_is_told_what_it_has(tmp_path, capsys):
     np.savez(tmp_path / "y.npz", y=ROWS, x=ROWS)
     assert main(["preview", str(tmp_path / "y.npz")]) == 1
-    assert "expected an array 'labels' in" in capsys.readouterr().err
+    assert "expected an array 'labels', got y, x" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

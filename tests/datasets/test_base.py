@@ -53,6 +53,8 @@ REFUSED = {
     "only test on open images": lambda: dataset(replace(split(), is_open=True)),
     r"got \[0, 2\]": lambda: dataset(class_task=np.array([0, 2])),
     "2 classes in 'class_names'": lambda: dataset(class_names=("a",)),
+    "a name for each class, got 'a' repeated": lambda: dataset(class_names=("a", "a")),
+    "'overall' repeated": lambda: dataset(class_names=("overall", "a")),
     r"'tail'; known": lambda: dataset(class_group=("tail", "minority")),
     "unknown dataset 'x'; known datasets: cocoseq, ": lambda: load_dataset("x"),
     "2 classes in 'train', .* got 3": lambda: dataset(split([(1, 0, 0)], (0,))),

@@ -1,0 +1,261 @@
+"""Keep samples of a stream for replay: a sampler and a memory that stay in step."""
+
+import json
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from prslib.checks import Seed, check_int, expected, generator_of, one_of
+from prslib.labels import multi_hot
+from prslib.memory import Memory, is_tensor
+from prslib.samplers.base import Sampler, to_bytes, to_text
+
+NAMED = str | list | tuple | set | frozenset | Mapping  # labels of one sample
+
+
+class Buffer:
+    """A replay buffer: the samples that a sampler keeps, with their labels (Sec. 3.1).
+
+    Parameters
+    ----------
+    sampler : Sampler
+        Decides what is kept; empty, as `make_sampler` returns it. Only the buffer
+        should call its `place`.
+    seed : int, SeedSequence or Generator
+        Source of the draws of `sample`. The same int as the sampler's gives independent
+        numbers.
+    classes : sequence of str, optional
+        Names of the C classes; `add` then reads the labels of one sample by name.
+
+    Attributes
+    ----------
+    sampler : Sampler
+        Its ``class_freq`` and ``class_counts`` are the stream's and the buffer's.
+    memory : Memory
+        What is stored, by slot.
+    rng : Generator
+        For the draws of `sample`.
+
+    Raises
+    ------
+    ValueError
+        If the sampler is not empty, or has another number of classes.
+
+    See Also
+    --------
+    prslib.make_sampler : Samplers by name.
+    prslib.Memory : A buffer without a sampler.
+
+    Examples
+    --------
+    Of ten samples, nine have class 0. CBRS keeps the one that has not:
+
+    >>> from prslib import make_sampler
+    >>> buffer = Buffer(make_sampler("cbrs", size=2, num_classes=2, seed=0))
+    >>> labels = np.array([0, 0, 0, 0, 1, 0, 0, 0, 0, 0])
+    >>> _ = buffer.add(labels, x=10.0 * np.arange(10))
+    >>> 40.0 in buffer.sample(2)["x"]
+    True
+    >>> buffer.sampler.class_counts
+    array([1, 1])
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        *,
+        seed: Seed = 0,
+        classes: Sequence[str] | None = None,
+    ):
+        if len(sampler):
+            raise ValueError(expected("an empty sampler", sampler))
+        self.sampler = sampler
+        self.memory = Memory(sampler.size)
+        if isinstance(seed, Integral):  # other numbers than the sampler's
+            entropy = check_int("seed", seed, least=0)
+            seed = np.random.SeedSequence(entropy, spawn_key=(1,))
+        self.rng = generator_of(seed)
+        self._class_numbers = None
+        if classes is not None:
+            self._class_numbers = {name: c for c, name in enumerate(classes)}
+            count = len(self._class_numbers)
+            if count < len(classes) or sampler.num_classes not in (0, count):
+                what = f"{sampler.num_classes or 'C'} different names"
+                raise ValueError(f"classes: {expected(what, list(classes))}")
+
+    def __len__(self) -> int:
+        """Return the number of stored samples."""
+        return len(self.memory)
+
+    def __bool__(self) -> bool:
+        """Return True, also for an empty buffer."""
+        return True
+
+    def __repr__(self) -> str:
+        """Return the sampler and the memory."""
+        return f"<Buffer of {self.sampler!r} and {self.memory!r}>"
+
+    def add(self, labels: Any, **columns: Any) -> np.ndarray:
+        """Offer the next samples of the stream; keep what the sampler decides to keep.
+
+        Parameters
+        ----------
+        labels : array, tensor, data frame or sparse matrix
+            Of a batch: rows (B, C), bool or 0 and 1 of any type, with NaN for labels
+            that are not known; or class numbers (B,). Of one sample: a class number, or
+            a row (C,) of bool or float. With ``classes``, of one sample also a name, a
+            list or set of names, or a dict of name to bool.
+        **columns : arrays or tensors
+            What belongs to the samples, with a row per sample (B, ...); of one sample
+            the row itself, or a number or text. The first call decides names, dtypes,
+            devices and row shapes. What the sampler ``needs`` is handed to it and not
+            stored.
+
+        Returns
+        -------
+        int64 (B,)
+            Slot of each sample, -1 if it is not kept.
+
+        Raises
+        ------
+        ValueError
+            If labels are refused, or a column does not fit. Neither sampler nor memory
+            has then changed.
+        TypeError
+            If a column is neither an array nor a tensor, or the sampler needs another.
+        """
+        labels, is_one = self._read(labels)
+        needs = self.sampler.needs
+        context = {name: columns[name] for name in columns.keys() & needs}
+        columns = {name: columns[name] for name in columns if name not in needs}
+        if is_one:
+            context = {name: lift(value) for name, value in context.items()}
+            columns = {name: lift(value) for name, value in columns.items()}
+        grows = self.sampler._grows
+        rows = multi_hot(labels, None if grows else self.sampler.num_classes)
+        if not is_plain(labels):
+            labels = rows
+        if labels.ndim == 1 or not grows:  # else the sampler's have all classes
+            columns = {"labels": labels, **columns}
+        room = self.memory.make_room(len(rows), columns)
+        slots = self.sampler.place(rows, **context)
+        self.memory.store(slots, columns, room)
+        return slots
+
+    def sample(self, n: int) -> dict[str, Any]:
+        """Draw stored samples uniformly without replacement.
+
+        Parameters
+        ----------
+        n : int
+            Number of samples. If fewer are stored, all of them are drawn.
+
+        Returns
+        -------
+        dict of str to array or tensor (n, ...)
+            The columns, and ``labels``: arrays and tensors as they were added, others
+            as rows, bool (n, C). Rows of a sampler with ``num_classes=None`` come back
+            as bool arrays, with all classes so far.
+        """
+        slots = self.memory.draw(n, self.rng)
+        columns = self.memory.read(slots)
+        if "labels" in columns:
+            return columns
+        return {"labels": self.sampler.labels_of(slots), **columns}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return a copy of the state: numbers and arrays, which `np.savez` keeps.
+
+        Returns
+        -------
+        dict
+            A column of tensors is a tensor. ``torch.save`` it with arrays as tensors,
+            ``{name: torch.as_tensor(value) for name, value in state.items()}``, because
+            ``torch.load`` refuses arrays by default.
+        """
+        generator = self.rng.bit_generator.state
+        state = {
+            "generator": to_bytes(json.dumps(generator, default=np.ndarray.tolist))
+        }
+        for name, value in self.sampler.state_dict().items():
+            state[f"sampler.{name}"] = value
+        for name, value in self.memory.state_dict().items():
+            state[f"memory.{name}"] = value
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on as the buffer whose `state_dict` this is.
+
+        Parameters
+        ----------
+        state : mapping
+            What `state_dict` returned, or `np.load` or `torch.load` of it.
+
+        Raises
+        ------
+        ValueError
+            If it is of another sampler. The buffer is then as it was.
+        """
+        of_sampler = select(state, "sampler.")
+        memory = Memory(self.memory.size)
+        memory.load_state_dict(select(state, "memory."))
+        self.sampler.load_state_dict(of_sampler)
+        self.memory = memory
+        generator = json.loads(to_text(np.asarray(state["generator"])))
+        self.rng = np.random.Generator(getattr(np.random, generator["bit_generator"])())
+        self.rng.bit_generator.state = generator
+
+    def _read(self, labels: Any) -> tuple[Any, bool]:
+        """Return the labels of a batch, and whether they are of one sample."""
+        if self._class_numbers is not None and isinstance(labels, NAMED):
+            return read_names(labels, self._class_numbers), True
+        if isinstance(labels, Integral):
+            return np.array([labels], np.int64), True
+        if not is_plain(labels):
+            return labels, False
+        is_integer = not any(word in str(labels.dtype) for word in ("bool", "float"))
+        is_number = labels.ndim == 0 and is_integer
+        is_row = labels.ndim == 1 and not is_integer and len(labels) > 0
+        if is_number or is_row:
+            return labels[None], True
+        return labels, False
+
+
+def read_names(labels: Any, numbers: dict[str, int]) -> np.ndarray:
+    """Return the labels of one sample as a row, bool (1, C)."""
+    if isinstance(labels, str):
+        labels = [labels]
+    if not isinstance(labels, Mapping):
+        if len(set(labels)) < len(labels):
+            what = "the names of one sample"
+            raise ValueError(f"labels: {expected(what, list(labels))}")
+        labels = dict.fromkeys(labels, True)
+    row = np.zeros((1, len(numbers)))
+    for name, value in labels.items():
+        row[0, numbers[one_of("class", name, numbers)]] = value
+    return multi_hot(row)
+
+
+def is_plain(labels: Any) -> bool:
+    """Tell whether labels are an array of numbers or a dense tensor."""
+    if isinstance(labels, np.ndarray):
+        return labels.dtype.kind in "biuf"
+    return is_tensor(labels)
+
+
+def lift(value: Any) -> Any:
+    """Return what belongs to one sample as a column, (1, ...)."""
+    if callable(value):  # GSS's gradient products
+        return value
+    return value[None] if hasattr(value, "shape") else np.asarray(value)[None]
+
+
+def select(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the entries of a state whose names begin with a prefix, without it."""
+    return {
+        name.removeprefix(prefix): value
+        for name, value in state.items()
+        if name.startswith(prefix)
+    }

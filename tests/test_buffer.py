@@ -1,0 +1,411 @@
+"""A buffer keeps sampler and memory in step, whatever comes."""
+
+import copy
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from scipy.stats import chisquare
+
+from prslib import Buffer, Sampler, make_sampler
+
+RNG = np.random.default_rng(0)
+LABELS = RNG.random((300, 4)) < [0.6, 0.3, 0.1, 0.05]
+LABELS[:, 0] |= ~LABELS.any(axis=1)
+IMAGES = RNG.integers(0, 255, (300, 2, 2), np.uint8)
+NAMES = ("cat", "dog", "eel", "fly")
+
+
+def make_buffer(name="prs", size=20, num_classes=4, seed=0, **options):
+    return Buffer(make_sampler(name, size, num_classes, seed), **options)
+
+
+def fill(buffer, stop=300, cut=10):
+    for start in range(0, stop, cut):
+        rows = slice(start, min(start + cut, stop))
+        buffer.add(LABELS[rows], images=IMAGES[rows], index=np.arange(300)[rows])
+    return buffer
+
+
+def same(first, second):
+    """Tell whether two buffers have the same state."""
+    np.testing.assert_equal(first.state_dict(), second.state_dict())
+    return True
+
+
+@pytest.mark.parametrize("cut", [1, 10, 300])
+@pytest.mark.parametrize("name", ["prs", "crs", "cbrs", "ocdm"])
+def test_it_holds_what_the_sampler_keeps(name, cut):
+    buffer = fill(make_buffer(name), cut=cut)
+    stored = buffer.memory.read(buffer.memory.filled)
+    index = stored["index"]
+    assert len(buffer) == len(buffer.sampler) == 20
+    assert (stored["labels"] == LABELS[index]).all()
+    assert (stored["images"] == IMAGES[index]).all()
+    assert (buffer.sampler.labels_of(buffer.memory.filled) == LABELS[index]).all()
+    alone = make_sampler(name, 20, 4, 0)
+    for start in range(0, 300, cut):
+        alone.place(LABELS[start : start + cut])
+    assert (alone.labels == buffer.sampler.labels).all()
+
+
+def test_a_sample_is_distinct_and_uniform():
+    buffer = fill(make_buffer())
+    drawn = [buffer.sample(3) for _ in range(4000)]
+    for columns in drawn[:50]:
+        index = columns["index"]
+        assert columns.keys() == {"labels", "images", "index"}
+        assert len(set(index.tolist())) == 3
+        assert (columns["labels"] == LABELS[index]).all()
+        assert (columns["images"] == IMAGES[index]).all()
+    index = np.array([columns["index"] for columns in drawn])
+    for column in index.T:
+        counts = np.unique(column, return_counts=True)[1]
+        assert len(counts) == 20
+        assert chisquare(counts).pvalue > 1e-4
+    assert sorted(buffer.sample(50)["index"]) == sorted(set(index.ravel().tolist()))
+
+
+def test_its_draws_are_its_own():
+    first, second, third = fill(make_buffer()), fill(make_buffer()), fill(make_buffer())
+    third.rng = np.random.default_rng(7)
+    drawn = [buffer.sample(5)["index"].tolist() for buffer in (first, second, third)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    generator = np.random.default_rng(3)
+    assert Buffer(make_sampler("crs", 2, 2, 0), seed=generator).rng is generator
+    # one seed gives sampler and buffer different numbers
+    buffer = make_buffer()
+    assert buffer.rng.random() != buffer.sampler.rng.random()
+
+
+def test_an_empty_buffer_is_true_and_gives_no_rows():
+    buffer = make_buffer()
+    assert buffer
+    assert len(buffer) == 0
+    assert buffer.sample(3)["labels"].shape == (0, 4)
+    buffer.add(LABELS[:0], x=IMAGES[:0])
+    assert buffer.sample(3)["x"].shape == (0, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "change"),
+    [
+        (LABELS[:9], {}),
+        (LABELS[:10, :3], {}),
+        (LABELS[:10] * 2, {}),
+        ([[1]] * 10, {}),
+        (np.full(10, 4), {}),
+        (np.zeros(10, int), {}),  # rows came first
+        (LABELS[:10].astype(float), {}),
+        (np.ma.array(LABELS[:10], mask=LABELS[:10]), {}),
+        ("cat", {}),
+        (LABELS[:10], {"images": IMAGES[:9]}),
+        (LABELS[:10], {"images": IMAGES[:10, :1]}),
+        (LABELS[:10], {"images": IMAGES[:10] * 1.0}),
+        (LABELS[:10], {"images": IMAGES[:10].tolist()}),
+        (LABELS[:10], {"images": np.array(10 * [None])}),
+        (LABELS[:10], {"images": None}),
+        (LABELS[:10], {"more": IMAGES[:10]}),
+        (LABELS[0], {}),  # one row with the columns of ten
+        (0, {}),
+    ],
+)
+@pytest.mark.parametrize("name", ["prs", "ocdm"])
+def test_a_bad_batch_changes_nothing(name, labels, change):
+    buffer = fill(make_buffer(name), 100)
+    refuse_and_stay(buffer, labels, change)
+
+
+@pytest.mark.parametrize("images", [IMAGES[:9], None])
+@pytest.mark.parametrize("stop", [0, 100])
+def test_a_bad_batch_adds_no_classes(images, stop):
+    buffer = fill(make_buffer(num_classes=None), stop)
+    labels = np.eye(7, dtype=bool)[:5].repeat(2, axis=0)
+    refuse_and_stay(buffer, labels, {"images": images})
+    assert buffer.sampler.num_classes == 4
+
+
+def refuse_and_stay(buffer, labels, change):
+    before = copy.deepcopy(buffer)
+    with pytest.raises((ValueError, TypeError)) as caught:
+        buffer.add(labels, **{"images": IMAGES[:10], "index": np.arange(10)} | change)
+    assert "\n" not in str(caught.value)
+    assert same(buffer, before)
+    assert same(fill(buffer, 50), fill(before, 50))
+
+
+@pytest.mark.parametrize("name", ["gss", "exstream"])
+def test_a_sampler_that_needs_more_is_asked_for_after_all_checks(name):
+    buffer = make_buffer(name)
+    before = copy.deepcopy(buffer)
+    with pytest.raises(TypeError, match="place: expected the keywords"):
+        buffer.add(LABELS[:5], images=IMAGES[:5])
+    assert same(buffer, before)
+    assert buffer.memory.names == ()
+
+
+def test_what_the_sampler_needs_is_handed_on_and_not_stored():
+    features = RNG.random((30, 3), np.float32)
+    buffer = make_buffer("exstream")
+    buffer.add(LABELS[:29], features=features[:29], index=np.arange(29))
+    buffer.add(LABELS[29], features=features[29], index=29)
+    alone = make_sampler("exstream", 20, 4, 0)
+    alone.place(LABELS[:29], features=features[:29])
+    alone.place(LABELS[29:30], features=features[29:])
+    np.testing.assert_equal(buffer.sampler.state_dict(), alone.state_dict())
+    assert buffer.memory.names == ("labels", "index")
+
+
+def test_gss_compares_with_what_the_buffer_holds():
+    def compare(subsets):
+        stored = buffer.memory.read(subsets.ravel(), "x")["x"]
+        assert stored.shape == (subsets.size,)
+        return np.zeros((len(subsets) + 1, len(subsets) + 1))
+
+    buffer = make_buffer("gss", size=5)
+    for label in range(4):
+        buffer.add(label, x=1.0, gradient_products=compare)
+    assert len(buffer) == 4
+
+
+def test_one_at_a_time_is_the_same_stream():
+    whole, rows, numbers = (make_buffer() for _ in range(3))
+    single = LABELS.argmax(axis=1)
+    one_hot = np.eye(4, dtype=bool)[single]
+    whole.add(one_hot, x=IMAGES)
+    for y, x in zip(one_hot, IMAGES, strict=True):
+        rows.add(y, x=x)
+    for y, x in zip(single, IMAGES, strict=True):
+        numbers.add(int(y), x=x)
+    assert same(rows, whole)
+    assert (numbers.sampler.labels == whole.sampler.labels).all()
+    first, second = numbers.sample(10), whole.sample(10)
+    assert (first["x"] == second["x"]).all()
+    assert first["labels"].tolist() == second["labels"].argmax(axis=1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("labels", "row"),
+    [
+        ("dog", [0, 1, 0, 0]),
+        (["dog"], [0, 1, 0, 0]),
+        (("fly", "cat"), [1, 0, 0, 1]),
+        ({"fly", "cat"}, [1, 0, 0, 1]),
+        (frozenset({"eel"}), [0, 0, 1, 0]),
+        ({"cat": True, "dog": False, "fly": 1}, [1, 0, 0, 1]),
+        ({"cat": True, "dog": np.nan, "fly": None}, [1, 0, 0, 0]),
+        (np.array([False, True, False, False]), [0, 1, 0, 0]),
+        (np.array([0.0, 1.0, np.nan, 0.0]), [0, 1, 0, 0]),
+        (3, [0, 0, 0, 1]),
+        (np.int64(3), [0, 0, 0, 1]),
+        (np.array(3, np.uint8), [0, 0, 0, 1]),
+        (True, [0, 1, 0, 0]),
+    ],
+)
+@pytest.mark.parametrize("num_classes", [4, None])
+def test_one_sample_comes_in_any_of_its_forms(labels, row, num_classes):
+    buffer = make_buffer(num_classes=num_classes, classes=NAMES)
+    river = {"weight": 0.5, "is old": True, "colour": "red"}
+    assert buffer.add(labels, x=np.ones((2, 2)), **river).tolist() == [0]
+    missing = [0] * (4 - buffer.sampler.num_classes)
+    assert [*buffer.sampler.class_counts.tolist(), *missing] == row
+    stored = buffer.sample(1)
+    assert stored["x"].shape == (1, 2, 2)
+    assert stored["weight"].tolist() == [0.5]
+    assert stored["is old"].dtype == bool
+    assert stored["colour"].tolist() == ["red"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "match"),
+    [
+        ("bee", "unknown class 'bee'; known classes: cat, dog, eel, fly"),
+        (["cat", "bee"], "unknown class 'bee'"),
+        (["cat", "cat"], r"the names of one sample, got \['cat', 'cat'\]"),
+        ({"bee": False}, "unknown class 'bee'"),
+        ({"cat": 2}, "expected 0 and 1"),
+        ([2, 0], "unknown class 2"),
+        (4, "class numbers from 0 to 3, got 4"),
+        (-1, "class numbers from 0 to 3, got -1"),
+        (0.5, r"got float64 \(\)"),
+        (np.ones(3, bool), r"got bool \(1, 3\)"),
+    ],
+)
+def test_one_sample_of_another_form_is_refused(labels, match):
+    buffer = make_buffer(classes=NAMES)
+    before = copy.deepcopy(buffer)
+    with pytest.raises(ValueError, match=match):
+        buffer.add(labels, x=1.0)
+    assert same(buffer, before)
+
+
+@pytest.mark.parametrize(
+    ("labels", "stored"),
+    [
+        (LABELS[:10], LABELS[:10]),
+        (LABELS[:10].astype(np.float32), LABELS[:10].astype(np.float32)),
+        (np.where(LABELS[:10], 1, np.nan), np.where(LABELS[:10], 1, np.nan)),
+        (np.arange(4, dtype=np.int8), np.arange(4, dtype=np.int8)),
+        ([0, 1, 2, 3], np.eye(4, dtype=bool)),
+        (pd.DataFrame(LABELS[:10]), LABELS[:10]),
+        (pd.Series([0, 1, 2, 3]), np.eye(4, dtype=bool)),
+        (scipy.sparse.csr_matrix(LABELS[:10]), LABELS[:10]),
+    ],
+    ids=lambda labels: f"{type(labels).__name__} {getattr(labels, 'dtype', '')}",
+)
+def test_labels_come_back_as_they_were_or_as_rows(labels, stored):
+    buffer = make_buffer()
+    slots = buffer.add(labels)
+    assert slots.tolist() == list(range(len(stored)))
+    returned = buffer.memory.read(slots)["labels"]
+    np.testing.assert_array_equal(returned, stored)
+    assert returned.dtype == stored.dtype
+
+
+def test_rows_may_grow_wider_with_a_sampler_that_adds_classes():
+    buffer = make_buffer(num_classes=None)
+    for width in (1, 3, 2, 4):
+        buffer.add(np.eye(width, dtype=bool)[-1:], x=np.array([width]))
+    stored = buffer.sample(4)
+    assert stored["labels"].shape == (4, 4)
+    assert (stored["labels"].argmax(axis=1) == stored["x"] - 1).all()
+    numbers = make_buffer(num_classes=None)
+    numbers.add(np.array([0, 5]))
+    numbers.add(7)
+    assert sorted(numbers.sample(3)["labels"].tolist()) == [0, 5, 7]
+
+
+def test_samples_without_a_label_are_dropped_or_a_class():
+    labels = LABELS & (np.arange(300) % 4 > 0)[:, None]
+    buffer = Buffer(make_sampler("cbrs", 20, 4, 0))
+    with pytest.warns(UserWarning, match="samples without a label are dropped") as told:
+        slots = [buffer.add(y, x=0.0) for y in labels]
+    assert len(told) == 1
+    assert (np.concatenate(slots)[::4] == -1).all()
+    assert buffer.sampler.unlabelled_seen == 75
+    assert buffer.memory.read(buffer.memory.filled)["labels"].any(axis=1).all()
+    kept = Buffer(make_sampler("cbrs", 20, 4, 0, unlabelled="class"))
+    kept.add(labels, x=np.zeros(300))
+    assert (~kept.sample(20)["labels"].any(axis=1)).sum() >= 4
+
+
+def test_a_warning_that_is_an_error_changes_nothing():
+    buffer = fill(make_buffer(), 50)
+    before = copy.deepcopy(buffer)
+    labels = LABELS[:10] & (np.arange(10) > 0)[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning):
+            buffer.add(labels, images=IMAGES[:10], index=np.arange(10))
+    assert same(buffer, before)
+
+
+@pytest.mark.parametrize("name", ["prs", "cbrs", "ocdm"])
+@pytest.mark.parametrize("num_classes", [4, None])
+def test_a_state_goes_on_as_the_buffer(tmp_path, name, num_classes):
+    buffer = fill(make_buffer(name, num_classes=num_classes), 100)
+    buffer.sample(3)
+    np.savez(tmp_path / "buffer.npz", **buffer.state_dict())
+    other = make_buffer(name, num_classes=num_classes, seed=5)
+    other.load_state_dict(np.load(tmp_path / "buffer.npz"))
+    assert same(other, buffer)
+    np.testing.assert_equal(other.sample(7), buffer.sample(7))
+    assert same(fill(other), fill(buffer))
+    assert list(other.sample(2)) == list(buffer.sample(2))
+
+
+def test_a_state_holds_arrays_and_numbers_only():
+    for name, value in fill(make_buffer(), 50).state_dict().items():
+        assert isinstance(value, np.ndarray | np.generic | int | float), name
+        assert not getattr(value, "dtype", np.dtype(int)).hasobject, name
+
+
+def test_the_state_of_another_buffer_is_refused():
+    buffer = fill(make_buffer(), 50)
+    before = copy.deepcopy(buffer)
+    for other in (make_buffer("crs"), make_buffer(size=21), make_buffer(num_classes=5)):
+        with pytest.raises(ValueError, match="expected a"):
+            buffer.load_state_dict(other.state_dict())
+        assert same(buffer, before)
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: Buffer(fill(make_buffer()).sampler), "expected an empty sampler, got"),
+        (lambda: make_buffer(classes=["a", "b"]), r"classes: expected 4 different nam"),
+        (lambda: make_buffer(classes=["a", "b", "c", "a"]), "4 different names, got"),
+        (lambda: make_buffer(num_classes=None, classes="aa"), "C different names, got"),
+        (
+            lambda: Buffer(make_sampler("crs", 2, 2, 0), seed=-1),
+            "seed must be at least",
+        ),
+    ],
+)
+def test_what_makes_no_buffer_is_refused(make, match):
+    with pytest.raises(ValueError, match=match):
+        make()
+
+
+def test_a_custom_sampler_has_a_buffer():
+    class Newest(Sampler):
+        def choose(self, y, u):
+            return (self.seen - 1) % self.size
+
+    buffer = Buffer(Newest(size=3, num_classes=4, seed=0))
+    buffer.add(LABELS[:10], index=np.arange(10))
+    assert sorted(buffer.sample(3)["index"]) == [7, 8, 9]
+
+
+def test_tensors_stay_on_their_device_with_their_labels(tmp_path):
+    torch = pytest.importorskip("torch")
+    x, y = torch.rand(50, 3), torch.from_numpy(LABELS[:50]).float()
+    buffer = make_buffer()
+    with torch.inference_mode():
+        buffer.add(y[:10], x=x[:10])
+    buffer.add(y[10:49], x=x[10:49])
+    buffer.add(y[49], x=x[49])
+    replay = buffer.sample(5)
+    assert torch.cat([y, replay["labels"]]).shape == (55, 4)
+    assert torch.cat([x, replay["x"]]).shape == (55, 3)
+    rows = [x.tolist().index(row) for row in replay["x"].tolist()]
+    assert replay["labels"].equal(y[rows])
+    tensors = {
+        name: torch.as_tensor(value) for name, value in buffer.state_dict().items()
+    }
+    torch.save(tensors, tmp_path / "buffer.pt")
+    other = make_buffer()
+    other.load_state_dict(torch.load(tmp_path / "buffer.pt"))
+    assert other.sample(5)["x"].equal(buffer.sample(5)["x"])
+    other.add(y[:10], x=x[:10])
+    with pytest.raises(ValueError, match=r"expected tensor of torch\.float32"):
+        other.add(y[:10], x=x[:10].double())
+    assert len(other.memory) == len(other.sampler)
+
+
+@pytest.mark.parametrize("number", [3, np.int64(3)])
+def test_class_numbers_of_tensors_come_back_for_cross_entropy(number):
+    torch = pytest.importorskip("torch")
+    buffer = make_buffer()
+    buffer.add(torch.tensor([0, 2]), x=torch.rand(2, 3))
+    buffer.add(torch.tensor(number), x=torch.rand(3))
+    replay = buffer.sample(3)
+    torch.nn.functional.cross_entropy(torch.rand(3, 4), replay["labels"])
+    assert sorted(replay["labels"].tolist()) == [0, 2, 3]
+
+
+def test_numpy_is_enough():
+    code = """import sys
+names = "torch", "pandas", "scipy", "sklearn", "numba"
+sys.modules |= dict.fromkeys(names)  # their import fails
+import numpy as np, prslib
+buffer = prslib.Buffer(prslib.make_sampler("prs", 2, 3, seed=0), classes=["a", "b", "c"])
+buffer.add(["a", "c"], x=1.0)
+buffer.load_state_dict(buffer.state_dict())
+print(buffer.sample(1)["labels"], prslib.preview(np.eye(3), 2).samples)"""
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True)
+    assert done.stdout == "[[ True False  True]] 3\n", done.stderr
