@@ -16,7 +16,7 @@ from importlib import import_module
 
 import numpy as np
 
-from prslib import make_sampler
+from prslib.samplers import PRS
 
 SIZE, NUM_CLASSES, LENGTH, BATCH = 40, 8, 600, 10
 SEEDS = 100
@@ -37,7 +37,7 @@ def first_departure(make: Callable) -> str | None:
     for seed in range(SEEDS):
         stream = draw_stream(seed)
         theirs = make(SIZE, NUM_CLASSES, seed)
-        ours = make_sampler("prs", SIZE, NUM_CLASSES, seed)
+        ours = PRS(SIZE, NUM_CLASSES, seed)
         uniforms = np.random.default_rng(seed).random((LENGTH, ours.draws))
         for t in range(LENGTH):
             decision = ours.explain(stream[t])
@@ -73,7 +73,7 @@ def z_scores(make: Callable) -> dict[str, np.ndarray]:
     """Return the mean difference to prslib over many streams by its standard error."""
     pairs = []
     for seed in range(SEEDS):
-        ours = measure(lambda *arguments: make_sampler("prs", *arguments), seed)
+        ours = measure(PRS, seed)
         theirs = measure(make, seed)
         pairs.append({name: theirs[name] - ours[name] for name in ours})
     scores = {}

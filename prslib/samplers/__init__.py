@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from inspect import Parameter, signature
+from typing import Any
 
 from prslib.checks import Seed, one_of
 from prslib.samplers.base import Sampler
@@ -25,7 +26,7 @@ __all__ = ["SAMPLERS", "Sampler", "check_sampler", "make_sampler"]
 
 
 def make_sampler(
-    name: str, size: int, num_classes: int | None, seed: Seed, **options: object
+    name: str, size: int, num_classes: int | None, seed: Seed, **options: Any
 ) -> Sampler:
     """Make an empty sampler by its name in ``SAMPLERS`` (Sec. 3).
 

@@ -436,7 +436,7 @@ class Sampler:
         """Return labels of a batch, bool (B, C), read-only; add classes that are new."""
         known = None if self._grows else self.num_classes
         rows = self._widen(multi_hot(labels, known))
-        self._tell_of_unlabelled(len(rows) - np.count_nonzero(rows.any(axis=1)))
+        self._tell_of_unlabelled(len(rows) - int(rows.any(axis=1).sum()))
         rows = rows.view()
         rows.flags.writeable = False  # they may be the caller's array
         return rows
