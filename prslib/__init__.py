@@ -19,9 +19,9 @@ _HOME = {
     "DATASETS": "datasets",
     "load_dataset": "datasets",
     "LOSSES": "losses",
-    "Loss": "losses",
     "Buffer": "buffer",
     "Memory": "memory",
+    "evaluate": "metrics",
     "MODELS": "models",
     "make_model": "models.networks",
     "preview": "previews",
@@ -30,6 +30,7 @@ _HOME = {
     "run_all": "runs",
     "SAMPLERS": "samplers",
     "Sampler": "samplers",
+    "check_sampler": "samplers",
     "make_sampler": "samplers",
     "compare": "statistics",
     "METHODS": "train",
@@ -45,7 +46,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'prslib' has no attribute {name!r}")
     from prslib.checks import naming_extra
 
-    with naming_extra("data" if name == "compare" else "training"):
+    with naming_extra("data" if name in ("compare", "evaluate") else "training"):
         return getattr(import_module(f"prslib.{_HOME[name]}"), name)
 
 
