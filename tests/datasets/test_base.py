@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from prslib.datasets import (
-    DATASETS,
     Recipe,
     SequentialDataset,
     Split,
@@ -20,7 +19,8 @@ from prslib.datasets.base import (
     schedule_text,
     validate_schedule,
 )
-from prslib.training.config import RunConfig
+from prslib.runs import key_of, register
+from prslib.train import RunConfig
 
 
 def split(labels=((1, 0), (0, 1)), task=(0, 1), inputs=None):
@@ -91,18 +91,33 @@ def test_schedule():
     assert schedule_text(()) == ""
 
 
-def test_another_making_of_a_set_has_another_identity(monkeypatch):
-    plain, other = split(task=(0, 0)), split([(1, 0), (1, 1)], (0, 0))
-    one_task = partial(dataset, class_task=np.array([0, 0]))
+@pytest.mark.usefixtures("registers")
+def test_whatever_a_set_gives_a_run_is_in_its_fingerprint_and_the_runs_key():
+    def one(labels=((1, 0), (0, 1)), pixel=0):
+        return split(labels, (0, 0), np.full((2, 4, 4, 3), pixel, np.uint8))
+
+    one_task = partial(dataset, one(), class_task=np.array([0, 0]))
+    test = {"balanced": one()}
+    two_tasks = split(inputs=one().inputs)
     made = {
-        "plain": one_task(plain, tests={"balanced": plain}),
-        "train": one_task(other, tests={"balanced": plain}),
-        "test": one_task(plain, tests={"balanced": other}),
-        "two tasks": dataset(),
+        "plain": one_task(tests=test),
+        "labels": dataset(
+            one([(1, 0), (1, 1)]), class_task=np.array([0, 0]), tests=test
+        ),
+        "inputs": dataset(one(pixel=1), class_task=np.array([0, 0]), tests=test),
+        "labels of a test set": one_task(tests={"balanced": one([(1, 0), (1, 1)])}),
+        "inputs of a test set": one_task(tests={"balanced": one(pixel=1)}),
+        "another test set": one_task(tests={"full": one()}),
+        "tasks": dataset(two_tasks, tests={"balanced": two_tasks}),
+        "class names": one_task(tests=test, class_names=("a", "c")),
+        "groups": one_task(tests=test, class_group=("majority", "moderate")),
     }
-    for name, data in made.items():
+    keys = set()
+    for data in made.values():  # under one name, which is in the key, too
         schedule = tuple(range(data.num_tasks))
         recipe = Recipe("convnet", memory_size=1, schedule=schedule, batch_size=1)
-        monkeypatch.setitem(DATASETS, name, Entry(lambda _, data=data: data, recipe))
-    assert len({fingerprint(name) for name in made}) == 4
-    assert len({RunConfig(dataset=name).hash for name in made}) == 4
+        register("made", Entry(lambda images=True, data=data: data, recipe))
+        config = RunConfig("made", schedule=schedule)
+        keys.add((fingerprint("made"), key_of(config)))
+    fingerprints, keys = zip(*keys, strict=True)
+    assert len(set(fingerprints)) == len(set(keys)) == len(made)
