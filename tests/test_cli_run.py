@@ -1,129 +1,144 @@
-"""``prslib run``: one run from the shell; what is wrong is said in a sentence."""
+"""The shell's commands that train: what is wrong is said in a sentence."""
 
 import ast
-import os
-import subprocess
-import sys
 
 import pytest
 
 import prslib
-from prslib.cli import main
-from prslib.experiments.store import Store
-from prslib.paths import PACKAGE, project_root
-from prslib.training.config import RunConfig
+from prslib import RunConfig, load_dataset
+from prslib.cli import _parser, main
+from prslib.paths import PACKAGE
+from prslib.runs import Interrupted, load, path_of
 
-FIELDS = ["run", "digits70tiny", "CRS", "--seed", "1", "--option", "batch_size=80"]
+TINY = ["run", "digits70tiny"]
+FIELDS = [*TINY, "CRS", "--seed", "1", "--option", "batch_size=80"]
 
 
 def test_one_run_is_trained_once_and_its_scores_printed(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
     config = RunConfig("digits70tiny", "CRS", seed=1, batch_size=80)
     assert main(FIELDS) == 0
-    lines = capsys.readouterr().out.splitlines()
+    shown = capsys.readouterr()
+    assert "training 1 run" in shown.err
+    lines = shown.out.splitlines()
     assert lines[0].split() == ["C-F1", "O-F1", "mAP"]
-    assert any(line.startswith("overall") for line in lines)
-    assert str(Store().path(config)) in lines[-1]
-    scores = Store().load(config).scores
+    assert lines[-1].endswith(str(path_of(config)))
+    (file,) = (tmp_path / "runs").iterdir()
+    scores = load(config, file).scores
     last = scores[(scores["trained_tasks"] == 4) & (scores["task"] == "seen")]
-    overall = last[(last["group"] == "overall") & (last["metric"] == "mAP")]["value"]
-    assert f"{100 * overall.item():.1f}" in "\n".join(lines)
+    overall = last[(last["group"] == "overall") & (last["metric"] == "mAP")]
+    assert len(overall) == len(load_dataset("digits70tiny").tests)
+    for test_set, value in overall.set_index("test_set")["value"].items():
+        row = next(line.split() for line in lines if line.startswith(test_set))
+        assert row[1] == "overall" and row[-1] == f"{100 * value:.1f}"
     assert main(FIELDS) == 0
-    assert "training" not in capsys.readouterr().err
-    for option, said in (("memory_size", "NAME=VALUE"), ("batch_size=ten", "ten")):
-        assert main([*FIELDS[:3], "--option", option]) == 1
-        assert said in capsys.readouterr().err
+    again = capsys.readouterr()
+    assert again.out == shown.out and "training" not in again.err
+
+
+def test_options_are_fields_or_those_of_the_sampler(monkeypatch):
+    asked = []
+
+    def stop(configs, device):
+        asked.extend([*configs, device])
+        raise Interrupted("seen")
+
+    monkeypatch.setattr("prslib.runs.run_all", stop)
+    options = ["memory_size=20", "loss=focal", "loss_options={'gamma': 1}", "subsets=3"]
+    words = [word for option in options for word in ("--option", option)]
+    assert main([*TINY, "GSS", "--device", "auto", *words]) == 130
+    assert main([*TINY, "PRS", "--rho", "0.5"]) == 130
+    fields = {"memory_size": 20, "loss": "focal", "loss_options": {"gamma": 1}}
+    gss = RunConfig("digits70tiny", "GSS", options={"subsets": 3}, **fields)
+    prs = RunConfig("digits70tiny", "PRS", rho=0.5)
+    assert asked == [gss, "auto", prs, "cpu"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        ([*TINY, "crs"], "unknown method 'crs'; known methods: CBRS, CRS"),
+        (["run", "nope", "CRS"], "unknown dataset 'nope'; known datasets: cocoseq"),
+        ([*TINY, "CRS", "--seed", "-1"], "seed must be at least 0, got -1"),
+        ([*TINY, "CRS", "--rho", "0.5"], "expected fields that CRS reads, got rho"),
         (
-            ["run", "digits70tiny", "CRS", "--rho", "0.5"],
-            "options that CRS has, got rho",
+            [*TINY, "Finetune", "--option", "memory_size=9"],
+            "fields that Finetune reads, got memory_size; leave them out",
+        ),
+        ([*TINY, "CRS", "--option", "subsets=9"], "unknown option 'subsets'; known"),
+        ([*TINY, "CRS", "--option", "loss=nope"], "unknown loss 'nope'; known losses"),
+        ([*TINY, "CRS", "--option", "schedule=(0,1)"], "once in the schedule, got (0"),
+        ([*TINY, "CRS", "--option", "memory_size"], "expected --option NAME=VALUE"),
+        (
+            [*TINY, "CRS", "--option", "memory_size=10**12"],
+            "memory_size must be a whole number, got '10**12'",
         ),
         (
-            ["run", "digits70tiny", "Finetune", "--option", "memory_size=9"],
-            "options that Finetune has, got memory_size; leave them out",
+            [*TINY, "CRS", "--option", f"batch_size={10**9}"],
+            "expected batch_size up to the samples of task 0, got 1000000000",
         ),
-        (["run", "digits70tiny", "CRS", "--option", "subsets=9"], "known: none"),
-        (["run", "digits70tiny", "CRS", "--option", "seed=1"], "got seed again"),
-        (["run", "digits70tiny", "CRS", "--option", "method=PRS"], "got method again"),
-        (
-            ["run", "digits70tiny", "PRS", "--rho", "0", "--option", "rho=1"],
-            "--seed for the seed, got rho again",
-        ),
-        (["run", "digits70tiny", "CRS", "--device", "gpu"], "unknown device 'gpu'"),
-        (
-            ["run", "digits70tiny", "CRS", "--option", "memory_size=10**12"],
-            "memory_size must be a whole number",
-        ),
-        (
-            ["run", "digits70tiny", "CRS", "--option", f"memory_size={10**12}"],
-            "expected memory_size up to the",
-        ),
-        (
-            ["run", "digits70tiny", "PRS", "--option", "memry_size=5"],
-            "mean 'memory_size'",
-        ),
-        (["runs", "--check", ""], "expected a folder of stored runs"),
-        (["conformance", "os:system"], "made as Class(size, num_classes, seed), got"),
-        (["conformance", "os:path"], "is not a callable object"),
-        (["conformance", "nosuch:Class"], "No module named 'nosuch'"),
+        ([*TINY, "CRS", "--device", "gpu"], "unknown device 'gpu'; known devices"),
+        (["train", "nope"], "unknown notebook 'nope'; known notebooks: architectures"),
+        (["train", "--profile", "nope"], "unknown profile 'nope'; known profiles"),
+        (["figures", "nope"], "unknown notebook 'nope'; known notebooks"),
+        (["preview", "nope.csv"], "expected a file nope.csv, got none"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(arguments, said, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "path", [*sys.path])
+def test_what_is_wrong_is_said_in_a_sentence(arguments, said, capsys):
     assert main(arguments) == 1
     text = capsys.readouterr().err
-    assert said in text and "Traceback" not in text
+    assert said in text and text.count("\n") == 1
 
 
-def test_a_command_that_is_stopped_says_so(capsys, monkeypatch):
-    def stop(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("prslib.experiments.sweep.run_all", stop)
-    assert main(FIELDS) == 130
-    assert capsys.readouterr().err.startswith("stopped; the same command goes on")
-
-
-def test_a_plan_names_the_file_of_parameters_that_is_none(
-    tmp_path, monkeypatch, capsys
-):
-    folder = tmp_path / "params" / "smoke"
-    folder.mkdir(parents=True)
-    (folder / "rho_sweep.yaml").write_text("seeds: [0")
-    (folder / "inter_task.yaml").write_text("")
-    (tmp_path / "notebooks").symlink_to(project_root() / "notebooks")
-    for name in ("prslib.paths", "prslib.report.notebook"):
-        monkeypatch.setattr(f"{name}.project_root", lambda: tmp_path, raising=False)
-    assert main(["plan", "--profile", "smoke"]) == 1
+def test_a_run_that_diverges_says_so(capsys):
+    assert main([*TINY, "CRS", "--option", "learning_rate=1e30"]) == 1
     text = capsys.readouterr().err
-    for name in ("rho_sweep", "inter_task"):
-        assert f"left out: {folder / name}.yaml: " in text
+    assert "1 of 1 runs failed" in text and "Traceback" not in text
+    assert "CRS on digits70tiny, seed 0: FloatingPointError: expected a fin" in text
 
 
-@pytest.mark.parametrize("names", ["nosuch", "../x", "exits", "raises,nosuch"])
-def test_a_plug_in_that_cannot_be_loaded_is_named(names, tmp_path):
-    (tmp_path / "exits.py").write_text("import sys; sys.exit()")
-    (tmp_path / "raises.py").write_text("1 / 0")
-    folders = {"PYTHONPATH": f"{project_root()}{os.pathsep}{tmp_path}"}
-    environment = os.environ | folders | {"PRSLIB_PLUGINS": names}
+def test_a_shard_is_a_part_of_a_whole(capsys):
+    parse = _parser().parse_args
+    shards = [parse(["train", "--shard", text]).shard for text in ("3/20", "1/1")]
+    assert shards == [(3, 20), (1, 1)]
+    assert parse(["train", "rho_sweep"]).shard == (1, 1)
+    for wrong in ("0/3", "4/3", "-1/3", "3", "x/3", "1/2/3", "1.0/3", ""):
+        with pytest.raises(SystemExit) as caught:
+            main(["train", f"--shard={wrong}"])
+        assert caught.value.code == 2
+        said = f"expected a part such as 3/20, from 1/20 to 20/20, got {wrong}"
+        assert said.strip() in capsys.readouterr().err
 
-    def call(*arguments):
-        command = [sys.executable, *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True)
 
-    done = call("-m", "prslib", "runs")
-    assert done.returncode == 1
-    first = names.partition(",")[0]
-    assert f"variable PRSLIB_PLUGINS, got {first!r}" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    done = call("-c", "import prslib")
-    assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("ImportError: expected modules in the environment variable")
+@pytest.mark.parametrize("words", [[], ["nope"], ["run"], [*TINY, "CRS", "--seed=x"]])
+def test_a_command_that_is_none_shows_the_usage(words, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: prslib")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (KeyboardInterrupt(), "stopped\n"),
+        (Interrupted("stopped: 1 of 2"), "stopped: 1"),
+    ],
+)
+def test_a_command_that_is_stopped_says_so(error, said, capsys, monkeypatch):
+    def stop(*_, **__):
+        raise error
+
+    monkeypatch.setattr("prslib.runs.run_all", stop)
+    assert main(FIELDS) == 130
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_a_preview_needs_a_file_of_labels_alone(tmp_path, capsys):
+    file = tmp_path / "labels.csv"
+    file.write_text("labels\ncat\ncat|dog\ndog\n")
+    assert main(["preview", str(file), "--size", "2"]) == 0
+    assert {"cat", "dog", "prs"} <= set(capsys.readouterr().out.split())
 
 
 def test_the_stub_shows_the_public_names():
