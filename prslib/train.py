@@ -918,7 +918,10 @@ class Trainer:
 
     def autocast(self) -> torch.autocast:
         """Return the context of a forward pass."""
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_half)
+        # within another autocast, such as a run's, torch would keep a weight in half
+        # precision as it was at the first step
+        options: Any = {"enabled": self.is_half, "cache_enabled": False}
+        return torch.autocast(self.device.type, torch.bfloat16, **options)
 
     @torch.no_grad()
     def encode(self, inputs: Tensor) -> Tensor:
