@@ -452,6 +452,21 @@ def test_a_run_is_what_its_configuration_says(context):
     pd.testing.assert_frame_equal(again.scores, plain.scores, check_exact=True)
 
 
+@pytest.mark.parametrize("context", [contextlib.nullcontext, torch.autocast])
+def test_half_precision_learns_as_single_precision_does(context):
+    """In an autocast of the caller, too: torch would keep the weights of its first use."""
+    fields = {"batch_size": 20, "weights": "none", "learning_rate": 0.003}
+    at_end = []
+    for precision in ("fp32", "bf16"):
+        config = RunConfig(PICTURES, "Finetune", precision=precision, **fields)
+        with context("cpu"):
+            scores = run(config).scores
+        rows = scores[(scores["metric"] == "mAP") & (scores["group"] == "overall")]
+        at_end.append(rows.loc[rows["trained_tasks"] == 1, "value"].mean())
+    assert at_end[1] == pytest.approx(at_end[0], rel=0.2)
+    assert at_end[0] > 0.08
+
+
 def state():
     conv, products = torch.backends.cudnn.conv, torch.backends.cuda.matmul
     return (
