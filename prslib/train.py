@@ -795,7 +795,11 @@ class Trainer:
         return logits
 
     def combine_losses(
-        self, logits: Tensor, y: Tensor, new: Any, replayed: Any
+        self,
+        logits: Tensor,
+        y: Tensor,
+        new: Any,
+        replayed: Any,
     ) -> Tensor:
         """Return the mean loss of all rows, or what DER++ and ER-ACE make of them."""
         count = len(new)
