@@ -129,7 +129,7 @@ def is_plain(model: nn.Module) -> bool:
     return (
         kinds.issuperset(map(type, model.modules()))
         and nn.Flatten not in map(type, layers)
-        and {name.rpartition(".")[2] for name in names} == {"weight", "bias"}
+        and {"weight", "bias"}.issuperset(name.rpartition(".")[2] for name in names)
         and len(names) == len(list(model.parameters()))  # no weights are shared
     )
 
@@ -140,23 +140,23 @@ def pair_products(
     """Return the products of all pairs of samples' gradients, float64 (N, N).
 
     The gradient of a linear layer's weight is the outer product of dy, the gradient of
-    its output, and its input x, so two samples have the product (dy . dy') (x . x' + 1):
-    far less to compute than the gradients themselves.
+    its output, and its input x, so two samples have the product (dy . dy') (x . x'), and
+    dy . dy' for the bias: far less to compute than the gradients themselves.
     """
     linear = []
     x = inputs
     for _, layer in model.named_modules(remove_duplicate=False):
         if isinstance(layer, nn.Linear):
             y = layer(x)
-            linear.append((x.detach(), y))
+            linear.append((x.detach(), y, layer.bias is not None))
             x = y.clone()  # ReLU may change it in place
         elif not list(layer.children()):
             x = layer(x)
     total = loss(x, targets) * len(inputs)  # the loss is a mean over samples
-    slopes = torch.autograd.grad(total, [y for _, y in linear])
+    slopes = torch.autograd.grad(total, [y for _, y, _ in linear])
     table = torch.zeros((), dtype=torch.float64, device=inputs.device)
-    for (x, _), dy in zip(linear, slopes, strict=True):
-        table = table + ((x @ x.T + 1) * (dy @ dy.T)).double()
+    for (x, _, has_bias), dy in zip(linear, slopes, strict=True):
+        table = table + ((x @ x.T + has_bias) * (dy @ dy.T)).double()
     return table
 
 

@@ -116,10 +116,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 def ending_with_us() -> dict:
     """Return the arguments that let a pool's processes end with this one, however it ends."""
-    return {"initializer": _end_with, "initargs": (os.getpid(),)}
+    return {"initializer": end_with, "initargs": (os.getpid(),)}
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
+    """Let this process end with the one that started it."""
+
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1)

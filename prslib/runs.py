@@ -31,7 +31,7 @@ from prslib.datasets import DATASETS, Entry, fingerprint, load_dataset
 from prslib.device import check_device
 from prslib.losses import LOSSES, Loss
 from prslib.models import MODELS, Architecture
-from prslib.paths import cache_dir, replacing
+from prslib.paths import cache_dir, end_with, replacing
 from prslib.samplers import SAMPLERS
 from prslib.sources import (
     hash_names,
@@ -372,16 +372,19 @@ def train_here(
         max_nbytes=None,  # inputs that are registered can be written to
         initializer=begin_worker,
         # others need other processes
-        initargs=(dict(REGISTERED), stamp_package()),
+        initargs=(os.getpid(), dict(REGISTERED), stamp_package()),
     )
-    task = partial(train_one, os.getpid(), device, counts)
+    task = partial(train_one, device, counts)
     rows = enumerate(missing.items())
     yield from pool(delayed(task)(number, *row) for number, row in rows)
 
 
-def begin_worker(registered: dict[tuple[type, str], Any], _stamp: str = "") -> None:
-    """Know what is registered, and leave Ctrl-C to the process that asked."""
+def begin_worker(
+    parent: int, registered: dict[tuple[type, str], Any], _stamp: str = ""
+) -> None:
+    """Know what is registered; leave Ctrl-C to the process that asked; end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with(parent)
     add_registered(registered)
 
 
@@ -392,15 +395,13 @@ def add_registered(registered: dict[tuple[type, str], Any]) -> None:
 
 
 def train_one(
-    parent: int, device: str, counts: Path, number: int, path: Path, config: RunConfig
+    device: str, counts: Path, number: int, path: Path, config: RunConfig
 ) -> str | None:
     """Train and store a run in a worker process; return the text of its error, if any."""
     done = np.memmap(counts, np.int64, "r+")
 
     def progress(steps: int) -> None:
         done[number] = steps
-        if parent not in (os.getpid(), os.getppid()):
-            os._exit(1)  # who asked was killed
 
     try:
         save(run(config, device, progress), path)

@@ -201,7 +201,8 @@ def hash_user_code(thing: Any) -> str:
             given += [function.__defaults__, function.__kwdefaults__]
             given += [cell.cell_contents for cell in function.__closure__ or ()]
         rows.append(hash_source(source_of(part, functions)))
-    rows += [hash_value(value) for value in given if value not in list_parts(thing)]
+    parts = {id(part) for part in list_parts(thing)}  # a function may call itself
+    rows += [hash_value(value) for value in given if id(value) not in parts]
     return hashlib.sha256(repr(rows).encode()).hexdigest()
 
 
@@ -224,7 +225,7 @@ def source_of(thing: Any, functions: list[FunctionType]) -> str:
     """Return the text of the file, or the cell of a notebook, that defines a thing."""
     files = [function.__code__.co_filename for function in functions]
     module = sys.modules.get(thing.__module__)
-    for file in [*files, getattr(module, "__file__", None) or ""]:
+    for file in files or [getattr(module, "__file__", None) or ""]:
         linecache.checkcache(file)
         if lines := linecache.getlines(file):
             return "".join(lines)

@@ -795,7 +795,11 @@ class Trainer:
         return logits
 
     def combine_losses(
-        self, logits: Tensor, y: Tensor, new: Any, replayed: Any
+        self,
+        logits: Tensor,
+        y: Tensor,
+        new: Any,
+        replayed: Any,
     ) -> Tensor:
         """Return the mean loss of all rows, or what DER++ and ER-ACE make of them."""
         count = len(new)
@@ -918,7 +922,10 @@ class Trainer:
 
     def autocast(self) -> torch.autocast:
         """Return the context of a forward pass."""
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_half)
+        # within another autocast, such as a run's, torch would keep a weight in half
+        # precision as it was at the first step
+        options: Any = {"enabled": self.is_half, "cache_enabled": False}
+        return torch.autocast(self.device.type, torch.bfloat16, **options)
 
     @torch.no_grad()
     def encode(self, inputs: Tensor) -> Tensor:

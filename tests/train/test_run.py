@@ -1,0 +1,570 @@
+"""Whole runs: what they score, keep and measure, and that they repeat to the byte."""
+
+import contextlib
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.metrics import average_precision_score, f1_score
+from trainers import make_trainer
+
+from prslib import (
+    DATASETS,
+    LOSSES,
+    METHODS,
+    MODELS,
+    RunConfig,
+    load_dataset,
+    make_sampler,
+    run,
+    train,
+)
+from prslib.datasets import Entry, Recipe, SequentialDataset, Split, fingerprint
+from prslib.device import check_device, run_settings
+from prslib.metrics import best_thresholds, score
+from prslib.resamples import image_draws
+from prslib.scores import score_test
+from prslib.train import Trainer, count_steps, held_out, stream
+
+PICTURES, SEVERAL, ONE_LABEL = "digits70tiny", "cocoseq-tiny", "imbal-digits-tiny"
+AT = ["test_set", "trained_tasks", "task", "group", "metric"]
+
+
+@lru_cache
+def finished(method="PRS", dataset=SEVERAL, **fields):
+    return run(RunConfig(dataset, method, **fields))
+
+
+@pytest.fixture
+def trainers(monkeypatch):
+    """Keep each trainer, and note what it and its sampler are given."""
+    made = []
+
+    class Noted(Trainer):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(self)
+            self.steps_of, self.placed, self.joined = [], [], []
+            if self.sampler is not None:
+                place = self.sampler.place
+                self.sampler.place = lambda y, **needs: self.note(place(y, **needs))
+
+        def note(self, slots):
+            self.placed.append(self.steps_of[-1])
+            return slots
+
+        def step(self, new, is_first=True):
+            self.steps_of.append(new)
+            super().step(new, is_first)
+
+        def join(self, new, slots):
+            joined = super().join(new, slots)
+            self.joined.append((new, slots, joined[1]))
+            return joined
+
+    monkeypatch.setattr(train, "Trainer", Noted)
+    return made
+
+
+# the stream
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    return load_dataset(PICTURES, images=False)
+
+
+def test_a_stream_follows_the_schedule_and_shows_each_sample_once(pictures):
+    config = RunConfig(PICTURES, schedule=(2, 0, 1, 3))
+    segments = list(stream(config, pictures.train.task))
+    seen = [groups for groups, *_ in segments]
+    assert seen == [[(2,)], [(2,), (0,)], [(2,), (0,), (1,)], [(2,), (0,), (1,), (3,)]]
+    for groups, batches, is_new in segments:
+        assert batches.shape[1] == 10 and is_new.all()
+        assert set(pictures.train.task[batches].ravel()) == set(groups[-1])
+        left_out = (pictures.train.task == groups[-1]).sum() - batches.size
+        assert 0 <= left_out < 10
+    shown = np.concatenate([batches.ravel() for _, batches, _ in segments])
+    assert len(np.unique(shown)) == len(shown)
+
+
+def test_multitask_mixes_the_tasks_and_shows_every_sample_in_each_epoch(pictures):
+    config = RunConfig(PICTURES, "Multitask", epochs=3)
+    ((groups, batches, is_new),) = stream(config, pictures.train.task)
+    assert groups == [(0,), (1,), (2,), (3,)]
+    epochs = batches.reshape(3, -1)
+    assert is_new.reshape(3, -1).all(axis=1).tolist() == [True, False, False]
+    for epoch in epochs:
+        assert len(np.unique(epoch)) == epoch.size >= len(pictures.train) - 9
+        assert len(set(pictures.train.task[epoch[:100]])) == 4
+    assert not (epochs[0] == epochs[1]).all()
+
+
+def test_methods_of_one_seed_see_one_stream_and_begin_with_the_same_weights(pictures):
+    """Else differences between methods would not be paired."""
+
+    def begin(method, seed):
+        config = RunConfig(ONE_LABEL, method, seed)
+        trainer = make_trainer(config)
+        rows = [batches for _, batches, _ in stream(config, trainer.labels.argmax(1))]
+        weights = torch.cat([w.flatten() for w in trainer.model.parameters()])
+        return np.concatenate(rows).tolist(), weights.tolist()
+
+    for method in METHODS.keys() - {"Multitask"}:
+        assert begin(method, 1) == begin("PRS", 1)
+    rows, weights = begin("PRS", 2)
+    assert rows != begin("PRS", 1)[0] and weights != begin("PRS", 1)[1]
+
+
+def test_epochs_offer_every_sample_once_and_learn_it_again(trainers):
+    once, twice = (
+        run(RunConfig(ONE_LABEL, "CRS", epochs=n, batch_size=20)) for n in (1, 2)
+    )
+    first, second = trainers
+    assert len(second.steps_of) == 2 * len(first.steps_of)
+    for trainer in trainers:
+        placed = np.concatenate(trainer.placed)
+        assert len(set(placed)) == len(placed) == 20 * len(first.steps_of)
+        assert trainer.sampler.class_freq.sum() == trainer.seen == len(placed)
+    # within a task the second epoch has the same samples in another order
+    _, batches, _ = next(stream(once.config, load_dataset(ONE_LABEL).train.task))
+    count = len(batches)
+    epochs = np.array(second.steps_of[: 2 * count]).reshape(2, -1)
+    assert len(np.setdiff1d(*epochs)) < 20 and (epochs[0] != epochs[1]).any()
+    assert not once.scores["value"].equals(twice.scores["value"])
+
+
+def test_updates_replay_other_samples_and_offer_a_batch_once(trainers):
+    run(RunConfig(SEVERAL, "CRS", updates=2))
+    (trainer,) = trainers
+    assert len(trainer.joined) == 2 * len(trainer.placed) == 2 * len(trainer.steps_of)
+    pairs = list(zip(trainer.joined[::2], trainer.joined[1::2], strict=True))
+    assert all((one[0] == two[0]).all() for one, two in pairs)
+    assert any(set(one[1]) != set(two[1]) for one, two in pairs[2:])
+    assert trainer.seen == sum(map(len, trainer.steps_of))
+
+
+def test_replayed_rows_are_those_in_memory(trainers):
+    run(RunConfig(ONE_LABEL, "CRS", batch_size=40))
+    (trainer,) = trainers
+    shown = 0
+    for new, slots, targets in trainer.joined:
+        assert len(slots) == min(shown, 10) and len(set(slots)) == len(slots)
+        np.testing.assert_array_equal(targets[:40], trainer.labels[new])
+        shown += 40
+    stored = trainer.memory.read(trainer.memory.filled)["index"]
+    np.testing.assert_array_equal(trainer.labels[stored], trainer.sampler.labels)
+
+
+# the scores
+
+
+def test_scores_are_tidy_and_of_every_test_set():
+    scores = finished().scores
+    columns = "dataset method rho memory_size schedule seed test_set trained_tasks task"
+    assert list(scores) == [*columns.split(), "group", "metric", "value"]
+    assert scores.iloc[0, :6].tolist() == [SEVERAL, "PRS", -0.03, 20, "0,3,1,2", 0]
+    assert set(scores["test_set"]) == set(load_dataset(SEVERAL, images=False).tests)
+    for _, rows in scores.groupby("test_set"):
+        tasks = rows.groupby("trained_tasks")["task"].unique().map(sorted).tolist()
+        assert tasks[:2] == [["0", "seen"], ["0", "3", "seen"]]
+        assert tasks[2:] == [["0", "1", "3", "seen"], ["0", "1", "2", "3", "seen"]]
+    assert not scores.duplicated(AT).any()
+    assert scores["value"].dropna().between(0, 1).all()
+    offline = finished("Multitask").scores
+    assert set(offline["trained_tasks"]) == {4} and set(offline["schedule"]) == {""}
+    assert offline["rho"].isna().all()
+
+
+@pytest.mark.parametrize("dataset", [SEVERAL, ONE_LABEL])
+def test_the_last_scores_are_those_of_the_network_by_scikit_learn(trainers, dataset):
+    scores = run(RunConfig(dataset, "CRS")).scores
+    data, (trainer,) = load_dataset(dataset), trainers
+    at_end = scores[scores["trained_tasks"] == scores["trained_tasks"].max()]
+    at_end = at_end[at_end["group"] == "overall"]
+    for name, test in data.tests.items():
+        rows = at_end[at_end["test_set"] == name].set_index(["task", "metric"])["value"]
+        with torch.no_grad():
+            inputs = torch.as_tensor(test.inputs)
+            logits = trainer.model.eval()(trainer.as_input(inputs))
+        given = (
+            logits.softmax(1) if dataset == ONE_LABEL else logits.sigmoid()
+        ).numpy()
+        labels = test.labels
+        some = labels.any(axis=0)
+        by_hand = average_precision_score(labels[:, some], given[:, some])
+        assert rows["seen", "mAP"] == pytest.approx(by_hand, abs=1e-6)
+        by_hand = f1_score(labels[:, some], given[:, some] > 0.5, average="micro")
+        assert rows["seen", "O-F1"] == pytest.approx(by_hand, abs=1e-6)
+        if dataset == ONE_LABEL:
+            right = (given.argmax(1) == labels.argmax(1)).mean()
+            assert rows["seen", "accuracy"] == rows["all", "accuracy"] == right
+
+
+def test_finetune_forgets_and_the_network_learns():
+    scores = run(RunConfig(PICTURES, "Finetune", seed=3, weights="none")).scores
+    overall = (scores["group"] == "overall") & (scores["metric"] == "mAP")
+    overall &= scores["test_set"] == "balanced"
+    by_task = scores[overall].set_index(["trained_tasks", "task"])["value"]
+    tasks = scores["schedule"].iloc[0].split(",")[:-1]
+    learned = [by_task[trained, task] for trained, task in enumerate(tasks, 1)]
+    assert min(learned) > 1.5 / 24  # chance
+    assert by_task[4][tasks].mean() < 0.85 * np.mean(learned)
+
+
+def test_resamples_are_of_the_groups_and_of_classes_in_their_task():
+    """Each is a score of the run on as many test samples, some of them twice."""
+    result = finished("CRS", test_resamples=100)
+    rows = result.scores.loc[result.resampled.index]
+    assert result.resampled.shape[1] == 100 and (result.resampled.dtypes == "f2").all()
+    groups = {"overall", "majority", "moderate", "minority"}
+    of_groups = rows[rows["group"].isin(groups)]
+    of_classes = rows[~rows["group"].isin(groups)]
+    by_task = of_groups["task"] != "seen"
+    assert set(of_groups.loc[by_task, "metric"]) == {"C-F1", "O-F1", "mAP"}
+    assert set(of_classes["metric"]) == {"AP", "F1"} and "seen" not in set(
+        of_classes["task"]
+    )
+    assert of_classes["value"].notna().all()
+    usual = (rows["group"] == "overall") & rows["metric"].isin(["C-F1", "O-F1", "mAP"])
+    usual &= rows["test_set"] == "both"
+    spread = result.resampled[usual].astype(float)
+    gaps = spread.mean(axis=1) - rows.loc[spread.index, "value"]
+    assert (gaps.abs() < 0.05).all() and (spread.std(axis=1) < 0.05).all()
+
+
+def scores_of(given, test, dataset, groups, **options):
+    return score_test(lambda rows: given[rows], test, dataset, groups, **options)
+
+
+def test_open_samples_count_once_a_class_is_seen_and_with_these_classes_only():
+    """The network is right about all labels of all samples, also of tasks to come."""
+    dataset = load_dataset(SEVERAL, images=False)
+    test = dataset.tests["open"]
+    frame = scores_of(0.1 + 0.8 * test.labels, test, dataset, [(0,), (3,)])
+    values = frame.set_index(["task", "group", "metric"])["value"]
+    for task in ("seen", "0", "3"):
+        assert values[task, "overall", "C-R"] == values[task, "overall", "mAP"] == 1
+    names = np.array(dataset.class_names)
+    trained = np.isin(dataset.class_task, (0, 3))
+    scored = frame[frame["metric"] == "AP"].dropna(subset="value")
+    assert set(scored["group"]) == set(names[trained & test.labels.any(axis=0)])
+
+
+def test_resamples_of_a_task_are_of_its_own_samples():
+    """Against each resample written out, in which a sample stands as often as drawn."""
+    dataset = load_dataset(SEVERAL, images=False)
+    test = dataset.tests["open"]
+    rng = np.random.default_rng(0)
+    given = 0.3 * test.labels + 0.7 * rng.random(test.labels.shape)
+    frame = scores_of(given, test, dataset, [(0,), (3,)], resamples=2)
+    given = given.astype(np.float32)
+    weights = image_draws(len(test), 2).astype(int)
+    for task, tasks in {"seen": (0, 3), "0": (0,), "3": (3,)}.items():
+        classes = np.isin(dataset.class_task, tasks)
+        rows = np.flatnonzero(test.labels[:, classes].any(axis=1))
+        drawn = frame[frame["task"] == task].set_index(["group", "metric"])["draws"]
+        for number, often in enumerate(weights, 1):
+            again = rows.repeat(often[rows])
+            labels = test.labels[again] & classes
+            for group, metric, value in score(
+                given[again], labels, dataset.class_group
+            ):
+                assert drawn[group, metric][number] == pytest.approx(value, nan_ok=True)
+
+
+def test_a_tuned_threshold_is_chosen_on_samples_that_are_held_out(
+    monkeypatch, trainers
+):
+    """The run itself trains on all samples; its scores at 0.5 stay."""
+    chosen = []
+
+    def note(probabilities, labels):
+        chosen.append((len(probabilities), best_thresholds(probabilities, labels)))
+        return {"C-F1": 0.0, "O-F1": np.inf}
+
+    monkeypatch.setattr(train, "best_thresholds", note)
+    config, data = RunConfig(SEVERAL, own_threshold=True), load_dataset(SEVERAL)
+    steps = []
+    scores = run(config, progress=steps.append).scores
+    assert steps == list(range(1, count_steps(config, data) + 1))
+    rows, (tuning, trainer) = held_out(config, data), trainers
+    assert len(set(rows)) == len(data.train) // 5 == chosen[-1][0]
+    assert not set(rows) & set(np.concatenate(tuning.steps_of))
+    assert set(rows) & set(np.concatenate(trainer.steps_of))
+    assert all(0 < thresholds["C-F1"] < 1 for _, thresholds in chosen)
+    at_end = scores[(scores["trained_tasks"] == 4) & (scores["test_set"] == "both")]
+    at_end = at_end[(at_end["group"] == "overall") & (at_end["task"] == "seen")]
+    values = at_end.set_index("metric")["value"]
+    precision = data.tests["both"].labels.mean()  # all labels are predicted
+    by_hand = 2 * precision / (1 + precision)
+    assert values["C-F1 (own threshold)"] == pytest.approx(by_hand)
+    assert values["O-F1 (own threshold)"] == 0  # none is
+    usual = scores[~scores["metric"].str.contains("own")].reset_index(drop=True)
+    pd.testing.assert_frame_equal(usual, finished().scores)
+
+
+def test_prequential_scores_are_of_a_batch_before_it_is_learnt(monkeypatch):
+    data, by_hand = load_dataset(ONE_LABEL), []
+    step = Trainer.step
+
+    def note(trainer, new, is_first=True):
+        if is_first:
+            with torch.no_grad():
+                inputs = trainer.as_input(torch.as_tensor(data.train.inputs[new]))
+                given = trainer.model.eval()(inputs).softmax(1).numpy()
+            trainer.upper.train()
+            rows = score(given, data.train.labels[new], data.class_group)
+            values = {
+                metric: value for group, metric, value in rows if group == "overall"
+            }
+            by_hand.append({"images": trainer.seen, **values})
+        step(trainer, new, is_first)
+
+    monkeypatch.setattr(Trainer, "step", note)
+    config = RunConfig(ONE_LABEL, "CRS", prequential=True, batch_size=20, epochs=2)
+    result = run(config)
+    rows = result.prequential
+    assert list(rows) == [*config.columns, "images", "metric", "value"]
+    table = rows.pivot(index="images", columns="metric", values="value").reset_index()
+    expected = pd.DataFrame(by_hand)
+    assert expected["images"].tolist() == [20 * n for n in range(len(expected))]
+    pd.testing.assert_frame_equal(table[list(expected)], expected, check_names=False)
+    plain = run(replace(config, prequential=False))
+    assert plain.prequential is None
+    pd.testing.assert_frame_equal(plain.scores, result.scores, check_exact=True)
+
+
+# what else is kept, and that it does not disturb
+
+
+@pytest.mark.parametrize("method", ["CRS", "PRS", "CBRS", "OCDM"])
+def test_the_memory_at_the_end_is_the_samplers_without_training(method):
+    config, data = RunConfig(PICTURES, method, batch_size=40), load_dataset(PICTURES)
+    result = run(config)
+    seed = np.random.SeedSequence(0).spawn(4)[1]
+    options = {"rho": 0.0} if METHODS[method].takes_rho else {}
+    name = METHODS[method].sampler
+    sampler = make_sampler(name, 50, data.num_classes, seed, **options)
+    for _, batches, _ in stream(config, data.train.task):
+        for rows in batches:
+            sampler.place(data.train.labels[rows])
+    np.testing.assert_array_equal(result.memory_labels, sampler.labels)
+    assert finished("Finetune").memory_labels.shape == (0, 70)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "method"), [(SEVERAL, "PRS"), (ONE_LABEL, "ExStream")]
+)
+def test_same_configuration_same_numbers_whatever_is_measured(dataset, method):
+    first = finished(method, dataset, test_resamples=0)
+    other = run(replace(first.config, seed=1))
+    assert not first.scores["value"].equals(other.scores["value"])
+    data = load_dataset(dataset)
+    steps = count_steps(first.config, data)
+    looks = {"variance_points": steps, "features_per_class": 2, "prequential": True}
+    second = run(replace(first.config, **looks))
+    pd.testing.assert_frame_equal(first.scores, second.scores, check_exact=True)
+    np.testing.assert_array_equal(first.memory_labels, second.memory_labels)
+    assert first.gradient_variance is first.prequential is None and not first.features
+    rows = second.gradient_variance
+    assert list(rows)[:6] == list(first.scores)[:6]
+    assert rows["images"].tolist() == [10 * (i + 1) for i in range(steps)]
+    assert (rows["samples"] <= first.config.resolved["memory_size"]).all()
+    assert (rows["value"] > 0).all()
+    assert second.features.keys() == data.tests.keys()
+    assert {len(rows) > 10 and rows.dtype == "f4" for rows in second.features.values()}
+    third = run(replace(first.config, variance_points=3))
+    points = np.linspace(0, steps, 4).round()[1:]
+    assert third.gradient_variance["images"].tolist() == [10 * n for n in points]
+
+
+def test_a_record_says_where_it_was_computed():
+    record = finished().record
+    assert record["device"] == "cpu" and record["torch"] == torch.__version__
+    assert record["numpy"] == np.__version__ and record["card"]
+
+
+SMALL = {
+    SEVERAL: {"batch_size": 50, "test_resamples": 0},
+    ONE_LABEL: {"batch_size": 40},
+    PICTURES: {"batch_size": 160, "replay_batch_size": 4},
+}
+
+
+@pytest.mark.parametrize("dataset", SMALL)
+@pytest.mark.parametrize("method", METHODS)
+def test_all_methods_give_finite_scores(method, dataset):
+    assert_finite(RunConfig(dataset, method, **SMALL[dataset]))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_all_losses_give_finite_scores(loss):
+    dataset = ONE_LABEL if LOSSES[loss].one_label else SEVERAL
+    for method in ("EWC", "CRS" if "replay" in loss else "ER-ACE"):
+        assert_finite(RunConfig(dataset, method, loss=loss, **SMALL[dataset]))
+
+
+@pytest.mark.parametrize("model", [name for name in MODELS if "resnet" not in name])
+def test_small_networks_give_finite_scores(model):
+    dataset = SEVERAL if MODELS[model].on_features else PICTURES
+    fields = {"model": model, "precision": "bf16", **SMALL[dataset]}
+    assert_finite(RunConfig(dataset, "ExStream", **fields))
+
+
+def assert_finite(config):
+    scores = run(config).scores
+    overall = scores[(scores["group"] == "overall") & (scores["task"] == "seen")]
+    assert overall["value"].between(0, 1).all() and overall["value"].max() > 0
+
+
+# whatever the caller has set
+
+
+@contextlib.contextmanager
+def float64():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        lambda: torch.autocast("cpu", torch.bfloat16),
+        float64,
+        torch.no_grad,
+        torch.inference_mode,
+    ],
+    ids=["autocast", "float64", "no_grad", "inference_mode"],
+)
+def test_a_run_is_what_its_configuration_says(context):
+    with context():
+        train.load_inputs.cache_clear()
+        inside = run(RunConfig(SEVERAL, test_resamples=0))
+    plain = finished(test_resamples=0)
+    pd.testing.assert_frame_equal(inside.scores, plain.scores, check_exact=True)
+    # and the inputs that it leaves are of use to the next
+    again = run(plain.config)
+    pd.testing.assert_frame_equal(again.scores, plain.scores, check_exact=True)
+
+
+@pytest.mark.parametrize("context", [contextlib.nullcontext, torch.autocast])
+def test_half_precision_learns_as_single_precision_does(context):
+    """In an autocast of the caller, too: torch would keep the weights of its first use."""
+    fields = {"batch_size": 20, "weights": "none", "learning_rate": 0.003}
+    at_end = []
+    for precision in ("fp32", "bf16"):
+        config = RunConfig(PICTURES, "Finetune", precision=precision, **fields)
+        with context("cpu"):
+            scores = run(config).scores
+        rows = scores[(scores["metric"] == "mAP") & (scores["group"] == "overall")]
+        at_end.append(rows.loc[rows["trained_tasks"] == 1, "value"].mean())
+    assert at_end[1] == pytest.approx(at_end[0], rel=0.2)
+    assert at_end[0] > 0.08
+
+
+def state():
+    conv, products = torch.backends.cudnn.conv, torch.backends.cuda.matmul
+    return (
+        torch.get_num_threads(),
+        torch.get_default_dtype(),
+        torch.is_grad_enabled(),
+        torch.is_autocast_enabled("cpu"),
+        torch.is_inference_mode_enabled(),
+        conv.fp32_precision,
+        products.fp32_precision,
+    )
+
+
+def test_what_a_run_sets_is_given_back_also_after_an_error():
+    usual = state()
+    torch.set_num_threads(2)
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    try:
+        with float64(), torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            before = state()
+            with contextlib.suppress(KeyError), run_settings(torch.device("cpu")):
+                inside = state()
+                raise KeyError
+            assert state() == before
+    finally:
+        torch.set_num_threads(usual[0])
+        torch.backends.cuda.matmul.fp32_precision = usual[-1]
+    assert inside[:5] == (1, torch.float32, True, False, False)
+    assert inside[5:] == ("ieee", "ieee")
+    random = torch.get_rng_state()
+    run(RunConfig(ONE_LABEL, "CRS", batch_size=40))
+    assert state() == usual and torch.get_rng_state().equal(random)
+
+
+# what does not fit
+
+
+@pytest.mark.parametrize("dataset", [PICTURES, SEVERAL, ONE_LABEL])
+@pytest.mark.parametrize("batch_size", [10, 40])
+def test_a_run_that_diverges_stops_by_itself(dataset, batch_size):
+    config = RunConfig(dataset, "CRS", learning_rate=1e30, batch_size=batch_size)
+    with pytest.raises(FloatingPointError, match=r"expected .*lower learning_rate"):
+        run(config)
+
+
+def few(tested=(0, 1), value=0.0):
+    """A data set of two tasks with a sample of each class, tested on some tasks."""
+    labels = np.eye(2, dtype=bool)
+    inputs = np.full((2, 3), value, np.float32)
+    train_split = Split(inputs, labels, np.arange(2))
+    rows = np.array(tested)
+    test = Split(np.zeros((len(rows), 3), np.float32), labels[rows], rows)
+    groups = "majority", "minority"
+    return SequentialDataset(
+        "few", train_split, {"all": test}, ("a", "b"), np.arange(2), groups
+    )
+
+
+RECIPE = Recipe("head", memory_size=1, schedule=(0, 1), batch_size=1, test_set="all")
+UNFIT = [
+    ({"batch_size": 175}, None, "up to the samples of task 3, got 175"),
+    ({"batch_size": 839, "method": "Multitask"}, None, "up to the samples of task"),
+    ({"loss": "cross_entropy"}, None, "loss of several labels per sample for digits70"),
+    ({}, few([0, 0]), "a sample of task 1 in the test set all, got none"),
+    ({"method": "Multitask"}, few([1, 1]), "a sample of task 0 in the test set all"),
+    ({}, few(value=np.nan), "inputs in the stream, got NaN"),
+]
+
+
+@pytest.mark.parametrize(("fields", "data", "message"), UNFIT)
+def test_what_does_not_fit_its_data_is_refused_in_one_line(
+    monkeypatch, fields, data, message
+):
+    if data is not None:
+        fields = {"dataset": "few"} | fields
+        monkeypatch.setitem(DATASETS, "few", Entry(lambda images: data, RECIPE))
+    fingerprint.cache_clear()
+    monkeypatch.setattr(train, "Trainer", None)  # before any work
+    with pytest.raises(ValueError, match=message) as caught:
+        run(RunConfig(**{"dataset": PICTURES} | fields))
+    assert "\n" not in str(caught.value)
+    fingerprint.cache_clear()
+
+
+def test_auto_is_a_gpu_where_there_is_one(monkeypatch):
+    assert check_device("auto") == "cpu" or torch.cuda.is_available()
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    assert check_device("auto") == check_device("mps") == "mps"
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    assert check_device("auto") == "cuda"
+    assert check_device("cuda:1") == "cuda:1"
+    with pytest.raises(ValueError, match="known devices: cpu, cuda, cuda:0, cuda:1"):
+        check_device("mps")
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "gpu", None])
+def test_a_device_that_is_not_there_is_refused(device):
+    with pytest.raises(ValueError, match=f"unknown device '{device}'; known devices: "):
+        run(RunConfig(PICTURES), device)
