@@ -1,6 +1,7 @@
 """Attention Consistency and RNN-Attention: what their objectives ask for."""
 
 import math
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -8,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from prslib import RunConfig, load_dataset
 from prslib.models.attention import ClassWeighting, anchors, cut, localisation_loss
 from prslib.models.networks import make_model
-from prslib.training.learner import Learner
+from prslib.train import Trainer
 
 CONSISTENCY, RECURRENT = "convnet_attention_consistency", "convnet_rnn_attention"
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -39,11 +41,19 @@ def loss_of(model):
 
 @pytest.mark.parametrize("name", [CONSISTENCY, RECURRENT])
 def test_a_step_lowers_the_networks_own_objective(name):
-    learner = Learner(made(name), "adam", 0.01, "multilabel_soft_margin", 5.0)
-    ours = loss_of(learner.model)
-    loss, _ = learner.objective(learner.lower(images()), targets())
-    torch.testing.assert_close(loss, ours)
-    plain = F.multilabel_soft_margin_loss(learner.model(images()), targets())
+    data = load_dataset("digits70tiny")
+    config = RunConfig("digits70tiny", "Finetune", model=name, clip_value=1e9)
+    inputs = torch.from_numpy(data.train.inputs)
+    trainer = Trainer(config, data, inputs, torch.device("cpu"))
+    x, y = trainer.look_up(np.arange(4))
+    twin, plain_twin = deepcopy(trainer.upper), deepcopy(trainer.model)
+    ours = twin.objective(x, y, F.multilabel_soft_margin_loss)
+    ours.backward()
+    trainer.step(np.arange(4))
+    for parameter, other in zip(trainer.parameters, twin.parameters(), strict=True):
+        torch.testing.assert_close(parameter.grad, other.grad)
+    scores = plain_twin(trainer.as_input(inputs[:4]))
+    plain = F.multilabel_soft_margin_loss(scores, y)
     # which RNN-Attention adds nothing to while its regions are where they begin
     assert torch.isclose(ours, plain) == (name == RECURRENT)
 
