@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from prslib.datasets import DATASETS, curation, digits, load_dataset
-from prslib.training import CHOICES
+from prslib.rounding import CHOICES
 
-# Other digests change the results of all runs (`prslib.training.config.PROTOCOL`).
+# Other digests change the results of all runs.
 DIGESTS = """
 digits70seq c2a9dd968722  digits49seq 8f9cf5626f97
 digits70tiny b26ffd59c08b  digits49tiny fc9445aa71f4

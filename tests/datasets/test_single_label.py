@@ -16,8 +16,7 @@ from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import draw_schedule
 from prslib.datasets.single_label import MNIST, SVHN
 from prslib.models.networks import make_model
-from prslib.training.config import RunConfig
-from prslib.training.run import run
+from prslib.train import RunConfig, run
 
 MNIST_FREQ = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 SVHN_FREQ = [4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659]
@@ -153,7 +152,7 @@ def test_order_is_drawn_from_the_seed_or_given():
     first, second = config(seed=0), config(seed=1)
     assert first.resolved["schedule"] == draw_schedule(10, 0)
     assert first.resolved["schedule"] != second.resolved["schedule"]
-    assert config(schedule=draw_schedule(10, 0)).hash == first.hash
+    assert config(schedule=draw_schedule(10, 0)).identity == first.identity
     drawn = {draw_schedule(10, seed)[0] for seed in range(60)}
     assert drawn == set(range(10))
 

@@ -7,10 +7,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from trainers import make_trainer
 
 from prslib.models.attention import ClassWeighting, anchors, cut, localisation_loss
 from prslib.models.networks import make_model
-from prslib.training.learner import Learner
+from prslib.train import RunConfig
 
 CONSISTENCY, RECURRENT = "convnet_attention_consistency", "convnet_rnn_attention"
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -38,14 +39,27 @@ def loss_of(model):
 
 
 @pytest.mark.parametrize("name", [CONSISTENCY, RECURRENT])
-def test_a_step_lowers_the_networks_own_objective(name):
-    learner = Learner(made(name), "adam", 0.01, "multilabel_soft_margin", 5.0)
-    ours = loss_of(learner.model)
-    loss, _ = learner.objective(learner.lower(images()), targets())
-    torch.testing.assert_close(loss, ours)
-    plain = F.multilabel_soft_margin_loss(learner.model(images()), targets())
+def test_a_step_lowers_the_networks_own_objective(name, monkeypatch):
+    config = RunConfig("digits70tiny", "Finetune", model=name, weights="none")
+    trainer = make_trainer(config)
+    ours = []
+    objective = trainer.upper.objective
+
+    def note(*arguments):
+        ours.append(objective(*arguments))
+        return ours[-1]
+
+    monkeypatch.setattr(trainer.upper, "objective", note)
+    for _ in range(3):
+        trainer.step(np.arange(20))
+    assert ours[2] < ours[1] < ours[0]
+    _, y = trainer.look_up(np.arange(20))
+    x = trainer.as_input(trainer.inputs[:20])
+    model = make_trainer(config).model
+    with torch.no_grad():
+        plain = F.multilabel_soft_margin_loss(model(x), y)
     # which RNN-Attention adds nothing to while its regions are where they begin
-    assert torch.isclose(ours, plain) == (name == RECURRENT)
+    assert torch.isclose(ours[0], plain) == (name == RECURRENT)
 
 
 @pytest.mark.parametrize("frozen", [0, 1, 2])

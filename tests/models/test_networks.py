@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from trainers import make_trainer
 
 from prslib.models import MODELS
 from prslib.models.networks import Staged, make_model, resnet_backbone
-from prslib.training.config import RunConfig
-from prslib.training.device import Inputs
-from prslib.training.learner import Learner
+from prslib.runs import key_of
+from prslib.train import RunConfig
 
 TINY = "digits70tiny"
 SMALL = "resnet18 of torchvision"  # as ResNet-101 is, at a tenth of its cost
@@ -104,21 +104,19 @@ def test_a_resnet_is_torchvisions_with_another_head():
     [(SMALL, 3), ("convnet", 3), *((name, 1) for name in OWN if "resnet" not in name)],
 )
 def test_frozen_stages_do_not_move_and_the_others_do(name, frozen):
-    model = make_model(name, (32, 32, 3), 5, seed=0, weights="none")
-    training = "adam", 0.01, "multilabel_soft_margin", 5.0
-    learner = Learner(model, *training, frozen_stages=frozen)
+    fields = {"model": name, "weights": "none", "learning_rate": 0.01}
+    trainer = make_trainer(RunConfig(TINY, "Finetune", frozen_stages=frozen, **fields))
+    model = trainer.model
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    pictures = torch.randint(0, 256, (8, 32, 32, 3), dtype=torch.uint8)
-    inputs, labels = Inputs(pictures), Inputs(torch.eye(5)[torch.arange(8) % 5])
     for rows in np.arange(8).reshape(2, 4):
-        learner.step(*learner.join(inputs, labels, rows))
+        trainer.step(rows)
     moved = {k for k, v in model.state_dict().items() if not torch.equal(v, before[k])}
     stages = [number for number, stage in enumerate(model.stages) if stage.state_dict()]
     numbers = {int(key.split(".")[1]) for key in moved if key.startswith("stages.")}
     # running statistics too
     assert numbers == {number for number in stages if number >= frozen}
     assert all(p.grad is None for p in model.stages[:frozen].parameters())
-    assert learner.probabilities(inputs).shape == (8, 5)
+    assert trainer.probabilities(trainer.inputs, np.arange(8)).shape == (8, 70)
 
 
 # weights
@@ -165,16 +163,17 @@ def test_files_that_do_not_fit_are_refused(tmp_path, file):
 
 
 def test_weights_count_by_their_content_and_only_where_they_are_read(file, tmp_path):
-    plain = RunConfig(dataset=TINY, model="mlp")
-    assert RunConfig(dataset=TINY, model="mlp", weights="anything").hash == plain.hash
-    resnet = partial(RunConfig, dataset=TINY, model=SMALL)
+    def key(model=SMALL, **fields):
+        return key_of(RunConfig(dataset=TINY, model=model, **fields))
+
+    assert key("mlp", weights="anything") == key("mlp")
     copied = tmp_path / "copy.pth"
     copied.write_bytes(Path(file).read_bytes())
-    assert resnet(weights=file).hash == resnet(weights=str(copied)).hash
+    assert key(weights=file) == key(weights=str(copied))
     torch.save({}, copied)
-    hashes = {resnet(weights=w).hash for w in (None, "none", file, str(copied))}
-    assert len(hashes) == 4
-    assert resnet().hash == resnet(weights="IMAGENET1K_V1").hash
+    keys = {key(weights=w) for w in (None, "none", file, str(copied))}
+    assert len(keys) == 4
+    assert key() == key(weights="IMAGENET1K_V1")
 
 
 def test_a_network_that_learns_whole_keeps_its_own_forward():
