@@ -96,7 +96,7 @@ def gradient_products(
     cut = count * size
     if is_plain(model):
         pairs = pair_products(model, loss, inputs, targets)
-        unit = torch.eye(len(inputs) - cut).to(pairs)
+        unit = torch.eye(len(inputs) - cut, device=pairs.device).to(pairs)
         means = torch.eye(count, device=pairs.device).repeat_interleave(size, 1) / size
         averaging = torch.block_diag(means.to(pairs), unit)  # (K + B, N)
         return averaging @ pairs @ averaging.T

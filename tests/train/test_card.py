@@ -1,0 +1,218 @@
+"""The way of a GPU, on a pretended one: no mixture of devices, no wait in a step."""
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+from pretended_card import NAME, Card, OnCard, lstm_cell, register
+from trainers import batches_of
+
+from prslib import LOSSES, METHODS, MODELS, RunConfig, load_dataset, train
+from prslib.exstream_gpu import ExStreamOnGPU
+from prslib.models.networks import resnet, resnet_backbone
+from prslib.samplers.exstream import ExStream
+
+register()
+pytestmark = pytest.mark.usefixtures("one_thread")
+PICTURES, SEVERAL, ONE_LABEL = "digits70tiny", "cocoseq-tiny", "imbal-digits-tiny"
+
+# the only waits, outside of steps and in them, and why
+ONCE = {
+    ("from pageable memory", "train.py:make_stages"): "the first weights",
+    ("from pageable memory", "device.py:put"): "the data set",
+    ("from pageable memory", "exstream_gpu.py:_to_gpu"): "ExStream's first batch",
+    ("to the host", "train.py:predict"): "scores, after a task",
+    ("aten::_local_scalar_dense", "train.py:check_finite"): "each hundred steps",
+    ("aten::_local_scalar_dense", "gradients.py:gradient_variance"): (
+        "a number, at a few points of a stream"
+    ),
+}
+IN_STEPS = {
+    "GSS": {("to the host", "train.py:products"): "the host draws by them"},
+    "ExStream": {
+        ("to the host", "exstream_gpu.py:_checked"): "are all numbers finite?",
+        ("to the host", "exstream_gpu.py:_of_batch"): "slots that vectors merge in",
+        # if its vectors do not fit
+        ("to the host", "train.py:compute_needs"): "they merge on the host",
+    },
+}
+
+
+class Launched:
+    """`prslib.device.Captured` before it captures."""
+
+    def __init__(self, method, device):
+        self.method = method
+
+    def __call__(self, *tensors):
+        self.method(*tensors)
+
+
+@pytest.fixture(scope="module")
+def on_card():
+    """`prslib.train` that knows the card as the GPU that it is written for."""
+    file = Path(train.__file__)
+    text = file.read_text("utf-8").replace('.type == "cuda"', f'.type == "{NAME}"')
+    module = ModuleType("train_on_card")
+    sys.modules["train_on_card"] = module
+    exec(compile(text, file, "exec"), vars(module))
+    module.check_device = lambda device: device
+    module.Captured = Launched
+    yield module
+    del sys.modules["train_on_card"]
+
+
+@pytest.fixture
+def card(monkeypatch, on_card):
+    """Compute on the pretended card and count waits."""
+    as_tensor = torch.as_tensor
+
+    def on_device(x, *args, device=None, **options):
+        made = as_tensor(x, *args, **options)
+        return made if isinstance(x, torch.Tensor) else made.to(device or "cpu")
+
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (8e10, 8e10))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 0)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 0)
+    monkeypatch.setattr(torch, "as_tensor", on_device)
+    monkeypatch.setattr(torch._VF, "lstm_cell", lstm_cell)
+    # `module.to` may not turn the host's tensors into the card's
+    switch = "_overwrite_module_params_on_conversion"
+    monkeypatch.setattr(torch.__future__, switch, True)
+    with Card() as mode:
+        yield mode.waits
+    on_card.load_inputs.cache_clear()
+
+
+def waits_of(counted, method):
+    """Return the waits that nothing excuses."""
+    return counted.keys() - ONCE.keys() - IN_STEPS.get(method, {}).keys()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_never_mixes_devices_nor_waits_in_a_step(card, on_card, method):
+    points = 1 if METHODS[method].sampler else 0
+    looks = {"features_per_class": 1, "variance_points": points}
+    config = on_card.RunConfig(PICTURES, method, batch_size=90, **looks)
+    result = on_card.run(config, NAME)
+    assert result.record["device"] == NAME
+    assert not waits_of(card, method)
+    numbers = [count for (what, _), count in card.items() if "pageable" in what]
+    assert sum(numbers) < 100  # the weights, and each split once
+
+
+@pytest.mark.parametrize(
+    ("dataset", "fields"),
+    [
+        (SEVERAL, {"own_threshold": True, "batch_size": 30, "prequential": True}),
+        (ONE_LABEL, {"method": "EWC", "batch_size": 40, "updates": 2}),
+        (ONE_LABEL, {"method": "GSS", "batch_size": 40}),
+        (ONE_LABEL, {"method": "ExStream", "batch_size": 40, "epochs": 2}),
+        (PICTURES, {"precision": "bf16", "batch_size": 90, "draw": "balanced"}),
+        (PICTURES, {"precision": "bf16", "batch_size": 90, "method": "DER++"}),
+    ],
+)
+def test_nor_with_other_settings(card, on_card, dataset, fields):
+    config = on_card.RunConfig(dataset, **fields)
+    on_card.run(config, NAME)
+    assert not waits_of(card, config.method)
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if LOSSES[name].reads_stream])
+def test_nor_with_a_loss_of_the_stream_so_far(card, on_card, name):
+    dataset = ONE_LABEL if LOSSES[name].one_label else SEVERAL
+    on_card.run(on_card.RunConfig(dataset, "CRS", loss=name, batch_size=40), NAME)
+    assert not waits_of(card, "CRS")
+
+
+@pytest.mark.parametrize("method", ["PRS", "ExStream"])
+def test_nor_where_the_data_do_not_fit(card, on_card, method, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (0, 0))
+    on_card.run(on_card.RunConfig(PICTURES, method, batch_size=90), NAME)
+    assert not waits_of(card, method)
+
+
+@pytest.mark.parametrize("method", ["PRS", "EWC", "ExStream"])
+def test_the_card_trains_as_the_host(card, on_card, method):
+    config = on_card.RunConfig(SEVERAL, method, batch_size=40)
+    there = on_card.run(config, NAME)
+    here = train.run(RunConfig(SEVERAL, method, batch_size=40))
+    np.testing.assert_array_equal(there.memory_labels, here.memory_labels)
+    np.testing.assert_allclose(
+        there.scores["value"], here.scores["value"], atol=0.02, equal_nan=True
+    )
+
+
+def pictures_for(model):
+    side = 40 if "resnet101" in model else 32
+    return np.zeros((8, side, side, 3), np.uint8)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("model", MODELS)
+def test_no_network_waits_in_a_step(card, on_card, model, precision):
+    if model == "resnet101" and precision == "fp32":
+        pytest.skip("one precision is enough for the largest")
+    dataset = SEVERAL if MODELS[model].on_features else PICTURES
+    data = load_dataset(dataset)
+    inputs = data.train.inputs[:8]
+    if not MODELS[model].on_features:
+        inputs = pictures_for(model)
+    object.__setattr__(data.train, "inputs", inputs)
+    frozen = MODELS[model].vector_stages
+    fields = {"model": model, "weights": "none", "precision": precision}
+    config = on_card.RunConfig(dataset, "Finetune", frozen_stages=frozen, **fields)
+    there = torch.as_tensor(inputs).to(NAME)
+    trainer = on_card.Trainer(config, data, there, torch.device(NAME, 0))
+    card.clear()
+    trainer.step(np.arange(4))
+    assert not card
+    assert isinstance(trainer.parameters[0], OnCard)
+    trainer.check_finite()
+    assert card.keys() == {("aten::_local_scalar_dense", "train.py:check_finite")}
+
+
+def test_the_whole_of_a_stream_waits_no_more_than_each_hundred_steps(card, on_card):
+    config = on_card.RunConfig(PICTURES, "PRS")
+    data = load_dataset(PICTURES)
+    inputs = torch.as_tensor(data.train.inputs).to(NAME)
+    trainer = on_card.Trainer(config, data, inputs, torch.device(NAME, 0))
+    card.clear()
+    for rows, is_first in batches_of(RunConfig(PICTURES))[:8]:
+        trainer.step(rows, is_first)
+    assert not card
+
+
+def test_a_resnet_is_one_graph():
+    """A copy from the host, or a number that the host asks for, would break it."""
+    layers = resnet_backbone((32, 32, 3), "none", "resnet18")
+    network = resnet(*layers, 5)
+    compiled = torch.compile(network, backend="eager", fullgraph=True)
+    assert compiled(torch.rand(2, 3, 32, 32)).shape == (2, 5)
+
+
+def test_vectors_merge_on_the_card_as_on_the_host(card):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(300, 40)).astype(np.float32)
+    values[::3] = values[1::3]  # pairs without a distance
+    labels = np.eye(3, dtype=bool)[rng.integers(3, size=300)]
+    host = ExStream(20, 3, seed=0)
+    gpu = ExStreamOnGPU(20, 3, seed=0)
+    for rows in np.arange(300).reshape(-1, 10):
+        slots = host.place(labels[rows], features=values[rows])
+        features = OnCard(torch.from_numpy(values[rows]))
+        np.testing.assert_array_equal(gpu.place(labels[rows], features=features), slots)
+        if rows[0] == 150:  # stopped, and begun again
+            state = gpu.state_dict()
+            gpu = ExStreamOnGPU(20, 3, seed=1)
+            gpu.load_state_dict(state)
+    saved = gpu.state_dict()
+    np.testing.assert_array_equal(saved["samples"], host.samples)
+    np.testing.assert_allclose(saved["prototypes"], host.prototypes, atol=1e-5)
+    wrong = OnCard(torch.full((1, 40), torch.nan)), OnCard(torch.zeros(1, 41))
+    for features in wrong:
+        with pytest.raises(ValueError, match="features: expected"):
+            gpu.place(labels[:1], features=features)
