@@ -15,9 +15,9 @@ BARE = """import sys
 names = "pandas", "scipy", "sklearn", "torch", "joblib", "tqdm", "filelock", "PIL"
 sys.modules |= dict.fromkeys(names)  # their import fails, as where they are missing
 import prslib, prslib.cli
-prslib.make_sampler("crs", 2, 3, seed=0), prslib.Memory(2), prslib.METHODS, prslib.MODELS
+prslib.make_sampler("crs", 2, 3, seed=0), prslib.Memory(2), prslib.MODELS
 prslib.load_dataset("digits70tiny", images=False)
-print(prslib.load_dataset("cocoseq-mini").train.labels.shape, prslib.cli.main(["runs"]))
+print(prslib.load_dataset("cocoseq-mini").train.labels.shape, prslib.cli.main(["train"]))
 for ask in (lambda: prslib.run, lambda: prslib.load_dataset("digits70tiny")):
     try:
         ask()
@@ -53,7 +53,7 @@ def test_numba_is_not_loaded_for_help():
 def test_commands_work_without_docstrings(tmp_path):
     environment = os.environ | {"PYTHONOPTIMIZE": "2", "PRSLIB_CACHE": str(tmp_path)}
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    for command in ("--version", "--help", "prepare --help", "runs"):
+    for command in ("--version", "--help", "prepare --help"):
         arguments = [sys.executable, "-m", "prslib", *command.split()]
         done = subprocess.run(
             arguments, env=environment, text=True, capture_output=True
