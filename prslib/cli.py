@@ -124,6 +124,8 @@ def train_run(options: Namespace) -> None:
         name, equals, value = text.partition("=")
         if not equals:
             raise ValueError(expected("--option NAME=VALUE", repr(text)))
+        if name in {"dataset", "method", *values, *values["options"]}:
+            raise ValueError(expected("each setting once", f"{name} again"))
         with suppress(ValueError, SyntaxError):  # else it is text
             value = literal_eval(value)
         is_field = name in RunConfig.__dataclass_fields__  # else of the sampler

@@ -295,7 +295,7 @@ class RunConfig:
         sampler = METHODS[self.method].sampler
         takes = list(signature(SAMPLERS[sampler]).parameters)[3:] if sampler else []
         for name in self.options:
-            one_of("option", name, set(takes) - {"rho"})
+            one_of("option", name, set(takes) - {"rho", "unlabelled"})
         self._check_model(settings)
 
     def _check_model(self, settings: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Share samplers among threads; kill all kinds of work, finish it, compare its bytes.
+"""Kill all kinds of work at random moments, finish it, and compare its bytes.
 
 ``python tests/soak.py [KILLS] [SEED]``: each process of the work is a fork of this one,
 which has imported all, so that a kill takes a second and not ten. A result that was
@@ -14,29 +14,24 @@ import sys
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-import numpy as np
 from joblib.externals import loky
 from tqdm import tqdm
 
 from prslib import cli, configs, run_all
 
-BATCHES = 10_000  # of ten samples, from four threads
 MOST = 8  # kills of one piece of work before it may finish
 LIMIT = 300  # seconds after which a piece of work hangs
 # files that hold times, or what a kill may leave: the next writing has another name
-OTHER = ("executed", ".txt", ".json", ".lock", ".part", ".checkpoint")
+OTHER = ("executed", ".lock", ".part")
 METHODS = ("CRS", "PRS", "GSS", "ExStream", "EWC", "Multitask")
 COCOSEQ = (
     "prepare cocoseq --images ../coco --annotations ../coco/annotations --ids ../ids"
 )
 WORK = {f"runs of {name}": f"{name} 1" for name in METHODS} | {
     "runs in two processes": "PRS 2",
-    "two that ask for the same runs": "CRS 1 rival",
     "prepare": f"{COCOSEQ} --workers 1",
     "prepare in two processes": f"{COCOSEQ} --workers 2",
     "features": "prepare features cocoseq --workers 2",
@@ -52,7 +47,6 @@ def begin(root):
 
     from prslib.datasets.features import DEFAULT, frozen_network
     from prslib.report import build  # noqa: F401
-    from prslib.samplers import make_sampler
 
     images = [(n, ["apple" if n % 2 else "bear"]) for n in range(1, 41)]
     images += [(41, ["person"])]  # in no split: left out of the prepared set
@@ -62,8 +56,6 @@ def begin(root):
     write_ids(root / "ids", ids | {"teorg": [[202], [201]]}, "coco")
     torch.set_num_threads(1)  # a fork would lack the others
     frozen_network(DEFAULT)
-    one_class = make_sampler("prs", size=1, num_classes=1, seed=0)
-    one_class.place([[True], [True]])  # compiles it, once for all forks
     loky.backend.context.set_start_method("fork")
 
 
@@ -76,13 +68,10 @@ def work(command, folder, output):
     tqdm.set_lock(threading.RLock())  # the usual one, shared, a kill can leave locked
     for name in ("cache", "figures", "data"):
         os.environ[f"PRSLIB_{name.upper()}"] = f"{folder}/{name}"
-    if command[-1] == "rival":
-        os.fork()
     if command[0] in METHODS:
         fields = {"dataset": "imbal-digits-tiny", "seed": [0, 1], "batch_size": 40}
         fields |= {"variance_points": [0, 3]} if command[0] == "CRS" else {}
-        runs = configs(method=command[0], **fields)
-        run_all(runs, workers=int(command[1]), save_every=0.05)
+        run_all(configs(method=command[0], **fields), workers=int(command[1]))
     elif cli.main(command):
         sys.exit(1)
     if pool := loky.reusable_executor._executor:
@@ -121,7 +110,7 @@ def contents(folder):
 
 def finished(folder):
     """Return when results were written: no one may write them again."""
-    return {path: path.stat().st_mtime_ns for path in folder.glob("cache/runs/*.zip")}
+    return {path: path.stat().st_mtime_ns for path in folder.glob("cache/runs/*.npz")}
 
 
 def killed(command, folder, seconds, kills, rng):
@@ -137,39 +126,8 @@ def killed(command, folder, seconds, kills, rng):
     return kills
 
 
-def products(subsets):
-    """Return products of gradients, for GSS: of numbers that the slots stand for."""
-    means = np.append(np.cos(subsets).mean(axis=1), np.ones(10))
-    return np.outer(means, means)
-
-
-def share(name, seed):
-    """Let four threads place batches with one sampler; its lists must agree after it."""
-    from prslib.samplers import make_sampler
-
-    shares = 0.5 / np.arange(1, 71)  # of the samples, the largest class first
-    labels = np.random.default_rng(seed).random((10 * BATCHES, 70)) < shares
-    sampler = make_sampler(name, 500, 70, seed)
-    context = {"features": labels[:10, :4].astype("f4"), "gradient_products": products}
-    needed = {need: context[need] for need in sampler.needs}
-    with ThreadPoolExecutor(4) as pool:
-        place = partial(sampler.place, **needed)
-        slots = list(pool.map(place, np.split(labels, BATCHES)))
-    assert np.concatenate(slots).max() == 499
-    assert (sampler.class_freq == labels.sum(axis=0)).all()
-    kept = sampler.labels
-    assert (sampler.class_counts == kept.sum(axis=0)).all()
-    for c in range(70):
-        assert sorted(sampler.members(c)) == np.flatnonzero(kept[:, c]).tolist()
-    print(f"{name}: {BATCHES} batches from four threads", flush=True)
-
-
 def main(kills=1000, seed=0):
     """Kill every kind of work, ``kills`` times in all; a fault ends the soak."""
-    from prslib.samplers import SAMPLERS
-
-    for name in SAMPLERS:
-        share(name, seed)
     rng, root = random.Random(seed), Path(tempfile.mkdtemp())
     begin(root)
     for kind, command in WORK.items():
