@@ -418,15 +418,16 @@ def train_on_ray(
     with naming_extra("cluster", " or leave RAY_ADDRESS unset"):
         import ray
     ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-    if device != "cpu" and not ray.cluster_resources().get("GPU"):
-        raise ConnectionError(expected(f"a GPU in the cluster {address}", "none"))
     done = np.memmap(counts, np.int64, "r+")
+    code = hash_package(stamp_package())
     try:
+        if device != "cpu" and not ray.cluster_resources().get("GPU"):
+            raise ConnectionError(expected(f"a GPU in the cluster {address}", "none"))
         tasks = {}
         for number, (path, config) in enumerate(missing.items()):
             share = MODELS[config.resolved["model"]].gpu_share if device != "cpu" else 0
             remote = ray.remote(num_cpus=1, num_gpus=share)(train_there)
-            facts = fingerprint(config.dataset), hash_package()
+            facts = fingerprint(config.dataset), code
             task = remote.remote(dict(REGISTERED), device, facts, config)
             tasks[task] = number, path, config
         while tasks:
@@ -451,7 +452,7 @@ def train_there(
 ) -> tuple[Run, int]:
     """Train a run on another machine, if it has the same data and code."""
     add_registered(registered)
-    if (fingerprint(config.dataset), hash_package()) != facts:
+    if (fingerprint(config.dataset), hash_package(stamp_package())) != facts:
         what = f"{config.dataset} and prslib as on the machine that asked"
         raise ValueError(expected(what, "others", "install them there"))
     steps = []

@@ -93,7 +93,8 @@ def stamp_package() -> str:
     return repr([file.stat().st_mtime_ns for file in files])
 
 
-def hash_package() -> str:
+@lru_cache(1)
+def hash_package(_stamp: str) -> str:
     """Hash all code of the package."""
     files = sorted(PACKAGE.rglob("*.py"))
     rows = [hash_source(file.read_text(encoding="utf-8")) for file in files]

@@ -1,22 +1,28 @@
-"""Kill all kinds of work at random moments, finish it, and compare its bytes.
+"""Disturb all kinds of work at random moments, finish it, compare its bytes.
 
-``python tests/soak.py [KILLS] [SEED]``: each process of the work is a fork of this one,
-which has imported all, so that a kill takes a second and not ten. A result that was
-whole when the work was killed must not be made again. A kill cannot show a missing
-fsync: that takes a file system that drops what was not synced.
+``python tests/soak.py [KILLS] [SEED] [KIND ...]``: each process of the work is a fork of
+this one, which has imported all, so that a kill takes a second and not ten. Its process
+or one of its workers is killed, or all are interrupted as Ctrl-C does. A run that was
+stored must not be made again, no process may stay, and in the end the bytes are those of
+work that nobody disturbed. A kill cannot show a missing fsync: that takes a file system
+that drops what was not synced.
 """
 
 import faulthandler
+import math
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 
+import psutil
 from joblib.externals import loky
 from tqdm import tqdm
 
@@ -24,14 +30,16 @@ from prslib import cli, configs, run_all
 
 MOST = 8  # kills of one piece of work before it may finish
 LIMIT = 300  # seconds after which a piece of work hangs
+HARMS = ("kill", "kill a worker", "interrupt")
 # files that hold times, or what a kill may leave: the next writing has another name
-OTHER = ("executed", ".lock", ".part")
-METHODS = ("CRS", "PRS", "GSS", "ExStream", "EWC", "Multitask")
+OTHER = ("executed", ".txt", ".json", ".part")
+METHODS = ("CRS", "PRS", "GSS", "ExStream", "EWC", "Multitask", "DER++")
 COCOSEQ = (
     "prepare cocoseq --images ../coco --annotations ../coco/annotations --ids ../ids"
 )
 WORK = {f"runs of {name}": f"{name} 1" for name in METHODS} | {
     "runs in two processes": "PRS 2",
+    "two that ask for the same runs": "CRS 1 rival",
     "prepare": f"{COCOSEQ} --workers 1",
     "prepare in two processes": f"{COCOSEQ} --workers 2",
     "features": "prepare features cocoseq --workers 2",
@@ -47,6 +55,7 @@ def begin(root):
 
     from prslib.datasets.features import DEFAULT, frozen_network
     from prslib.report import build  # noqa: F401
+    from prslib.samplers import make_sampler
 
     images = [(n, ["apple" if n % 2 else "bear"]) for n in range(1, 41)]
     images += [(41, ["person"])]  # in no split: left out of the prepared set
@@ -54,13 +63,15 @@ def begin(root):
     halves = {"train2014": images, "val2014": [(201, ["apple"]), (202, ["bear"])]}
     write_coco(root / "coco", halves, ("apple", "bear", "person"))
     write_ids(root / "ids", ids | {"teorg": [[202], [201]]}, "coco")
-    torch.set_num_threads(1)  # a fork would lack the others
     frozen_network(DEFAULT)
+    make_sampler("prs", size=1, num_classes=1, seed=0).place([[True], [True]])
+    torch.set_num_threads(1)  # a fork would lack the others
     loky.backend.context.set_start_method("fork")
 
 
 def work(command, folder, output):
     """Do a piece of work in a process of its own."""
+    os.setsid()  # Ctrl-C reaches the processes of a group
     os.chdir(folder)
     os.dup2(output, 1)
     os.dup2(output, 2)
@@ -68,18 +79,33 @@ def work(command, folder, output):
     tqdm.set_lock(threading.RLock())  # the usual one, shared, a kill can leave locked
     for name in ("cache", "figures", "data"):
         os.environ[f"PRSLIB_{name.upper()}"] = f"{folder}/{name}"
+    if command[-1] == "rival":
+        os.fork()
     if command[0] in METHODS:
-        fields = {"dataset": "imbal-digits-tiny", "seed": [0, 1], "batch_size": 40}
-        fields |= {"variance_points": [0, 3]} if command[0] == "CRS" else {}
-        run_all(configs(method=command[0], **fields), workers=int(command[1]))
+        fields = {"dataset": "imbal-digits-tiny", "batch_size": 40}
+        runs = configs(method=command[0], seed=[0, 1, 2], **fields)
+        run_all(runs, workers=int(command[1]))
     elif cli.main(command):
         sys.exit(1)
     if pool := loky.reusable_executor._executor:
         pool.shutdown()  # as a process that is no fork does at its end
 
 
-def attempt(command, folder, after=None):
-    """Do a piece of work, or kill it after some seconds; return whether it ended."""
+def disturb(process, harm):
+    """Kill a process or one of its workers, or interrupt all."""
+    with suppress(psutil.NoSuchProcess, ProcessLookupError):
+        if harm == "interrupt":
+            os.killpg(process.pid, signal.SIGINT)
+            return
+        victims = [process.pid]
+        if harm == "kill a worker":
+            children = psutil.Process(process.pid).children(recursive=True)
+            victims = [child.pid for child in children] or victims
+        os.kill(victims[-1], signal.SIGKILL)
+
+
+def attempt(command, folder, after=None, harm="kill"):
+    """Do a piece of work, or disturb it after some seconds; return whether it ended."""
     (folder / "data").mkdir(parents=True, exist_ok=True)
     if command == WORK["features"]:
         prepared = folder.parent / "prepare" / "data"
@@ -92,9 +118,10 @@ def attempt(command, folder, after=None):
     with open(reader) as pipe:
         if after is not None:
             process.join(after)
-            process.kill()
+            disturb(process, harm)
         output = pipe.read()  # until its own processes have ended, too
     process.join()
+    assert "Timeout" not in output, f"{command} in {folder}:{output}"
     assert process.exitcode == 0 or after is not None, f"{command} in {folder}:{output}"
     return process.exitcode == 0
 
@@ -108,43 +135,50 @@ def contents(folder):
     }
 
 
-def finished(folder):
-    """Return when results were written: no one may write them again."""
+def stored(folder):
+    """Return when runs were written: no one may write them again."""
     return {path: path.stat().st_mtime_ns for path in folder.glob("cache/runs/*.npz")}
 
 
-def killed(command, folder, seconds, kills, rng):
-    """Kill a piece of work so many times, or until it ends; then let it end."""
-    for count in range(kills + 1):
-        before = finished(folder)
-        after = seconds * rng.uniform(0, 0.5) if count < kills else None
-        ended = attempt(command, folder, after)
-        again = before.items() - finished(folder).items()
+def disturbed(command, folder, seconds, times, rng):
+    """Disturb a piece of work so often, or until it ends; then let it end."""
+    for count in range(times + 1):
+        before = stored(folder)
+        after = seconds * rng.uniform(0, 1) if count < times else None
+        ended = attempt(command, folder, after, rng.choice(HARMS))
+        again = before.items() - stored(folder).items()
         assert not again, f"{again} were whole and made again"
         if ended:
             return count
-    return kills
+    return times
 
 
-def main(kills=1000, seed=0):
-    """Kill every kind of work, ``kills`` times in all; a fault ends the soak."""
-    rng, root = random.Random(seed), Path(tempfile.mkdtemp())
+def soak(kind, root, kills, rng):
+    """Disturb one kind of work so often, in rounds that each end with it done."""
+    command = WORK[kind]
+    whole, folder = root / kind, root / "disturbed"
+    start = time.monotonic()
+    attempt(command, whole)
+    seconds, count = time.monotonic() - start, 0
+    while count < kills:
+        some = disturbed(command, folder, seconds, min(MOST, kills), rng)
+        different = contents(folder).items() ^ contents(whole).items()
+        assert not different, f"{kind}: {sorted(name for name, _ in different)}"
+        shutil.rmtree(folder)
+        count += some
+        seconds *= 0.5 if some < 2 else 1.25 if some == MOST else 1
+    print(f"{kind}: all bytes equal after {count} kills", flush=True)
+
+
+def main(kills=1000, seed=0, *kinds):
+    """Disturb every kind of work, ``kills`` times in all; a fault ends the soak."""
+    rng, root = random.Random(int(seed)), Path(tempfile.mkdtemp())
     begin(root)
-    for kind, command in WORK.items():
-        whole, folder = root / kind, root / "killed"
-        start = time.monotonic()
-        attempt(command, whole)
-        seconds, count = time.monotonic() - start, 0
-        while count < kills / len(WORK):
-            some = killed(command, folder, seconds, MOST, rng)
-            different = contents(folder).items() ^ contents(whole).items()
-            assert not different, f"{kind}: {sorted(name for name, _ in different)}"
-            shutil.rmtree(folder)
-            count += some
-            seconds *= 0.5 if some < 2 else 1.25 if some == MOST else 1
-        print(f"{kind}: all bytes equal after {count} kills", flush=True)
+    kinds = kinds or tuple(WORK)
+    for kind in kinds:
+        soak(kind, root, math.ceil(int(kills) / len(kinds)), rng)
     shutil.rmtree(root)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(*sys.argv[1:])

@@ -14,7 +14,7 @@ from papermill.engines import papermill_engines
 from registered import forgetting
 
 from prslib.paths import project_root
-from prslib.report import build
+from prslib.report import build, style
 from prslib.report.notebook import Settings, assigned, declared
 
 ROOT = project_root()
@@ -97,6 +97,7 @@ def smoke(own_folders):
     """The folder of the smoke profile's runs, executed notebooks and figures."""
     with pytest.MonkeyPatch.context() as patch, mpl.rc_context(), forgetting():
         patch.setattr(build, "DRAWN_AT_ONCE", 1)
+        patch.setattr(style, "METHOD_STYLES", dict(style.METHOD_STYLES))
         patch.setitem(papermill_engines._engines, None, InProcess)
         assert build.execute("smoke", NAMES) == {}
     return own_folders
