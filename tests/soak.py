@@ -55,7 +55,6 @@ def begin(root):
 
     from prslib.datasets.features import DEFAULT, frozen_network
     from prslib.report import build  # noqa: F401
-    from prslib.samplers import make_sampler
 
     images = [(n, ["apple" if n % 2 else "bear"]) for n in range(1, 41)]
     images += [(41, ["person"])]  # in no split: left out of the prepared set
@@ -64,7 +63,6 @@ def begin(root):
     write_coco(root / "coco", halves, ("apple", "bear", "person"))
     write_ids(root / "ids", ids | {"teorg": [[202], [201]]}, "coco")
     frozen_network(DEFAULT)
-    make_sampler("prs", size=1, num_classes=1, seed=0).place([[True], [True]])
     torch.set_num_threads(1)  # a fork would lack the others
     loky.backend.context.set_start_method("fork")
 
