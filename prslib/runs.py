@@ -13,7 +13,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import cache, partial
 from hashlib import sha256
@@ -328,6 +328,24 @@ class Interrupted(KeyboardInterrupt):
         return [str(self)]
 
 
+class Bar(tqdm):
+    """A bar that goes on if nobody reads it any more, as behind ``head``.
+
+    tqdm would keep its lock after an error, and wait for it for ever.
+    """
+
+    def display(self, *arguments: Any, **options: Any) -> bool:
+        """Write the bar."""
+        with suppress(OSError):
+            super().display(*arguments, **options)
+        return True
+
+    def close(self) -> None:
+        """Write the bar for the last time."""
+        with suppress(OSError):
+            super().close()
+
+
 @contextmanager
 def counting(steps: Sequence[int]) -> Iterator[Path]:
     """Show one bar for the steps of all runs; they write how many are done to a file."""
@@ -338,7 +356,7 @@ def counting(steps: Sequence[int]) -> Iterator[Path]:
         title = f"training {len(steps)} run{'s' if len(steps) > 1 else ''}"
         how = {"desc": title, "unit": "step", "unit_scale": True, "smoothing": 0.05}
         how |= {"mininterval": 0.5}
-        with tqdm(total=sum(steps), file=bar_stream(), **how) as bar:
+        with Bar(total=sum(steps), file=bar_stream(), **how) as bar:
 
             def show() -> None:
                 while not over.wait(POLL):

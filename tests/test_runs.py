@@ -152,12 +152,12 @@ def test_what_does_not_fit_is_refused_before_any_training(
 def test_the_bar_counts_the_steps_of_all_runs(monkeypatch):
     bars = []
 
-    class Bar(runs.tqdm):
+    class Bar(runs.Bar):
         def __init__(self, *arguments, **options):
             super().__init__(*arguments, **options)
             bars.append(self)
 
-    monkeypatch.setattr(runs, "tqdm", Bar)
+    monkeypatch.setattr(runs, "Bar", Bar)
     with counting([30, 12]) as file:
         done = np.memmap(file, np.int64, "r+")
         done[:] = [30, 5]
@@ -167,6 +167,18 @@ def test_the_bar_counts_the_steps_of_all_runs(monkeypatch):
     assert (bars[0].total, bars[0].n) == (42, 42)
     assert bars[0].desc.startswith("training 2 runs")
     assert not file.exists()
+
+
+def test_a_bar_that_nobody_reads_holds_nobody_up(monkeypatch):
+    reader, writer = os.pipe()
+    stream = open(writer, "w", buffering=1)  # noqa: SIM115 - it cannot be closed
+    os.close(reader)
+    monkeypatch.setattr(runs, "bar_stream", lambda: stream)
+    with counting([3]) as file:
+        np.memmap(file, np.int64, "r+")[:] = 2
+        time.sleep(4 * runs.POLL)
+    with suppress(BrokenPipeError):
+        stream.close()
 
 
 def test_the_bar_reaches_the_terminal_under_papermill(monkeypatch):
