@@ -8,6 +8,7 @@ those that it trains because they miss, and compares all bytes.
 
 import argparse
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -19,7 +20,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from joblib import Parallel, cpu_count, delayed
-from llvmlite.binding import get_host_cpu_name
 from tqdm import tqdm
 
 from prslib.checks import expected
@@ -46,7 +46,7 @@ def verify(profile: str, long: bool = False) -> tuple[list[str], bool]:
     now = versions().agg(" ".join, axis=1)
     then = committed(f"{folder}/{VERSIONS}").agg(" ".join, axis=1)
     other = then[~then.isin(now)].tolist()
-    lines = [f"{', '.join(now)}; processor {get_host_cpu_name()}"]
+    lines = [f"{', '.join(now)}; {platform.machine()}"]
     lines.append(f"committed with other versions: {', '.join(other) or 'none'}")
     tables = git("ls-files", f"{folder}/*.csv").splitlines()
     runs = train_anew(chosen(profile))
