@@ -1,3 +1,4 @@
+import platform
 import shutil
 import subprocess
 from pathlib import Path
@@ -80,7 +81,7 @@ def with_versions(verify, table, name):
 
 def test_the_short_form_says_that_tables_were_not_drawn_again(verify, table):
     said, well = verify.verify("smoke")
-    assert well and said[0].startswith("torch ") and "; processor " in said[0]
+    assert well and said[0].startswith("torch ") and platform.machine() in said[0]
     assert said[2].startswith("The 2 tables were NOT drawn again")
     assert said[-1] == "Of 2 runs trained anew: all as committed."
 
