@@ -69,11 +69,10 @@ lint: $(READY)  ## format the code, sync the notebooks' two forms
 	$(PYTHON) -m ruff format .
 	$(PYTHON) -m jupytext --sync notebooks/*.py
 
-bench: $(READY)  ## measure the samplers, a whole run beside a bare PyTorch loop, and how many runs finish per hour
+bench: $(READY)  ## measure the samplers and a whole run beside a bare PyTorch loop
 	$(PYTHON) bench/samplers.py
 	$(PYTHON) bench/labels.py
 	$(PYTHON) bench/whole.py
-	$(PYTHON) bench/many.py
 
 clean:  ## remove .venv, build/, figures/custom and cache/: runs, executed notebooks, pages, data sets made
 	rm -rf .venv build cache figures/custom
