@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 
 from prslib.checks import expected, readable
-from prslib.paths import PACKAGE, check_embedded, ending_with_us, replacing
+from prslib.paths import check_embedded, ending_with_us, replacing
 
-EMBEDDED = PACKAGE / "datasets" / "embedded"
 # bytes of an npz file's last record; two of them count its arrays
 END = 22
 # bytes of a digest of its arrays
@@ -44,12 +43,12 @@ def read_arrays(
     file: Path, *names: str, advice: str = "make, download or install it again"
 ) -> dict[str, np.ndarray]:
     """Read some or all arrays of an npz file; ValueError where it is damaged."""
+    check_embedded(file)
     with (
         readable(f"whole arrays in {file}", advice),
         open(file, "rb") as stream,
         zipfile.ZipFile(stream) as stored,
     ):
-        check_embedded(file)
         check_members(stored)
         # zipfile reads on until a changed length says that the names end
         stream.seek(-END - len(stored.comment), os.SEEK_END)

@@ -18,7 +18,7 @@ import numpy as np
 
 from prslib.checks import expected, naming_extra, one_of, readable
 from prslib.datasets import coco, nuswide
-from prslib.datasets.arrays import EMBEDDED, fill_rows, open_rows, read_arrays
+from prslib.datasets.arrays import fill_rows, open_rows, read_arrays
 from prslib.datasets.base import Entry, SequentialDataset, Split, keep_loaded
 from prslib.datasets.curation import tasks_of_images
 from prslib.datasets.prepared import (
@@ -29,14 +29,14 @@ from prslib.datasets.prepared import (
     open_selection,
 )
 from prslib.models.weights import identity_of, load_weights, published_file
-from prslib.paths import data_dir, replacing
+from prslib.paths import DATA, data_dir, replacing
 
 DEFAULT = "efficientnet_lite0"
 # pixels of each side that a network sees
 SIZE = 224
-MINI = EMBEDDED / "cocoseq_mini.npz"
+MINI = DATA / "cocoseq_mini.npz"
 # images of COCO in none of COCOseq's lists
-OPEN = EMBEDDED / "cocoseq_open.npz"
+OPEN = DATA / "cocoseq_open.npz"
 # names the file of features that is loaded
 RECORD = "features.txt"
 # of the subsampled streams, not of a run

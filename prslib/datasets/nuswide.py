@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from prslib.checks import decoded, expected, readable
-from prslib.datasets.arrays import EMBEDDED
 from prslib.datasets.prepared import Corpus, PreparedSet
+from prslib.paths import PACKAGE
 
 # The released groups; they are not those of one pair of thresholds.
-GROUP = json.loads((EMBEDDED / "nuswide_groups.json").read_text())
+GROUP = json.loads((PACKAGE / "datasets" / "nuswide_groups.json").read_text())
 CLASSES = tuple(sorted(GROUP))
 
 
