@@ -14,7 +14,7 @@ from prslib.cli import _parser, main
 from prslib.paths import PACKAGE, project_root
 
 BARE = """import sys
-names = "pandas", "scipy", "sklearn", "torch", "joblib", "tqdm", "filelock", "PIL"
+names = "pandas", "scipy", "sklearn", "torch", "joblib", "tqdm", "PIL"
 names += "torchvision", "threadpoolctl", "matplotlib", "numba"
 sys.modules |= dict.fromkeys(names)  # their import fails, as where they are missing
 import numpy as np
