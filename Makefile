@@ -53,6 +53,7 @@ wheel: $(READY)  ## build the wheel, install it alone and run the first examples
 	rm -rf build
 	$(PYTHON) -m venv build/bare
 	build/bare/bin/python -m pip wheel --quiet --no-deps --wheel-dir build/bare .
+	test "$$(cat build/bare/prslib-*.whl | wc -c)" -lt 1000000
 	build/bare/bin/python -m pip install --quiet --no-compile build/bare/prslib-*.whl
 	awk -v RS='```' '/^python\n.*make_sampler/ && !/torch/ {print substr($$0, 8); nextfile}' README.md prslib/README.md > build/bare/first.py
 	cd build/bare && cat first.py && bin/python first.py
