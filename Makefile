@@ -65,18 +65,20 @@ soak: $(READY)  ## kill all kinds of work KILLS times at random, half an hour, a
 lab: $(READY)  ## open JupyterLab on the notebooks in the order of their questions
 	$(PYTHON) -m jupyterlab --config=docs/lab/config.py
 
-lint: $(READY)  ## format the code, sync the notebooks' two forms
+NOTEBOOKS = $$(git ls-files 'notebooks/*.ipynb')
+lint: $(READY)  ## format the code, clear the notebooks' outputs and write their .py forms
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
-	$(PYTHON) -m jupytext --sync notebooks/*.py
+	$(PYTHON) -m nbconvert --log-level=WARN --clear-output --inplace $(NOTEBOOKS)
+	$(PYTHON) -m jupytext --quiet --to py:percent $(NOTEBOOKS)
 
 bench: $(READY)  ## measure the samplers and a whole run beside a bare PyTorch loop
 	$(PYTHON) bench/samplers.py
 	$(PYTHON) bench/labels.py
 	$(PYTHON) bench/whole.py
 
-clean:  ## remove .venv, build/, figures/custom and cache/: runs, executed notebooks, pages, data sets made
-	rm -rf .venv build cache figures/custom
+clean:  ## remove .venv, build/ and cache/: runs, executed notebooks, pages, data sets made
+	rm -rf .venv build cache
 
 .venv/installed: pyproject.toml
 .venv/locked: pyproject.toml locked.txt

@@ -95,16 +95,17 @@ def execute_notebooks(options: Namespace) -> int:
     Example: prslib figures rho_sweep --profile smoke
     """
     names = _notebooks(options.profile, options.notebook)
-    from prslib.report.build import execute, stale  # in a checkout alone
+    from prslib.report.build import execute, is_stale  # in a checkout alone
 
     if not options.notebook:
-        names = [name for name in names if stale(options.profile, name)]
+        names = [name for name in names if is_stale(options.profile, name)]
     if not names:
         print(f"nothing to draw: all of profile {options.profile!r} is up to date")
         return 0
     errors = execute(options.profile, names)
-    for name, error in errors.items():  # its last line says why
-        print(f"{name} stopped: {error}", file=sys.stderr)
+    for error in dict.fromkeys(errors.values()):  # several may have met the same
+        stopped = ", ".join(name for name in errors if errors[name] == error)
+        print(f"{stopped} stopped: {error}", file=sys.stderr)
     return 1 if errors else 0
 
 

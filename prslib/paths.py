@@ -77,12 +77,19 @@ def known_profiles() -> list[str]:
 
 
 def known_notebooks(profile: str) -> list[str]:
-    """Return a profile's notebooks: those that it has a YAML file for, or all."""
+    """Return a profile's notebooks: those that it has a YAML file for, or all.
+
+    A copy, or another file there, does not read the parameters of its own name.
+    """
     root = project_root()
-    files = (root / "params" / profile).glob("*.yaml")
-    if profile == DEFAULT:
-        files = (root / "notebooks").glob("*.ipynb")
-    return sorted(file.stem for file in files)
+    if profile != DEFAULT:
+        files = (root / "params" / profile).glob("[!.]*.yaml")
+        return sorted(file.stem for file in files)
+    return sorted(
+        file.stem
+        for file in (root / "notebooks").glob("*.ipynb")
+        if f'Settings.read(\\"{file.stem}\\"'.encode() in file.read_bytes()
+    )
 
 
 def check_embedded(file: Path) -> None:
