@@ -39,8 +39,8 @@ figures: $(READY)  ## train what is missing and draw every figure into figures/P
 docs: figures  ## the documentation with the executed notebooks as web pages in cache/docs/PROFILE/html
 	$(PYTHON) docs/build.py --profile $(PROFILE)
 
-verify: $(READY)  ## train a few runs anew and compare them with the commit; LONG=1 draws all tables again, too
-	$(PYTHON) docs/verify.py --profile $(PROFILE) $(if $(LONG),--long)
+verify: $(READY)  ## train all runs anew, 5 to 8 minutes for quick, and compare every table with the commit
+	$(PYTHON) docs/verify.py --profile $(PROFILE)
 
 test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ruff check .
