@@ -28,23 +28,24 @@ NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 def verify(profile: str) -> list[str]:
-    """Draw a profile anew, print how it compares, and return the differences."""
+    """Draw a profile anew, print how it compares, and return the tables that differ."""
     with tempfile.TemporaryDirectory() as name:
         committed = read_commit(profile, Path(name) / "committed")
         drawn = draw(profile, Path(name) / "drawn")
-    now = name_versions(versions())
-    other = name_versions(read(committed[VERSIONS])) - now
+    now = {f"{package} {version}" for package, version in versions().to_numpy()}
+    then = read(committed[VERSIONS])
+    other = {f"{package} {version}" for package, version in then.to_numpy()} - now
     print(f"{', '.join(sorted(now))}; {platform.machine()}")
     if other:
         print(f"committed with other versions: {', '.join(sorted(other))}")
         del committed[VERSIONS], drawn[VERSIONS]
-    differences = compare(committed, drawn, by_bytes=not other)
-    print(*differences, sep="\n")
-    print(f"largest difference of numbers: {find_largest(committed, drawn)}")
-    how = "rounded to three digits" if other else "byte by byte"
-    count = len(differences) or "none"
+    differing = compare(committed, drawn, by_bytes=not other)
+    for table in differing:
+        print(f"differs: {table}")
+    how = "with numbers of three digits" if other else "byte by byte"
+    count = len(differing) or "none"
     print(f"Of {len(committed)} tables, compared {how}, {count} differ.")
-    return differences
+    return differing
 
 
 def read_commit(profile: str, folder: Path) -> Tables:
@@ -81,50 +82,32 @@ def read(table: str) -> pd.DataFrame:
     return pd.read_csv(io.StringIO(table), dtype=str, keep_default_na=False)
 
 
-def name_versions(table: pd.DataFrame) -> set[str]:
-    """Return "numpy 2.4.6" and the like."""
-    return set(table["package"] + " " + table["version"])
-
-
 def compare(then: Tables, now: Tables, by_bytes: bool) -> list[str]:
-    """Return a line for each table that differs."""
-    lines = [f"{name}: on one side only" for name in sorted({*then} ^ {*now})]
-    for name in sorted({*then} & {*now}):
-        before, after = read(then[name]), read(now[name])
-        if then[name] == now[name]:
-            continue
-        if by_bytes:
-            lines.append(f"{name}: other bytes")
-        elif not before[:0].equals(after[:0]) or len(before) != len(after):
-            lines.append(f"{name}: other rows or columns")
-        else:
-            cells = before.map(round_numbers) != after.map(round_numbers)
-            for column, count in cells.sum().items():
-                if count:
-                    lines.append(f"{name}: {column} differs in {count} rows")
-    return lines
+    """Return the tables that differ, and print the largest difference of numbers."""
+    cells = pd.DataFrame({"then": stack(then), "now": stack(now)})
+    numbers = cells.apply(pd.to_numeric, errors="coerce")
+    gaps = (numbers["now"] - numbers["then"]).abs()
+    if gaps.max() > 0:
+        cell = gaps.idxmax()
+        before, after = cells.loc[cell]
+        where = "{}, row {}, {}".format(*cell)
+        print(f"largest difference of numbers: {where}: {before} is {after} now")
+    if by_bytes:
+        names = sorted({*then, *now})
+        return [name for name in names if then.get(name) != now.get(name)]
+    rounded = cells.map(round_numbers, na_action="ignore")
+    changed = rounded[rounded["then"] != rounded["now"]]
+    return sorted(changed.index.unique(level=0))
+
+
+def stack(tables: Tables) -> pd.Series:
+    """Return every cell by its table, row and column."""
+    return pd.concat({name: read(text).stack() for name, text in tables.items()})
 
 
 def round_numbers(text: str) -> str:
     """Round each number in a text to three digits."""
     return NUMBER.sub(lambda number: f"{float(number[0]):.3g}", text)
-
-
-def find_largest(then: Tables, now: Tables) -> str:
-    """Say which number differs most."""
-    largest, words = 0.0, "none"
-    for name in sorted({*then} & {*now}):
-        before, after = (
-            read(table).apply(pd.to_numeric, errors="coerce").stack()
-            for table in (then[name], now[name])
-        )
-        gaps = (after - before).abs().dropna()
-        if not gaps.empty and gaps.max() > largest:
-            largest = gaps.max()
-            row, column = cell = gaps.idxmax()
-            change = f"{before[cell]:g} is {after[cell]:g} now"
-            words = f"{name}, {column} in row {row + 1}: {change}"
-    return words
 
 
 if __name__ == "__main__":

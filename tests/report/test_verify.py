@@ -52,8 +52,8 @@ def test_the_same_bytes_are_no_difference(compare, capsys):
 
 def test_with_the_same_versions_the_last_digit_is_compared(compare, tables, capsys):
     drawn = change(tables, "scores.csv", "49.33", "49.34")
-    assert compare(now=drawn) == ["scores.csv: other bytes"]
-    largest = "scores.csv, mAP in row 2: 49.33 is 49.34 now"
+    assert compare(now=drawn) == ["scores.csv"]
+    largest = "scores.csv, row 1, mAP: 49.33 is 49.34 now"
     assert f"largest difference of numbers: {largest}" in capsys.readouterr().out
 
 
@@ -61,10 +61,10 @@ def test_with_the_same_versions_the_last_digit_is_compared(compare, tables, caps
     ("name", "old", "new", "differences"),
     [
         ("scores.csv", "49.33", "49.34", []),
-        ("scores.csv", "49.33", "49.4", ["scores.csv: mAP differs in 1 rows"]),
+        ("scores.csv", "49.33", "49.4", ["scores.csv"]),
         ("words.csv", "2.12", "2.118", []),
-        ("words.csv", "above", "below", ["words.csv: verdict differs in 1 rows"]),
-        ("scores.csv", "mAP", "AP", ["scores.csv: other rows or columns"]),
+        ("words.csv", "above", "below", ["words.csv"]),
+        ("scores.csv", "mAP", "AP", ["scores.csv"]),
     ],
 )
 def test_with_other_versions_words_and_rounded_numbers_are_compared(
@@ -77,8 +77,8 @@ def test_with_other_versions_words_and_rounded_numbers_are_compared(
 
 def test_a_table_on_one_side_is_a_difference(compare, tables):
     fewer = {name: text for name, text in tables.items() if name != "words.csv"}
-    assert compare(now=fewer) == ["words.csv: on one side only"]
-    assert compare(then=fewer) == ["words.csv: on one side only"]
+    assert compare(now=fewer) == ["words.csv"]
+    assert compare(then=fewer) == ["words.csv"]
 
 
 def test_tables_are_read_from_the_commit(verify, tmp_path, monkeypatch):
