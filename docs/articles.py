@@ -20,6 +20,7 @@ from prslib.report.build import executed_file
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 NARROW = 700  # pixels; pictures up to this width are shown whole on a phone
 TIMED = "timed"  # the tag of cells that say how long something took
+REMOVED = "remove-output"  # the tag of cells that show a frame to those who go on
 ANSWER = "answer"  # the tag of the cell that answers the notebook's question
 MADE_BY = (
     "*Made by [the notebook]({notebook}) with the parameters of the profile "
@@ -48,10 +49,12 @@ def read(file: Path, pictures: str, made_by: str) -> NotebookNode:
     notebook = nbformat.read(file, as_version=4)
     cells, answers = [], []
     for cell in notebook.cells:
-        texts = [as_markdown(output, pictures) for output in cell.get("outputs", [])]
-        if texts:
-            cell.outputs = [show(text) for text in texts if text]
         tags = cell.metadata.get("tags", [])
+        texts = [as_markdown(output, pictures) for output in cell.get("outputs", [])]
+        if REMOVED in tags:
+            texts = []
+        if cell.cell_type == "code":
+            cell.outputs = [show(text) for text in texts if text]
         if ANSWER in tags:
             answers += texts
         elif TIMED not in tags:
