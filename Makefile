@@ -17,10 +17,6 @@ PYTHON := .venv/bin/python
 READY := .venv/$(if $(LOCKED),locked,installed)
 endif
 
-# the README's tables are those of the profile seeds
-RENEW = @if [ -n "$$(find "$${PRSLIB_FIGURES:-figures}/seeds" -name '*.csv' -newer README.md)" ]; \
-	then $(PYTHON) docs/renew.py && touch README.md; fi
-
 .DEFAULT_GOAL := help
 .PHONY: help figures docs verify test wheel soak lab lint bench clean
 
@@ -33,14 +29,13 @@ help:  ## list the targets
 
 figures: $(READY)  ## train what is missing and draw every figure into figures/PROFILE
 	$(PYTHON) -m prslib figures --profile $(PROFILE)
-	$(if $(filter seeds,$(PROFILE)),$(PYTHON) docs/articles.py)
-	$(if $(filter seeds,$(PROFILE)),$(RENEW))
+	$(if $(filter seeds,$(PROFILE)),$(PYTHON) docs/articles.py && $(PYTHON) docs/renew.py)
 
 docs: figures  ## the documentation with the executed notebooks as web pages in cache/docs/PROFILE/html
 	$(PYTHON) docs/build.py --profile $(PROFILE)
 
-verify: $(READY)  ## train a few runs anew and compare them with the commit; LONG=1 draws all tables again, too
-	$(PYTHON) docs/verify.py --profile $(PROFILE) $(if $(LONG),--long)
+verify: $(READY)  ## train all runs anew, 5 to 8 minutes for quick, and compare every table with the commit
+	$(PYTHON) docs/verify.py --profile $(PROFILE)
 
 test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ruff check .

@@ -318,3 +318,14 @@ display(Markdown(in_short(gaps)))
 from prslib.report import ledger
 
 display(Markdown(ledger.findings(finished, planned, "features")))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+
+row = find_smallest(gaps, group="minority", metric="kNN accuracy")
+sentence = describe_difference(
+    row,
+    what="minority nearest-neighbour accuracy",
+    unclear="No gain is shown: PRS minus CRS is {effect} points of {what} {interval}.",
+)
+write_answer(settings, sentence, row["dataset"])

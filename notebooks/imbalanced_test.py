@@ -158,3 +158,9 @@ between = [contrasts(renamed, names[0], name, pairs, by=["test_set"]) for name i
 between = pd.concat(between, ignore_index=True)
 settings.write(between, "power_against_power")
 display(Markdown(in_short(between)))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+
+row = find_smallest(against, group="overall", metric="mAP", than="CRS")
+write_answer(settings, describe_difference(row, what="mAP on that set"), row["dataset"])

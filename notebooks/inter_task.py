@@ -206,3 +206,9 @@ shares.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "
 from prslib.report import ledger
 
 display(Markdown(ledger.findings(finished, planned, "smallest_task_crs", "smallest_task")))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+
+row = find_smallest(against, metric="mAP", than="CRS")
+write_answer(settings, describe_difference(row, what="mAP on that task"), row["dataset"])

@@ -478,3 +478,10 @@ display(versions())
 #   sets, sizes or settings.
 # - By chance, at most about one of twenty such ledgers has a wrong "holds" or "does not hold" after
 #   correction on a data set. A claim that holds *uncorrected* alone is a hint.
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import write_answer
+
+total = ledger.counts(decided).iloc[0]
+sentence = f"On {total.name}, of {total['rows']} claims {total['holds']} hold and {total['does not hold']} do not;"
+write_answer(settings, f"{sentence} the others are undecided or show no difference.")

@@ -86,7 +86,7 @@ settings
 # learn from pixels. There EWC and ExStream freeze layers as in the paper. Stored runs are loaded
 # and not trained again.
 
-# %%
+# %% tags=["remove-output"]
 import matplotlib.pyplot as plt
 
 from prslib.report.asked import run_all
@@ -265,3 +265,10 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
         ax.set_ylabel("mAP less that of CRS (points)")
 join_panels(figure, f"Overall mAP task by task, less that of CRS, {seed_text}")
 settings.show(figure, steps, "progression")
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+
+row = find_smallest(gaps, group="minority", metric="mAP")
+sentence = describe_difference(row, what="mAP on the minority classes")
+write_answer(settings, sentence, row["dataset"])

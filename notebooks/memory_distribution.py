@@ -268,3 +268,12 @@ memories_sliders()
 
 # %% tags=["timed"]
 # %timeit -r 9 -n 1 memories_picture(imbalance=100, rho=0.0, size=200)
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import first_set, write_answer
+
+means = first_set(to_targets).groupby("method")[["to equal", "to stream"]].mean()
+prs, crs = means.loc["PRS"], means.loc["CRS"]
+sentence = f"PRS's memory is {prs['to equal']:.0f} points from equal shares, {prs['to stream']:.0f} from the stream's mix."
+sentence += f" CRS's is {crs['to equal']:.0f} and {crs['to stream']:.0f} points from them."
+write_answer(settings, sentence, settings.dataset[0])

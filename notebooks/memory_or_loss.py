@@ -351,3 +351,8 @@ settings.write(by_loss, "losses")
 words = by_loss["difference"].map("{:+.1f}".format) + by_loss["clearly"].map(" {}".format)
 wide = by_loss.assign(cell=words.str.strip())
 wide.pivot(index=["dataset", "loss", "method"], columns="metric", values="cell")[WAYS]
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import write_answer
+
+write_answer(settings, answers["sentence"].iloc[0], settings.dataset[0])

@@ -209,3 +209,16 @@ figure = contrast_panels(by_threshold.assign(metric=short), title, "group")
 settings.show(figure, by_threshold, "thresholds")
 lines = turned(by_threshold) or ["No clear difference at 0.5 turns with the threshold."]
 display(Markdown("\n".join(f"- {line}" for line in lines)))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import first_set, write_answer
+
+names = {"C-P": "precision", "C-R": "recall"}
+shares = first_set(gaps).set_index(["group", "metric"])["difference"]
+changes = []
+for group in ("majority", "minority"):
+    metric = shares[group][list(names)].abs().idxmax()
+    points = f"({shares[group, metric]:+.1f} points)"
+    changes.append(f"mostly {names[metric]} {points} on the {group} classes")
+name = settings.dataset[0]
+write_answer(settings, f"Against CRS on {name}, PRS changes {', '.join(changes)}.", name)

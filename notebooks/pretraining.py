@@ -96,7 +96,7 @@ def beginning(config: RunConfig) -> str:
     return ("random" if name == NONE else name) + frozen
 
 
-# %%
+# %% tags=["remove-output"]
 import pandas as pd
 
 from prslib.report.tables import merge_published, final, scores_of
@@ -295,3 +295,15 @@ decided = by_weights(finished, planned)
 settings.write(decided, "claims")
 display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0))
 display(Markdown(ledger.as_markdown(differing_verdicts(decided))))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+
+row = find_smallest(differences, group="overall", metric="mAP")
+sentence = describe_difference(
+    row,
+    above="From all initial weights PRS gains at least {effect} points of mAP over CRS {interval}.",
+    below="From some weights PRS loses {effect} points of mAP against CRS {interval}.",
+    unclear="From some weights PRS and CRS do not differ clearly in mAP: {effect} points {interval}.",
+)
+write_answer(settings, sentence, row["dataset"])

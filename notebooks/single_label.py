@@ -171,6 +171,12 @@ for name in names:
     settings.show(figure, gaps, f"{name}_prs_minus_crs")
     display(Markdown(in_short(gaps)))
 
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, write_answer
+
+last = contrasts(rows[names[0]], "PRS", "CRS", cells, by, **words).iloc[-1]
+write_answer(settings, describe_difference(last, what="accuracy"), names[0])
+
 # %% [markdown]
 # ## The effect of the order alone
 #

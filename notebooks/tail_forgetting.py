@@ -238,3 +238,20 @@ from prslib.report import ledger
 
 claims = ["tail_crs", "tail_crs_lost", "tail_ewc", "tail_ewc_lost"]
 display(Markdown(ledger.findings(finished, planned, *claims)))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report.tables import contrasts
+
+crs = rows[rows["method"] == "CRS"].drop(columns="published")
+crs = crs.assign(method=crs["group"], group="CRS", measure="score")
+gaps = contrasts(crs, "minority", "majority", [("CRS", "mAP")])
+share = "CRS loses a {} share of the minority's best mAP than of the majority's, by {{effect}} points {{interval}}."
+row = find_smallest(gaps)
+sentence = describe_difference(
+    row,
+    above="Yes: " + share.format("larger"),
+    below="No: " + share.format("smaller"),
+    unclear="Undecided: the share of the best mAP that CRS loses is {effect} points larger for the minority {interval}.",
+)
+write_answer(settings, sentence, row["dataset"])

@@ -519,3 +519,8 @@ memory_sliders(settings.samples, size, settings.rho, settings.seed)
 
 # %% tags=["timed"]
 # %timeit -r 9 -n 1 memory_picture(settings.samples, settings.rho, size, skew=1.0)
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import write_answer
+
+write_answer(settings, "It lets samples of rare classes in, and removes one from a class above its quota.")
