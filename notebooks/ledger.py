@@ -60,13 +60,13 @@ settings
 import numpy as np
 import pandas as pd
 
-from prslib.report.claims.base import SETTINGS
-from prslib.report.grids import BALANCED
+from prslib.report.claims import SETTINGS
+from prslib.report.grids import BALANCED, OPEN
 from prslib.report.results import CELL, PRINTED, STAND_IN, data_sources_of, printed_rows
 from prslib.report.tables import PRECISION_RECALL, labels_of
 
 BOTH = "precision and recall"
-MATCH = ["stands_for", "method", *SETTINGS, *CELL]
+MATCH = ["stands_for", "method", "test_set", *SETTINGS, *CELL]
 # of `cells`: the setting, the place in the table, the numbers, where ours are from
 PLACE = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
 PLACE += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric"]
@@ -100,12 +100,12 @@ def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
 
 
 def on_papers_test(results: pd.DataFrame) -> pd.DataFrame:
-    """Take runs on the balanced test set, the paper's, for the standard's where there are some."""
+    """Take scores on open images for the balanced test set's, the paper's, if it has none."""
     cell = [name for name in MATCH if name != "test_set"] + ["dataset"]
-    balanced = results["test_set"] == BALANCED
+    is_open = results["test_set"] == OPEN
     places = pd.MultiIndex.from_frame(results[cell].astype(object).fillna(""))
-    again = places.isin(places[balanced]) & results["test_set"].isna()
-    rows = results.assign(test_set=results["test_set"].mask(balanced))
+    again = is_open & places.isin(places[results["test_set"] == BALANCED])
+    rows = results.assign(test_set=results["test_set"].mask(is_open, BALANCED))
     return rows[~again]
 
 
@@ -267,7 +267,7 @@ decided = ledger.decide(results, settings.level)
 display(ledger.counts(decided))
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib.report.claims.base import FACT
+from prslib.report.claims import FACT
 from prslib.statistics import VERDICTS
 
 VERDICT_STYLES = {  # colour and what to look for without colours
@@ -278,7 +278,7 @@ VERDICT_STYLES = {  # colour and what to look for without colours
     "not run": {"color": "#bbbbbb", "marker": ""},
     FACT: {"color": "black", "marker": "x"},
 }
-OPEN = {"markerfacecolor": "white"}
+HOLLOW = {"markerfacecolor": "white"}
 
 
 def _explain(ax: Axes, name: str, linestyle: str = "", **style: str) -> None:
@@ -292,7 +292,7 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     paper = {"color": "black", "marker": "|", "linestyle": ""}
     ax.plot(frame["published"], places, zorder=2, markersize=9, **paper)
     for y, row in zip(places, frame.itertuples(), strict=True):
-        style = VERDICT_STYLES[row.verdict] | (OPEN if row.seeds == 1 else {})
+        style = VERDICT_STYLES[row.verdict] | (HOLLOW if row.seeds == 1 else {})
         ax.plot([row.low, row.high], [y, y], color=style["color"], linewidth=2, zorder=3)
         ax.plot(row.effect, y, zorder=4, markersize=5, **style)
     claims = frame.assign(place=places).groupby("claim", sort=False)["place"]
@@ -310,7 +310,7 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
         if name in set(frame["verdict"]):
             _explain(ax, name, "-", **VERDICT_STYLES[name])
     if (frame["seeds"] == 1).any():
-        _explain(ax, "open: one seed", **VERDICT_STYLES["undecided"] | OPEN)
+        _explain(ax, "open: one seed", **VERDICT_STYLES["undecided"] | HOLLOW)
     if frame["published"].notna().any():
         ax.plot([], [], label="paper's own numbers", **paper)
     return ax
