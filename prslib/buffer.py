@@ -133,7 +133,7 @@ class Buffer:
         if is_one:
             context = {name: lift(value) for name, value in context.items()}
             columns = {name: lift(value) for name, value in columns.items()}
-        grows = self.sampler._grows
+        grows = self.sampler.grows
         rows = multi_hot(labels, None if grows else self.sampler.num_classes)
         if not is_plain(labels):
             labels = rows

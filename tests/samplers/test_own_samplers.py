@@ -93,16 +93,6 @@ def test_wrong_slots_of_a_batch_change_nothing():
     assert (sampler.seen, len(sampler)) == (4, 2)
 
 
-def test_labels_of_the_caller_cannot_be_changed():
-    class Changes(Newest):
-        def choose(self, y, u):
-            y[:] = True
-            return super().choose(y, u)
-
-    with pytest.raises(ValueError, match="read-only"):
-        Changes(10, 5, 0).place(np.eye(5, dtype=bool))
-
-
 def test_own_classes_grow():
     class Last(Newest):
         """Remember when each class came last."""
