@@ -369,11 +369,10 @@ class Sampler:
         >>> other
         <CRS(size=2, num_classes=3, unlabelled='drop'), 2 slots filled>
         """
-        generator = self.rng.bit_generator.state
         classes = self._sets.classes[self._sets.of_slot[: self._filled]]  # (K, W)
         return {
             "sampler": to_bytes(self._arguments()),
-            "generator": to_bytes(json.dumps(generator, default=np.ndarray.tolist)),
+            "generator": save_generator(self.rng),
             "num_classes": self.num_classes,
             "slot_classes": classes,
             "freq": self._freq.copy(),
@@ -402,9 +401,7 @@ class Sampler:
         saved = to_text(state["sampler"])
         if saved != self._arguments():
             raise ValueError(expected(f"a state of {self._arguments()}", saved))
-        generator = json.loads(to_text(state.pop("generator")))
-        self.rng = np.random.Generator(getattr(np.random, generator["bit_generator"])())
-        self.rng.bit_generator.state = generator
+        self.rng = load_generator(state.pop("generator"))
         self.num_classes = int(state.pop("num_classes"))
         self._freq = state.pop("freq")
         self._counts = np.zeros(self.num_classes + 1, np.int64)
@@ -463,8 +460,8 @@ class Sampler:
         """Return row and classes of each sample that is not dropped without a label."""
         return [
             (b, classes)
-            for b, y in enumerate(labels)
-            if (classes := self.classes_of(y))
+            for b in range(len(labels))
+            if (classes := self.classes_of(labels[b]))
         ]
 
     def _count(self, classes: Sequence[int]) -> None:
@@ -524,6 +521,19 @@ def within(name: str, indices: Any, end: int) -> np.ndarray:
         outside = values[(values < 0) | (values >= end)].flat[0]
         raise IndexError(expected(f"a {name} from 0 to {end - 1}", outside))
     return values.astype(np.int64, copy=False)
+
+
+def save_generator(rng: np.random.Generator) -> np.ndarray:
+    """Return the state of a generator of any kind as bytes, uint8."""
+    return to_bytes(json.dumps(rng.bit_generator.state, default=np.ndarray.tolist))
+
+
+def load_generator(array: np.ndarray) -> np.random.Generator:
+    """Return the generator whose state `save_generator` returned."""
+    state = json.loads(to_text(array))
+    rng = np.random.Generator(getattr(np.random, state["bit_generator"])())
+    rng.bit_generator.state = state
+    return rng
 
 
 def to_bytes(text: str) -> np.ndarray:
