@@ -184,9 +184,10 @@ def read_rows(
 ) -> tuple[np.ndarray, list[str]]:
     """Return labels as rows, bool (N, C), and the names of the C classes."""
     rows = multi_hot(labels)
-    if class_names is None:
-        class_names = getattr(labels, "columns", range(rows.shape[1]))
-    names = list(map(one_line, checked_names(class_names)))
+    named = class_names
+    if named is None:
+        named = getattr(labels, "columns", range(rows.shape[1]))
+    names = list(map(one_line, checked_names(named)))
     if np.ndim(labels) == 1:
         # the last classes may have no sample
         rows = multi_hot(labels, len(names))
