@@ -100,6 +100,7 @@ from IPython.display import Markdown
 
 from prslib import Run
 from prslib.report import ledger
+from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import seeds_text
 from prslib.report.notebook import Settings
@@ -169,7 +170,7 @@ def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
     return rows[count == count.groupby(rows["model"]).transform(which)]
 
 
-# %%
+# %% tags=["remove-output"]
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
 rows = rows_of(finished)
@@ -292,3 +293,13 @@ display(Markdown(in_short(gaps)))
 # %%
 names = "architectures_crs", "architectures", "plain_multitask", "plain_online"
 display(Markdown(ledger.findings(finished, planned, *names, "balanced_is_harder")))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+row = find_smallest(gaps, group="overall", metric="mAP")
+sentence = describe_difference(
+    row,
+    above="With every network PRS gains at least {effect} points of mAP over CRS {interval}.",
+    below="With one network PRS loses {effect} points of mAP against CRS {interval}.",
+    unclear="With one network PRS and CRS do not differ clearly in mAP: {effect} points {interval}.",
+)
+write_answer(settings, sentence, row["dataset"])

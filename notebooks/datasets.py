@@ -43,6 +43,7 @@ from prslib import DATASETS, load_dataset
 from prslib.datasets import GROUPS, SequentialDataset
 from prslib.datasets.base import Clustering
 from prslib.datasets.curation import class_merges
+from prslib.report.answers import write_answer
 from prslib.report.grids import check_labels
 from prslib.report.measures import class_statistics
 from prslib.report.notebook import Settings
@@ -316,3 +317,10 @@ for name, data in sets.items():
         for ax, task in zip(axes[:, 0], range(data.num_tasks), strict=True):
             ax.set_ylabel(f"task {task}")
         settings.show(figure, frame, f"samples_{name}")
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+first = settings.dataset[0]
+counts = np.sort(sets[first].class_freq)[::-1]
+share = counts[: len(counts) // 5].sum() / counts.sum()
+sentence = f"On {first} the largest fifth of the classes has {100 * share:.1f} % of the labels."
+write_answer(settings, f"{sentence} Classes that occur together make a task.", first)

@@ -69,6 +69,7 @@ from prslib import Run, RunConfig
 from prslib.checks import expected
 from prslib.datasets import GROUPS
 from prslib.report import ledger
+from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.measures import features_of, labelled_images, neighbour_votes
 from prslib.report.notebook import Settings
@@ -304,3 +305,12 @@ display(Markdown(in_short(gaps)))
 
 # %%
 display(Markdown(ledger.findings(finished, planned, "features")))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+row = find_smallest(gaps, group="minority", metric="kNN accuracy")
+sentence = describe_difference(
+    row,
+    what="minority nearest-neighbour accuracy",
+    unclear="No gain is shown: PRS minus CRS is {effect} points of {what} {interval}.",
+)
+write_answer(settings, sentence, row["dataset"])

@@ -64,6 +64,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from prslib import Run
 from prslib.report import ledger
+from prslib.report.answers import first_set, write_answer
 from prslib.report.asked import run_all
 from prslib.report.notebook import Settings
 from prslib.report.style import STYLE, draw_curves, join_panels, styles_of
@@ -170,3 +171,13 @@ gaps.round(2)
 # %%
 names = "variance_crs", "variance_gss", "variance_exstream"
 display(Markdown(ledger.findings(finished, planned, *names)))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+shown = first_set(rows)
+name = shown["dataset"].iloc[0]
+logarithms = np.log(shown.pivot_table("value", ["seed", "seen"], "method"))
+ratio = logarithms["PRS"] - logarithms["CRS"]
+whole = np.exp(ratio.groupby("seed").mean()).mean() - 1
+at_end = np.exp(ratio[ratio.index.get_level_values("seen") > 75].mean()) - 1
+sentence = f"On {name} PRS's variance differs from CRS's by {100 * whole:+.0f} % over the whole stream,"
+write_answer(settings, f"{sentence} by {100 * at_end:+.0f} % over its last quarter.", name)

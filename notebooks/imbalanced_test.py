@@ -62,6 +62,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
 
+from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import seeds_text
 from prslib.report.notebook import Settings
@@ -147,3 +148,7 @@ between = [contrasts(renamed, names[0], name, pairs, by=["test_set"]) for name i
 between = pd.concat(between, ignore_index=True)
 settings.write(between, "power_against_power")
 display(Markdown(in_short(between)))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+row = find_smallest(against, group="overall", metric="mAP", than="CRS")
+write_answer(settings, describe_difference(row, what="mAP on that set"), row["dataset"])

@@ -51,6 +51,7 @@ from IPython.display import Markdown
 
 from prslib import METHODS
 from prslib.report import ledger
+from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import seeds_text
 from prslib.report.measures import memory_shares
@@ -194,3 +195,7 @@ shares.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "
 
 # %%
 display(Markdown(ledger.findings(finished, planned, "smallest_task_crs", "smallest_task")))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+row = find_smallest(against, metric="mAP", than="CRS")
+write_answer(settings, describe_difference(row, what="mAP on that task"), row["dataset"])

@@ -62,6 +62,7 @@ from IPython.display import Markdown
 from matplotlib.axes import Axes
 
 from prslib import METHODS
+from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, runs_on, seeds_text
 from prslib.report.notebook import Settings
@@ -100,7 +101,7 @@ settings
 # learn from pixels. There EWC and ExStream freeze layers as in the paper. Stored runs are loaded
 # and not trained again.
 
-# %%
+# %% tags=["remove-output"]
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
 scores = scores_of(runs_on(finished))
@@ -246,3 +247,8 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
         ax.set_ylabel("mAP less that of CRS (points)")
 join_panels(figure, f"Overall mAP task by task, less that of CRS, {seed_text}")
 settings.show(figure, steps, "progression")
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+row = find_smallest(gaps, group="minority", metric="mAP")
+sentence = describe_difference(row, what="mAP on the minority classes")
+write_answer(settings, sentence, row["dataset"])

@@ -60,6 +60,7 @@ from matplotlib.figure import Figure
 from matplotlib.style import context as style_context
 
 from prslib.previews import preview
+from prslib.report.answers import first_set, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import seeds_text
 from prslib.report.measures import imbalanced_stream, memory_shares
@@ -253,3 +254,10 @@ def memories_sliders(seed: int = 0) -> ipywidgets.VBox:
 
 # %%
 memories_sliders()
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+means = first_set(to_targets).groupby("method")[["to equal", "to stream"]].mean()
+prs, crs = means.loc["PRS"], means.loc["CRS"]
+sentence = f"PRS's memory is {prs['to equal']:.0f} points from equal shares, {prs['to stream']:.0f} from the stream's mix."
+sentence += f" CRS's is {crs['to equal']:.0f} and {crs['to stream']:.0f} points from them."
+write_answer(settings, sentence, settings.dataset[0])

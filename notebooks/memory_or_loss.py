@@ -94,6 +94,7 @@ import pandas as pd
 from IPython.display import Markdown
 from matplotlib.axes import Axes
 
+from prslib.report.answers import write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import seeds_text
 from prslib.report.notebook import Settings
@@ -342,3 +343,6 @@ settings.write(by_loss, "losses")
 words = by_loss["difference"].map("{:+.1f}".format) + by_loss["clearly"].map(" {}".format)
 wide = by_loss.assign(cell=words.str.strip())
 wide.pivot(index=["dataset", "loss", "method"], columns="metric", values="cell")[WAYS]
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+write_answer(settings, answers["sentence"].iloc[0], settings.dataset[0])

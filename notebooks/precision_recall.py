@@ -49,6 +49,7 @@ import pandas as pd
 from IPython.display import Markdown
 from matplotlib.axes import Axes
 
+from prslib.report.answers import first_set, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, runs_on, seeds_text
 from prslib.report.notebook import Settings
@@ -194,3 +195,14 @@ figure = contrast_panels(by_threshold.assign(metric=short), title, "group")
 settings.show(figure, by_threshold, "thresholds")
 lines = turned(by_threshold) or ["No clear difference at 0.5 turns with the threshold."]
 display(Markdown("\n".join(f"- {line}" for line in lines)))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+names = {"C-P": "precision", "C-R": "recall"}
+shares = first_set(gaps).set_index(["group", "metric"])["difference"]
+changes = []
+for group in ("majority", "minority"):
+    metric = shares[group][list(names)].abs().idxmax()
+    points = f"({shares[group, metric]:+.1f} points)"
+    changes.append(f"mostly {names[metric]} {points} on the {group} classes")
+name = settings.dataset[0]
+write_answer(settings, f"Against CRS on {name}, PRS changes {', '.join(changes)}.", name)

@@ -78,6 +78,7 @@ from prslib import Run, RunConfig, load_dataset
 from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
 from prslib.models.weights import NONE
 from prslib.report import ledger
+from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import seeds_text
 from prslib.report.notebook import Settings
@@ -106,7 +107,7 @@ def beginning(config: RunConfig) -> str:
     return ("random" if name == NONE else name) + frozen
 
 
-# %%
+# %% tags=["remove-output"]
 rows = merge_published(final(scores_of(finished, weights=beginning)), "main")
 rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 
@@ -274,3 +275,13 @@ decided = by_weights(finished, planned)
 settings.write(decided, "claims")
 display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0))
 display(Markdown(ledger.as_markdown(differing_verdicts(decided))))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+row = find_smallest(differences, group="overall", metric="mAP")
+sentence = describe_difference(
+    row,
+    above="From all initial weights PRS gains at least {effect} points of mAP over CRS {interval}.",
+    below="From some weights PRS loses {effect} points of mAP against CRS {interval}.",
+    unclear="From some weights PRS and CRS do not differ clearly in mAP: {effect} points {interval}.",
+)
+write_answer(settings, sentence, row["dataset"])

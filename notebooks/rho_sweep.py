@@ -51,6 +51,7 @@ def runs(settings):
 import matplotlib.pyplot as plt
 import pandas as pd
 
+from prslib.report.answers import join_words, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import seeds_text
 from prslib.report.measures import place_stream
@@ -220,3 +221,17 @@ def beside_crs(settings):
 memories = beside_crs(settings)
 settings.write(memories, "beside_crs")
 memories.groupby(["dataset", "method"], sort=False).mean().drop(columns="seed").round(2)
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+chosen, changes = {}, []
+for name in settings.dataset:
+    overall = gaps[(gaps["dataset"] == name) & (gaps["group"] == "overall")]
+    overall = overall.pivot(index="rho", columns="metric", values="difference")
+    chosen[name] = overall.min(axis=1).idxmax()
+    cells = overall.loc[chosen[name], ["C-F1", "O-F1", "mAP"]].map("{:+.1f}".format)
+    changes.append(f"{join_words(cells)} points on {name}")
+words = [f"rho {rho:g} on {name}" for name, rho in chosen.items()]
+if len({*chosen.values()}) == 1:
+    words = [f"rho {chosen[name]:g}"]
+sentence = f"Take {join_words(words)}. C-F1, O-F1 and mAP change against CRS by {'; '.join(changes)}."
+write_answer(settings, sentence, settings.dataset[0])

@@ -111,6 +111,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown
 
+from prslib.report.answers import join_words, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import seeds_text
 from prslib.report.notebook import Settings
@@ -242,10 +243,10 @@ spread.round(1)
 
 # %%
 pairs = [("overall", metric) for metric in MAIN_METRICS]
-gaps = contrasts(by_schedule, "PRS", "CRS", pairs, by=["schedule"])
-figure = contrast_panels(gaps, "Overall, PRS minus CRS by schedule", "schedule")
-settings.show(figure, gaps, "schedules_prs_minus_crs")
-display(Markdown(in_short(gaps)))
+by_order = contrasts(by_schedule, "PRS", "CRS", pairs, by=["schedule"])
+figure = contrast_panels(by_order, "Overall, PRS minus CRS by schedule", "schedule")
+settings.show(figure, by_order, "schedules_prs_minus_crs")
+display(Markdown(in_short(by_order)))
 
 # %% [markdown]
 # ## Memory sizes
@@ -303,11 +304,19 @@ def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-gaps = contrasts(by_memory, "PRS", "CRS", pairs, by=["memory"])
-figure = contrast_panels(gaps, "Overall, PRS minus CRS by memory size", "memory")
-settings.show(figure, gaps, "sizes_prs_minus_crs")
-display(Markdown(in_short(gaps)))
+by_size = contrasts(by_memory, "PRS", "CRS", pairs, by=["memory"])
+figure = contrast_panels(by_size, "Overall, PRS minus CRS by memory size", "memory")
+settings.show(figure, by_size, "sizes_prs_minus_crs")
+display(Markdown(in_short(by_size)))
 gains, keys = memory_gains(by_memory), ["dataset", "metric", "method"]
 settings.write(gains, "sizes_gains")
 step = gains["memory_from"] + " to " + gains["memory_to"]
 gains.assign(step=step).pivot_table(["gain", "published_gain"], keys, "step", sort=False).round(1)
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+counts = []
+for cells in (by_order, by_size):
+    cells = cells[cells["metric"] == "mAP"]
+    counts.append(f"{(cells['clearly'] == 'above').sum()} of {len(cells)}")
+sentence = f"In mAP PRS is clearly ahead of CRS in {counts[0]} orders and at {counts[1]} memory sizes,"
+write_answer(settings, f"{sentence} on {join_words(settings.dataset)}.", settings.dataset[0])

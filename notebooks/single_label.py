@@ -73,6 +73,7 @@ from prslib import METHODS
 from prslib.checks import check_int, expected
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import project_root
+from prslib.report.answers import describe_difference, write_answer
 from prslib.report.asked import run_all
 from prslib.report.measures import accuracies, distances
 from prslib.report.notebook import Settings
@@ -168,6 +169,10 @@ for name in names:
     figure = contrast_panels(shown, title, "trained_tasks", "order")
     settings.show(figure, gaps, f"{name}_prs_minus_crs")
     display(Markdown(in_short(gaps)))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+last = contrasts(rows[names[0]], "PRS", "CRS", cells, by, **words).iloc[-1]
+write_answer(settings, describe_difference(last, what="accuracy"), names[0])
 
 # %% [markdown]
 # ## The effect of the order alone

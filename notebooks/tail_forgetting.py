@@ -75,12 +75,14 @@ from matplotlib.axes import Axes
 from scipy.stats import linregress
 
 from prslib.report import ledger
+from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import seeds_text
 from prslib.report.measures import run_forgetting, size_correlations
 from prslib.report.notebook import Settings, heading
 from prslib.report.style import STYLE, join_panels, plot_variations, styles_of
-from prslib.report.tables import average, final, main_tables, merge_published, scores_of
+from prslib.report.tables import average, contrasts, final, main_tables, merge_published
+from prslib.report.tables import scores_of
 
 # %%
 settings = Settings.read("tail_forgetting", globals())
@@ -225,3 +227,17 @@ for name in settings.dataset:
 # %%
 claims = ["tail_crs", "tail_crs_lost", "tail_ewc", "tail_ewc_lost"]
 display(Markdown(ledger.findings(finished, planned, *claims)))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+crs = rows[rows["method"] == "CRS"].drop(columns="published")
+crs = crs.assign(method=crs["group"], group="CRS", measure="score")
+gaps = contrasts(crs, "minority", "majority", [("CRS", "mAP")])
+share = "CRS loses a {} share of the minority's best mAP than of the majority's, by {{effect}} points {{interval}}."
+row = find_smallest(gaps)
+sentence = describe_difference(
+    row,
+    above="Yes: " + share.format("larger"),
+    below="No: " + share.format("smaller"),
+    unclear="Undecided: the share of the best mAP that CRS loses is {effect} points larger for the minority {interval}.",
+)
+write_answer(settings, sentence, row["dataset"])

@@ -44,6 +44,7 @@ from matplotlib.style import context as style_context
 from matplotlib.ticker import MaxNLocator
 
 from prslib.checks import check_int, expected
+from prslib.report.answers import write_answer
 from prslib.report.notebook import Settings
 from prslib.report.style import HUES, METHOD_STYLES, STYLE
 from prslib.samplers import make_sampler
@@ -501,3 +502,6 @@ def memory_sliders(samples: int, size: int, rho: float, seed: int) -> ipywidgets
 
 # %%
 memory_sliders(settings.samples, size, settings.rho, settings.seed)
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+write_answer(settings, "It lets samples of rare classes in, and removes one from a class above its quota.")

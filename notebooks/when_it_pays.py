@@ -71,6 +71,7 @@ from matplotlib.ticker import NullLocator
 
 from prslib import published
 from prslib.paths import project_root
+from prslib.report.answers import write_answer
 from prslib.report.asked import run_all
 from prslib.report.notebook import Settings
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, STYLE, join_panels
@@ -301,3 +302,11 @@ for ax, metric in zip(axes, MAIN_METRICS, strict=True):
     ax.xaxis.set_minor_locator(NullLocator())
 join_panels(figure, f"Reuters, overall: imbalance or length? {len(settings.seeds)} seeds")
 settings.show(figure, reuters, "length")
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+pays = []
+for row in starts[starts["method"] == "PRS"].sort_values("from").to_dict("records"):
+    rounded = float(f"{row['from']:.2g}")
+    start = "never" if pd.isna(rounded) else f"from {rounded:.0f}:1 on"
+    pays.append(f"{start} in {row['metric']}")
+write_answer(settings, f"Imbalance decides: on Reuters PRS is ahead of CRS {', '.join(pays)}.")

@@ -15,7 +15,6 @@ from prslib.datasets.prepare import add_command, add_prepare
 from prslib.paths import (
     known_notebooks,
     known_profiles,
-    project_root,
 )
 from prslib.rounding import set_deterministic
 
@@ -191,9 +190,10 @@ def _notebooks(profile: str, names: list[str]) -> list[str]:
     one_of("profile", profile, known_profiles())
     notebooks = known_notebooks(profile)
     if not notebooks:
-        what = "the notebooks of a checkout of prslib"
-        advice = "clone the repository and work there"
-        raise FileNotFoundError(expected(what, project_root(), advice))
+        raise FileNotFoundError(
+            "notebooks need a checkout of prslib, because pip install leaves them out; "
+            "clone the repository and run pip install -e '.[report]' there"
+        )
     for name in names:
         one_of("notebook", name, notebooks)
     return names or notebooks

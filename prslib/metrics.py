@@ -20,10 +20,13 @@ Decision = tuple[str, str, np.ndarray]
 TOP = 3  # classes that "C-F1 (top 3)" and "O-F1 (top 3)" predict for every image
 
 
-def score(
-    probabilities: ArrayLike, labels: ArrayLike, class_group: Sequence[str]
-) -> list[tuple[str, str, float]]:
-    """Score predictions over all classes and over each class group, as in the main table.
+def evaluate(
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    class_names: Sequence[str],
+    class_group: Sequence[str],
+) -> pd.DataFrame:
+    """Score predictions over all classes, over each class group and for every class (Table 1).
 
     A label is predicted where its probability is greater than 0.5. C-P and C-R are
     means over classes, C-F1 is the harmonic mean of those two; O-P, O-R and O-F1 pool
@@ -34,83 +37,39 @@ def score(
     probabilities : array_like of float, (N, C)
         Sigmoid outputs in [0, 1].
     labels : array_like of bool or float, (N, C)
-        Multi-hot truth. NaN, and -1 beside zeros, stand for a label that is not known:
-        it counts nowhere, neither as right nor as a false alarm.
+        Multi-hot truth. NaN, and -1 in rows that have zeros too, stand for a label that
+        is not known: it counts neither as right nor as a false alarm.
+    class_names : sequence of str, (C,)
+        Distinct names, none of them a group's.
     class_group : sequence of str, (C,)
         "majority", "moderate" or "minority" for every class.
 
     Returns
     -------
-    list of (group, metric, value)
-        "overall" and the three groups times the seven metrics, values in [0, 1]; NaN
-        for a group with no class present.
+    DataFrame
+        Columns group, metric, value in [0, 1]: the seven metrics of "overall" and the
+        three groups, NaN for a group with no class present; then P, R, F1 and AP of
+        every class, with its name in the column `group`, NaN without a positive.
 
     Raises
     ------
     ValueError
         If shapes disagree, nothing is to be evaluated, a probability is NaN or outside
         [0, 1], a label is neither 0, 1, -1 nor NaN, there is -1 and no 0, a value is
-        masked, a group is unknown, or data frames have the same rows or columns in
-        another order.
+        masked, a group is unknown, a name is repeated or a group's, or data frames have
+        the same rows or columns in another order.
 
     Notes
     -----
     A class with no known positive among the N images is left out of every metric, its
-    false alarms included. A class's precision or recall is 0 where it is undefined. The paper
-    states neither; both follow from its tables.
+    false alarms included. A class's precision or recall is 0 where it is undefined. The
+    paper states neither; both follow from its tables.
 
     Examples
     --------
-    >>> score([[0.9, 0.2], [0.6, 0.7]], [[1, 0], [0, 1]], ["majority", "minority"])[0]
-    ('overall', 'C-P', 0.75)
-    """
-    rows, _ = score_rows(probabilities, labels, class_group)
-    return [(group, metric, float(values[0])) for group, metric, values in rows]
-
-
-def class_scores(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, np.ndarray]:
-    """Score each class on its own, the terms of the means in the main table.
-
-    Parameters and errors are those of `score`.
-
-    Returns
-    -------
-    dict of str to ndarray of float, (C,)
-        "P", "R", "F1" and "AP" in [0, 1]; NaN for a class with no positive.
-
-    Examples
-    --------
-    >>> {key: value.tolist() for key, value in class_scores([[0.9], [0.6]], [[1], [0]]).items()}
-    {'P': [0.5], 'R': [1.0], 'F1': [0.6666666666666666], 'AP': [1.0]}
-    """
-    probabilities, labels, is_known = checked(probabilities, labels)
-    weights = np.ones((1, len(labels)))
-    counts = _counts((probabilities > THRESHOLD) & is_known, labels, weights)
-    values = _class_scores(counts, _areas(probabilities, labels, is_known, weights))
-    return {metric: drawn[0] for metric, drawn in values.items()}
-
-
-def evaluate(
-    probabilities: ArrayLike,
-    labels: ArrayLike,
-    class_names: Sequence[str],
-    class_group: Sequence[str],
-) -> pd.DataFrame:
-    """Put the scores of the groups and of every class into one tidy frame, as in the main table.
-
-    Parameters and errors are those of `score`; the names are distinct and none is a
-    group's.
-
-    Returns
-    -------
-    DataFrame
-        Columns group, metric, value: the rows of `score`, then P, R, F1 and AP of every
-        class with the class's name in the column `group`.
-
-    Examples
-    --------
-    >>> evaluate([[0.9], [0.6]], [[1], [0]], ["cat"], ["majority"]).tail(1).values.tolist()
-    [['cat', 'AP', 1.0]]
+    >>> frame = evaluate([[0.9], [0.6]], [[1], [0]], ["cat"], ["majority"])
+    >>> frame[frame["group"] == "cat"]["value"].round(2).tolist()
+    [0.5, 1.0, 0.67, 1.0]
     """
     drawn = evaluate_draws(probabilities, labels, class_names, class_group)
     values = drawn["draws"].map(lambda values: float(values[0]))
@@ -137,24 +96,6 @@ def evaluate_draws(
             (name, metric, drawn[:, number]) for metric, drawn in per_class.items()
         ]
     return pd.DataFrame(rows, columns=["group", "metric", "draws"])
-
-
-def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
-    """Compute the share of single-label images whose most probable class is right.
-
-    It is the "overall performance" in the tables of Imbal-MNISTseq and Imbal-SVHNseq.
-    Parameters and errors are those of `score`; every image has one label, and the first
-    class wins a tie.
-
-    Examples
-    --------
-    >>> accuracy([[0.9, 0.1], [0.6, 0.4]], [[1, 0], [0, 1]])
-    0.5
-    """
-    probabilities, labels, is_known = checked(probabilities, labels)
-    if not is_known.all() or (labels.sum(axis=1) != 1).any():
-        raise ValueError(expected("one label an image", "none or several"))
-    return float((probabilities.argmax(axis=1) == labels.argmax(axis=1)).mean())
 
 
 def _areas(
@@ -252,7 +193,7 @@ def score_rows(
 
     `weights` (draws, N) are whole numbers; without them every image counts once, in one
     draw. `decisions` add metrics such as "C-F1 (top 3)". The first result are rows of
-    group, metric and values (draws,), the second the values of `class_scores`, each
+    group, metric and values (draws,), the second P, R, F1 and AP of every class, each
     (draws, C).
     """
     probabilities, labels, is_known = checked(probabilities, labels)
@@ -353,7 +294,7 @@ def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, fl
     One threshold serves all classes. It is one of `THRESHOLDS`, the lowest of those
     that score equally. The images are held out of training and none is a test image.
 
-    Parameters and errors are those of `score`.
+    Parameters and errors are those of `evaluate`.
 
     Returns
     -------

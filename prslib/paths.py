@@ -17,6 +17,8 @@ from typing import BinaryIO
 from prslib.checks import expected
 
 PACKAGE = Path(__file__).resolve().parent
+# data sets and weights that are embedded, in a checkout only
+DATA = PACKAGE.parent / "data"
 DEFAULT = "quick"  # the profile that takes the notebooks' own parameters
 SUMS = "SHA256SUMS"  # lists the files of a folder, as `sha256sum *` does
 
@@ -91,13 +93,21 @@ def known_notebooks(profile: str) -> list[str]:
 
 
 def check_embedded(file: Path) -> None:
-    """Raise ValueError for a file of the package that is not as its folder lists it."""
-    if file.is_relative_to(PACKAGE):
-        lines = file.with_name(SUMS).read_text().splitlines()
-        digests = {name: digest for digest, name in map(str.split, lines)}
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        if digests[file.name] != digest:
-            raise ValueError(f"{SUMS} beside it lists another file")
+    """Refuse a file of `DATA` that is missing, or not as its folder lists it."""
+    if not file.is_relative_to(DATA):
+        return
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"{file.name} needs a checkout of prslib, because pip install leaves out "
+            "data/; clone the repository and run pip install -e . there"
+        )
+    lines = file.with_name(SUMS).read_text().splitlines()
+    digests = {name: digest for digest, name in map(str.split, lines)}
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    if digests[file.name] != digest:
+        raise ValueError(
+            f"{file} is not the file that {SUMS} lists; check it out again"
+        )
 
 
 @contextmanager

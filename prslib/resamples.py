@@ -5,13 +5,11 @@ images as there are, drawn with replacement. Runs on test sets of one size share
 draws, so that differences between them are paired.
 """
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from prslib.metrics import ratio, score_rows
+from prslib.metrics import ratio
 
 # of the draws, the same for every run
 SEED = 20200825
@@ -43,38 +41,6 @@ def image_draws(images: int, draws: int) -> np.ndarray:
     weights = np.array(counts, dtype=float).reshape(draws, images)
     weights.setflags(write=False)
     return weights
-
-
-def resampled(
-    probabilities: ArrayLike,
-    labels: ArrayLike,
-    class_group: Sequence[str],
-    weights: np.ndarray,
-) -> np.ndarray:
-    """Score predictions as `prslib.metrics.score` does, on resamples of the images.
-
-    Parameters
-    ----------
-    probabilities, labels, class_group
-        As in `prslib.metrics.score`, with its errors.
-    weights : ndarray of float, (draws, N)
-        How often each image is in each resample, as `image_draws` counts.
-
-    Returns
-    -------
-    ndarray of float, (rows of `prslib.metrics.score`, draws)
-        In [0, 1]. Column b is `score` of resample b: a class without a positive in it
-        is left out, and a group without such a class is NaN.
-
-    Examples
-    --------
-    >>> truth = np.array([[1], [1], [0]])
-    >>> twice = np.array([[2.0, 0.0, 1.0]])
-    >>> resampled([[0.9], [0.2], [0.6]], truth, ["minority"], twice)[1]
-    array([1.])
-    """
-    rows, _ = score_rows(probabilities, labels, class_group, weights)
-    return np.array([values for *_, values in rows])
 
 
 def resampled_mean(

@@ -4,13 +4,13 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from prslib.checks import as_array, check_order, expected, finite, one_of, unmasked
+from prslib.checks import check_order, expected, one_of
 from prslib.datasets import DATASETS
 from prslib.metrics import values_and_draws
 
@@ -62,10 +62,10 @@ class Interval:
     def __str__(self) -> str:
         """Return "3.3 (95 % interval 1.7 to 4.9, 10 seeds)", and what it lacks."""
         lacks = "" if self.images else "; without the chance of the test images"
-        return f"{self.effect:.1f} ({spread(vars(self))}{lacks})"
+        return f"{self.effect:.1f} ({describe_interval(vars(self))}{lacks})"
 
 
-def within(low, high, small: float = SMALL):
+def within(low: Any, high: Any, small: float = SMALL) -> Any:
     """Tell whether an interval, or each of many, shows no difference larger than `small`."""
     return (low >= -small) & (high <= small)
 
@@ -95,7 +95,8 @@ def compare(
         Which score of the runs at their end, on all tasks: a metric and a group of
         `Run.scores`.
     test_set : str or None
-        Which test set of the runs; by default that of the data set's recipe.
+        Which test set of the runs; by default the one that they were asked for, or that
+        of the data set's recipe.
 
     Returns
     -------
@@ -110,75 +111,39 @@ def compare(
     ------
     ValueError
         If the scores are not two rows of equal length, or series with the same index in
-        another order; if the runs' seeds or data sets differ, they have no such score or
-        test set, or the level is not between 0 and 1.
-    TypeError
-        If the level or a score is not a number, or only one of the two are runs.
+        another order; if a seed is missing or given twice; if the runs differ in their
+        data set or test set, have no such score or test set; or if the level is not
+        between 0 and 1.
 
     Notes
     -----
     The variance of a difference is that of the seeds, divided by their number, and that
     over test sets drawn anew from the test images (`prslib.resamples.image_draws`);
-    Satterthwaite's formula gives the degrees of freedom. Scores that
-    all lie within [-1, 1], or one method's where the other's are above, are probably
-    fractions: a warning says that percent is expected.
+    Satterthwaite's formula gives the degrees of freedom. A warning tells scores that are
+    all within [-1, 1], as percent is expected.
 
     Examples
     --------
     >>> print(compare([50.2, 51.0, 49.5, 52.1, 50.8], [47.9, 48.0, 47.1, 48.8, 48.3]))
     2.7 (95 % interval 2.2 to 3.2, 5 seeds; without the chance of the test images)
     """
-    level = checked_level(level)
-    runs = [_runs_among(each) for each in (first, second)]
-    if any(runs):
-        if [len(each) for each in runs] != [len(first), len(second)]:
-            what = "two sequences of runs, or of scores"
-            raise TypeError(expected(what, "both", "compare runs with runs"))
+    if not 0 < level < 1:
+        raise ValueError(expected("level between 0 and 1", level))
+    if any(hasattr(run, "scores") for run in first):
+        runs = cast("Sequence[Run]", first), cast("Sequence[Run]", second)
         gaps = _paired_gaps(*runs, metric, group, test_set)
         return interval(gaps[:, None], level=level)
     check_order(first, second)
-    scores, others = _percent("first", first), _percent("second", second)
+    scores = np.asarray(first, float)
+    others = np.asarray(second, float)
     if scores.ndim != 1 or scores.shape != others.shape:
         what = "a score a seed for both methods"
         raise ValueError(expected(what, f"shapes {scores.shape} and {others.shape}"))
-    if _are_fractions(scores, others) or _are_fractions(others, scores):
-        what = "scores in percent"
-        text = expected(what, "none above 1", "multiply fractions by 100")
+    largest = np.nanmax(np.abs([scores, others]), initial=0)
+    if 0 < largest <= 1:
+        text = expected("scores in percent", "none above 1")
         warnings.warn(f"{text}: the verdict's margin is {SMALL:g} points", stacklevel=2)
     return interval((scores - others)[:, None, None], level=level)
-
-
-def checked_level(level: object) -> float:
-    """Return the level of an interval; refuse all but numbers between 0 and 1."""
-    number = level if isinstance(level, bool) else finite("level", level)
-    if isinstance(number, bool) or not 0 < number < 1:
-        advice = "write 0.95 for 95 %"
-        raise ValueError(expected("level between 0 and 1", level, advice))
-    return number
-
-
-def _runs_among(values: Scores) -> "list[Run]":
-    if not isinstance(values, Sequence):
-        return []
-    return cast("list[Run]", [each for each in values if hasattr(each, "scores")])
-
-
-def _are_fractions(scores: np.ndarray, others: np.ndarray) -> bool:
-    """Tell whether scores are within [-1, 1], and the others are too or all above."""
-    scores, others = (np.abs(each[~np.isnan(each)]) for each in (scores, others))
-    if not scores.any():  # none, or zeros of any unit
-        return False
-    return scores.max() <= 1 and (others.max(initial=0) <= 1 or others.min() > 1)
-
-
-def _percent(name: str, values: Scores) -> np.ndarray:
-    """Return scores as floats, NaN where there is none; refuse others."""
-    array = unmasked(name, as_array(name, values))
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name}: {expected('scores', array.dtype)}")
-    if np.isinf(array).any():
-        raise ValueError(f"{name}: {expected('finite scores, or NaN', 'inf')}")
-    return array.astype(float)
 
 
 def _paired_gaps(
@@ -189,19 +154,24 @@ def _paired_gaps(
     test_set: str | None,
 ) -> np.ndarray:
     """Return the differences of runs by seed in points, (S, 1 + draws)."""
-    names = {run.config.dataset for run in (*first, *second)}
-    if len(names) > 1:
-        raise ValueError(expected("runs of one data set", sorted(names)))
-    name = test_set or DATASETS[names.pop()].recipe.test_set
-    seeds = [sorted(run.config.seed for run in runs) for runs in (first, second)]
-    if seeds[0] != seeds[1] or len(set(seeds[0])) < len(seeds[0]):
+    runs = [*first, *second]
+    datasets = {run.config.dataset for run in runs}
+    if len(datasets) > 1:
+        raise ValueError(expected("runs of one data set", sorted(datasets)))
+    usual = DATASETS[datasets.pop()].recipe.test_set
+    tests = {run.config.resolved.get("test_set", usual) for run in runs}
+    if test_set is None and len(tests) > 1:
+        raise ValueError(expected("runs on one test set", sorted(tests)))
+    name = test_set or tests.pop()
+    seeds = [run.config.seed for run in first]
+    others = [run.config.seed for run in second]
+    if sorted(seeds) != sorted(others) or len(set(seeds)) < len(seeds):
         what = "one run per seed of both methods, of the same seeds"
-        raise ValueError(expected(what, f"seeds {seeds[0]} and {seeds[1]}"))
-    scores = [
-        {run.config.seed: _last_score(run, metric, group, name) for run in runs}
-        for runs in (first, second)
-    ]
-    return 100 * np.array([scores[0][seed] - scores[1][seed] for seed in seeds[0]])
+        got = f"seeds {sorted(seeds)} and {sorted(others)}"
+        raise ValueError(expected(what, got))
+    scores = np.array([_last_score(run, metric, group, name) for run in first])
+    theirs = np.array([_last_score(run, metric, group, name) for run in second])
+    return 100 * (scores[np.argsort(seeds)] - theirs[np.argsort(others)])
 
 
 def _last_score(run: "Run", metric: str, group: str, test_set: str) -> np.ndarray:
@@ -235,19 +205,26 @@ def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> In
         values = values.mean(axis=1, keepdims=True)
     seeds = values[..., 0]
     count = len(values)
-    if count < 2:
-        effect = float(seeds.min()) if count else math.nan
-        cell = int(seeds.argmin()) if count else 0
-        nothing = math.nan, math.nan, math.nan
-        return Interval(effect, *nothing, count, level, False, cell)
+    nothing = math.nan, math.nan, math.nan
+    if count == 0:
+        return Interval(math.nan, *nothing, count, level, images=False)
+    if count == 1:
+        cell = int(seeds.argmin())
+        effect = float(seeds[0, cell])
+        return Interval(effect, *nothing, count, level, images=False, cell=cell)
     images = values[..., 1:].mean(axis=0).T  # (draws, cells)
     images = images[~np.isnan(images).any(axis=1)]  # the others lack a class group
-    drawn = len(images) > 1
-    low, high, p, cell = ends(seeds, images if drawn else None, level)
-    effect = float(seeds.mean(axis=0)[cell])
-    chance = float(p) if count >= DECIDING else math.nan
+    has_images = len(images) > 1
+    low, high, p, cell = ends(seeds, images if has_images else None, level)
     return Interval(
-        effect, float(low), float(high), chance, count, level, drawn, int(cell)
+        effect=float(seeds.mean(axis=0)[cell]),
+        low=float(low),
+        high=float(high),
+        p=float(p) if count >= DECIDING else math.nan,
+        seeds=count,
+        level=level,
+        images=has_images,
+        cell=int(cell),
     )
 
 
@@ -310,7 +287,7 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*keys, *columns])
 
 
-def spread(row: pd.Series | dict) -> str:
+def describe_interval(row: pd.Series | dict) -> str:
     """Say the interval of a row of `over_seeds`: "95 % interval 1.2 to 3.4, 10 seeds"."""
     if row["seeds"] == 1:
         return "one seed"
@@ -319,17 +296,19 @@ def spread(row: pd.Series | dict) -> str:
     return f"{100 * level:g} % interval {low} to {high}, {row['seeds']} seeds"
 
 
-def compared(row: pd.Series | dict, method: str, than: str) -> str:
+def describe_difference(row: pd.Series | dict, method: str, than: str) -> str:
     """Say a row of `over_seeds`: "PRS is 3.1 points above CRS (95 % interval ...)"."""
     gap, clearly = row["difference"], row["clearly"]
     if not clearly and row["seeds"] >= DECIDING:
         same = "are not told apart"
         if within(row["low"], row["high"]):
             same = "score about the same"
-        return f"{method} and {than} {same}: {gap:+.1f} points ({spread(row)})"
+        return (
+            f"{method} and {than} {same}: {gap:+.1f} points ({describe_interval(row)})"
+        )
     if round(gap, 1) == 0:
-        return f"{method} is level with {than} ({spread(row)})"
+        return f"{method} is level with {than} ({describe_interval(row)})"
     way = clearly or ("ahead of" if gap > 0 else "behind")
     if gap < 0:  # the interval of the size of the difference
         row = dict(row) | {"low": -row["high"], "high": -row["low"]}
-    return f"{method} is {abs(gap):.1f} points {way} {than} ({spread(row)})"
+    return f"{method} is {abs(gap):.1f} points {way} {than} ({describe_interval(row)})"

@@ -127,6 +127,3 @@ def merge_published(
     cells = cells.rename(columns={"dataset": "stands_for", "value": "published"})
     cells = cells[[*on, "published"]].drop_duplicates()
     return rows.merge(cells, how="left", on=on, validate="many_to_one")
-
-
-beside = merge_published  # its name before

@@ -7,8 +7,7 @@ import pandas as pd
 
 from prslib import Run, RunConfig
 from prslib.report.asked import Asked, load_stored, run_all
-from prslib.report.claims import CLAIMS, Claim, Scores
-from prslib.report.claims.base import COCO
+from prslib.report.claims import CLAIMS, COCO, Claim, Scores
 from prslib.report.results import (
     OTHER_STREAM,
     PAPERS,
@@ -25,7 +24,7 @@ from prslib.report.tables import (
 )
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
-TEXTS = ("statement", "source", "test")  # of a claim
+TEXTS = ("statement", "source", "test", "unit", "over")  # of a claim
 AT_OWN = "F1 at own threshold"
 # of `account`
 WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "would show"]
@@ -49,53 +48,70 @@ def gather(configs: Sequence[Asked], missing: str, device: str = "cpu") -> pd.Da
 def decide(
     results: pd.DataFrame, level: float = LEVEL, claims: dict[str, Claim] = CLAIMS
 ) -> pd.DataFrame:
-    """Decide every claim on every data set that it is about, alone and `corrected`.
+    """Decide every claim on every data set that it is about, alone and corrected.
 
     A claim about COCOseq is also decided on other real streams, in rows of their own: the
     column stands_for is empty there, and no number of the paper stands beside ours.
     """
-    printed = printed_rows().groupby("stands_for")
-    theirs = {str(name): Scores(rows) for name, rows in printed}
-    of_sets = results.groupby("dataset", sort=False)
-    ours = {str(name): Scores(rows) for name, rows in of_sets}
+    printed = scores_by("stands_for", printed_rows())
+    ours = scores_by("dataset", results)
     ours[""] = Scores(results.iloc[:0])  # not run
     data_sources = data_sources_of(name for name in ours if name)
-    streams = [name for name in data_sources if data_sources[name] == OTHER_STREAM]
     rows = []
-    for claim_name, claim in claims.items():
-        head = {"claim": claim_name} | {name: getattr(claim, name) for name in TEXTS}
-        head |= {"unit": claim.unit, "over": claim.over}
-        effects = {}  # the paper's
-        for paper in claim.on:
-            effect = claim.decide(theirs[paper])["effect"]
-            effects[paper] = dict(claim.printed).get(paper, effect)
-            place = {"stands_for": paper, "published": effects[paper]}
-            names = [n for n in data_sources if labels_of(n).stands_for == paper]
-            decided = [
-                {"dataset": name, "data": data_sources.get(name, "")}
-                | claim.decide(ours[name], level, effects[paper])
-                for name in names or [""]
-            ]
-            rows += [head | place | row for row in _only_run(decided) or decided[:1]]
-        if COCO in claim.on and not claim.of_images:
-            place = {"stands_for": "", "published": np.nan}
-            decided = [
-                {"dataset": name, "data": OTHER_STREAM}
-                | claim.decide(ours[name], level, effects[COCO])
-                for name in streams
-            ]
-            rows += [head | place | row for row in _only_run(decided)]
-    table = pd.DataFrame(rows)
-    table = table.assign(verdict=corrected(table, level))
+    for claim in claims.values():
+        texts = {name: getattr(claim, name) for name in TEXTS}
+        effects = {
+            paper: claim.printed.get(paper, claim.decide(printed[paper])["effect"])
+            for paper in claim.on
+        }
+        for paper, dataset in places_of(claim, data_sources):
+            effect = effects[paper or COCO]
+            place = {
+                "stands_for": paper,
+                "published": effect if paper else np.nan,
+                "dataset": dataset,
+                "data": data_sources.get(dataset, ""),
+            }
+            decided = claim.decide(ours[dataset], level, effect)
+            rows.append({"claim": claim.name} | texts | place | decided)
+    table = drop_not_run(pd.DataFrame(rows))
+    table["verdict"] = correct(table, level)
     sizes = {name: len(family(rows)) for name, rows in table.groupby("dataset")}
-    needed = [
-        _needed(row, ours[row["dataset"]], sizes[row["dataset"]], level)
+    table["would_show"] = [
+        needed_difference(row, ours[row["dataset"]], sizes[row["dataset"]], level)
         for row in table.to_dict("records")
     ]
-    return table.assign(would_show=needed)
+    return table
 
 
-def _needed(row: dict, scores: Scores, tests: int, level: float) -> float:
+def scores_by(column: str, rows: pd.DataFrame) -> dict[str, Scores]:
+    """Return the scores of each data set, ours or the paper's."""
+    of_sets = rows.groupby(column, sort=False)
+    return {str(name): Scores(of_set) for name, of_set in of_sets}
+
+
+def places_of(claim: Claim, data_sources: dict[str, str]) -> list[tuple[str, str]]:
+    """Return the rows of a claim as the paper's data set and ours, "" where there is none."""
+    places = []
+    for paper in claim.on:
+        names = [name for name in data_sources if labels_of(name).stands_for == paper]
+        places += [(paper, name) for name in names or [""]]
+    if COCO in claim.on and claim.other_streams:
+        names = [name for name in data_sources if data_sources[name] == OTHER_STREAM]
+        places += [("", name) for name in names]
+    return places
+
+
+def drop_not_run(decided: pd.DataFrame) -> pd.DataFrame:
+    """Drop rows that were not run; one stays where a claim has no other on the paper's data."""
+    is_run = decided["alone"] != "not run"
+    place = ["claim", "stands_for"]
+    any_run = is_run.groupby([decided[name] for name in place]).transform("any")
+    stays = ~any_run & ~decided.duplicated(place) & (decided["stands_for"] != "")
+    return decided[is_run | stays].reset_index(drop=True)
+
+
+def needed_difference(row: dict, scores: Scores, tests: int, level: float) -> float:
     """Return the difference from which on an undecided row would have been clear.
 
     It is half of the interval's width; where the correction alone leaves the row
@@ -108,21 +124,18 @@ def _needed(row: dict, scores: Scores, tests: int, level: float) -> float:
     return (row["high"] - row["low"]) / 2
 
 
-def _only_run(effects: list[dict]) -> list[dict]:
-    return [row for row in effects if row["alone"] != "not run"]
-
-
-def corrected(decided: pd.DataFrame, level: float) -> pd.Series:
+def correct(decided: pd.DataFrame, level: float) -> pd.Series:
     """Return the verdicts after correction for the number of claims on a data set.
 
     Holm's correction is among the claims on one data set that imply no other of them. A
     claim that implies others does not hold where one of them does not. It holds where
     all of them do and its own p value, times the size of that family, is small enough.
     """
-    families = [
-        _corrected_family(rows, level) for _, rows in decided.groupby("dataset")
-    ]
-    return pd.concat([decided["alone"].iloc[:0], *families]).reindex(decided.index)
+    verdicts = decided["alone"].copy()
+    tested = decided[decided["p"].notna()]
+    for _, rows in tested.groupby("dataset"):
+        verdicts[rows.index] = correct_family(rows.set_index("claim"), level)
+    return verdicts
 
 
 def family(decided: pd.DataFrame) -> list[str]:
@@ -135,29 +148,23 @@ def family(decided: pd.DataFrame) -> list[str]:
     ]
 
 
-def _corrected_family(decided: pd.DataFrame, level: float) -> pd.Series:
-    rows = decided.set_index("claim")
-    tested = rows[rows["p"].notna()]
-    simple = family(decided)
-    p = holm(tested.loc[simple, "p"])
+def correct_family(tested: pd.DataFrame, level: float) -> list[str]:
+    """Return the verdicts of one data set after correction; claims are the index."""
+    simple = family(tested.reset_index())
     several = tested["p"].drop(simple)
-    p = pd.concat([p, several * len(simple)])
-    verdicts = rows["alone"].to_dict()
+    p = pd.concat([holm(tested.loc[simple, "p"]), several * len(simple)])
 
     def verdict(name: str) -> str:
-        alone = verdicts[name]
-        parts = tested.index.intersection(CLAIMS[name].implies)
-        of_parts = [verdict(part) for part in parts]
-        if "does not hold" in of_parts and name in tested.index:
+        alone = tested.at[name, "alone"]
+        implied = [verdict(other) for other in CLAIMS[name].implies if other in p]
+        if "does not hold" in implied:
             return "does not hold"
-        if alone not in WORDS:
-            return alone
-        lost = p[name] >= 1 - level
-        if alone == "holds":
-            lost = lost or any(part != "holds" for part in of_parts)
-        return "undecided" if lost else alone
+        is_lost = p[name] >= 1 - level
+        if alone == "holds" and set(implied) - {"holds"}:
+            is_lost = True
+        return "undecided" if alone in WORDS and is_lost else alone
 
-    return pd.Series([verdict(name) for name in rows.index], decided.index)
+    return [verdict(name) for name in tested.index]
 
 
 def account(decided: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,8 @@ The columns:
 
 - stands_for, dataset: the paper's data set ("" for another real stream) and ours;
 - method;
+- test_set: whose scores they are;
+- standard_test: the test set that decides where a claim names none;
 - those of `SETTINGS`: how the run differs from the standard, missing where it does not;
 - standard_rho: PRS's rho in the standard setting;
 - seed, run (its configuration as text);
@@ -26,7 +28,7 @@ from prslib.datasets import DATASETS, GROUPS
 from prslib.datasets.base import schedule_text
 from prslib.report import tables
 from prslib.report.asked import identify
-from prslib.report.claims.base import OTHER, SETTINGS
+from prslib.report.claims.scores import OTHER, SETTINGS
 from prslib.report.measures import (
     features_of,
     neighbour_votes,
@@ -46,12 +48,11 @@ DATA_SOURCES = (PAPERS, PART, OTHER_STREAM, STAND_IN)
 STAGES = {"frozen_stages", "pretrained_stages"}
 FIGURE_1 = ("CRS", "EWC")
 ORDERS = {"normalised": "order", "plain": "order_lost"}  # of forgetting by class size
-COLUMNS = ["stands_for", "dataset", "method", *SETTINGS, "standard_rho", "seed", "run"]
+TESTS = ["test_set", "standard_test"]
+COLUMNS = ["stands_for", "dataset", "method", *TESTS, *SETTINGS, "standard_rho"]
+COLUMNS += ["seed", "run"]
 # columns of `published.load` that a setting has, too
-PRINTED = {
-    name: f"printed_{name}"
-    for name in ("memory_size", "schedule", "epochs", "test_set")
-}
+PRINTED = {name: f"printed_{name}" for name in ("memory_size", "schedule", "epochs")}
 CELL = ["trained_tasks", "task", "group", "measure", "metric"]
 
 
@@ -66,13 +67,17 @@ def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
     for config in configs:
         standard = standards.setdefault(config.dataset, config)
         setting = _setting(config, standard)
-        is_known = not setting.keys() - set(SETTINGS)
+        is_known = setting.keys() <= SETTINGS.keys()
         if not is_known or (Method, config.method) in REGISTERED:
             continue
+        # features and gradients are decided on the test images that they have
+        decides = config if gives_no_scores(config) else standard
         row = {
             "stands_for": labels_of(config.dataset).stands_for or "",
             "dataset": config.dataset,
             "method": config.method,
+            "test_set": config.resolved["test_set"],
+            "standard_test": decides.resolved["test_set"],
             "standard_rho": standard.resolved["rho"],
             "seed": config.seed,
             "run": identify(config),
@@ -87,7 +92,8 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
     alike = replace(standard, **fields).identity
     settings = config.identity
     names = [name for name in settings if settings[name] != alike.get(name)]
-    varied = {name: settings[name] for name in names if name not in EXTRAS}
+    left_out = {*EXTRAS, "test_set"}
+    varied = {name: settings[name] for name in names if name not in left_out}
     model = config.resolved["model"]
     usual = standard.resolved
     if model != usual["model"]:  # which may have a step size of its own
@@ -100,8 +106,6 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
         varied["schedule"] = schedule_text(settings["schedule"])
     for name in STAGES & varied.keys():
         varied[name] = OTHER
-    if gives_no_scores(config):  # features have test images of their own
-        varied.pop("test_set", None)
     return varied
 
 
@@ -136,12 +140,12 @@ def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFram
         frames.insert(0, _scores(scored))
     rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
     # runs that share a training have the same memory
-    key = ["dataset", "method", *SETTINGS, "seed", *CELL]
+    key = ["dataset", "method", *TESTS, *SETTINGS, "seed", *CELL]
     return rows.drop_duplicates(key, ignore_index=True)
 
 
 def _scores(runs: Sequence[Run]) -> pd.DataFrame:
-    rows = tables.scores_of(runs, run=identify)
+    rows = tables.scores_of(runs, "test_set", run=identify)
     rows = rows[rows["group"].isin(tables.ALL_GROUPS)]
     rows = tables.with_forgetting(rows, {"forget": True, "lost": False})
     return tables.in_percent(rows, ["run", *CELL])
@@ -224,13 +228,15 @@ def printed_rows() -> pd.DataFrame:
     schedule = cells["schedule"].mask(cells["method"] == "Multitask", "")
     rows = cells.assign(schedule=schedule).rename(columns=PRINTED)
     task = np.where(cells["metric"] == "accuracy", "all", "seen")
+    standard_test = cells["stands_for"].map(lambda name: standards[name]["test_set"])
+    rows = rows.assign(standard_test=standard_test, standard_rho=np.nan)
     return rows.assign(seed=0, task=task).join(columns)
 
 
 def _printed_setting(cell: dict, usual: dict) -> dict[str, object]:
     """Return how a printed cell differs from the data set's first with a memory."""
     reads = {"memory_size", "schedule"} & set(METHODS[cell["method"]].reads)
-    names = {"architecture", "epochs", "test_set"} | reads
+    names = {"architecture", "epochs"} | reads
     varied = {name: cell[name] for name in names if cell[name] != usual[name]}
     if "architecture" in varied:
         varied["model"] = varied.pop("architecture")

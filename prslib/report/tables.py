@@ -9,9 +9,10 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from prslib import METHODS, Run, RunConfig, datasets, published
+from prslib.checks import expected
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.metrics import MAIN_METRICS, forgetting
-from prslib.statistics import DECIDING, SMALL, compared, over_seeds, within
+from prslib.statistics import DECIDING, SMALL, describe_difference, over_seeds, within
 
 ALL_GROUPS = (*datasets.GROUPS, "overall")
 CAPTIONS = {"score": "Scores", "forget": "Forgetting"}
@@ -29,13 +30,30 @@ _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 def scores_of(
     runs: Sequence[Run], *fields: str, **columns: Callable[[RunConfig], object]
 ) -> pd.DataFrame:
-    """Join the scores of runs, in [0, 1], and add fields of their configurations as columns."""
+    """Join the scores of runs, in [0, 1], and add fields of their configurations as columns.
+
+    Runs of a data set are on one test set, or test_set is one of the fields.
+    """
+    if "test_set" not in fields:
+        check_one_test(runs)
     frames = []
     for run in runs:
         settings = {name: run.config.resolved[name] for name in fields}
         settings |= {name: column(run.config) for name, column in columns.items()}
         frames.append(with_resamples(run).assign(**settings))
     return pd.concat(frames, ignore_index=True)
+
+
+def check_one_test(runs: Sequence[Run]) -> None:
+    """Refuse runs of one data set on different test sets."""
+    tests: dict[str, str] = {}
+    for run in runs:
+        dataset = run.config.dataset
+        test_set = run.config.resolved["test_set"]
+        known = tests.setdefault(dataset, test_set)
+        if known != test_set:
+            what = f"runs of {dataset} on one test set, or test_set among the columns"
+            raise ValueError(expected(what, f"{known} and {test_set}"))
 
 
 @cache
@@ -253,7 +271,7 @@ def contrasts(
     for row in table.to_dict("records"):
         theirs = f"; {paper.format(**row)}" if pd.notna(row.get("published")) else ""
         sentences.append(
-            f"{place.format(**row)}: {compared(row, method, than)}{theirs}."
+            f"{place.format(**row)}: {describe_difference(row, method, than)}{theirs}."
         )
     table = table.assign(sentence=sentences)
     return table.drop(columns=["stands_for", "measure"], errors="ignore")

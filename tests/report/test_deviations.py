@@ -1,5 +1,4 @@
 import numpy as np
-import pandas as pd
 import pytest
 from cells import functions_of
 from fake_runs import fake_run
@@ -102,19 +101,13 @@ def test_deviations_are_methods_of_their_own_that_any_process_can_train(
 @pytest.mark.usefixtures("registers")
 def test_verdicts_say_what_matters():
     lead = {"CRS": -4.0, "CUTER": -10.0, "uniform victim": -3.0, "ties by slot": 0.5}
-    noise = {"batch at once": 5.0, "counts known ahead": 0.6}
     # intervals that end at 1.83 and 2.26; half of the lead is 2
-    noise |= {"softened exp": 1.7, "signed distances": 2.1}
+    noise = {"softened exp": 1.7, "signed distances": 2.1, "batch at once": 5.0}
 
     def made(config):
         name = config.method
-        shift, moves = lead.get(name, 0.0), noise.get(name, 0.1) * (config.seed % 2)
-
-        def score(cells):
-            rare = (cells["group"] == "minority") & (name == "CRS")
-            return (50 + np.where(rare, shift / 8, shift) + moves) / 100
-
-        return fake_run(config, score)
+        moves = noise.get(name, 0.1) * (config.seed % 2)
+        return fake_run(config, (50 + lead.get(name, 0.0) + moves) / 100)
 
     asked = deviation_configs([TINY], list(range(6)), 0.0, deviations.EVERY)
     scores = scores_of(list(map(made, asked)))
@@ -127,12 +120,5 @@ def test_verdicts_say_what_matters():
     assert verdict["batch at once", "overall"] == "cannot be told"
     assert verdict["softened exp", "overall"] == "does not matter"
     assert verdict["signed distances", "overall"] == "cannot be told"
-    # PRS leads CRS by less in the minority
-    assert verdict["counts known ahead", "overall"] == "does not matter"
-    assert verdict["counts known ahead", "minority"] == "cannot be told"
-    few = notebook.against_prs(rows[rows["seed"] < 2])
-    assert set(few["verdict"]) == {"too few seeds"}
     scores = notebook.contest(rows).set_index(["method", "metric"])
-    assert list(scores.index.unique("method")) == list(deviations.SOURCES)
     assert scores.loc[("CUTER", "O-F1"), "difference"] == pytest.approx(-10)
-    assert pd.isna(scores.loc[("PRS", "O-F1"), "difference"])

@@ -101,13 +101,9 @@ def test_differences_in_short_are_counted_and_the_ends_said():
     gaps["clearly"] = ["above", "", "above", ""]
     ends = {"low": [0.5, -4.0, 1.0, -0.2], "high": [1.5, 0.5, 5.0, 0.4]}
     gaps = gaps.assign(seeds=5, sentence=list("wxyz"), **ends)
-    said = tables.in_short(gaps).splitlines()
-    assert said[0] == (
-        "Of 4 differences 2 are clearly above 0, 0 below, and 1 within 2 points of it; "
-        "each by itself, not corrected for their number."
-    )
-    assert said[2:] == ["- y", "- w", "- z"]
-    assert "it takes 5 seeds" in tables.in_short(gaps.assign(seeds=2))
+    first, _, *others = tables.in_short(gaps).splitlines()
+    assert "2 are clearly above 0, 0 below, and 1 within 2 points" in first
+    assert others == ["- y", "- w", "- z"]
 
 
 def test_contrasts_are_taken_seed_by_seed(scores):
@@ -117,25 +113,33 @@ def test_contrasts_are_taken_seed_by_seed(scores):
     )
     row = [gap[name] for name in ("difference", "sd", "published")]
     assert row == pytest.approx([11, 1, 39.7 - 26.9])
-    assert gap["sentence"] == (
-        "digits70tiny, minority mAP: PRS is 11.0 points ahead of CRS (95 % interval "
-        "8.5 to 13.5, 3 seeds); in the paper, on COCOseq, by +12.8."
-    )
+    assert gap["sentence"].endswith("in the paper, on COCOseq, by +12.8.")
 
 
-def test_settings_that_scores_do_not_tell_are_taken_from_the_configuration():
+@pytest.fixture(scope="module")
+def on_two_tests():
     run = {"dataset": "digits70tiny", "method": "CRS"}
     asked = [Asked(**run, test_set="imbalanced"), Asked(**run)]
-    frame = pd.concat(
-        [run_scores("CRS", 0).assign(test_set=c.resolved["test_set"]) for c in asked]
-    )
-    runs = [Run(config, frame, np.zeros((50, 70), bool)) for config in asked]
-    rows = tables.final(tables.scores_of(runs, "test_set"))
+    scores = [
+        run_scores("CRS", 0).assign(test_set=config.resolved["test_set"])
+        for config in asked
+    ]
+    memory = np.zeros((50, 70), bool)
+    return [Run(config, pd.concat(scores), memory) for config in asked]
+
+
+def test_the_test_set_is_a_column_that_joins(on_two_tests):
+    rows = tables.final(tables.scores_of(on_two_tests, "test_set"))
     cells = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     assert cells["test_set"].tolist() == ["imbalanced"] * 3 + ["balanced"] * 3
     table = tables.merge_published(cells, "main", "imbalanced_test", also=["test_set"])
     shown = table[table["metric"] == "mAP"].set_index("test_set")["published"]
     assert shown.to_dict() == {"imbalanced": 55.3, "balanced": 50.2}
+
+
+def test_runs_on_different_tests_are_not_mixed(on_two_tests):
+    with pytest.raises(ValueError, match=r"one test set, .* imbalanced and balanced"):
+        tables.scores_of(on_two_tests)
 
 
 def test_tables_and_contrasts_keep_settings_apart(scores):
@@ -152,5 +156,3 @@ def test_tables_and_contrasts_keep_settings_apart(scores):
     gaps = tables.contrasts(rows, "PRS", "CRS", [("minority", "mAP")], by=["schedule"])
     gap = gaps.set_index("schedule")["difference"].to_dict()
     assert gap == pytest.approx({"1,0": 5.5, "0,1": 11})
-    start = "digits70tiny, 1,0, minority mAP: PRS is 5.5 points ahead"
-    assert gaps["sentence"].iloc[0].startswith(start)

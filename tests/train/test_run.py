@@ -24,7 +24,7 @@ from prslib import (
 )
 from prslib.datasets import Entry, Recipe, SequentialDataset, Split, fingerprint
 from prslib.device import check_device, run_settings
-from prslib.metrics import best_thresholds, score
+from prslib.metrics import best_thresholds, score_rows
 from prslib.resamples import image_draws
 from prslib.scores import score_test
 from prslib.train import Trainer, count_steps, held_out, stream
@@ -270,9 +270,8 @@ def test_resamples_of_a_task_are_of_its_own_samples():
         for number, often in enumerate(weights, 1):
             again = rows.repeat(often[rows])
             labels = test.labels[again] & classes
-            for group, metric, value in score(
-                given[again], labels, dataset.class_group
-            ):
+            by_hand, _ = score_rows(given[again], labels, dataset.class_group)
+            for group, metric, (value,) in by_hand:
                 assert drawn[group, metric][number] == pytest.approx(value, nan_ok=True)
 
 
@@ -317,9 +316,9 @@ def test_prequential_scores_are_of_a_batch_before_it_is_learnt(monkeypatch):
                 inputs = trainer.as_input(torch.as_tensor(data.train.inputs[new]))
                 given = trainer.model.eval()(inputs).softmax(1).numpy()
             trainer.upper.train()
-            rows = score(given, data.train.labels[new], data.class_group)
+            rows, _ = score_rows(given, data.train.labels[new], data.class_group)
             values = {
-                metric: value for group, metric, value in rows if group == "overall"
+                metric: value[0] for group, metric, value in rows if group == "overall"
             }
             by_hand.append({"images": trainer.seen, **values})
         step(trainer, new, is_first)

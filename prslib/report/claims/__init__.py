@@ -1,12 +1,150 @@
-"""The claims that the paper makes in words, and the number that decides each.
+"""The claims that the paper makes in words, and the numbers that decide each.
 
-`CLAIMS` has them in the order in which the ledger lists them; each stands in a module
-beside its formula. `declare` in `base` says how one is made.
+``claims.toml`` lists the claims; ``functions.py`` has the functions that it names.
 """
 
-from prslib.report.claims import conditions, memory, scores
-from prslib.report.claims.base import COCO, Claim, Scores
+import tomllib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-CLAIMS: dict[str, Claim] = memory.CLAIMS | scores.CLAIMS | conditions.CLAIMS
+import numpy as np
 
-__all__ = ["CLAIMS", "COCO", "Claim", "Scores"]
+from prslib.checks import one_of
+from prslib.report.claims.functions import FUNCTIONS, STATISTICS, Cells
+from prslib.report.claims.scores import SETTINGS, STANDARD, Scores, Seed
+from prslib.report.tables import MAIN_METRICS, at_own_threshold
+from prslib.statistics import LEVEL, SMALL, Interval, interval
+
+COCO = "COCOseq"
+NUS = "NUS-WIDEseq"
+FACT = "fact"  # also in place of a verdict
+KINDS = ("primary", "sensitivity", FACT)
+# differences so small that an interval within them is "no difference": of memory as of
+# scores, and of a correlation what is called a small one (Cohen 1988); in other units
+# half of the paper's own effect, from which `SMALL` comes, too
+MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A row of ``claims.toml``, where the fields are explained."""
+
+    name: str
+    function: Callable[..., Cells]
+    arguments: dict[str, Any]
+    question: str
+    statement: str
+    source: str
+    test: str
+    kind: str = KINDS[0]
+    test_set: str = STANDARD
+    on: Sequence[str] = (COCO, NUS)
+    other_streams: bool = True
+    metrics: Sequence[str] = MAIN_METRICS
+    over: str = "every"
+    unit: str = "points"
+    margin: float | None = None  # None for the unit's
+    printed: dict[str, float] = field(default_factory=dict)
+    headline: bool = False
+    implies: Sequence[str] = ()
+
+    def evaluate(self, scores: Scores, metrics: Sequence[str]) -> tuple:
+        """Return names and values (seeds, cells, 1 + draws), of seeds that have all rows."""
+        names = []
+        values = []
+        for number in scores.seeds:
+            cells = {}
+            with suppress(LookupError):  # it was not run
+                for metric in metrics:
+                    seed = Seed(scores, number, metric, self.test_set)
+                    of_metric = self.function(seed, **self.arguments)
+                    for name, value in of_metric.items():
+                        cells[f"{name} {metric}".strip()] = value
+                values.append(list(cells.values()))
+                names = list(cells)
+        if not names:
+            return [], np.empty((0, 1, 1))
+        stacked = np.array(values)
+        if statistic := STATISTICS.get(self.function):
+            stacked = statistic(stacked)
+        return names, stacked
+
+    def decide(
+        self, scores: Scores, level: float = LEVEL, published: float = np.nan
+    ) -> dict:
+        """Return the effect on one data set, its weakest cell and each metric by itself.
+
+        `published` is the paper's own effect, NaN where it prints none.
+        """
+        names, values = self.evaluate(scores, self.metrics)
+        effect = interval(values, self.over, level)
+        row = vars(effect) | {"alone": self.verdict(effect, published)}
+        weakest = row.pop("cell")
+        if row["alone"] == FACT:
+            row |= dict.fromkeys(["low", "high", "p"], np.nan)
+        row["dropped"] = len(values) - effect.seeds
+        if row["dropped"]:  # a seed that never learned a task is not like the others
+            row |= {"alone": "undecided", "p": np.nan}
+        row |= count_clear(values, level)
+        row["weakest"] = ""
+        if self.over == "every" and len(names) > 1:
+            row["weakest"] = names[weakest]
+        return row | self.by_metric(scores, level)
+
+    def verdict(self, effect: Interval, published: float) -> str:
+        """Return the verdict on one data set, not corrected for the number of claims."""
+        margin = self.margin
+        if margin is None:
+            margin = MARGINS.get(self.unit, np.nan_to_num(abs(published) / 2))
+        if self.kind == FACT and effect.seeds:
+            return FACT
+        return effect.verdict_within(margin)
+
+    def by_metric(self, scores: Scores, level: float) -> dict[str, float]:
+        """Return effect and interval in each metric, NaN where a seed lacks a cell."""
+        row = {}
+        for metric in (*MAIN_METRICS, *map(at_own_threshold, MAIN_METRICS[:2])):
+            _, values = self.evaluate(scores, [metric])
+            effect = interval(values, self.over, level)
+            is_whole = effect.seeds == len(values)
+            for end in ("effect", "low", "high"):
+                row[f"{metric} {end}"] = getattr(effect, end) if is_whole else np.nan
+        return row
+
+
+def count_clear(values: np.ndarray, level: float) -> dict[str, int]:
+    """Count the cells of (seeds, cells, 1 + draws), and those clearly above or below 0."""
+    complete = values[~np.isnan(values[..., 0]).any(axis=1)]
+    if not len(complete):
+        return {"cells": 0, "above": 0, "below": 0}
+    cells = range(complete.shape[1])
+    verdicts = [interval(complete[:, [cell]], level=level).verdict for cell in cells]
+    return {
+        "cells": len(verdicts),
+        "above": verdicts.count("holds"),
+        "below": verdicts.count("does not hold"),
+    }
+
+
+def read_claims() -> dict[str, Claim]:
+    """Read ``claims.toml``."""
+    file = Path(__file__).with_name("claims.toml")
+    claims = {}
+    for topic in tomllib.loads(file.read_text(encoding="utf-8")).values():
+        rows = {name: row for name, row in topic.items() if isinstance(row, dict)}
+        shared = {name: value for name, value in topic.items() if name not in rows}
+        for name, row in rows.items():
+            (function,) = FUNCTIONS.keys() & row.keys()
+            arguments = row.pop(function)
+            claim = Claim(name, FUNCTIONS[function], arguments, **shared | row)
+            one_of("kind", claim.kind, KINDS)
+            claims[name] = claim
+    return claims
+
+
+CLAIMS = read_claims()
+
+__all__ = ["CLAIMS", "COCO", "FACT", "SETTINGS", "Claim", "Scores"]
