@@ -57,8 +57,8 @@ KILLS ?= 1000
 soak: $(READY)  ## kill all kinds of work KILLS times at random, half an hour, and compare all bytes
 	$(PYTHON) tests/soak.py $(KILLS)
 
-lab: $(READY)  ## open JupyterLab on the notebooks in the order of their questions
-	$(PYTHON) -m jupyterlab --config=docs/lab/config.py
+lab: $(READY)  ## open JupyterLab on the notebooks; ARGS="--port 8889 --no-browser"
+	$(PYTHON) -m jupyterlab --config=docs/lab/config.py $(ARGS)
 
 NOTEBOOKS = $$(git ls-files 'notebooks/*.ipynb')
 lint: $(READY)  ## format the code, clear the notebooks' outputs and write their .py forms

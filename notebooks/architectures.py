@@ -41,7 +41,7 @@ seeds: list[int] = [0]  # one run for each
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from itertools import product
 
 from prslib import METHODS, MODELS
@@ -90,12 +90,29 @@ def runs(settings):
     return made
 
 
-# %%
-from prslib.report.notebook import Settings
+# %% jupyter={"source_hidden": true} tags=["functions"]
+from collections.abc import Sequence
 
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+
+from prslib import Run
+from prslib.report import ledger
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report.asked import run_all
+from prslib.report.grids import seeds_text
+from prslib.report.notebook import Settings
+from prslib.report.style import STYLE, contrast_panels, join_panels, plot_variations
+from prslib.report.tables import MAIN_METRICS, average, contrasts, final, in_short
+from prslib.report.tables import main_tables, merge_published, scores_of
+
+# %%
 settings = Settings.read("architectures", globals())
 planned = runs(settings)
 settings
+
 
 # %% [markdown]
 # ## The networks
@@ -116,15 +133,6 @@ settings
 # convolutions is frozen.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from collections.abc import Sequence
-
-import numpy as np
-import pandas as pd
-
-from prslib import MODELS, Run
-from prslib.report.tables import merge_published, final, scores_of
-
-
 def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
     """Take the final scores of runs on several networks (Appendix, "Base Architectures")."""
     rows = final(scores_of(runs, "model", "epochs", "test_set", "frozen_stages"))
@@ -163,17 +171,12 @@ def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
 
 
 # %% tags=["remove-output"]
-import matplotlib.pyplot as plt
-from IPython.display import Markdown, display
-
-from prslib.report.asked import run_all
-from prslib.report.style import STYLE
-
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
 rows = rows_of(finished)
 offline = beside_offline(rows)
 offline.head(3).round(1)
+
 
 # %% [markdown]
 # ## Offline: one epoch and more, two test sets
@@ -182,9 +185,6 @@ offline.head(3).round(1)
 # another, it stands behind ours.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib.report.tables import MAIN_METRICS
-
-
 def plain_first(rows: pd.DataFrame) -> pd.DataFrame:
     """Sort rows as in the paper's tables: the plain network and one epoch first."""
     models = [row.stands_for for row in MODELS.values()]
@@ -214,9 +214,6 @@ for name in settings.dataset:
 # upon it. A setting that was not trained has no mark.
 
 # %%
-from prslib.report.style import join_panels, plot_variations
-from prslib.report.grids import seeds_text
-
 for name in settings.dataset:
     shown = plain_first(offline[offline["dataset"] == name])
     figure, axes = plt.subplots(2, 1, figsize=(5.4, 6), sharey=True)
@@ -230,8 +227,6 @@ for name in settings.dataset:
 # number of epochs.
 
 # %%
-from prslib.report.tables import contrasts, in_short
-
 cells = [("overall", metric) for metric in MAIN_METRICS]
 plain, *others = plain_first(offline)["architecture"].unique()
 by_network = offline.assign(method=offline["architecture"])
@@ -257,8 +252,6 @@ def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-from prslib.report.tables import average, main_tables
-
 online = beside_methods(rows)
 cells = average(online)
 settings.write(cells, "methods")
@@ -268,8 +261,6 @@ for name in settings.dataset:
     display(*main_tables(shown, name, by=["network"]))
 
 # %%
-from prslib.report.style import contrast_panels
-
 for name in settings.dataset:
     shown = online[(online["dataset"] == name) & (online["measure"] == "score")]
     count = len(settings.model)
@@ -300,14 +291,10 @@ display(Markdown(in_short(gaps)))
 # with the least evidence, which need not have the smallest effect.
 
 # %%
-from prslib.report import ledger
-
 names = "architectures_crs", "architectures", "plain_multitask", "plain_online"
 display(Markdown(ledger.findings(finished, planned, *names, "balanced_is_harder")))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import describe_difference, find_smallest, write_answer
-
 row = find_smallest(gaps, group="overall", metric="mAP")
 sentence = describe_difference(
     row,

@@ -29,11 +29,28 @@ samples: int = 8  # images of each task on the sheet, 0 where only labels are av
 seed: int = 0  # which images the sheet shows
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %%
-from prslib import DATASETS, load_dataset
-from prslib.report.grids import check_labels
-from prslib.report.notebook import Settings
+# %% jupyter={"source_hidden": true} tags=["functions"]
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import LogLocator
 
+from prslib import DATASETS, load_dataset
+from prslib.datasets import GROUPS, SequentialDataset
+from prslib.datasets.base import Clustering
+from prslib.datasets.curation import class_merges
+from prslib.report.answers import write_answer
+from prslib.report.grids import check_labels
+from prslib.report.measures import class_statistics
+from prslib.report.notebook import Settings
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES, STYLE, join_panels
+from prslib.report.style import plot_sample
+
+# %%
 settings = Settings.read("datasets", globals())
 check_labels(settings.dataset, one=False)
 if settings.samples > 50:
@@ -41,6 +58,7 @@ if settings.samples > 50:
 with_images = settings.samples > 0
 sets = {name: load_dataset(name, images=with_images) for name in settings.dataset}
 settings
+
 
 # %% [markdown]
 # ## Classes, task by task
@@ -55,14 +73,6 @@ settings
 # more images than moderate ones.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator
-
-from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
-
-
 def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the classes of a task by frequency, coloured by group (Figure "COCOseq")."""
     frame = frame.assign(place=np.arange(len(frame)))
@@ -81,12 +91,6 @@ def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
-import matplotlib.pyplot as plt
-from IPython.display import Markdown, display
-
-from prslib.report.measures import class_statistics
-from prslib.report.style import STYLE, join_panels
-
 plt.style.use(STYLE)
 for name, data in sets.items():
     frame = class_statistics(data)
@@ -98,6 +102,7 @@ for name, data in sets.items():
     join_panels(figure, f"{name}: training samples of each class")
     settings.show(figure, frame, f"classes_{name}", narrow=1)
 
+
 # %% [markdown]
 # The next table has the counts. The paper's COCOseq has 35072 training images, 70 classes in 4
 # tasks, and 18 majority, 38 moderate and 14 minority classes. Its NUS-WIDEseq has 48724 images, 49
@@ -106,9 +111,6 @@ for name, data in sets.items():
 # groups. The paper prints 6346 test images for COCOseq; its released files hold 6366.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib.datasets import GROUPS, SequentialDataset
-
-
 def sizes(dataset: SequentialDataset) -> pd.DataFrame:
     """Count images, classes and groups of a data set (section "Datasets")."""
     row = {
@@ -135,9 +137,6 @@ table
 # COCO and NUS-WIDE, because an image with many labels seldom fits into one task.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from matplotlib import colormaps
-
-
 # has the last of the colours, which are the same on every data set
 LAST_TASK = 5
 
@@ -180,11 +179,6 @@ settings.show(figure, frame, "labels")
 # frames are the tasks that the clustering found. Images outside the frames are dropped.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from matplotlib.patches import Rectangle
-
-from prslib.datasets.base import Clustering
-from prslib.report.measures import class_statistics
-
 FRAME = "#E8000B"  # of a task, visible on all of viridis
 
 
@@ -230,6 +224,7 @@ for name, source in sources.items():
     plot_cooccurrence(matrix, task, ax).set_title(f"{name}: which classes meet")
     settings.show(figure, matrix.reset_index(names="class"), f"cooccurrence_{name}")
 
+
 # %% [markdown]
 # ## The clustering, step by step
 #
@@ -244,10 +239,6 @@ for name, source in sources.items():
 # at its end are dropped.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib.datasets.curation import class_merges
-from prslib.report.style import HUES
-
-
 def clustering_steps(clustering: Clustering) -> pd.DataFrame:
     """Describe each merge of the clustering, and the share of images kept (Algorithm 2)."""
     frame = pd.DataFrame(class_merges(clustering))
@@ -316,8 +307,6 @@ def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataF
 
 
 # %%
-from prslib.report.style import plot_sample
-
 for name, data in sets.items():
     if settings.samples and data.train.inputs.ndim == 4:  # not features
         frame = sample_images(data, settings.samples, settings.seed)
@@ -330,8 +319,6 @@ for name, data in sets.items():
         settings.show(figure, frame, f"samples_{name}")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import write_answer
-
 first = settings.dataset[0]
 counts = np.sort(sets[first].class_freq)[::-1]
 share = counts[: len(counts) // 5].sum() / counts.sum()

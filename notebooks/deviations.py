@@ -36,7 +36,7 @@ varied_seeds: list[int] = [0]  # one memory of every deviation for each
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.deviations import EVERY, deviation_configs
 
 
@@ -45,9 +45,25 @@ def runs(settings):
     return deviation_configs(settings.trained, settings.seeds, settings.rho, EVERY)
 
 
-# %%
-from prslib.report.notebook import Settings
+# %% jupyter={"source_hidden": true} tags=["functions"]
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report.asked import run_all
+from prslib.report.deviations import ALL, COLOURS, CONTEST, DEVIATIONS, SOURCES
+from prslib.report.grids import seeds_text
+from prslib.report.measures import place_stream
+from prslib.report.notebook import Settings
+from prslib.report.style import METHOD_STYLES, STYLE, join_panels
+from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, final, labels_of
+from prslib.report.tables import scores_of
+from prslib.statistics import DECIDING, interval
+from prslib.train import count_steps
+
+# %%
 settings = Settings.read("deviations", globals())
 planned = runs(settings)
 settings
@@ -56,10 +72,6 @@ settings
 # ## The departures
 
 # %%
-import pandas as pd
-
-from prslib.report.deviations import DEVIATIONS
-
 pd.set_option("display.max_colwidth", None)
 texts = {name: sampler.__doc__ for name, sampler in DEVIATIONS.items()}
 texts["CRS"] = "Keep every sample of the stream with the same chance: no partition at all."
@@ -75,17 +87,6 @@ pd.Series(texts, name="what it does").rename_axis("deviation").to_frame()
 # intervals. The grey lines are where PRS and CRS end. The CSV has the course over the stream.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-
-from prslib.report.deviations import COLOURS, DEVIATIONS
-from prslib.report.measures import place_stream
-from prslib.report.style import METHOD_STYLES
-from prslib.report.tables import labels_of
-from prslib.statistics import interval
-from prslib.train import count_steps
-
 MIX_LABELS = {
     # total variation between the mix of classes and p_i
     "distance": "distance to target (%)",
@@ -139,11 +140,6 @@ def plot_ends(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
-import matplotlib.pyplot as plt
-
-from prslib.report.style import STYLE, join_panels
-from prslib.report.grids import seeds_text
-
 plt.style.use(STYLE)
 mix = memory_mix(settings)
 
@@ -159,6 +155,7 @@ axes[0, 0].plot([], [], color="0.75", linewidth=1, label="where PRS and CRS are"
 join_panels(figure, f"The memory at the end of the stream, {seeds_text(settings.varied_seeds)}")
 settings.show(figure, mix, "memory", narrow=1)
 
+
 # %% [markdown]
 # ## What it costs
 #
@@ -166,11 +163,6 @@ settings.show(figure, mix, "memory", narrow=1)
 # seeds and test images.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib.report.deviations import ALL
-from prslib.statistics import DECIDING
-from prslib.report.tables import ALL_GROUPS, contrasts
-
-
 def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
     """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each."""
     cells = [(group, "mAP") for group in ALL_GROUPS]
@@ -203,9 +195,6 @@ def plot_costs(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
-from prslib.report.asked import run_all
-from prslib.report.tables import final, scores_of
-
 finished = run_all(planned, device=settings.device)
 rows = final(scores_of(finished))
 costs = against_prs(rows)
@@ -238,6 +227,7 @@ for name in settings.trained:
 columns = ["dataset", "deviation", "difference", "low", "high", "seeds", "verdict"]
 costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 
+
 # %% [markdown]
 # ## What is called PRS
 #
@@ -246,10 +236,6 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # over seeds, with the difference from PRS and its 95 % interval.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib.report.deviations import CONTEST, SOURCES
-from prslib.report.tables import MAIN_METRICS
-
-
 def contest(rows: pd.DataFrame) -> pd.DataFrame:
     """Score what is called PRS, PRS and CRS: overall, and how far they are from PRS."""
     cells = [("overall", metric) for metric in MAIN_METRICS]
@@ -284,8 +270,6 @@ scores.pivot(index=keys, columns="metric", values="score").reindex(scores[keys].
 # overall F1 of 45.4. There, too, PRS loses on the frequent classes, which decide the overall F1.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import describe_difference, find_smallest, write_answer
-
 WORDS = {
     "class from p": "letting the target shares choose which class shrinks",
     "uniform victim": "drawing the slot to overwrite from all",

@@ -35,7 +35,7 @@ others: int = 5  # test images of every other class, drawn in grey
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.grids import check_compared, configs_of
 from prslib.checks import check_int
 
@@ -54,9 +54,31 @@ def runs(settings):
     )
 
 
-# %%
-from prslib.report.notebook import Settings
+# %% jupyter={"source_hidden": true} tags=["functions"]
+from collections.abc import Sequence
 
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
+from threadpoolctl import threadpool_limits
+
+from prslib import Run, RunConfig
+from prslib.checks import expected
+from prslib.datasets import GROUPS
+from prslib.report import ledger
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report.asked import run_all
+from prslib.report.measures import features_of, labelled_images, neighbour_votes
+from prslib.report.notebook import Settings
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, STYLE, contrast_panels
+from prslib.report.style import join_panels, plot_variations
+from prslib.report.tables import ALL_GROUPS, contrasts, in_short, labels_of
+from prslib.resamples import resampled_mean
+
+# %%
 settings = Settings.read("feature_tsne", globals())
 planned = runs(settings)
 settings
@@ -68,13 +90,6 @@ settings
 # two labels has no single class to lie near. The paper does not say how it coloured such images.
 
 # %%
-import matplotlib.pyplot as plt
-from IPython.display import Markdown, display
-
-from prslib.report.asked import run_all
-from prslib.report.measures import features_of
-from prslib.report.style import STYLE, contrast_panels, join_panels
-
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
 shapes = {run.config.dataset: features_of(run).shape for run in finished}
@@ -91,19 +106,6 @@ display(Markdown("\n".join(lines)))
 # the other classes are grey.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from collections.abc import Sequence
-
-import pandas as pd
-from matplotlib.axes import Axes
-from threadpoolctl import threadpool_limits
-
-from prslib import Run, RunConfig
-from prslib.checks import expected
-from prslib.datasets import GROUPS
-from prslib.report.measures import features_of, labelled_images
-from prslib.report.style import GROUP_MARKERS
-from prslib.report.tables import labels_of
-
 # Tol's "muted" colours and black: ten classes that the colour-blind can tell apart
 CLASS_COLOURS = (
     "#332288", "#88CCEE", "#CC6677", "#117733", "#DDCC77",
@@ -185,6 +187,7 @@ for name in settings.dataset:
     join_panels(figure, f"{name}: penultimate features of test images, {sizes}")
     settings.show(figure, plane, name, narrow=1)
 
+
 # %% [markdown]
 # ## Two measures
 #
@@ -195,12 +198,6 @@ for name in settings.dataset:
 # seeds, strokes go from the lowest to the highest seed.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import numpy as np
-
-from prslib.report.measures import neighbour_votes
-from prslib.resamples import resampled_mean
-
-
 def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
     """Measure how far apart the classes lie, in percent, by group (section "Feature Analysis")."""
     from sklearn.metrics import silhouette_samples
@@ -230,8 +227,6 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
 
 
 # %%
-from prslib.report.style import plot_variations
-
 rows = separation(finished, settings.neighbours)
 for name in settings.dataset:
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.8))
@@ -243,6 +238,7 @@ for name in settings.dataset:
     join_panels(figure, f"{name}: how well classes stand apart, {len(settings.seeds)} seeds")
     settings.show(figure, rows[rows["dataset"] == name], f"separation_{name}")
 
+
 # %% [markdown]
 # ## Class by class
 #
@@ -250,11 +246,6 @@ for name in settings.dataset:
 # of training images. A mark is the mean over seeds. The line is the mean of a group.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from matplotlib.ticker import NullFormatter
-
-from prslib.report.style import GROUP_COLOURS
-
-
 def votes_by_class(runs, neighbours: int) -> pd.DataFrame:
     """Compare PRS's kNN accuracy with CRS's class by class, means over seeds, in points."""
     votes = pd.concat([neighbour_votes(run, neighbours) for run in runs])
@@ -296,8 +287,6 @@ settings.show(figure, by_class, "classes")
 # in `ledger`.
 
 # %%
-from prslib.report.tables import ALL_GROUPS, contrasts, in_short
-
 cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in ALL_GROUPS]
 gaps = contrasts(rows, "PRS", "CRS", cells)
 figure = contrast_panels(gaps, "How well classes stand apart, PRS minus CRS", "group")
@@ -315,13 +304,9 @@ display(Markdown(in_short(gaps)))
 # -p dataset imbal-mnistseq -p rhos 0.0 -p device cpu`.
 
 # %%
-from prslib.report import ledger
-
 display(Markdown(ledger.findings(finished, planned, "features")))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import describe_difference, find_smallest, write_answer
-
 row = find_smallest(gaps, group="minority", metric="kNN accuracy")
 sentence = describe_difference(
     row,

@@ -36,7 +36,7 @@ seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.asked import configs
 from prslib.report.grids import check_memory, paired
 from prslib.checks import check_int
@@ -52,12 +52,29 @@ def runs(settings):
     return [config for row in rows for config in configs(**row, **fixed)]
 
 
-# %%
-from prslib.report.notebook import Settings
+# %% jupyter={"source_hidden": true} tags=["functions"]
+from collections.abc import Sequence
 
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from prslib import Run
+from prslib.report import ledger
+from prslib.report.answers import first_set, write_answer
+from prslib.report.asked import run_all
+from prslib.report.notebook import Settings
+from prslib.report.style import STYLE, draw_curves, join_panels, styles_of
+from prslib.statistics import over_seeds
+
+# %%
 settings = Settings.read("gradient_variance", globals())
 planned = runs(settings)
 settings
+
 
 # %% [markdown]
 # ## The variance during the stream
@@ -71,14 +88,6 @@ settings
 # only as classes arrive.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from collections.abc import Sequence
-
-import numpy as np
-import pandas as pd
-
-from prslib import Run
-
-
 def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
     """Join the gradient variances of runs; "seen" is the share of the stream in percent."""
     frames = []
@@ -91,18 +100,11 @@ def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 # %%
-from prslib.report.asked import run_all
-
 finished = run_all(planned, device=settings.device)
 rows = variances_of(finished)
 
+
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullFormatter
-
-from prslib.report.style import draw_curves, styles_of
-
-
 def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the variances of one data set on a logarithmic scale, geometric means over seeds."""
     styles = styles_of(frame["method"])
@@ -116,16 +118,13 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
-import matplotlib.pyplot as plt
-
-from prslib.report.style import STYLE, join_panels
-
 plt.style.use(STYLE)
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_gradient_variance(rows[rows["dataset"] == name], ax).set_title(name)
 join_panels(figure, f"Gradient variance over memory during training, {len(settings.seeds)} seeds")
 settings.show(figure, rows, "curves", narrow=1)
+
 
 # %% [markdown]
 # ## PRS against each of the others
@@ -137,9 +136,6 @@ settings.show(figure, rows, "curves", narrow=1)
 # percentage of the points in the stream at which PRS's variance is larger.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib.statistics import over_seeds
-
-
 def variance_contrasts(rows: pd.DataFrame) -> pd.DataFrame:
     """Compare PRS's gradient variance with all others', seed by seed and point by point."""
     rows = rows[rows["value"] > 0]  # a memory of one sample has 0
@@ -173,16 +169,10 @@ gaps.round(2)
 # cpu`.
 
 # %%
-from IPython.display import Markdown, display
-
-from prslib.report import ledger
-
 names = "variance_crs", "variance_gss", "variance_exstream"
 display(Markdown(ledger.findings(finished, planned, *names)))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import first_set, write_answer
-
 shown = first_set(rows)
 name = shown["dataset"].iloc[0]
 logarithms = np.log(shown.pivot_table("value", ["seed", "seen"], "method"))

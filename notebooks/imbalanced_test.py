@@ -34,7 +34,7 @@ few_seeds: dict[str, int] = {}  # methods and data sets that take only so many o
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib import METHODS
 from prslib.report.grids import check_compared, configs_of
 from prslib.checks import one_of
@@ -57,10 +57,20 @@ def runs(settings):
     return others + configs_of(["PRS"], settings.seeds, rho=powers, **fixed)
 
 
-# %%
-from prslib.report.notebook import Settings
-from prslib.report.grids import seeds_text
+# %% jupyter={"source_hidden": true} tags=["functions"]
+import matplotlib.pyplot as plt
+import pandas as pd
+from IPython.display import Markdown
 
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report.asked import run_all
+from prslib.report.grids import seeds_text
+from prslib.report.notebook import Settings
+from prslib.report.style import STYLE, contrast_panels, join_panels, plot_variations
+from prslib.report.tables import MAIN_METRICS, average, contrasts, final, in_short
+from prslib.report.tables import merge_published, scores_of
+
+# %%
 settings = Settings.read("imbalanced_test", globals())
 planned = runs(settings)
 settings
@@ -72,9 +82,6 @@ settings
 # set. PRS has the $\rho$ that the paper takes for this test set.
 
 # %%
-from prslib.report.asked import run_all
-from prslib.report.tables import merge_published, final, scores_of
-
 finished = run_all(planned, device=settings.device)
 scores = scores_of(finished, "test_set")
 rows = final(scores)
@@ -83,23 +90,10 @@ scored = (rows["test_set"] == "imbalanced") & (rows["measure"] == "score")
 chosen = merge_published(rows[scored & asked], "imbalanced_test")
 
 # %%
-from IPython.display import Markdown, display
-
-from prslib.report.notebook import heading
-from prslib.report.tables import average, main_tables
-
 cells = average(chosen)
-settings.write(cells, "table")
-for name in settings.dataset:
-    display(heading(name, "unbalanced test set"))
-    display(*main_tables(cells, name))
+settings.show_tables(cells, "table", "unbalanced test set")
 
 # %%
-import matplotlib.pyplot as plt
-
-from prslib.report.style import STYLE, contrast_panels, join_panels, plot_variations
-from prslib.report.tables import MAIN_METRICS
-
 plt.style.use(STYLE)
 
 # %%
@@ -120,10 +114,6 @@ for name in settings.dataset:
 # interval of the difference is on one side of 0, as in `ledger`.
 
 # %%
-import pandas as pd
-
-from prslib.report.tables import contrasts, in_short
-
 pairs = [(group, metric) for group in ["overall", "majority"] for metric in MAIN_METRICS]
 others = [contrasts(chosen, "PRS", o, pairs).assign(than=o) for o in settings.method]
 against = pd.concat(others, ignore_index=True)
@@ -160,7 +150,5 @@ settings.write(between, "power_against_power")
 display(Markdown(in_short(between)))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import describe_difference, find_smallest, write_answer
-
 row = find_smallest(against, group="overall", metric="mAP", than="CRS")
 write_answer(settings, describe_difference(row, what="mAP on that set"), row["dataset"])

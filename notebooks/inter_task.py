@@ -32,7 +32,7 @@ few_seeds: dict[str, int] = {}  # methods and data sets that take only so many o
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.grids import check_compared, check_labels, standard_runs
 
 
@@ -43,15 +43,30 @@ def runs(settings):
     return standard_runs(settings)
 
 
-# %%
-from prslib import METHODS
-from prslib.report.notebook import Settings
-from prslib.report.grids import seeds_text
+# %% jupyter={"source_hidden": true} tags=["functions"]
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
 
+from prslib import METHODS
+from prslib.report import ledger
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report.asked import run_all
+from prslib.report.grids import seeds_text
+from prslib.report.measures import memory_shares
+from prslib.report.notebook import Settings
+from prslib.report.style import STYLE, contrast_panels, join_panels, plot_progression
+from prslib.report.style import plot_variations
+from prslib.report.tables import MAIN_METRICS, average, contrasts, in_short, labels_of
+from prslib.report.tables import main_tables, run_columns, scores_of, seed_gaps
+
+# %%
 settings = Settings.read("inter_task", globals())
 planned = runs(settings)
 seed_text = seeds_text(settings.seeds, settings.few_seeds)
 settings
+
 
 # %% [markdown]
 # ## The smallest task
@@ -60,12 +75,6 @@ settings
 # over seeds, strokes go from the lowest to the highest seed.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import numpy as np
-import pandas as pd
-
-from prslib.report.tables import MAIN_METRICS, labels_of, run_columns
-
-
 def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick overall scores on each task's own test images in percent, large tasks first."""
     rows = scores[(scores["task"] != "seen") & (scores["group"] == "overall")]
@@ -89,19 +98,12 @@ def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-from prslib.report.asked import run_all
-from prslib.report.tables import scores_of
-
 finished = run_all(planned, device=settings.device)
 rows = task_scores(scores_of(finished))
 smallest = rows[rows["images"] == rows.groupby("dataset")["images"].transform("min")]
 tasks = smallest.groupby("dataset")[["task", "images"]].first()
 
 # %%
-import matplotlib.pyplot as plt
-
-from prslib.report.style import STYLE, contrast_panels, join_panels, plot_variations
-
 plt.style.use(STYLE)
 for name in settings.dataset:
     shown = smallest[(smallest["dataset"] == name) & smallest["last"]]
@@ -119,10 +121,6 @@ for name in settings.dataset:
 # at once, nor about CBRS and OCDM, which came later.
 
 # %%
-from IPython.display import Markdown, display
-
-from prslib.report.tables import contrasts, in_short
-
 cells, ends = [("overall", metric) for metric in MAIN_METRICS], smallest[smallest["last"]]
 others = [name for name in settings.method if name != "PRS"]
 every = [contrasts(ends, "PRS", o, cells, by=["label"]).assign(than=o) for o in others]
@@ -139,8 +137,6 @@ display(Markdown(in_short(against)))
 # methods within a task.
 
 # %%
-from prslib.report.tables import average, main_tables
-
 for name in settings.dataset:
     display(*main_tables(average(rows[rows["last"]]), name, by=["label"]))
 
@@ -161,9 +157,6 @@ for name in settings.dataset:
 # same seed. Finetune and EWC lie far below and are left out; the CSV has all scores.
 
 # %%
-from prslib.report.style import plot_progression
-from prslib.report.tables import seed_gaps
-
 drawn = [name for name in settings.method if name not in ("CRS", "EWC", "Finetune")]
 leads = [seed_gaps(smallest, o, "CRS", ["trained_tasks"]).assign(method=o) for o in drawn]
 leads = pd.concat(leads, ignore_index=True).dropna(subset="value").drop(columns="published")
@@ -185,8 +178,6 @@ for name in settings.dataset:
 # alone, not on its number of images.
 
 # %%
-from prslib.report.measures import memory_shares
-
 with_memory = [config for config in planned if METHODS[config.method].sampler]
 by_class = memory_shares(with_memory, finished)
 shares = by_class.groupby(["dataset", "method", "seed", "task"], sort=False)["share"].sum()
@@ -203,12 +194,8 @@ shares.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "
 # with the least evidence.
 
 # %%
-from prslib.report import ledger
-
 display(Markdown(ledger.findings(finished, planned, "smallest_task_crs", "smallest_task")))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import describe_difference, find_smallest, write_answer
-
 row = find_smallest(against, metric="mAP", than="CRS")
 write_answer(settings, describe_difference(row, what="mAP on that task"), row["dataset"])

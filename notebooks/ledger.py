@@ -28,11 +28,33 @@ missing: str = "train"  # train or leave: what to do with runs that are not stor
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["functions"]
+import textwrap
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
 from prslib.checks import one_of
 from prslib.report import ledger, topics
+from prslib.report.answers import write_answer
+from prslib.report.claims import CLAIMS, FACT, SETTINGS
+from prslib.report.grids import BALANCED, OPEN
+from prslib.report.ledger import IMAGES, digits_of
 from prslib.report.notebook import Settings
+from prslib.report.results import CELL, OTHER_STREAM, PRINTED, STAND_IN, data_sources_of
+from prslib.report.results import printed_rows
+from prslib.report.style import STYLE, join_panels, styles_of
+from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
+from prslib.rounding import versions
+from prslib.statistics import VERDICTS
 
+# %%
 settings = Settings.read("ledger", globals())
 one_of("value of missing", settings.missing, ["train", "leave"])
 if not 0 < settings.level < 1:
@@ -57,14 +79,6 @@ settings
 # columns of the table. A correlation of 1 means the same order.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import numpy as np
-import pandas as pd
-
-from prslib.report.claims import SETTINGS
-from prslib.report.grids import BALANCED, OPEN
-from prslib.report.results import CELL, PRINTED, STAND_IN, data_sources_of, printed_rows
-from prslib.report.tables import PRECISION_RECALL, labels_of
-
 BOTH = "precision and recall"
 MATCH = ["stands_for", "method", "test_set", *SETTINGS, *CELL]
 # of `cells`: the setting, the place in the table, the numbers, where ours are from
@@ -137,12 +151,6 @@ def rank_correlations(rows: pd.DataFrame) -> pd.Series:
 
 
 # %%
-import matplotlib.pyplot as plt
-from IPython.display import Markdown, display
-
-from prslib.report.style import STYLE, join_panels
-from prslib.report.tables import MAIN_METRICS
-
 plt.style.use(STYLE)
 results = ledger.gather(configs, settings.missing, device=settings.device)
 rows = cells(results, settings.profile)
@@ -158,11 +166,6 @@ display(tables.round(2))
 # are left out, because they are bounds.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
-
-from prslib.report.style import styles_of
-
 BOUNDS = ("Multitask", "Finetune")  # no rivals of PRS
 
 
@@ -267,9 +270,6 @@ decided = ledger.decide(results, settings.level)
 display(ledger.counts(decided))
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib.report.claims import FACT
-from prslib.statistics import VERDICTS
-
 VERDICT_STYLES = {  # colour and what to look for without colours
     "holds": {"color": "#0072B2", "marker": "o"},
     "does not hold": {"color": "#D55E00", "marker": "v"},
@@ -317,8 +317,6 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
-from prslib.report.claims import CLAIMS
-
 most = f"{settings.level:.0%} intervals, {decided['seeds'].max()} seeds at most; Holm"
 headlines = [name for name, claim in CLAIMS.items() if claim.headline]
 chosen = decided[decided["claim"].isin(headlines)]
@@ -329,6 +327,7 @@ plot_claims(chosen, ax)
 join_panels(figure, f"The paper's main claims on real data ({most})")
 settings.show(figure, chosen, "headlines")
 
+
 # %% [markdown]
 # Now all of them, a row for each claim, a column for each data set. The colour is the verdict: blue
 # holds, orange does not hold, green shows no difference, grey is undecided, black is a fact. The
@@ -336,16 +335,6 @@ settings.show(figure, chosen, "headlines")
 # cell was not run.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import textwrap
-from collections.abc import Sequence
-
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
-
-from prslib.report.ledger import IMAGES, digits_of
-from prslib.report.style import join_panels
-
-
 def plot_verdicts(frame: pd.DataFrame, names: Sequence[str], ax: Axes) -> Axes:
     """Draw the verdicts of `decide` in a grid, claims by data sets, with the effects."""
     statements = list(frame["statement"].unique())
@@ -418,6 +407,7 @@ settings.show(figure, decided, "claims")
 # %%
 display(Markdown(ledger.as_markdown(ledger.account(decided))))
 
+
 # %% [markdown]
 # ## Where real images and stand-ins differ
 #
@@ -433,10 +423,6 @@ display(Markdown(ledger.as_markdown(ledger.account(decided))))
 #   Stand-ins have many test images, so their intervals leave this chance out.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib.report import ledger
-from prslib.report.results import OTHER_STREAM
-
-
 def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
     """Lay out the claims that data sets for the same one of the paper decide differently."""
     run = decided[(decided["alone"] != "not run") & (decided["data"] != OTHER_STREAM)]
@@ -452,8 +438,6 @@ display(Markdown(ledger.as_markdown(disagreements(decided))))
 # All of it was drawn with:
 
 # %%
-from prslib.rounding import versions
-
 settings.write(versions(), "versions")
 display(versions())
 
@@ -480,8 +464,6 @@ display(versions())
 #   correction on a data set. A claim that holds *uncorrected* alone is a hint.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import write_answer
-
 total = ledger.counts(decided).iloc[0]
 sentence = f"On {total.name}, of {total['rows']} claims {total['holds']} hold and {total['does not hold']} do not;"
 write_answer(settings, f"{sentence} the others are undecided or show no difference.")

@@ -42,7 +42,7 @@ metrics: list[str] = ["C-F1", "O-F1", "mAP"]  # columns of Table 1, of C-P, C-R,
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
 from prslib.report.grids import main_runs
@@ -55,9 +55,24 @@ def runs(settings):
     return main_runs(settings)
 
 
-# %%
-from prslib.report.notebook import Settings
+# %% jupyter={"source_hidden": true} tags=["functions"]
+import matplotlib.pyplot as plt
+import pandas as pd
+from IPython.display import Markdown
+from matplotlib.axes import Axes
 
+from prslib import METHODS
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report.asked import run_all
+from prslib.report.grids import BALANCED, runs_on, seeds_text
+from prslib.report.notebook import Settings
+from prslib.report.style import HOLLOW, STYLE, contrast_panels, join_panels
+from prslib.report.style import plot_progression, styles_of, without_far_numbers
+from prslib.report.tables import ALL_GROUPS, F1_OTHERWISE, MAIN_METRICS, average
+from prslib.report.tables import contrasts, final, in_short, merge_published
+from prslib.report.tables import progression, scores_of, seed_gaps
+
+# %%
 settings = Settings.read("main_results", globals())
 planned = runs(settings)
 settings
@@ -87,13 +102,6 @@ settings
 # and not trained again.
 
 # %% tags=["remove-output"]
-import matplotlib.pyplot as plt
-
-from prslib.report.asked import run_all
-from prslib.report.grids import BALANCED, runs_on
-from prslib.report.style import STYLE
-from prslib.report.tables import ALL_GROUPS, merge_published, final, scores_of
-
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
 scores = scores_of(runs_on(finished))
@@ -117,16 +125,8 @@ rows.drop(columns=["rho", "memory_size", "draws"], errors="ignore").head(3).roun
 # (`studies/exstream_merging.py`, `figures/studies/exstream_merging.csv`).
 
 # %%
-from IPython.display import Markdown, display
-
-from prslib.report.notebook import heading
-from prslib.report.tables import F1_OTHERWISE, average, main_tables
-
 averages = merge_published(average(final(in_tables, settings.metrics)), "main")
-settings.write(averages, "table")
-for name in settings.dataset:
-    display(heading(name))
-    display(*main_tables(averages, name, settings.metrics))
+settings.show_tables(averages, "table", metrics=settings.metrics)
 
 # %% [markdown]
 # F1 depends on how labels are decided. Above, a label is predicted where its probability is above
@@ -136,10 +136,8 @@ for name in settings.dataset:
 # %%
 decided = final(in_tables, F1_OTHERWISE)
 decided = average(decided[decided["measure"] == "score"]).assign(published=float("nan"))
-settings.write(decided, "thresholds")
-for name in settings.dataset:
-    display(heading(name))
-    display(*main_tables(decided, name, F1_OTHERWISE))
+settings.show_tables(decided, "thresholds", metrics=F1_OTHERWISE)
+
 
 # %% [markdown]
 # ## The groups
@@ -152,13 +150,6 @@ for name in settings.dataset:
 # the methods differ.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import pandas as pd
-from matplotlib.axes import Axes
-
-from prslib import METHODS
-from prslib.report.style import HOLLOW, styles_of, without_far_numbers
-
-
 def plot_ranking(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the methods' scores in one group and metric, the best on top."""
     frame = without_far_numbers(frame)
@@ -180,9 +171,6 @@ def plot_ranking(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
-from prslib.report.style import join_panels
-from prslib.report.grids import seeds_text
-
 seed_text = seeds_text(settings.seeds, settings.few_seeds)
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["measure"] == "score")]
@@ -205,9 +193,6 @@ for name in settings.dataset:
 # difference is called clear. `main_results_prs_minus_crs.csv` has every difference in words.
 
 # %%
-from prslib.report.style import contrast_panels
-from prslib.report.tables import MAIN_METRICS, contrasts, in_short
-
 cells = [(group, metric) for group in ALL_GROUPS for metric in MAIN_METRICS]
 gaps = contrasts(rows, "PRS", "CRS", cells)
 figure = contrast_panels(gaps, "Scores of Table 1, PRS minus CRS", "group")
@@ -242,9 +227,6 @@ display(Markdown(in_short(against)))
 # CSV has all scores.
 
 # %%
-from prslib.report.style import plot_progression
-from prslib.report.tables import progression, seed_gaps
-
 steps = merge_published(progression(scores), "coco_progression", "nus_progression")
 drawn = [name for name in settings.method if name not in ("CRS", "EWC", "Finetune")]
 pairs = [seed_gaps(steps, name, "CRS", ["trained_tasks"]).assign(method=name) for name in drawn]
@@ -267,8 +249,6 @@ join_panels(figure, f"Overall mAP task by task, less that of CRS, {seed_text}")
 settings.show(figure, steps, "progression")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import describe_difference, find_smallest, write_answer
-
 row = find_smallest(gaps, group="minority", metric="mAP")
 sentence = describe_difference(row, what="mAP on the minority classes")
 write_answer(settings, sentence, row["dataset"])

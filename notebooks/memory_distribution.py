@@ -32,7 +32,7 @@ few_seeds: dict[str, int] = {}  # methods and data sets that take only so many o
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.measures import follows_from_labels
 from prslib.report.grids import check_memory, standard_runs, tested_on
 
@@ -48,10 +48,27 @@ def runs(settings):
     return [c for c in memories(settings) if not follows_from_labels(c.method)]
 
 
-# %%
-from prslib.report.notebook import Settings
-from prslib.report.grids import seeds_text
+# %% jupyter={"source_hidden": true} tags=["functions"]
+import io
 
+import ipywidgets
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.style import context as style_context
+
+from prslib.previews import preview
+from prslib.report.answers import first_set, write_answer
+from prslib.report.asked import run_all
+from prslib.report.grids import seeds_text
+from prslib.report.measures import imbalanced_stream, memory_shares
+from prslib.report.notebook import Settings
+from prslib.report.style import METHOD_STYLES, STYLE, join_panels, plot_variations
+from prslib.report.style import styles_of
+
+# %%
 settings = Settings.read("memory_distribution", globals())
 planned = memories(settings)
 seed_text = seeds_text(settings.seeds, settings.few_seeds)
@@ -68,25 +85,14 @@ settings
 # classes, and its rare label keeps it in memory.
 
 # %%
-import matplotlib.pyplot as plt
-
-from prslib.report.asked import run_all
-from prslib.report.measures import memory_shares
-from prslib.report.style import STYLE, join_panels
-
 plt.style.use(STYLE)
 finished = run_all(runs(settings), device=settings.device)
 by_class = memory_shares(planned, finished)
 rows = -(-len(settings.method) // 2)
 shape = {"figsize": (11, 2.4 * rows), "sharex": True, "sharey": True, "squeeze": False}
 
+
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import pandas as pd
-from matplotlib.axes import Axes
-
-from prslib.report.style import styles_of
-
-
 def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one memory's share of each class on one data set, group by group; the stream as bars."""
     stream = frame[frame["method"] == "Stream"]
@@ -126,6 +132,7 @@ for name in settings.dataset:
     join_panels(figure, f"{name}: the memory class by class, {caption}")
     settings.show(figure, shown, name, narrow=1)
 
+
 # %% [markdown]
 # ## Group by group
 #
@@ -133,11 +140,6 @@ for name in settings.dataset:
 # equal shares for all classes.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import numpy as np
-
-from prslib.report.style import plot_variations
-
-
 def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw each group's share of the labels, and its share of the classes as a line."""
     styles = styles_of(frame["method"])
@@ -201,16 +203,6 @@ to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]]
 # beforehand.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import io
-
-import ipywidgets
-from matplotlib.figure import Figure
-from matplotlib.style import context as style_context
-
-from prslib.previews import preview
-from prslib.report.measures import imbalanced_stream
-from prslib.report.style import METHOD_STYLES, STYLE
-
 SAMPLERS = ("CRS", "PRS", "CBRS", "OCDM")  # that look at labels alone
 
 # of the axes: finding a place takes as long as drawing them
@@ -263,15 +255,7 @@ def memories_sliders(seed: int = 0) -> ipywidgets.VBox:
 # %%
 memories_sliders()
 
-# %% [markdown] tags=["timed"]
-# How long does a move take?
-
-# %% tags=["timed"]
-# %timeit -r 9 -n 1 memories_picture(imbalance=100, rho=0.0, size=200)
-
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import first_set, write_answer
-
 means = first_set(to_targets).groupby("method")[["to equal", "to stream"]].mean()
 prs, crs = means.loc["PRS"], means.loc["CRS"]
 sentence = f"PRS's memory is {prs['to equal']:.0f} points from equal shares, {prs['to stream']:.0f} from the stream's mix."

@@ -40,7 +40,7 @@ seeds: list[int] = [0, 1]  # one run of every sampler and loss for each
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib import LOSSES
 from prslib.checks import expected, one_of
 from prslib.report.grids import check_labels, configs_of
@@ -87,10 +87,21 @@ def runs(settings):
     return made
 
 
-# %%
-from prslib.report.notebook import Settings
-from prslib.report.grids import seeds_text
+# %% jupyter={"source_hidden": true} tags=["functions"]
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+from matplotlib.axes import Axes
 
+from prslib.report.answers import write_answer
+from prslib.report.asked import run_all
+from prslib.report.grids import seeds_text
+from prslib.report.notebook import Settings
+from prslib.report.style import HUES, STYLE, join_panels, styles_of
+from prslib.report.tables import contrasts, final, scores_of
+
+# %%
 settings = Settings.read("memory_or_loss", globals())
 planned = runs(settings)
 settings
@@ -114,10 +125,6 @@ settings
 # direction. Intervals are of 95 %, over seeds and test samples, and take five seeds.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import pandas as pd
-
-from prslib.report.tables import contrasts
-
 OWN = "C-F1 (own threshold)"
 WAYS = ["C-F1", OWN, "O-F1", "O-F1 (own threshold)", "mAP"]
 UNIFORM, BALANCED = "uniform", "balanced"
@@ -225,13 +232,6 @@ def answer(gaps: pd.DataFrame, dataset: str) -> str:
 # ## The answer
 
 # %%
-import matplotlib.pyplot as plt
-from IPython.display import Markdown, display
-
-from prslib.report.asked import run_all
-from prslib.report.style import STYLE
-from prslib.report.tables import final, scores_of
-
 plt.style.use(STYLE)
 scores = scores_of(run_all(planned, device=settings.device), "loss", "draw")
 rows = final(scores, WAYS)
@@ -255,10 +255,6 @@ for name, sentence in answers.itertuples(index=False):
 # the ranking points to the right in both panels.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from matplotlib.axes import Axes
-
-from prslib.report.style import HUES, styles_of
-
 MARKERS = "os^DPv"  # of losses, the plain one first
 ARROWS = dict(zip(("memory", "loss", "draw", "memory and loss"), HUES, strict=False))
 
@@ -295,10 +291,6 @@ def add_legend(ax: Axes, settings) -> None:
 
 
 # %%
-import numpy as np
-
-from prslib.report.style import join_panels
-
 keys = ["dataset", "method", "loss", "draw", "arm", "group", "metric"]
 means = rows.groupby(keys, sort=False)["value"].agg(value="mean", sd="std", seeds="count").reset_index()
 shown = means[means["group"] == "overall"]
@@ -353,6 +345,4 @@ wide = by_loss.assign(cell=words.str.strip())
 wide.pivot(index=["dataset", "loss", "method"], columns="metric", values="cell")[WAYS]
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import write_answer
-
 write_answer(settings, answers["sentence"].iloc[0], settings.dataset[0])

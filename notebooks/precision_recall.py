@@ -33,7 +33,7 @@ few_seeds: dict[str, int] = {}  # methods and data sets that take only so many o
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.grids import main_runs
 
 
@@ -42,9 +42,23 @@ def runs(settings):
     return main_runs(settings)
 
 
-# %%
-from prslib.report.notebook import Settings
+# %% jupyter={"source_hidden": true} tags=["functions"]
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+from matplotlib.axes import Axes
 
+from prslib.report.answers import first_set, write_answer
+from prslib.report.asked import run_all
+from prslib.report.grids import BALANCED, runs_on, seeds_text
+from prslib.report.notebook import Settings
+from prslib.report.style import HOLLOW, STYLE, contrast_panels, draw_legend, join_panels
+from prslib.report.style import styles_of
+from prslib.report.tables import ALL_GROUPS, PRECISION_RECALL, average, contrasts, final
+from prslib.report.tables import in_short, merge_published, scores_of, turned
+
+# %%
 settings = Settings.read("precision_recall", globals())
 planned = runs(settings)
 settings
@@ -60,13 +74,6 @@ settings
 # 2,072 images hardly any rare class has a probability above 0.5.
 
 # %%
-import matplotlib.pyplot as plt
-
-from prslib.report.asked import run_all
-from prslib.report.grids import BALANCED, runs_on
-from prslib.report.style import STYLE
-from prslib.report.tables import PRECISION_RECALL, merge_published, final, scores_of
-
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
 scores = scores_of(runs_on(finished))
@@ -83,16 +90,8 @@ def beside_papers(scores):
 rows = beside_papers(scores)
 
 # %%
-from IPython.display import Markdown, display
-
-from prslib.report.notebook import heading
-from prslib.report.tables import average, main_tables
-
 cells = average(beside_papers(in_tables))
-settings.write(cells, "table")
-for name in settings.dataset:
-    display(heading(name))
-    display(*main_tables(cells, name, PRECISION_RECALL))
+settings.show_tables(cells, "table", metrics=PRECISION_RECALL)
 
 # %% [markdown]
 # ## Precision against recall
@@ -104,12 +103,6 @@ for name in settings.dataset:
 # line a method predicts a class too often, above it too seldom.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-
-from prslib.report.style import HOLLOW, draw_legend, styles_of
-
 LEVELS = (5, 10, 20, 30, 40, 50, 60, 70)  # F1 in percent
 
 TICKS = (0, 1, 3, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
@@ -157,9 +150,6 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
-from prslib.report.style import contrast_panels, join_panels
-from prslib.report.grids import seeds_text
-
 for name in settings.dataset:
     figure, axes = plt.subplots(1, 3, figsize=(11, 4.5))
     near = cells[(cells["dataset"] == name) & ~cells["method"].isin(["EWC", "Finetune"])]
@@ -177,8 +167,6 @@ for name in settings.dataset:
 # the difference is on one side of 0, as in `ledger`.
 
 # %%
-from prslib.report.tables import contrasts, in_short
-
 groups = ["majority", "moderate", "minority"]
 pairs = [(group, metric) for group in groups for metric in PRECISION_RECALL]
 gaps = contrasts(rows, "PRS", "CRS", pairs)
@@ -197,8 +185,6 @@ display(Markdown(in_short(gaps)))
 # is clear at 0.5, but not at the own threshold, comes from calibration.
 
 # %%
-from prslib.report.tables import ALL_GROUPS, turned
-
 WAYS = [f"{name}{way}" for name in ("C-F1", "O-F1") for way in ("", " (own threshold)", " (top 3)")]
 decided = merge_published(final(scores, WAYS), "main")
 pairs = [(group, metric) for group in ALL_GROUPS for metric in WAYS]
@@ -211,8 +197,6 @@ lines = turned(by_threshold) or ["No clear difference at 0.5 turns with the thre
 display(Markdown("\n".join(f"- {line}" for line in lines)))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import first_set, write_answer
-
 names = {"C-P": "precision", "C-R": "recall"}
 shares = first_set(gaps).set_index(["group", "metric"])["difference"]
 changes = []

@@ -40,7 +40,7 @@ seeds: list[int] = [0]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from itertools import product
 
 from prslib.report.asked import configs
@@ -65,29 +65,40 @@ def runs(settings):
     return made
 
 
-# %%
-from prslib.report.notebook import Settings
+# %% jupyter={"source_hidden": true} tags=["functions"]
+from collections.abc import Sequence
 
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+from matplotlib.axes import Axes
+
+from prslib import Run, RunConfig, load_dataset
+from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
+from prslib.models.weights import NONE
+from prslib.report import ledger
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report.asked import run_all
+from prslib.report.grids import seeds_text
+from prslib.report.notebook import Settings
+from prslib.report.results import results_of
+from prslib.report.style import GREYS, HUES, STYLE, join_panels, plot_sample
+from prslib.report.style import plot_variations, styles_for, values_of
+from prslib.report.tables import MAIN_METRICS, average, contrasts, final, in_short
+from prslib.report.tables import merge_published, scores_of, seed_gaps
+
+# %%
 settings = Settings.read("pretraining", globals())
 planned = runs(settings)
 settings
 
 # %%
-import matplotlib.pyplot as plt
-from IPython.display import Markdown, display
-
-from prslib.report.asked import run_all
-from prslib.report.style import STYLE, join_panels
-from prslib.report.grids import seeds_text
-
 plt.style.use(STYLE)
 finished, count = run_all(planned, device=settings.device), seeds_text(settings.seeds)
 
+
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib import RunConfig
-from prslib.models.weights import NONE
-
-
 def beginning(config: RunConfig) -> str:
     """Name what a run's network begins with, and whether all but its head stays as it began."""
     settings = config.resolved
@@ -97,12 +108,9 @@ def beginning(config: RunConfig) -> str:
 
 
 # %% tags=["remove-output"]
-import pandas as pd
-
-from prslib.report.tables import merge_published, final, scores_of
-
 rows = merge_published(final(scores_of(finished, weights=beginning)), "main")
 rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
+
 
 # %% [markdown]
 # ## What the weights were trained on
@@ -113,15 +121,6 @@ rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 # used.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from collections.abc import Sequence
-
-import numpy as np
-import pandas as pd
-
-from prslib import load_dataset
-from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
-
-
 def example_scenes(
     weights: Sequence[str], dataset: str, count: int
 ) -> tuple[pd.DataFrame, list[np.ndarray]]:
@@ -144,8 +143,6 @@ def example_scenes(
 
 
 # %%
-from prslib.report.style import plot_sample
-
 frame, images = example_scenes(settings.begun_with, settings.dataset[0], 8)
 figure, axes = plt.subplots(len(frame) // 8, 8, figsize=(11, 0.22 * len(frame)), squeeze=False)
 for ax, image, labels in zip(axes.flat, images, frame["labels"], strict=True):
@@ -161,13 +158,9 @@ settings.show(figure, frame, "scenes", narrow=4)
 # networks always start from ImageNet's weights.
 
 # %%
-from prslib.report.tables import average, main_tables
-
 cells = merge_published(average(rows.drop(columns=["stands_for", "published"])), "main")
-settings.write(cells, "table")
-for name in settings.dataset:
-    display(Markdown(f"**{name}**, beside the paper's {cells['stands_for'].iloc[0]}"))
-    display(*main_tables(cells, name, by=["weights"]))
+settings.show_tables(cells, "table", by=["weights"])
+
 
 # %% [markdown]
 # ## What PRS gains and what it costs
@@ -176,11 +169,6 @@ for name in settings.dataset:
 # lowest to the highest seed, and the dashed line is the paper's difference.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from matplotlib.axes import Axes
-
-from prslib.report.style import GREYS, HUES, styles_for, plot_variations, values_of
-
-
 def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw the distance between two methods by group and weights, later ones darker."""
     styles = styles_for(frame["weights"].unique(), GREYS)
@@ -197,8 +185,6 @@ def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
 
 
 # %%
-from prslib.report.tables import seed_gaps
-
 gaps = seed_gaps(rows, "PRS", "CRS", by=["weights"])
 for name in settings.dataset:
     shown = gaps[gaps["dataset"] == name]
@@ -209,8 +195,6 @@ for name in settings.dataset:
     settings.show(figure, shown, f"gaps_{name}")
 
 # %%
-from prslib.report.tables import MAIN_METRICS, contrasts, in_short
-
 where = [(group, metric) for group in ("majority", "minority", "overall") for metric in MAIN_METRICS]
 differences = contrasts(rows, "PRS", "CRS", where, by=["weights"])
 settings.write(differences, "prs_minus_crs")
@@ -250,6 +234,7 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
 join_panels(figure, f"Overall, by what the network began with, {count}")
 settings.show(figure, overall, "overall")
 
+
 # %% [markdown]
 # ## Which claims depend on the weights?
 #
@@ -259,11 +244,6 @@ settings.show(figure, overall, "overall")
 # over seeds, and the verdict.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib import Run
-from prslib.report import ledger
-from prslib.report.results import results_of
-
-
 def by_weights(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
     """Decide the paper's claims under each weights; leave out claims without runs."""
     tables = []
@@ -297,8 +277,6 @@ display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_
 display(Markdown(ledger.as_markdown(differing_verdicts(decided))))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import describe_difference, find_smallest, write_answer
-
 row = find_smallest(differences, group="overall", metric="mAP")
 sentence = describe_difference(
     row,

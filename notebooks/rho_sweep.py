@@ -34,7 +34,7 @@ seeds: list[int] = [0, 1, 2]  # one run of every rho for each
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.asked import configs
 from prslib.report.grids import tested_on
 
@@ -47,9 +47,20 @@ def runs(settings):
     return tested_on(sweep + crs)
 
 
-# %%
-from prslib.report.notebook import Settings
+# %% jupyter={"source_hidden": true} tags=["functions"]
+import matplotlib.pyplot as plt
+import pandas as pd
 
+from prslib.report.answers import join_words, write_answer
+from prslib.report.asked import run_all
+from prslib.report.grids import seeds_text
+from prslib.report.measures import place_stream
+from prslib.report.notebook import Settings
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, STYLE, draw_curves
+from prslib.report.style import join_panels, styles_for
+from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, final, scores_of
+
+# %%
 settings = Settings.read("rho_sweep", globals())
 needed = runs(settings)
 settings
@@ -61,21 +72,12 @@ settings
 # ring at the best $\rho$ of each metric.
 
 # %%
-import matplotlib.pyplot as plt
-
-from prslib.report.asked import run_all
-from prslib.report.style import STYLE
-from prslib.report.tables import final, scores_of
-
 plt.style.use(STYLE)
 every = final(scores_of(run_all(needed, device=settings.device)))
 every = every[every["measure"] == "score"]
 rows = every[every["method"] == "PRS"]
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib.report.style import draw_curves, styles_for
-from prslib.report.tables import MAIN_METRICS
-
 METHOD_STYLES = styles_for(MAIN_METRICS)
 
 
@@ -93,9 +95,6 @@ def plot_sweep(frame, ax):
 
 
 # %%
-from prslib.report.style import join_panels
-from prslib.report.grids import seeds_text
-
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["group"] == "overall")]
     figure, ax = plt.subplots(figsize=(5.2, 3.8))
@@ -126,11 +125,6 @@ for name in settings.dataset:
 # for its unbalanced test set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import pandas as pd
-
-from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
-from prslib.report.tables import ALL_GROUPS, contrasts
-
 OVERALL = {"overall": "black"} | GROUP_COLOURS
 
 MARKERS = {"overall": "s"} | GROUP_MARKERS
@@ -198,6 +192,7 @@ best = best_rho(rows[rows["group"] == "overall"])
 settings.write(best, "best")
 best.round(2)
 
+
 # %% [markdown]
 # ## Is $\rho = 1$ conventional sampling?
 #
@@ -208,10 +203,6 @@ best.round(2)
 # `ledger` decides the claim.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-
-from prslib.report.measures import place_stream
-
-
 def beside_crs(settings):
     """Measure what PRS with rho 1 and CRS hold in the end: labels, share of early samples."""
     rows = []
@@ -232,8 +223,6 @@ settings.write(memories, "beside_crs")
 memories.groupby(["dataset", "method"], sort=False).mean().drop(columns="seed").round(2)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import join_words, write_answer
-
 chosen, changes = {}, []
 for name in settings.dataset:
     overall = gaps[(gaps["dataset"] == name) & (gaps["group"] == "overall")]

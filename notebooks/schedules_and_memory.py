@@ -39,7 +39,7 @@ few_seeds: dict[str, int] = {}  # methods and data sets that take only so many o
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 import warnings
 from itertools import permutations
 
@@ -103,9 +103,23 @@ def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
     return [order for order in schedules if order != usual][:count]
 
 
-# %%
-from prslib.report.notebook import Settings
+# %% jupyter={"source_hidden": true} tags=["functions"]
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
+import matplotlib.pyplot as plt
+import numpy as np
+from IPython.display import Markdown
+
+from prslib.report.answers import join_words, write_answer
+from prslib.report.asked import run_all
+from prslib.report.grids import seeds_text
+from prslib.report.notebook import Settings
+from prslib.report.style import STYLE, contrast_panels, join_panels, plot_variations
+from prslib.report.tables import MAIN_METRICS, average, contrasts, final, in_short
+from prslib.report.tables import scores_of
+
+# %%
 settings = Settings.read("schedules_and_memory", globals())
 planned = runs(settings)
 settings
@@ -118,12 +132,6 @@ settings
 # alone.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from collections.abc import Sequence
-
-import numpy as np
-
-from prslib.report.tables import final
-
 STANDARD = 2000  # samples in the paper's memory
 
 
@@ -165,30 +173,15 @@ def _with_published(rows: pd.DataFrame, tables: Sequence[str]) -> pd.DataFrame:
 
 
 # %%
-from prslib.report.asked import run_all
-from prslib.report.tables import scores_of
-
 finished = run_all(planned, device=settings.device)
 scores = scores_of(finished)
 by_schedule, by_memory = scores_by_schedule(scores), scores_by_memory(scores)
 
 # %%
-from IPython.display import Markdown, display
-
-from prslib.report.tables import average, main_tables
-
 cells = average(by_schedule)
-settings.write(cells, "schedules")
-for name in settings.dataset:
-    display(Markdown(f"**{name}**, schedule by schedule"))
-    display(*main_tables(cells, name, by=["schedule"]))
+settings.show_tables(cells, "schedules", "schedule by schedule", by=["schedule"])
 
 # %%
-import matplotlib.pyplot as plt
-
-from prslib.report.style import STYLE
-from prslib.report.grids import seeds_text
-
 plt.style.use(STYLE)
 seed_text = seeds_text(settings.seeds, settings.few_seeds)
 if settings.varied_seeds != settings.seeds:
@@ -196,8 +189,6 @@ if settings.varied_seeds != settings.seeds:
 overall = by_schedule[(by_schedule["measure"] == "score") & (by_schedule["group"] == "overall")]
 
 # %%
-from prslib.report.style import contrast_panels, join_panels, plot_variations
-
 figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False, sharey=True)
 for column, name in zip(axes.T, settings.dataset, strict=True):
     for ax, metric in zip(column, ["C-F1", "mAP"], strict=True):
@@ -207,6 +198,7 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
 join_panels(figure, f"Schedules, overall: {seed_text.format('first')}")
 settings.show(figure, overall, "schedules_overall", narrow=1)
 
+
 # %% [markdown]
 # ## Is PRS more robust?
 #
@@ -215,9 +207,6 @@ settings.show(figure, overall, "schedules_overall", narrow=1)
 # moves a schedule's score as well: `seed_sd` is the spread over seeds at the standard schedule.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from collections.abc import Iterator
-
-
 def _overall(rows: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame]]:
     """Return the overall scores of each method, and what they have in common."""
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
@@ -253,8 +242,6 @@ spread.round(1)
 # The picture shows PRS minus CRS in each schedule, taken seed by seed:
 
 # %%
-from prslib.report.tables import MAIN_METRICS, contrasts, in_short
-
 pairs = [("overall", metric) for metric in MAIN_METRICS]
 by_order = contrasts(by_schedule, "PRS", "CRS", pairs, by=["schedule"])
 figure = contrast_panels(by_order, "Overall, PRS minus CRS by schedule", "schedule")
@@ -268,10 +255,7 @@ display(Markdown(in_short(by_order)))
 
 # %%
 cells = average(by_memory)
-settings.write(cells, "sizes")
-for name in settings.dataset:
-    display(Markdown(f"**{name}** with memories of several sizes"))
-    display(*main_tables(cells, name, by=["memory"]))
+settings.show_tables(cells, "sizes", "memory by memory", by=["memory"])
 
 # %%
 overall = by_memory[(by_memory["measure"] == "score") & (by_memory["group"] == "overall")]
@@ -294,10 +278,8 @@ settings.show(figure, overall, "sizes_overall")
 both = pd.concat([by_schedule, by_memory]).drop(columns=["published", "draws"], errors="ignore")
 both = both.rename(columns={"table_2": "published"}).dropna(subset="published")
 cells = average(both[both["measure"] == "score"].drop_duplicates())
-settings.write(cells, "table_2")
-for name in cells["dataset"].unique():
-    display(Markdown(f"**{name}**, beside Table 2"))
-    display(*main_tables(cells, name, by=["schedule", "memory"]))
+settings.show_tables(cells, "table_2", "Table 2", by=["schedule", "memory"])
+
 
 # %% [markdown]
 # ## Is PRS best at every size, and does the gain narrow?
@@ -307,9 +289,6 @@ for name in cells["dataset"].unique():
 # points, in our runs and in the paper. The gain narrows where the second step adds less.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from itertools import pairwise
-
-
 def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
     """Measure what each larger memory adds to the overall scores (Appendix, "Memory Sizes")."""
     table = []
@@ -335,8 +314,6 @@ step = gains["memory_from"] + " to " + gains["memory_to"]
 gains.assign(step=step).pivot_table(["gain", "published_gain"], keys, "step", sort=False).round(1)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import join_words, write_answer
-
 counts = []
 for cells in (by_order, by_size):
     cells = cells[cells["metric"] == "mAP"]

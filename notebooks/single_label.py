@@ -35,7 +35,7 @@ search: list[int] = []  # orders to keep after the first and second look, none f
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.asked import configs
 from prslib.datasets import available
 from prslib.datasets.base import schedule_of
@@ -59,11 +59,29 @@ def runs(settings):
     return made
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["functions"]
+from itertools import product
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+from matplotlib.axes import Axes
+
+from prslib import METHODS
 from prslib.checks import check_int, expected
 from prslib.datasets import DATASETS, load_dataset
+from prslib.paths import project_root
+from prslib.report.answers import describe_difference, write_answer
+from prslib.report.asked import run_all
+from prslib.report.measures import accuracies, distances
 from prslib.report.notebook import Settings
+from prslib.report.style import STAR, STYLE, contrast_panels, join_panels
+from prslib.report.style import plot_progression, styles_of
+from prslib.report.tables import contrasts, in_short, merge_published
 
+# %%
 settings = Settings.read("single_label", globals())
 check_int("spread", settings.spread, least=1)
 if len(settings.search) not in (0, 2):
@@ -83,11 +101,10 @@ settings
 # counts, whole or divided. Their pictures are drawn from scikit-learn's handwritten digits.
 
 # %%
-import pandas as pd
-
 counts = {name: load_dataset(name, images=False).class_freq for name in names}
 table = pd.DataFrame(counts).T.rename_axis("training images of class", axis=1)
 table.assign(total=table.sum(axis=1))
+
 
 # %% [markdown]
 # ## The tables
@@ -97,13 +114,6 @@ table.assign(total=table.sum(axis=1))
 # most of its spread comes from the orders.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from itertools import product
-
-import pandas as pd
-
-from prslib import METHODS
-
-
 def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Lay out accuracies as in the paper, mean ± s.d., a column for each task (Appendix)."""
     keys = ["order", "method", "trained_tasks"]
@@ -119,13 +129,6 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-import matplotlib.pyplot as plt
-from IPython.display import Markdown, display
-
-from prslib.report.asked import run_all
-from prslib.report.measures import accuracies
-from prslib.report.style import STYLE
-
 plt.style.use(STYLE)
 every = accuracies(planned, run_all(planned, device=settings.device))
 for name in names:
@@ -133,8 +136,6 @@ for name in names:
     display(accuracy_table(every[every["dataset"] == name]))
 
 # %%
-from prslib.report.style import contrast_panels, join_panels, plot_progression
-
 rows = {name: every[every["dataset"] == name] for name in names}
 for name in names:
     lines, columns = -(-len(settings.orders) // 2), min(2, len(settings.orders))
@@ -155,8 +156,6 @@ for name in names:
 # trained".
 
 # %%
-from prslib.report.tables import contrasts, in_short
-
 by, cells = ["order", "trained_tasks"], [("overall", "accuracy")]
 words = {"place": "{dataset}, order {order}, after task {trained_tasks}"}
 words["paper"] = "in the paper by {published:+.1f}"
@@ -172,8 +171,6 @@ for name in names:
     display(Markdown(in_short(gaps)))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import describe_difference, write_answer
-
 last = contrasts(rows[names[0]], "PRS", "CRS", cells, by, **words).iloc[-1]
 write_answer(settings, describe_difference(last, what="accuracy"), names[0])
 
@@ -184,17 +181,6 @@ write_answer(settings, describe_difference(last, what="accuracy"), names[0])
 # order. The right picture shows PRS against CRS. Above the line PRS is better.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from pathlib import Path
-
-import numpy as np
-from matplotlib.axes import Axes
-
-from prslib.checks import expected
-from prslib.paths import project_root
-from prslib.report.measures import distances
-from prslib.report.style import STAR, styles_of
-from prslib.report.tables import merge_published
-
 STUDY = Path("studies/class_orders.csv")  # made by the script of that name
 
 

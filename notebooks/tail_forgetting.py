@@ -40,7 +40,7 @@ seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib import DATASETS, METHODS
 from prslib.report.grids import check_labels, configs_of, tested_on
 from prslib.checks import one_of
@@ -66,10 +66,25 @@ def memory_size(name, share):
     return round(share * DATASETS[name].recipe.memory_size)
 
 
-# %%
-from prslib.report.notebook import Settings
-from prslib.report.grids import seeds_text
+# %% jupyter={"source_hidden": true} tags=["functions"]
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+from matplotlib.axes import Axes
+from scipy.stats import linregress
 
+from prslib.report import ledger
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report.asked import run_all
+from prslib.report.grids import seeds_text
+from prslib.report.measures import run_forgetting, size_correlations
+from prslib.report.notebook import Settings, heading
+from prslib.report.style import STYLE, join_panels, plot_variations, styles_of
+from prslib.report.tables import average, contrasts, final, main_tables, merge_published
+from prslib.report.tables import scores_of
+
+# %%
 settings = Settings.read("tail_forgetting", globals())
 planned = runs(settings)
 sizes = {name: memory_size(name, settings.memory_share) for name in settings.dataset}
@@ -86,28 +101,13 @@ settings
 # the same memory.
 
 # %%
-import matplotlib.pyplot as plt
-import pandas as pd
-from IPython.display import display
-
-from prslib.report.asked import run_all
-from prslib.report.measures import run_forgetting
-from prslib.report.style import STYLE, join_panels
-
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
 by_class = pd.concat(map(run_forgetting, finished), ignore_index=True)
 drawn = by_class[by_class["metric"] == "AP"].dropna(subset="value")
 
+
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from scipy.stats import linregress
-
-from prslib.report.style import styles_of
-
-
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw forgetting over the class's size: a mark a class, and a fitted line a method."""
     frame = frame[frame["images"] > 0]  # a class without any has no place on a log scale
@@ -183,8 +183,6 @@ def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-from prslib.report.measures import size_correlations
-
 correlations = size_correlations(by_class)
 table = tail_table(correlations)
 settings.write(correlations, "correlations")
@@ -199,11 +197,6 @@ table.round(2)
 # holds for both methods: normalised forgetting rises from majority over moderate to minority.
 
 # %%
-from IPython.display import Markdown
-
-from prslib.report.notebook import heading
-from prslib.report.tables import average, merge_published, final, main_tables, scores_of
-
 rows = merge_published(final(scores_of(finished)), "main")
 rows = rows[rows["measure"] == "forget"]
 averages = merge_published(average(rows.drop(columns=["published", "stands_for"])), "main")
@@ -213,8 +206,6 @@ for name in settings.dataset:
     display(*main_tables(averages, name))
 
 # %%
-from prslib.report.style import plot_variations
-
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["metric"] == "mAP")]
     figure, ax = plt.subplots(figsize=(8, 3.6))
@@ -234,15 +225,10 @@ for name in settings.dataset:
 # top of the article, take the runs of `main_results`: more seeds, and a memory twice as large.
 
 # %%
-from prslib.report import ledger
-
 claims = ["tail_crs", "tail_crs_lost", "tail_ewc", "tail_ewc_lost"]
 display(Markdown(ledger.findings(finished, planned, *claims)))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import describe_difference, find_smallest, write_answer
-from prslib.report.tables import contrasts
-
 crs = rows[rows["method"] == "CRS"].drop(columns="published")
 crs = crs.assign(method=crs["group"], group="CRS", measure="score")
 gaps = contrasts(crs, "minority", "majority", [("CRS", "mAP")])

@@ -29,10 +29,27 @@ rhos: list[float] = [-0.5, 0.0, 0.5, 1.0]  # powers of allocation set side by si
 samples: int = 35000  # length of the stream behind the sliders, at least 200
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %%
-from prslib.checks import check_int
-from prslib.report.notebook import Settings
+# %% jupyter={"source_hidden": true} tags=["functions"]
+import io
+from types import SimpleNamespace
 
+import ipywidgets
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.style import context as style_context
+from matplotlib.ticker import MaxNLocator
+
+from prslib.checks import check_int, expected
+from prslib.report.answers import write_answer
+from prslib.report.notebook import Settings
+from prslib.report.style import HUES, METHOD_STYLES, STYLE
+from prslib.samplers import make_sampler
+
+# %%
 settings = Settings.read("walkthrough", globals())
 check_int("samples", settings.samples, least=200, most=1_000_000)  # for the sliders
 if not 1 <= settings.memory_size < 40:  # it fills and goes on
@@ -48,14 +65,6 @@ settings
 # overwrite it in turn. The seed was picked so that one removal shows every case below.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from types import SimpleNamespace
-
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-
-from prslib.samplers import make_sampler
-
 FATES = {
     "kept": {"color": "#D55E00", "marker": "o"},
     "overwritten": {"color": "#56B4E9", "marker": "s"},
@@ -135,10 +144,6 @@ def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
 
 
 # %%
-import matplotlib.pyplot as plt
-
-from prslib.report.style import STYLE
-
 plt.style.use(STYLE)
 stream = skewed_stream(40, 5, skew=1.2, second_labels=0.3, seed=settings.seed)
 steps = walk(stream, settings.memory_size, settings.rho, settings.seed)
@@ -160,10 +165,6 @@ settings.show(figure, rows[columns], "stream")
 # samples than the stream had.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from matplotlib.ticker import MaxNLocator
-
-from prslib.report.style import HUES
-
 RHO_MARKERS = "oDs^vP"
 
 
@@ -266,8 +267,6 @@ def plot_acceptance(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
-from IPython.display import Markdown, display
-
 figure, ax = plt.subplots(figsize=(8, 3.2))
 later = rows[rows["sample"] > settings.memory_size]
 plot_acceptance(later, ax)
@@ -293,8 +292,6 @@ display(Markdown(text), terms.round(4))
 # overwrite a class's newest member again and again.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib.checks import expected
-
 ROLES = {  # of a sample when another takes a slot
     "removed": {"color": "#D55E00", "marker": "X"},
     "as good": {"color": "#E69F00", "marker": "o"},
@@ -455,14 +452,6 @@ table = {"labels outside their quota (%)": outside, "rarest class in memory (%)"
 # classes equally frequent. A page without a running kernel has no sliders, only the picture above.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import io
-
-import ipywidgets
-from matplotlib.figure import Figure
-from matplotlib.style import context as style_context
-
-from prslib.report.style import METHOD_STYLES, STYLE
-
 CLASSES = 70  # of the long stream
 
 LARGEST = 4000  # samples in memory
@@ -514,13 +503,5 @@ def memory_sliders(samples: int, size: int, rho: float, seed: int) -> ipywidgets
 # %%
 memory_sliders(settings.samples, size, settings.rho, settings.seed)
 
-# %% [markdown] tags=["timed"]
-# How long does that take? The next cell measures a redraw.
-
-# %% tags=["timed"]
-# %timeit -r 9 -n 1 memory_picture(settings.samples, settings.rho, size, skew=1.0)
-
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import write_answer
-
 write_answer(settings, "It lets samples of rare classes in, and removes one from a class above its quota.")

@@ -39,7 +39,7 @@ seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% tags=["runs"]
+# %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib import METHODS
 from prslib.report.grids import check_compared, check_labels, configs_of, tested_on
 from prslib.checks import one_of
@@ -61,12 +61,29 @@ def runs(settings):
     return tested_on(made)
 
 
-# %%
-from prslib.report.notebook import Settings
+# %% jupyter={"source_hidden": true} tags=["functions"]
+import json
 
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
+
+from prslib import published
+from prslib.paths import project_root
+from prslib.report.answers import write_answer
+from prslib.report.asked import run_all
+from prslib.report.notebook import Settings
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, STYLE, join_panels
+from prslib.report.style import styles_for, styles_of
+from prslib.report.tables import MAIN_METRICS, contrasts, final, labels_of
+from prslib.report.tables import merge_published, scores_of
+
+# %%
 settings = Settings.read("when_it_pays", globals())
 planned = runs(settings)
 settings
+
 
 # %% [markdown]
 # ## The streams
@@ -74,14 +91,6 @@ settings
 # `samples` is the length of the stream. `imbalance` is the largest class over the smallest.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import json
-
-import pandas as pd
-
-from prslib.paths import project_root
-from prslib.report.tables import labels_of
-
-
 def stream_sizes(names) -> pd.DataFrame:
     """Count samples and classes of streams, and compute their imbalance."""
     rows = []
@@ -117,12 +126,6 @@ sizes.round(1)
 # over seeds and test samples.
 
 # %%
-import matplotlib.pyplot as plt
-
-from prslib.report.asked import run_all
-from prslib.report.style import STYLE
-from prslib.report.tables import MAIN_METRICS, merge_published, contrasts, final, scores_of
-
 plt.style.use(STYLE)
 finished = run_all(planned, device=settings.device)
 rows = merge_published(final(scores_of(finished)), "main")
@@ -132,16 +135,11 @@ every = [contrasts(rows, name, "CRS", cells).assign(method=name) for name in set
 gaps = pd.concat(every, ignore_index=True).merge(sizes, on="dataset")
 settings.write(gaps, "minus_crs")
 
+
 # %% [markdown]
 # PRS alone first. Above 0 PRS scores higher, below it CRS. The bands are 95 % intervals.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from matplotlib.axes import Axes
-
-from prslib.report.style import styles_for
-from prslib.report.tables import MAIN_METRICS
-
-
 def plot_in_short(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw PRS minus CRS in each metric over the imbalance of the thinned streams."""
     for metric, style in styles_for(MAIN_METRICS).items():
@@ -161,14 +159,13 @@ def plot_in_short(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
-from prslib.report.style import join_panels
-
 overall = gaps[(gaps["group"] == "overall") & ~gaps["dataset"].isin(settings.parts)]
 in_short = overall[(overall["method"] == "PRS") & overall["dataset"].isin(settings.dataset)]
 figure, ax = plt.subplots(figsize=(5.6, 4.2))
 plot_in_short(in_short, ax)
 join_panels(figure, f"When PRS pays: Reuters, {len(settings.seeds)} seeds")
 settings.show(figure, in_short, "in_short")
+
 
 # %% [markdown]
 # Each balanced sampler is next. Lines join the subsampled streams and the whole one. Single marks are
@@ -177,9 +174,6 @@ settings.show(figure, in_short, "in_short")
 # prints no interval.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib.report.style import styles_of
-
-
 def plot_over_imbalance(frame: pd.DataFrame, ax: Axes, line, stand_ins) -> Axes:
     """Draw methods minus CRS over the imbalance; data sets of `line` are joined, stand-ins hollow."""
     for name, style in styles_of(frame["method"]).items():
@@ -199,8 +193,6 @@ def plot_over_imbalance(frame: pd.DataFrame, ax: Axes, line, stand_ins) -> Axes:
 
 
 # %%
-from prslib import published
-
 printed = published.load("main")
 printed = printed[(printed["group"] == "overall") & (printed["measure"] == "score")]
 figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharex=True, sharey=True)
@@ -243,12 +235,11 @@ def pays_from(gaps: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-from IPython.display import display
-
 line = overall[overall["dataset"].isin(settings.dataset)]
 starts = pays_from(line)
 settings.write(starts, "pays_from")
 display(starts.round(0))
+
 
 # %% [markdown]
 # ## What the frequent classes pay, and what the rare ones get
@@ -256,9 +247,6 @@ display(starts.round(0))
 # PRS minus CRS on the classes of each group, over the imbalance.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
-
-
 def plot_groups(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw PRS minus CRS in each class group over the imbalance, with intervals."""
     for group, colour in GROUP_COLOURS.items():
@@ -304,8 +292,6 @@ def plot_over_length(frame: pd.DataFrame, ax: Axes, parts) -> Axes:
 
 
 # %%
-from matplotlib.ticker import NullLocator
-
 reuters = gaps[(gaps["method"] == "PRS") & (gaps["group"] == "overall")]
 reuters = reuters[reuters["dataset"].isin(settings.dataset + settings.parts)]
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharex=True, sharey=True)
@@ -318,8 +304,6 @@ join_panels(figure, f"Reuters, overall: imbalance or length? {len(settings.seeds
 settings.show(figure, reuters, "length")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-from prslib.report.answers import write_answer
-
 pays = []
 for row in starts[starts["method"] == "PRS"].sort_values("from").to_dict("records"):
     rounded = float(f"{row['from']:.2g}")

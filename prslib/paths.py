@@ -119,8 +119,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     # on a folder that machines share, two processes may have one number
-    host = socket.gethostname()
-    beside = path.with_name(f"{path.name}.{host}.{os.getpid()}.part")
+    writer = f"{socket.gethostname()}.{os.getpid()}.{threading.get_ident()}"
+    beside = path.with_name(f"{path.name}.{writer}.part")
     try:
         with open(beside, "w+b") as file:
             yield file

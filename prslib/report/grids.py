@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from prslib.checks import check_int, expected, items, one_of
+from prslib.checks import check_int, expected, one_of
 from prslib.datasets import DATASETS
 from prslib.report.asked import Asked, configs, drop_repeated, list_values
 from prslib.report.notebook import Settings
@@ -40,14 +40,6 @@ def configs_of(
     list of Asked
         Data set by data set, the methods with the fewest seeds first.
 
-    Raises
-    ------
-    TypeError
-        If methods or seeds are no lists, or a number of seeds is no integer.
-    ValueError
-        If a list of methods, seeds or data sets is empty, or a number of seeds is below
-        1, or as in `configs`.
-
     Examples
     --------
     >>> few = {"GSS": 1}
@@ -55,56 +47,28 @@ def configs_of(
     >>> [(config.method, config.seed) for config in made]
     [('GSS', 0), ('CRS', 0), ('CRS', 1)]
     """
-    methods = list_values("methods", items("methods", methods))
-    seeds = list_values("seeds", items("seeds", seeds))
     seeds_of = {}
     for name, count in (few_seeds or {}).items():
         one_of("method or data set", name, [*METHODS, *DATASETS])
         seeds_of[name] = seeds[: check_int(f"few_seeds of {name}", count, least=1)]
-    datasets = fields.pop("dataset", Asked.dataset)
     made = []
-    for name in list_values("dataset", datasets):
-        one_of("dataset", name, DATASETS)
-        fields["dataset"] = name
+    for name in list_values("dataset", fields.pop("dataset", Asked.dataset)):
         with_seeds = defaultdict(list)
-        for method in methods:
+        for method in list_values("methods", methods):
             fewer = [seeds_of[key] for key in (method, name) if key in seeds_of]
             with_seeds[tuple(min(fewer, key=len, default=seeds))].append(method)
         for chosen in sorted(with_seeds, key=len):
-            made += configs(**fields, method=with_seeds[chosen], seed=[*chosen])
+            grid = {"method": with_seeds[chosen], "seed": [*chosen]}
+            made += configs(**fields, dataset=name, **grid)
     return made
 
 
 def paired(**fields: Sequence) -> list[dict]:
-    """Pair lists of values: the first of every field, then the second, and so on.
-
-    Parameters
-    ----------
-    **fields
-        Lists of one length.
-
-    Returns
-    -------
-    list of dict
-        One for each place in the lists.
-
-    Raises
-    ------
-    TypeError
-        If one of them is no list.
-    ValueError
-        If the lists differ in length.
-
-    Examples
-    --------
-    >>> paired(dataset=["cocoseq", "nuswideseq"], rho=[-0.03, 0.02])[1]
-    {'dataset': 'nuswideseq', 'rho': 0.02}
-    """
-    lists = {name: items(name, values) for name, values in fields.items()}
-    if len(set(map(len, lists.values()))) > 1:
-        got = ", ".join(f"{len(values)} of {name}" for name, values in lists.items())
-        raise ValueError(expected("lists of one length", got))
-    rows = zip(*lists.values(), strict=True)
+    """Pair lists of one length: the first of every field, then the second, and so on."""
+    counts = {name: len(values) for name, values in fields.items()}
+    if len(set(counts.values())) > 1:
+        raise ValueError(expected("lists of one length", counts))
+    rows = zip(*fields.values(), strict=True)
     return [dict(zip(fields, row, strict=True)) for row in rows]
 
 

@@ -8,7 +8,7 @@ import ast
 import io
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from prslib.checks import expected, one_of
 from prslib.paths import known_profiles, notebook_file, params_file
-from prslib.report.tables import labels_of
+from prslib.report.tables import MAIN_METRICS, labels_of, main_tables
 
 if TYPE_CHECKING:
     from IPython.display import Markdown
@@ -84,6 +84,22 @@ class Settings(SimpleNamespace):
             (Path(self.save) / about["narrow"]).write_bytes(render(figure))
         plt.close(figure)  # or Jupyter would show it once more
         display(Image(picture, metadata=about))
+
+    def show_tables(
+        self,
+        averages: pd.DataFrame,
+        name: str,
+        what: str = "",
+        metrics: Sequence[str] = MAIN_METRICS,
+        by: Sequence[str] = (),
+    ) -> None:
+        """Display averages as the paper prints them, and write them where ``save`` says."""
+        from IPython.display import display
+
+        self.write(averages, name)
+        for dataset in averages["dataset"].unique():
+            display(heading(dataset, what))
+            display(*main_tables(averages, dataset, metrics, by))
 
     def write(self, table: pd.DataFrame, name: str) -> None:
         """Write a table as CSV if ``save`` names a folder."""

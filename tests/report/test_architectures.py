@@ -4,27 +4,10 @@ from cells import functions_of
 from fake_runs import fake_run
 
 from prslib.report.asked import Asked
-from prslib.report.notebook import Settings
 
 architectures = functions_of("architectures")
 
 CONSISTENCY, RECURRENT = "convnet_attention_consistency", "convnet_rnn_attention"
-
-
-def test_runs_are_those_of_the_papers_tables_and_of_costly_networks_the_shortest():
-    settings = Settings.of("quick", "architectures")
-    runs = [
-        (one.method, one.model, one.frozen_stages, one.epochs, one.test_set)
-        for one in architectures.runs(settings)
-    ]
-    both = ("balanced", "imbalanced")
-    nets = [("convnet", 0), (RECURRENT, 0)]
-    methods = [(name, *net, 1, None) for net in nets for name in ("CRS", "PRS")]
-    # the plain network frozen in the table of networks, and not in that of methods
-    methods.insert(2, ("Multitask", "convnet", 0, 1, None))
-    networks = [("convnet", 1, 2), ("convnet", 1, 1), (RECURRENT, 0, 1)]
-    offline = [("Multitask", *net, test) for net in networks for test in both]
-    assert sorted(runs, key=str) == sorted(methods + offline, key=str)
 
 
 def test_numbers_of_a_network_and_of_methods_on_it_stand_beside_ours():

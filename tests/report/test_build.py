@@ -1,6 +1,8 @@
 """Drawing notebooks, some of which stop."""
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
@@ -61,6 +63,21 @@ def test_a_folder_that_cannot_be_written_is_told_in_a_line(monkeypatch, capsys):
     assert "stopped: OSError: expected a folder" in last
     assert "datasets" in last and "walkthrough" in last
     assert executed_file("smoke", "datasets").is_file()
+
+
+def test_two_drawings_at_once_leave_whole_files(monkeypatch):
+    both = Barrier(2)
+
+    def run_notebook(_profile, name, executed, save):
+        both.wait()
+        executed.touch()
+        (save / f"{name}.csv").write_text("value")
+
+    monkeypatch.setattr(build, "run_notebook", run_notebook)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(build.draw, ["smoke"] * 2, ["datasets"] * 2))
+    assert not build.is_stale("smoke", "datasets")
+    assert [file.name for file in figures_dir("smoke").iterdir()] == ["datasets.csv"]
 
 
 def test_other_files_among_the_notebooks_do_not_count(tmp_path, monkeypatch):

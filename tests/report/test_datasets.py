@@ -58,11 +58,3 @@ def test_clustering_steps_count_what_is_kept(clustering):
     assert (row["groups"], row["first"], row["second"]) == (2, "a", "b")
     assert (row["together"], row["apart"]) == (2, 2)
     assert row["kept"] == pytest.approx(100 * 5 / 7)
-
-
-def test_samples_are_of_their_task_and_named(dataset):
-    frame = datasets.sample_images(dataset, 2, seed=0)
-    assert frame["task"].tolist() == [0, 1, 1]
-    assert (dataset.train.task[frame["row"]] == frame["task"]).all()
-    labels = ["a", "a, b", "a, b", "b", "c"]  # of the stream
-    assert frame["labels"].tolist() == [labels[row] for row in frame["row"]]

@@ -4,12 +4,10 @@ from cells import functions_of
 from fake_runs import fake_run
 from prs_examples import A, B, C, rows
 
-from prslib.datasets import load_dataset
 from prslib.report import deviations
 from prslib.report.asked import Asked, identify, run_all
 from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, deviation_configs
 from prslib.report.measures import place_stream
-from prslib.report.notebook import Settings
 from prslib.report.tables import final, scores_of
 from prslib.samplers import PRS
 
@@ -98,22 +96,6 @@ def test_deviations_are_methods_of_their_own_that_any_process_can_train(
     assert type(sampler) is DEVIATIONS["counts known ahead"]
     (read,) = run_all([ahead])
     assert read.scores.equals(run.scores)
-
-
-@pytest.mark.usefixtures("registers")
-def test_the_mix_is_that_of_the_samplers():
-    settings = Settings.of(
-        "quick", "deviations", dataset=[TINY], varied_seeds=[0], rho=0.0
-    )
-    mix = notebook.memory_mix(settings, points=1)
-    last = mix.set_index(["deviation", "measure"])["value"]
-    assert last["CRS", "age"] == pytest.approx(50, abs=5)  # a reservoir
-    data = load_dataset(TINY, images=False)
-    *_, (sampler, _, _) = place_stream(Asked(TINY, "PRS"))
-    shares = 100 * sampler.class_counts / sampler.class_counts.sum()
-    rare = np.array(data.class_group) == "minority"
-    assert last["PRS", "minority"] == pytest.approx(shares[rare].sum())
-    assert last["PRS", "distance"] == pytest.approx(np.abs(shares - 100 / 70).sum() / 2)
 
 
 @pytest.mark.usefixtures("registers")

@@ -57,46 +57,6 @@ def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows():
     assert images["class_name"].tolist() == names.tolist()
 
 
-def test_classes_in_colour_are_the_ends_of_the_groups_and_of_ten_all():
-    assert sorted(tsne.shown_classes(CONFIG, 1)) == list("0123456789")
-    mini = Asked("cocoseq-mini", "PRS", features_per_class=20)
-    data = load_dataset("cocoseq-mini", images=False)
-    freq = dict(zip(data.class_names, data.class_freq, strict=True))
-    count = measures.labelled_images(mini).value_counts(["class_name", "group"])
-    several = count[count >= tsne.ENOUGH].reset_index()
-    shown = [freq[name] for name in tsne.shown_classes(mini, 2)]
-    sizes = {
-        group: sorted(map(freq.get, rows["class_name"]), reverse=True)
-        for group, rows in several.groupby("group")
-    }
-    middle = len(sizes["moderate"]) // 2
-    assert shown[:2] == sizes["majority"][:2]
-    assert set(shown[2:4]) <= set(sizes["moderate"][middle - 2 : middle + 2])
-    assert shown[4:] == sizes["minority"][-2:]
-
-
-def test_votes_of_each_class_are_compared_as_prs_less_crs(monkeypatch):
-    def votes(run, _):
-        names = ["a", "b", "b"]
-        rows = pd.DataFrame({"class_name": names, "class": [0, 1, 1], "group": "g"})
-        right = {"PRS": [100.0, 0, 100], "CRS": [0.0, 0, 0]}[run]
-        columns = {"dataset": TINY, "method": run, "kNN accuracy": right}
-        return rows.assign(**columns)
-
-    monkeypatch.setitem(tsne.votes_by_class.__globals__, "neighbour_votes", votes)
-    table = tsne.votes_by_class(["PRS", "CRS"], 5).set_index("class_name")
-    assert table["difference"].to_dict() == {"a": 100, "b": 50}
-    freq = load_dataset(TINY, images=False).class_freq
-    assert table["images"].tolist() == freq[:2].tolist()
-
-
-def test_the_picture_has_all_images_of_shown_classes_and_the_first_of_others():
-    shown = ["0", "3", "5", "7"]
-    plane = tsne.embed([with_features(blobs(50.0))], shown, others=2)
-    counts = plane["class_name"].value_counts().to_dict()
-    assert counts == {name: 6 if name in shown else 2 for name in "0123456789"}
-
-
 def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
     features = blobs(0.01)
     rare = measures.labelled_images(CONFIG)["class"].to_numpy() >= 4

@@ -82,7 +82,7 @@ def test_bad_values_are_refused_in_one_line_before_training(name, values, messag
 def test_the_first_cell_refuses_what_later_ones_cannot_take(
     name, parameter, value, message
 ):
-    scope = definitions(name, "runs") | vars(Settings.of("smoke", name))
+    scope = definitions(name, "runs", "functions") | vars(Settings.of("smoke", name))
     scope[parameter] = value
     cells = nbformat.read(notebook_file(name), as_version=4).cells
     (first,) = [cell.source for cell in cells if "Settings.read" in cell.source]

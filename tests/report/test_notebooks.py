@@ -16,6 +16,8 @@ from prslib.report.notebook import Settings, assigned_names, defaults_of
 ROOT = project_root()
 NAMES = sorted(file.stem for file in (ROOT / "notebooks").glob("*.ipynb"))
 PROFILE_FILES = sorted((ROOT / "params").glob("*/*.yaml"))
+FOLDED = {"source_hidden": True}
+FOLDED_TAGS = {"runs", "functions", "answer"}
 
 
 def cells_of(name):
@@ -39,6 +41,18 @@ def test_both_forms_are_the_same_without_outputs(name):
     assert contents(script.cells) == contents(cells_of(name)), "run `make lint`"
     for cell in code_of(name):
         assert not (cell.outputs or cell.execution_count), "run `make lint`"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_reader_meets_a_picture_after_forty_lines_of_code(name):
+    lines = 0
+    for cell in code_of(name):
+        folded = cell.metadata.get("jupyter") == FOLDED
+        assert folded == bool(FOLDED_TAGS & set(tags_of(cell)))
+        lines += 0 if folded else len(list(filter(str.strip, cell.source.splitlines())))
+        if "settings.show(" in cell.source:
+            break
+    assert lines <= 40
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,3 @@
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,18 +18,6 @@ def test_the_best_rho_is_that_of_the_mean_over_seeds():
     best = rho_sweep.best_rho(rows).iloc[0]
     assert (best["best_rho"], best["best"]) == (0.4, 32)
     assert (best["at_lowest"], best["at_highest"]) == (11, 21)
-
-
-def test_the_ring_is_at_the_best_rho_of_each_metric():
-    means = {"C-F1": [1.0, 3.0, 2.0], "O-F1": [6.0, 5.0, 4.0], "mAP": [7.0, 8.0, 9.0]}
-    rows = pd.DataFrame(means, pd.Index([-1.0, 0.0, 1.0], name="rho")).reset_index()
-    rows = rows.melt("rho", var_name="metric").assign(seed=0)
-    figure, ax = plt.subplots()
-    rho_sweep.plot_sweep(rows, ax)
-    rings = [line for line in ax.lines if line.get_markersize() == 13]
-    places = [(*line.get_xdata(), *line.get_ydata()) for line in rings]
-    assert places == [(0, 3), (-1, 6), (1, 9), ()]  # the last of the legend
-    plt.close(figure)
 
 
 def test_each_rho_is_compared_with_the_same_runs_of_crs():

@@ -6,7 +6,6 @@ import pytest
 from cells import functions_of
 from fake_runs import fake_run
 
-from prslib.datasets import load_dataset
 from prslib.report.asked import Asked
 from prslib.report.notebook import Settings
 from prslib.report.tables import read_scores
@@ -32,15 +31,6 @@ def cell(rows, measure="score", group="overall", metric="mAP", **where):
         rows = rows[rows[name] == value]
     keys = ["measure", "group", "metric"]
     return rows.set_index(keys).loc[(measure, group, metric)]
-
-
-def test_a_memory_above_the_stream_is_left_out_and_named():
-    settings = Settings.of("smoke", "schedules_and_memory")
-    images = len(load_dataset(settings.dataset[0], images=False).train)
-    settings.shares = [0.5, 100]
-    with pytest.warns(UserWarning, match=f"has {images} images; left out: memory of"):
-        sizes = {config.memory_size for config in topic.runs(settings)}
-    assert sizes - {None} == {10}
 
 
 def test_the_papers_schedules_without_the_standard_one():

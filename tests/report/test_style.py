@@ -46,24 +46,6 @@ def test_the_paper_stands_beside_its_own_images_and_apart_from_stand_ins():
     np.testing.assert_array_equal(shown, [55.0, np.nan, 25.0])
 
 
-def test_differences_are_filled_where_clear_and_panels_share_their_range():
-    frame = pd.DataFrame({"group": ["minority", "majority"] * 2, "dataset": "d"})
-    frame["metric"] = ["C-F1"] * 2 + ["mAP"] * 2
-    frame = frame.assign(difference=[1, -3, 9, 0.5], published=[2, -1, 4, 3])
-    frame = frame.assign(low=frame["difference"] - 2, high=frame["difference"] + 2)
-    frame = frame.assign(clearly=["", "below", "above", ""], seeds=[10, 5] * 2)
-    with plt.style.context(style.STYLE):  # whatever another test has set
-        figure = style.contrast_panels(frame, "PRS minus CRS", "group")
-    assert [ax.get_title("left") for ax in figure.axes] == ["d: C-F1", "d: mAP"]
-    drawn = [{line.get_label(): line for line in ax.lines} for ax in figure.axes]
-    assert [list(lines["clear"].get_xdata()) for lines in drawn] == [[-3], [9]]
-    assert [list(lines["not clear"].get_ydata()) for lines in drawn] == [[1], [0]]
-    assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()
-    title = "PRS minus CRS, 95 % intervals over 5 or 10 seeds"
-    assert figure.get_suptitle() == title
-    plt.close(figure)
-
-
 def test_panels_that_are_stacked_keep_their_labels_and_small_words_grow():
     figure, axes = plt.subplots(2, 2, figsize=(11, 5), sharex=True, sharey=True)
     for number, ax in enumerate(axes.flat):
@@ -83,15 +65,3 @@ def test_panels_that_are_stacked_keep_their_labels_and_small_words_grow():
     assert len(figure.legends) == 1
     assert "\n" in figure.get_suptitle()
     plt.close(figure)
-
-
-def test_square_panels_that_are_stacked_are_as_wide_as_a_phone():
-    with plt.style.context(style.STYLE):
-        figure, axes = plt.subplots(1, 2, figsize=(10, 4.4))
-        axes[0].set(box_aspect=1, xlabel="recall (%)", ylabel="precision (%)")
-        axes[1].set(aspect="equal", xlabel="paper (points)", ylabel="ours (points)")
-        style.stack_panels(figure)
-        figure.canvas.draw()
-    boxes = [ax.get_position() for ax in axes]
-    plt.close(figure)
-    assert min(box.width for box in boxes) > 0.75
