@@ -17,10 +17,6 @@ PYTHON := .venv/bin/python
 READY := .venv/$(if $(LOCKED),locked,installed)
 endif
 
-# the README's tables are those of the profile seeds
-RENEW = @if [ -n "$$(find "$${PRSLIB_FIGURES:-figures}/seeds" -name '*.csv' -newer README.md)" ]; \
-	then $(PYTHON) docs/renew.py && touch README.md; fi
-
 .DEFAULT_GOAL := help
 .PHONY: help figures docs verify test wheel soak lab lint bench clean
 
@@ -33,14 +29,13 @@ help:  ## list the targets
 
 figures: $(READY)  ## train what is missing and draw every figure into figures/PROFILE
 	$(PYTHON) -m prslib figures --profile $(PROFILE)
-	$(if $(filter seeds,$(PROFILE)),$(PYTHON) docs/articles.py)
-	$(if $(filter seeds,$(PROFILE)),$(RENEW))
+	$(if $(filter seeds,$(PROFILE)),$(PYTHON) docs/articles.py && $(PYTHON) docs/renew.py)
 
 docs: figures  ## the documentation with the executed notebooks as web pages in cache/docs/PROFILE/html
 	$(PYTHON) docs/build.py --profile $(PROFILE)
 
-verify: $(READY)  ## train a few runs anew and compare them with the commit; LONG=1 draws all tables again, too
-	$(PYTHON) docs/verify.py --profile $(PROFILE) $(if $(LONG),--long)
+verify: $(READY)  ## train all runs anew, 5 to 8 minutes for quick, and compare every table with the commit
+	$(PYTHON) docs/verify.py --profile $(PROFILE)
 
 test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ruff check .
@@ -53,6 +48,7 @@ wheel: $(READY)  ## build the wheel, install it alone and run the first examples
 	rm -rf build
 	$(PYTHON) -m venv build/bare
 	build/bare/bin/python -m pip wheel --quiet --no-deps --wheel-dir build/bare .
+	test "$$(cat build/bare/prslib-*.whl | wc -c)" -lt 1000000
 	build/bare/bin/python -m pip install --quiet --no-compile build/bare/prslib-*.whl
 	awk -v RS='```' '/^python\n.*make_sampler/ && !/torch/ {print substr($$0, 8); nextfile}' README.md prslib/README.md > build/bare/first.py
 	cd build/bare && cat first.py && bin/python first.py
@@ -64,19 +60,20 @@ soak: $(READY)  ## kill all kinds of work KILLS times at random, half an hour, a
 lab: $(READY)  ## open JupyterLab on the notebooks in the order of their questions
 	$(PYTHON) -m jupyterlab --config=docs/lab/config.py
 
-lint: $(READY)  ## format the code, sync the notebooks' two forms
+NOTEBOOKS = $$(git ls-files 'notebooks/*.ipynb')
+lint: $(READY)  ## format the code, clear the notebooks' outputs and write their .py forms
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
-	$(PYTHON) -m jupytext --sync notebooks/*.py
+	$(PYTHON) -m nbconvert --log-level=WARN --clear-output --inplace $(NOTEBOOKS)
+	$(PYTHON) -m jupytext --quiet --to py:percent $(NOTEBOOKS)
 
-bench: $(READY)  ## measure the samplers, a whole run beside a bare PyTorch loop, and how many runs finish per hour
+bench: $(READY)  ## measure the samplers and a whole run beside a bare PyTorch loop
 	$(PYTHON) bench/samplers.py
 	$(PYTHON) bench/labels.py
 	$(PYTHON) bench/whole.py
-	$(PYTHON) bench/many.py
 
-clean:  ## remove .venv, build/, figures/custom and cache/: runs, executed notebooks, pages, data sets made
-	rm -rf .venv build cache figures/custom
+clean:  ## remove .venv, build/ and cache/: runs, executed notebooks, pages, data sets made
+	rm -rf .venv build cache
 
 .venv/installed: pyproject.toml
 .venv/locked: pyproject.toml locked.txt

@@ -1,146 +1,117 @@
 """Write executed notebooks as articles in Markdown: ``python docs/articles.py``.
 
-`make figures` calls it. An article has the notebook's text, tables and pictures, and
-none of its code. Pictures are links to the files that the notebook saved. The same
-results give the same bytes: cells with the tag `timed` are left out, and so is what a
-notebook prints.
+`make figures PROFILE=seeds` calls it. An article has the notebook's answer, text, tables
+and pictures, and none of its code. Pictures are links to the files that the notebook wrote.
 """
 
 import argparse
 import html
-import os
 import re
+from os.path import relpath
 from pathlib import Path
 
 import nbformat
-from bs4 import BeautifulSoup, Tag
 from nbconvert import MarkdownExporter
 from nbformat import NotebookNode
-from traitlets.config import Config
 
-from prslib.paths import figures_dir, known_notebooks, project_root
+from prslib.paths import figures_dir, known_notebooks, notebook_file, project_root
 from prslib.report.build import executed_file
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
-LINK = re.compile(r"\]\((?:\.\./notebooks/)?(\w+)\.ipynb\)")
-TEMPLATE = Path(__file__).with_name("_templates") / "article.md.j2"
-# the first of these that an output has; the template shows no plain text
-KINDS = ["image/png", "text/markdown", "text/html", "text/plain"]
 NARROW = 700  # pixels; pictures up to this width are shown whole on a phone
-MISSING = ("NaN", "None")  # as pandas shows a value that is not there
 TIMED = "timed"  # the tag of cells that say how long something took
-ANSWER = "<!-- answer: begin -->\n<!-- answer: end -->"  # `docs/renew.py` fills it
-ANSWERED = re.compile(r"<!-- answer: begin -->\n.*?<!-- answer: end -->", re.DOTALL)
-FOOT = (
+REMOVED = "remove-output"  # the tag of cells that show a frame to those who go on
+ANSWER = "answer"  # the tag of the cell that answers the notebook's question
+MADE_BY = (
     "*Made by [the notebook]({notebook}) with the parameters of the profile "
     "`{profile}`; its code is there. [All questions and answers](README.md).*"
 )
 
 
-def article_file(name: str) -> Path:
-    """Return a file in ``docs/report``, or ``report`` in ``PRSLIB_FIGURES`` if that is set."""
-    elsewhere = os.environ.get("PRSLIB_FIGURES")
-    docs = project_root() / "docs" / "report"
-    return (figures_dir("report") if elsewhere else docs) / f"{name}.md"
+def write_article(profile: str, name: str, folder: Path) -> None:
+    """Write the article of an executed notebook into a folder."""
+    code = relpath(notebook_file(name), folder)
+    made_by = MADE_BY.format(notebook=code, profile=profile)
+    pictures = relpath(figures_dir(profile), folder)
+    notebook = read(executed_file(profile, name), pictures, made_by)
+    text, _ = MarkdownExporter(exclude_input=True).from_notebook_node(notebook)
+    text = re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.md)", text)
+    text = re.sub(r"\n{3,}", "\n\n", text).replace("](../docs/", "](../")
+    (folder / f"{name}.md").write_text(text.strip() + "\n", encoding="utf-8")
 
 
-def write(profile: str, name: str) -> Path:
-    """Write the article of an executed notebook; return its file."""
-    file = article_file(name)
-    notebook = nbformat.read(executed_file(profile, name), as_version=4)
-    text = article(notebook, profile, name)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    if file.is_file():
-        text = with_answer_of(file.read_text(encoding="utf-8"), text)
-    file.write_text(text, encoding="utf-8")
-    return file
+def read(file: Path, pictures: str, made_by: str) -> NotebookNode:
+    """Return an executed notebook whose outputs are Markdown, with its answer on top.
 
-
-def with_answer_of(before: str, text: str) -> str:
-    """Return an article with the answer that it had before."""
-    answer = ANSWERED.search(before)
-    return text.replace(ANSWER, answer[0]) if answer else text
-
-
-def article(notebook: NotebookNode, profile: str, name: str) -> str:
-    """Return the text, tables and links to pictures of an executed notebook."""
-    folder = article_file(name).parent
-    pictures = _from(folder, figures_dir(profile))
-    code = _from(folder, project_root() / "notebooks" / f"{name}.ipynb")
-    foot = FOOT.format(notebook=code, profile=profile)
-    text = relinked(as_markdown(notebook, f"{pictures}/"))
-    head, _, rest = text.partition("\n")
-    return "\n\n".join([head, ANSWER, foot, rest.strip()]) + "\n"
-
-
-def as_markdown(notebook: NotebookNode, pictures: str, site: bool = False) -> str:
-    """Convert an executed notebook, whose pictures are in a folder.
-
-    What only a running kernel shows, such as sliders, is left out. A page of the site
-    has the code, too, folded, and what it prints.
+    What only a running kernel shows, such as sliders, is left out, and so is what a
+    notebook prints or how long something took.
     """
-    config = {
-        "TagRemovePreprocessor": {
-            "enabled": True,
-            "remove_cell_tags": set() if site else {TIMED},
-        },
-        "ExtractOutputPreprocessor": {"enabled": False},  # pictures are files
-        "NbConvertBase": {"display_data_priority": KINDS},
-    }
-    exporter = MarkdownExporter(
-        config=Config(config),
-        template_file=str(TEMPLATE),
-        exclude_input=not site,
-    )
-    exporter.register_filter("plain_table", plain_table)
-    resources = {"pictures": pictures, "site": site, "narrow": NARROW}
-    return exporter.from_notebook_node(notebook, resources)[0]
+    notebook = nbformat.read(file, as_version=4)
+    cells, answers = [], []
+    for cell in notebook.cells:
+        tags = cell.metadata.get("tags", [])
+        texts = [as_markdown(output, pictures) for output in cell.get("outputs", [])]
+        if REMOVED in tags:
+            texts = []
+        if cell.cell_type == "code":
+            cell.outputs = [show(text) for text in texts if text]
+        if ANSWER in tags:
+            answers += texts
+        elif TIMED not in tags:
+            cells.append(cell)
+    title, _, text = cells[0].source.partition("\n")
+    cells[0].source = "\n\n".join([title, *answers, made_by, text.strip()])
+    notebook.cells = cells
+    return notebook
 
 
-def relinked(text: str) -> str:
-    """Let links to notebooks lead to their articles, and those to pages to these."""
-    return LINK.sub(r"](\1.md)", text).replace("](../docs/", "](../")
+def as_markdown(output: NotebookNode, pictures: str) -> str:
+    """Return a picture, text or table of a notebook as Markdown, "" for other outputs."""
+    data = output.get("data", {})
+    if "image/png" in data:
+        return link_picture(output.metadata["image/png"], pictures)
+    return data.get("text/markdown") or strip_table(data.get("text/html", ""))
 
 
-def plain_table(text: str) -> str:
-    """Return pandas' HTML table with its cells, spans and bold numbers alone.
+def show(text: str) -> NotebookNode:
+    """Return Markdown as an output of a cell."""
+    return nbformat.v4.new_output("display_data", {"text/markdown": text})
 
-    A cell without a value is empty.
+
+def link_picture(about: dict, folder: str) -> str:
+    """Return a picture as HTML, with its narrow form for phones if there is one."""
+    alt, width = html.escape(about["alt"]), about["width"]
+    size = "narrow" if width <= NARROW else "wide"
+    source = f'src="{folder}/{about["file"]}"'
+    image = f'<img alt="{alt}" {source} width="{width}" class="{size}">'
+    if "narrow" not in about:
+        return f"<p>{image}</p>"
+    narrow = f'srcset="{folder}/{about["narrow"]}"'
+    source = f'<source media="(max-width: 600px)" {narrow}>'
+    return f"<picture>\n{source}\n{image}\n</picture>"
+
+
+def strip_table(text: str) -> str:
+    """Return pandas' HTML table with its cells, spans and bold numbers only.
+
+    A caption becomes a line above it.
     """
-    soup = BeautifulSoup(text, "html.parser")
-
-    def written(cell: Tag) -> str:
-        words = _words(cell)
-        if words in MISSING:
-            words = ""
-        if cell.b:
-            words = f"<b>{words}</b>"
-        spans = [
-            f' {key}="{value}"' for key, value in cell.attrs.items() if "span" in key
-        ]
-        return f"<{cell.name}{''.join(spans)}>{words}</{cell.name}>"
-
-    lines = [f"{_words(caption)}\n" for caption in soup("caption")]
-    lines.append("<table>")
-    for body in soup(["thead", "tbody"]):
-        rows = ["".join(map(written, row(["th", "td"]))) for row in body("tr")]
-        lines += [f"<{body.name}>", *(f"<tr>{row}</tr>" for row in rows)]
-        lines.append(f"</{body.name}>")
-    return "\n".join([*lines, "</table>"])
-
-
-def _words(tag: Tag) -> str:
-    text = re.sub(r"[ \n]+", " ", tag.get_text())  # a deviation stays with its sign
-    return html.escape(text.strip(), quote=False)
-
-
-def _from(folder: Path, file: Path) -> str:
-    return Path(os.path.relpath(file, folder)).as_posix()
+    caption = re.compile(r"(<table[^>]*>)\s*<caption>(.*?)</caption>", re.DOTALL)
+    text = re.sub(r"<style.*?</style>|</?div>", "", text, flags=re.DOTALL)
+    text = re.sub(r' (?:id|class|border|style)="[^"]*"', "", text)
+    text = re.sub(r"\s+>", ">", text)
+    text = re.sub(r">(?:NaN|None|&nbsp;)</", "></", text)
+    text = re.sub(r"\s*\n\s*", "\n", text)
+    text = caption.sub(r"\2\n\n\1", text)
+    return re.sub(r"\n(<t[hd]\b|</tr)", r"\1", text).strip()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.parse_args()
-    for name in known_notebooks(REPORTED):
-        if executed_file(REPORTED, name).is_file():
-            write(REPORTED, name)
+    parser.add_argument("--profile", default=REPORTED, help="(%(default)s)")
+    folder = project_root() / "docs" / "report"
+    parser.add_argument("--folder", type=Path, default=folder, help="(%(default)s)")
+    options = parser.parse_args()
+    for name in known_notebooks(options.profile):
+        if executed_file(options.profile, name).is_file():
+            write_article(options.profile, name, options.folder.resolve())

@@ -22,14 +22,18 @@ html_css_files = ["site.css"]
 html_show_sphinx = html_show_copyright = False
 html_copy_source = False
 templates_path = ["_templates"]
-exclude_patterns = ["_templates", "executed"]  # the latter for download
+exclude_patterns = ["_templates", "**/*.csv"]
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
 ]
 myst_enable_extensions = ["dollarmath"]
+nb_execution_mode = "off"
+nb_code_prompt_show = nb_code_prompt_hide = "Code"
+nb_render_markdown_format = "myst"  # with formulas and links to pages
+nb_ipywidgets_js = {}  # nothing is loaded from elsewhere
 myst_heading_anchors = 3
 autodoc_mock_imports = ["avalanche", "ray"]
 autodoc_member_order = "bysource"
@@ -63,15 +67,7 @@ def keep_short_cells_whole(_app, doctree):
             cell["classes"].append("short")
 
 
-def add_sliders(app, pagename, *_):
-    """Let the page with sliders load its memories and its script."""
-    if pagename == "memories":
-        app.add_js_file("memories_data.js", loading_method="defer")
-        app.add_js_file("memories.js", loading_method="defer")
-
-
 def setup(app):
     """Add the renderer of formulas and the mark on short cells."""
     app.add_html_math_renderer("mathml", (inline_formula, None), (formula, None))
     app.connect("doctree-read", keep_short_cells_whole)
-    app.connect("html-page-context", add_sliders)

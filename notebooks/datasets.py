@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -32,14 +23,16 @@
 # *Half a minute.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq", "digits70seq", "digits49seq"]  # one or more data sets
 samples: int = 8  # images of each task on the sheet, 0 where only labels are available
 seed: int = 0  # which images the sheet shows
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %%
 from prslib import DATASETS, load_dataset
-from prslib.report.notebook import Settings, check_labels
+from prslib.report.grids import check_labels
+from prslib.report.notebook import Settings
 
 settings = Settings.read("datasets", globals())
 check_labels(settings.dataset, one=False)
@@ -61,7 +54,7 @@ settings
 # Its groups are the released ones. They do not follow these counts, so some minority classes have
 # more images than moderate ones.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -103,7 +96,7 @@ for name, data in sets.items():
     for ax, (task, classes) in zip(axes[0], tasks, strict=True):
         plot_class_statistics(classes, ax).set_title(f"task {task}")
     join_panels(figure, f"{name}: training samples of each class")
-    settings.save(figure, frame, f"classes_{name}", narrow=1)
+    settings.show(figure, frame, f"classes_{name}", narrow=1)
 
 # %% [markdown]
 # The next table has the counts. The paper's COCOseq has 35072 training images, 70 classes in 4
@@ -112,7 +105,7 @@ for name, data in sets.items():
 # in words, and the stand-in follows these. They put some of the lists' majority classes into other
 # groups. The paper prints 6346 test images for COCOseq; its released files hold 6366.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from prslib.datasets import GROUPS, SequentialDataset
 
 
@@ -132,7 +125,7 @@ def sizes(dataset: SequentialDataset) -> pd.DataFrame:
 
 # %%
 table = pd.concat([sizes(data) for data in sets.values()], ignore_index=True)
-settings.save(None, table, "sizes")
+settings.write(table, "sizes")
 table
 
 # %% [markdown]
@@ -141,7 +134,7 @@ table
 # Most images carry one label, as in the paper's sets. Images with more labels are rarer than in
 # COCO and NUS-WIDE, because an image with many labels seldom fits into one task.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from matplotlib import colormaps
 
 
@@ -178,7 +171,7 @@ figure, axes = plt.subplots(1, len(sets), figsize=(11, 3.6), squeeze=False, shar
 for ax, name in zip(axes[0], sets, strict=True):
     plot_labels_per_image(frame[frame["dataset"] == name], ax).set_title(name)
 join_panels(figure, "Labels of a sample, by task")
-settings.save(figure, frame, "labels")
+settings.show(figure, frame, "labels")
 
 # %% [markdown]
 # ## Which classes meet
@@ -186,7 +179,7 @@ settings.save(figure, frame, "labels")
 # The picture shows how many images contain two classes together, before any image is dropped. The
 # frames are the tasks that the clustering found. Images outside the frames are dropped.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from matplotlib.patches import Rectangle
 
 from prslib.datasets.base import Clustering
@@ -235,7 +228,7 @@ for name, source in sources.items():
     figure, ax = plt.subplots(figsize=(12, 11))
     task = class_statistics(data)["task"].to_numpy()
     plot_cooccurrence(matrix, task, ax).set_title(f"{name}: which classes meet")
-    settings.save(figure, matrix.reset_index(names="class"), f"cooccurrence_{name}")
+    settings.show(figure, matrix.reset_index(names="class"), f"cooccurrence_{name}")
 
 # %% [markdown]
 # ## The clustering, step by step
@@ -250,7 +243,7 @@ for name, source in sources.items():
 # The curve is the share of all images that lie within one group. Images that lie in several groups
 # at its end are dropped.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from prslib.datasets.curation import class_merges
 from prslib.report.style import HUES
 
@@ -290,7 +283,7 @@ figure, axes = plt.subplots(1, len(sources), figsize=(11, 3.6), squeeze=False, s
 for ax, (name, steps) in zip(axes[0], followed.items(), strict=True):
     plot_clustering_steps(steps, ax).set_title(name)
 join_panels(figure, "Samples that the clustering keeps, merge by merge")
-settings.save(figure, frame, "clustering")
+settings.show(figure, frame, "clustering")
 
 # %% [markdown]
 # The tables have the first two merges and the last two, `datasets_clustering.csv` all. `groups` is
@@ -302,12 +295,13 @@ settings.save(figure, frame, "clustering")
 for name, steps in followed.items():
     display(Markdown(f"**{name}**"), pd.concat([steps.head(2), steps.tail(2)]).round(4))
 
+
 # %% [markdown]
 # ## Images
 #
 # The sheets show some images of every task with all their labels.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataFrame:
     """Draw some training images of every task (Figure "COCOseq")."""
     rng = np.random.default_rng(seed)
@@ -333,4 +327,13 @@ for name, data in sets.items():
             plot_sample(data.train.inputs[shown.row], shown.labels, ax)
         for ax, task in zip(axes[:, 0], range(data.num_tasks), strict=True):
             ax.set_ylabel(f"task {task}")
-        settings.save(figure, frame, f"samples_{name}")
+        settings.show(figure, frame, f"samples_{name}")
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import write_answer
+
+first = settings.dataset[0]
+counts = np.sort(sets[first].class_freq)[::-1]
+share = counts[: len(counts) // 5].sum() / counts.sum()
+sentence = f"On {first} the largest fifth of the classes has {100 * share:.1f} % of the labels."
+write_answer(settings, f"{sentence} Classes that occur together make a task.", first)

@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -36,13 +27,14 @@
 # *Half a minute on two cores for the quick profile, a quarter of a minute the second time.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # whose labels the memories are followed on
 trained: list[str] = ["cocoseq-mini"]  # data sets to train on
 rho: float = None  # power of allocation, None for each data set's own
 seeds: list[int] = [0, 1]  # one run of every deviation for each
 varied_seeds: list[int] = [0]  # one memory of every deviation for each
 device: str = "cpu"  # cpu or cuda
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
 from prslib.report.deviations import EVERY, deviation_configs
@@ -82,7 +74,7 @@ pd.Series(texts, name="what it does").rename_axis("deviation").to_frame()
 # is 50 % in a reservoir. The marks are means over seeds at the end of the stream, the strokes 95 %
 # intervals. The grey lines are where PRS and CRS end. The CSV has the course over the stream.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -165,7 +157,7 @@ for row, name in zip(axes, settings.dataset, strict=True):
 axes[0, 0].plot([], [], color="0.35", linewidth=2, label="95 % interval over seeds")
 axes[0, 0].plot([], [], color="0.75", linewidth=1, label="where PRS and CRS are")
 join_panels(figure, f"The memory at the end of the stream, {seeds_text(settings.varied_seeds)}")
-settings.save(figure, mix, "memory", narrow=1)
+settings.show(figure, mix, "memory", narrow=1)
 
 # %% [markdown]
 # ## What it costs
@@ -173,7 +165,7 @@ settings.save(figure, mix, "memory", narrow=1)
 # The mAP after the last task, minus that of PRS on the same seed. The lines are 95 % intervals over
 # seeds and test images.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from prslib.report.deviations import ALL
 from prslib.statistics import DECIDING
 from prslib.report.tables import ALL_GROUPS, contrasts
@@ -227,7 +219,7 @@ for name in settings.trained:
         plot_costs(shown[shown["group"] == group], ax).set_title(group)
     title = f"{name}: each deviation minus PRS, 95 % intervals"
     figure.suptitle(f"{title}, {len(settings.seeds)} seeds")
-    settings.save(figure, shown, f"costs_{name}")
+    settings.show(figure, shown, f"costs_{name}")
 
 # %% [markdown]
 # ## Which matter?
@@ -253,7 +245,7 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # written anew; data, memory and training are ours. Scores are overall, after the last task, means
 # over seeds, with the difference from PRS and its 95 % interval.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from prslib.report.deviations import CONTEST, SOURCES
 from prslib.report.tables import MAIN_METRICS
 
@@ -274,7 +266,7 @@ def contest(rows: pd.DataFrame) -> pd.DataFrame:
 
 # %%
 scores = contest(rows)
-settings.save(None, scores, "contest")
+settings.write(scores, "contest")
 gaps = scores.apply(" ({difference:+.1f} [{low:+.1f}, {high:+.1f}])".format_map, axis=1)
 gaps = gaps.where(scores["difference"].notna(), "")  # PRS has none
 scores["score"] = scores["mean"].map("{:.1f}".format) + gaps
@@ -290,3 +282,16 @@ scores.pivot(index=keys, columns="metric", values="score").reindex(scores[keys].
 # As far as we know others have measured PRS on real images once: a public port, on EMOTIC, with 520
 # slots. PRS ends at 20.56 mAP and an overall F1 of 31.4. Plain replay ends at 20.32 mAP and an
 # overall F1 of 45.4. There, too, PRS loses on the frequent classes, which decide the overall F1.
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+
+WORDS = {
+    "class from p": "letting the target shares choose which class shrinks",
+    "uniform victim": "drawing the slot to overwrite from all",
+    "signed distances": "letting the distances keep their signs",
+}
+row = find_smallest(costs, group="overall", metric="mAP")
+method = f"The costliest shortcut, {WORDS.get(row['deviation'], row['deviation'])},"
+sentence = describe_difference(row, what="mAP", method=method, than="PRS")
+write_answer(settings, sentence, row["dataset"])

@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -32,7 +23,7 @@
 # *Half a minute on two cores for the quick profile, a quarter of a minute the second time.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["imbal-digits", "cocoseq-mini"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 method: list[str] = ["CRS", "PRS"]  # which networks look at the images
@@ -42,11 +33,11 @@ neighbours: int = 5  # how many nearest images vote
 shown: int = 3  # classes of every group that have a colour, where not all have one
 others: int = 5  # test images of every other class, drawn in grey
 device: str = "cpu"  # cpu or cuda
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
-from prslib.report.grids import configs_of
+from prslib.report.grids import check_compared, configs_of
 from prslib.checks import check_int
-from prslib.report.notebook import check_compared
 
 
 def runs(settings):
@@ -99,7 +90,7 @@ display(Markdown("\n".join(lines)))
 # frequent of the majority, the middle of the moderate, the rarest of the minority. Some images of
 # the other classes are grey.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from collections.abc import Sequence
 
 import pandas as pd
@@ -192,7 +183,7 @@ for name in settings.dataset:
         plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
     sizes = f"seed {settings.seeds[0]}, up to {settings.per_class} images a class"
     join_panels(figure, f"{name}: penultimate features of test images, {sizes}")
-    settings.save(figure, plane, name, narrow=1)
+    settings.show(figure, plane, name, narrow=1)
 
 # %% [markdown]
 # ## Two measures
@@ -203,7 +194,7 @@ for name in settings.dataset:
 # It is below 0 where images lie nearer to another class than to their own. Marks are means over
 # seeds, strokes go from the lowest to the highest seed.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import numpy as np
 
 from prslib.report.measures import neighbour_votes
@@ -250,7 +241,7 @@ for name in settings.dataset:
     axes[0].set_ylim(0, 100)
     axes[1].set_ylabel("silhouette, times 100")
     join_panels(figure, f"{name}: how well classes stand apart, {len(settings.seeds)} seeds")
-    settings.save(figure, rows[rows["dataset"] == name], f"separation_{name}")
+    settings.show(figure, rows[rows["dataset"] == name], f"separation_{name}")
 
 # %% [markdown]
 # ## Class by class
@@ -258,7 +249,7 @@ for name in settings.dataset:
 # The picture shows the difference in kNN accuracy, PRS minus CRS, of every class, over its number
 # of training images. A mark is the mean over seeds. The line is the mean of a group.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from matplotlib.ticker import NullFormatter
 
 from prslib.report.style import GROUP_COLOURS
@@ -295,7 +286,7 @@ figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.8), squeeze
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_votes(by_class[by_class["dataset"] == name], ax).set_title(name)
 join_panels(figure, f"Nearest neighbours of the same class, {len(settings.seeds)} seeds")
-settings.save(figure, by_class, "classes")
+settings.show(figure, by_class, "classes")
 
 # %% [markdown]
 # ## What holds
@@ -310,7 +301,7 @@ from prslib.report.tables import ALL_GROUPS, contrasts, in_short
 cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in ALL_GROUPS]
 gaps = contrasts(rows, "PRS", "CRS", cells)
 figure = contrast_panels(gaps, "How well classes stand apart, PRS minus CRS", "group")
-settings.save(figure, gaps, "separation_prs_minus_crs")
+settings.show(figure, gaps, "separation_prs_minus_crs")
 display(Markdown(in_short(gaps)))
 
 # %% [markdown]
@@ -327,3 +318,14 @@ display(Markdown(in_short(gaps)))
 from prslib.report import ledger
 
 display(Markdown(ledger.findings(finished, planned, "features")))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+
+row = find_smallest(gaps, group="minority", metric="kNN accuracy")
+sentence = describe_difference(
+    row,
+    what="minority nearest-neighbour accuracy",
+    unclear="No gain is shown: PRS minus CRS is {effect} points of {what} {interval}.",
+)
+write_answer(settings, sentence, row["dataset"])

@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -36,19 +27,19 @@
 # *A quarter of a minute on two cores for the quick profile, ten seconds the second time.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 points: list[int] = [8]  # measurements during a run, one number for each data set
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory
 seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
 from prslib.report.asked import configs
-from prslib.report.grids import paired
+from prslib.report.grids import check_memory, paired
 from prslib.checks import check_int
-from prslib.report.notebook import check_memory
 
 
 def runs(settings):
@@ -79,7 +70,7 @@ settings
 # network and replays stored vectors. Its memory is divided among the classes in advance and fills
 # only as classes arrive.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from collections.abc import Sequence
 
 import numpy as np
@@ -105,7 +96,7 @@ from prslib.report.asked import run_all
 finished = run_all(planned, device=settings.device)
 rows = variances_of(finished)
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -134,7 +125,7 @@ figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_gradient_variance(rows[rows["dataset"] == name], ax).set_title(name)
 join_panels(figure, f"Gradient variance over memory during training, {len(settings.seeds)} seeds")
-settings.save(figure, rows, "curves", narrow=1)
+settings.show(figure, rows, "curves", narrow=1)
 
 # %% [markdown]
 # ## PRS against each of the others
@@ -145,7 +136,7 @@ settings.save(figure, rows, "curves", narrow=1)
 # above 0. `ratio` is the variance of PRS over that of the other method. `points_above` is the
 # percentage of the points in the stream at which PRS's variance is larger.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from prslib.statistics import over_seeds
 
 
@@ -169,7 +160,7 @@ def variance_contrasts(rows: pd.DataFrame) -> pd.DataFrame:
 
 # %%
 gaps = variance_contrasts(rows)
-settings.save(None, gaps, "prs_minus_others")
+settings.write(gaps, "prs_minus_others")
 gaps.round(2)
 
 # %% [markdown]
@@ -188,3 +179,15 @@ from prslib.report import ledger
 
 names = "variance_crs", "variance_gss", "variance_exstream"
 display(Markdown(ledger.findings(finished, planned, *names)))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import first_set, write_answer
+
+shown = first_set(rows)
+name = shown["dataset"].iloc[0]
+logarithms = np.log(shown.pivot_table("value", ["seed", "seen"], "method"))
+ratio = logarithms["PRS"] - logarithms["CRS"]
+whole = np.exp(ratio.groupby("seed").mean()).mean() - 1
+at_end = np.exp(ratio[ratio.index.get_level_values("seen") > 75].mean()) - 1
+sentence = f"On {name} PRS's variance differs from CRS's by {100 * whole:+.0f} % over the whole stream,"
+write_answer(settings, f"{sentence} by {100 * at_end:+.0f} % over its last quarter.", name)

@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -32,7 +23,7 @@
 # *A few seconds after `main_results`; the second time nothing is trained.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets with an unbalanced test set
 rho: float = 0.5  # power of allocation of PRS that the paper takes for this test set
 balanced_rho: float = None  # that of the balanced test set, None for each data set's own
@@ -41,12 +32,12 @@ memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
 device: str = "cpu"  # cpu or cuda
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
 from prslib import METHODS
-from prslib.report.grids import configs_of
+from prslib.report.grids import check_compared, configs_of
 from prslib.checks import one_of
-from prslib.report.notebook import check_compared
 
 
 def runs(settings):
@@ -98,7 +89,7 @@ from prslib.report.notebook import heading
 from prslib.report.tables import average, main_tables
 
 cells = average(chosen)
-settings.save(None, cells, "table")
+settings.write(cells, "table")
 for name in settings.dataset:
     display(heading(name, "unbalanced test set"))
     display(*main_tables(cells, name))
@@ -120,7 +111,7 @@ for name in settings.dataset:
     seed_text = seeds_text(settings.seeds, settings.few_seeds, name)
     caption = f"rho {settings.rho:g} for PRS, {seed_text}"
     join_panels(figure, f"{name}: unbalanced test images, {caption}")
-    settings.save(figure, shown, name, narrow=1)
+    settings.show(figure, shown, name, narrow=1)
 
 # %% [markdown]
 # ## PRS against each of the others
@@ -139,7 +130,7 @@ against = pd.concat(others, ignore_index=True)
 title = "PRS minus each other method, on the unbalanced test set"
 panels = against.assign(panel=against["dataset"] + ", " + against["group"])
 figure = contrast_panels(panels.sort_values("dataset", kind="stable"), title, "than", down="panel")
-settings.save(figure, against, "prs_minus_others")
+settings.show(figure, against, "prs_minus_others")
 display(Markdown(in_short(against)))
 
 # %% [markdown]
@@ -154,7 +145,7 @@ display(Markdown(in_short(against)))
 overall = rows[(rows["group"] == "overall") & (rows["measure"] == "score")]
 power = overall["rho"].map(", rho {:g}".format).where(overall["rho"].notna(), "")
 overall = overall.assign(label=overall["method"] + power)
-settings.save(None, overall, "powers")
+settings.write(overall, "powers")
 keys = ["dataset", "metric", "test_set"]
 overall.pivot_table("value", keys, "label", sort=False).round(1)
 
@@ -165,5 +156,11 @@ powers = [one for one in rows["rho"].dropna().unique() if one != settings.rho]
 names = [f"PRS, rho {power:g}" for power in (settings.rho, *powers)]
 between = [contrasts(renamed, names[0], name, pairs, by=["test_set"]) for name in names[1:]]
 between = pd.concat(between, ignore_index=True)
-settings.save(None, between, "power_against_power")
+settings.write(between, "power_against_power")
 display(Markdown(in_short(between)))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+
+row = find_smallest(against, group="overall", metric="mAP", than="CRS")
+write_answer(settings, describe_difference(row, what="mAP on that set"), row["dataset"])

@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -31,7 +22,7 @@
 # *Half a minute on two cores for the quick profile.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["digits49tiny"]  # one or more data sets with unequal tasks
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
@@ -39,9 +30,10 @@ memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list[int] = [0]  # one run of every method for each
 few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
 device: str = "cpu"  # cpu or cuda
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
-from prslib.report.notebook import check_compared, check_labels, standard_runs
+from prslib.report.grids import check_compared, check_labels, standard_runs
 
 
 def runs(settings):
@@ -67,7 +59,7 @@ settings
 # C-F1, O-F1 and mAP on the smallest task's own test images after the whole stream. Marks are means
 # over seeds, strokes go from the lowest to the highest seed.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import numpy as np
 import pandas as pd
 
@@ -117,7 +109,7 @@ for name in settings.dataset:
     plot_variations(shown, ax, "metric", "score")
     task, images = tasks.loc[name]
     join_panels(figure, f"{name}, task {task} with {images} training images: {seed_text}")
-    settings.save(figure, shown, name)
+    settings.show(figure, shown, name)
 
 # %% [markdown]
 # ## PRS against each of the others
@@ -136,7 +128,7 @@ others = [name for name in settings.method if name != "PRS"]
 every = [contrasts(ends, "PRS", o, cells, by=["label"]).assign(than=o) for o in others]
 against = pd.concat(every, ignore_index=True)
 title = "The smallest task, PRS minus each other method"
-settings.save(contrast_panels(against, title, "than"), against, "prs_minus_others")
+settings.show(contrast_panels(against, title, "than"), against, "prs_minus_others")
 display(Markdown(in_short(against)))
 
 # %% [markdown]
@@ -160,7 +152,7 @@ for name in settings.dataset:
         plot_variations(shown[shown["metric"] == metric], ax, "label", metric)
     axes[1].set_xlabel("task (training images); strokes from the lowest to the highest seed")
     join_panels(figure, f"{name}: each task's own test images at the end, {seed_text}")
-    settings.save(figure, shown, f"all_{name}")
+    settings.show(figure, shown, f"all_{name}")
 
 # %% [markdown]
 # ## The smallest task during the stream
@@ -183,7 +175,7 @@ for name in settings.dataset:
     ax.set_ylabel("mAP less that of CRS (points)")
     task = tasks.loc[name, "task"]
     join_panels(figure, f"{name}, task {task} as the stream goes by: {seed_text}")
-    settings.save(figure, shown, f"progression_{name}")
+    settings.show(figure, shown, f"progression_{name}")
 
 # %% [markdown]
 # ## The share of the memory
@@ -200,7 +192,7 @@ by_class = memory_shares(with_memory, finished)
 shares = by_class.groupby(["dataset", "method", "seed", "task"], sort=False)["share"].sum()
 shares = shares.reset_index()
 shares = shares[shares["task"] == shares["dataset"].map(tasks["task"].astype(int))]
-settings.save(None, shares, "memory")
+settings.write(shares, "memory")
 shares.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "count"]).round(1)
 
 # %% [markdown]
@@ -214,3 +206,9 @@ shares.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "
 from prslib.report import ledger
 
 display(Markdown(ledger.findings(finished, planned, "smallest_task_crs", "smallest_task")))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+
+row = find_smallest(against, metric="mAP", than="CRS")
+write_answer(settings, describe_difference(row, what="mAP on that task"), row["dataset"])

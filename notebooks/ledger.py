@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -31,10 +22,11 @@
 # *Half a minute once the runs are there.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose runs and whose folder
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose runs
 level: float = 0.95  # of the intervals, between 0 and 1
 missing: str = "train"  # train or leave: what to do with runs that are not stored
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %%
 from prslib.checks import one_of
@@ -64,12 +56,12 @@ settings
 # has Spearman's rank correlation of the methods, ours against the paper's, averaged over the
 # columns of the table. A correlation of 1 means the same order.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import numpy as np
 import pandas as pd
 
 from prslib.report.claims import SETTINGS
-from prslib.report.notebook import BALANCED, OPEN
+from prslib.report.grids import BALANCED, OPEN
 from prslib.report.results import CELL, PRINTED, STAND_IN, data_sources_of, printed_rows
 from prslib.report.tables import PRECISION_RECALL, labels_of
 
@@ -154,9 +146,9 @@ from prslib.report.tables import MAIN_METRICS
 plt.style.use(STYLE)
 results = ledger.gather(configs, settings.missing, device=settings.device)
 rows = cells(results, settings.profile)
-settings.save(None, rows, "cells")
+settings.write(rows, "cells")
 tables = by_table(rows)
-settings.save(None, tables, "tables")
+settings.write(tables, "tables")
 display(tables.round(2))
 
 # %% [markdown]
@@ -165,7 +157,7 @@ display(tables.round(2))
 # equal. To the right of 0 PRS is ahead in the paper, above 0 in our runs. Multitask and Finetune
 # are left out, because they are bounds.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
@@ -231,7 +223,7 @@ for ax, metric in zip(axes, MAIN_METRICS, strict=True):
 names = ", ".join(leads["dataset"].unique())
 seeds = " or ".join(map(str, sorted(rows.loc[rows["status"] == "run", "seeds"].unique())))
 join_panels(figure, f"{names}: PRS minus each rival, means over {seeds} seeds")
-settings.save(figure, leads, "agreement", narrow=1)
+settings.show(figure, leads, "agreement", narrow=1)
 display(Markdown(" ".join(sentences)))
 
 # %% [markdown]
@@ -274,7 +266,7 @@ display(Markdown(" ".join(sentences)))
 decided = ledger.decide(results, settings.level)
 display(ledger.counts(decided))
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from prslib.report.claims import FACT
 from prslib.statistics import VERDICTS
 
@@ -335,7 +327,7 @@ chosen = chosen[chosen["verdict"] != "not run"]
 figure, ax = plt.subplots(figsize=(10, 1.6 + 0.24 * len(chosen)))
 plot_claims(chosen, ax)
 join_panels(figure, f"The paper's main claims on real data ({most})")
-settings.save(figure, chosen, "headlines")
+settings.show(figure, chosen, "headlines")
 
 # %% [markdown]
 # Now all of them, a row for each claim, a column for each data set. The colour is the verdict: blue
@@ -343,7 +335,7 @@ settings.save(figure, chosen, "headlines")
 # number is the effect, in the unit above each block; below 0 it speaks against the claim. An empty
 # cell was not run.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import textwrap
 from collections.abc import Sequence
 
@@ -417,7 +409,7 @@ def _wrapped(statement: str) -> str:
 
 # %%
 figure = verdict_panels(decided, f"The paper's claims in our runs ({most})")
-settings.save(figure, decided, "claims")
+settings.show(figure, decided, "claims")
 
 # %% [markdown]
 # The table has the place of each claim in the paper. Behind a data set, in brackets, is the paper's
@@ -440,7 +432,7 @@ display(Markdown(ledger.as_markdown(ledger.account(decided))))
 # - **The test images.** Intervals on `cocoseq-mini` cover the chance in which images are tested.
 #   Stand-ins have many test images, so their intervals leave this chance out.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from prslib.report import ledger
 from prslib.report.results import OTHER_STREAM
 
@@ -462,7 +454,7 @@ display(Markdown(ledger.as_markdown(disagreements(decided))))
 # %%
 from prslib.rounding import versions
 
-settings.save(None, versions(), "versions")
+settings.write(versions(), "versions")
 display(versions())
 
 # %% [markdown]
@@ -486,3 +478,10 @@ display(versions())
 #   sets, sizes or settings.
 # - By chance, at most about one of twenty such ledgers has a wrong "holds" or "does not hold" after
 #   correction on a data set. A claim that holds *uncorrected* alone is a hint.
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import write_answer
+
+total = ledger.counts(decided).iloc[0]
+sentence = f"On {total.name}, of {total['rows']} claims {total['holds']} hold and {total['does not hold']} do not;"
+write_answer(settings, f"{sentence} the others are undecided or show no difference.")

@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -39,7 +30,7 @@
 # *About two minutes on two cores for the quick profile; the second time nothing is trained.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
@@ -49,11 +40,12 @@ seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
 metrics: list[str] = ["C-F1", "O-F1", "mAP"]  # columns of Table 1, of C-P, C-R, O-P and O-R too
 device: str = "cpu"  # cpu or cuda
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
-from prslib.report.notebook import main_runs
+from prslib.report.grids import main_runs
 
 
 def runs(settings):
@@ -94,11 +86,11 @@ settings
 # learn from pixels. There EWC and ExStream freeze layers as in the paper. Stored runs are loaded
 # and not trained again.
 
-# %%
+# %% tags=["remove-output"]
 import matplotlib.pyplot as plt
 
 from prslib.report.asked import run_all
-from prslib.report.notebook import BALANCED, runs_on
+from prslib.report.grids import BALANCED, runs_on
 from prslib.report.style import STYLE
 from prslib.report.tables import ALL_GROUPS, merge_published, final, scores_of
 
@@ -131,7 +123,7 @@ from prslib.report.notebook import heading
 from prslib.report.tables import F1_OTHERWISE, average, main_tables
 
 averages = merge_published(average(final(in_tables, settings.metrics)), "main")
-settings.save(None, averages, "table")
+settings.write(averages, "table")
 for name in settings.dataset:
     display(heading(name))
     display(*main_tables(averages, name, settings.metrics))
@@ -144,7 +136,7 @@ for name in settings.dataset:
 # %%
 decided = final(in_tables, F1_OTHERWISE)
 decided = average(decided[decided["measure"] == "score"]).assign(published=float("nan"))
-settings.save(None, decided, "thresholds")
+settings.write(decided, "thresholds")
 for name in settings.dataset:
     display(heading(name))
     display(*main_tables(decided, name, F1_OTHERWISE))
@@ -159,7 +151,7 @@ for name in settings.dataset:
 # pass over so few images hardly any rare class is predicted. mAP needs no threshold and shows how
 # the methods differ.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -202,7 +194,7 @@ for name in settings.dataset:
                 plot_ranking(cells, ax).set(title=group, xlabel=f"{metric} (%)")
     caption = seeds_text(settings.seeds, settings.few_seeds, name)
     join_panels(figure, f"{name}: scores by class group, {caption}")
-    settings.save(figure, shown, f"groups_{name}", narrow=2)
+    settings.show(figure, shown, f"groups_{name}", narrow=2)
 
 # %% [markdown]
 # ## PRS against CRS
@@ -219,7 +211,7 @@ from prslib.report.tables import MAIN_METRICS, contrasts, in_short
 cells = [(group, metric) for group in ALL_GROUPS for metric in MAIN_METRICS]
 gaps = contrasts(rows, "PRS", "CRS", cells)
 figure = contrast_panels(gaps, "Scores of Table 1, PRS minus CRS", "group")
-settings.save(figure, gaps, "prs_minus_crs")
+settings.show(figure, gaps, "prs_minus_crs")
 display(Markdown(in_short(gaps)))
 
 # %% [markdown]
@@ -233,7 +225,7 @@ others = [name for name in settings.method if name != "PRS"]
 every = [contrasts(rows, "PRS", name, cells).assign(than=name) for name in others]
 against = pd.concat(every, ignore_index=True)
 title = "Overall, PRS minus each other method"
-settings.save(contrast_panels(against, title, "than"), against, "prs_minus_others")
+settings.show(contrast_panels(against, title, "than"), against, "prs_minus_others")
 display(Markdown(in_short(against)))
 
 # %% [markdown]
@@ -272,4 +264,11 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
         ax.axhline(0, color="black", linewidth=0.8)
         ax.set_ylabel("mAP less that of CRS (points)")
 join_panels(figure, f"Overall mAP task by task, less that of CRS, {seed_text}")
-settings.save(figure, steps, "progression")
+settings.show(figure, steps, "progression")
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+
+row = find_smallest(gaps, group="minority", metric="mAP")
+sentence = describe_difference(row, what="mAP on the minority classes")
+write_answer(settings, sentence, row["dataset"])

@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -31,7 +22,7 @@
 # *A few seconds after `main_results`, two minutes without its runs.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
@@ -39,10 +30,11 @@ memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list[int] = [0, 1, 2, 3, 4]  # one memory of every method for each
 few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
 from prslib.report.measures import follows_from_labels
-from prslib.report.notebook import check_memory, standard_runs, tested_on
+from prslib.report.grids import check_memory, standard_runs, tested_on
 
 
 def memories(settings):
@@ -88,7 +80,7 @@ by_class = memory_shares(planned, finished)
 rows = -(-len(settings.method) // 2)
 shape = {"figsize": (11, 2.4 * rows), "sharex": True, "sharey": True, "squeeze": False}
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -132,7 +124,7 @@ for name in settings.dataset:
         ax.remove()
     caption = seeds_text(settings.seeds, settings.few_seeds, name)
     join_panels(figure, f"{name}: the memory class by class, {caption}")
-    settings.save(figure, shown, name, narrow=1)
+    settings.show(figure, shown, name, narrow=1)
 
 # %% [markdown]
 # ## Group by group
@@ -140,7 +132,7 @@ for name in settings.dataset:
 # The same memories, added up over the majority, moderate and minority classes. The dashed lines are
 # equal shares for all classes.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import numpy as np
 
 from prslib.report.style import plot_variations
@@ -169,7 +161,8 @@ for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_group_shares(by_group[by_group["dataset"] == name], ax).set_title(name)
 ax.set_ylim(0, None)  # of all panels
 join_panels(figure, f"The memory by class group, {seed_text}")
-settings.save(figure, by_group, "groups")
+settings.show(figure, by_group, "groups")
+
 
 # %% [markdown]
 # ## How far from the target?
@@ -179,7 +172,7 @@ settings.save(figure, by_group, "groups")
 # paper prints no number for it. Its figure shows CRS at the stream's shares and PRS near equal
 # ones.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 def distances_to_targets(shares: pd.DataFrame) -> pd.DataFrame:
     """Measure each memory's total variation distance to two targets, in percent."""
     equal = 100 / shares.groupby("dataset")["class"].transform("nunique")
@@ -193,7 +186,7 @@ def distances_to_targets(shares: pd.DataFrame) -> pd.DataFrame:
 
 # %%
 to_targets = distances_to_targets(by_class)
-settings.save(None, to_targets, "distance")
+settings.write(to_targets, "distance")
 to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]].mean().round(1)
 
 # %% [markdown]
@@ -207,7 +200,7 @@ to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]]
 # documentation's page "Move the stream, see the memories" needs none: its memories were computed
 # beforehand.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import io
 
 import ipywidgets
@@ -233,7 +226,7 @@ def memories_picture(imbalance: float, rho: float, size: int, seed: int = 0) -> 
     rarest = order[len(order) // 2 :]
     file = io.BytesIO()
     names = []
-    with style_context([STYLE, {"figure.constrained_layout.use": False}]):
+    with style_context([*STYLE, {"figure.constrained_layout.use": False}]):
         figure = Figure(figsize=(10, 3))
         ax = figure.add_axes(PLACE)
         for number, (name, counts) in enumerate(memories.class_counts.items()):
@@ -275,3 +268,12 @@ memories_sliders()
 
 # %% tags=["timed"]
 # %timeit -r 9 -n 1 memories_picture(imbalance=100, rho=0.0, size=200)
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import first_set, write_answer
+
+means = first_set(to_targets).groupby("method")[["to equal", "to stream"]].mean()
+prs, crs = means.loc["PRS"], means.loc["CRS"]
+sentence = f"PRS's memory is {prs['to equal']:.0f} points from equal shares, {prs['to stream']:.0f} from the stream's mix."
+sentence += f" CRS's is {crs['to equal']:.0f} and {crs['to stream']:.0f} points from them."
+write_answer(settings, sentence, settings.dataset[0])

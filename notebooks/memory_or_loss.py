@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -40,18 +31,19 @@
 # *A minute on two cores for the quick profile.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["reutersseq"]  # one or more data sets with several labels a sample
 method: list[str] = ["CRS", "PRS"]  # the first is what the others are compared with, the second the balanced memory
 loss: list[str] = ["multilabel_soft_margin", "asymmetric", "distribution_balanced"]  # the plain one and others
 balanced: list[str] = ["multilabel_soft_margin"]  # losses with which replay is drawn balanced over classes, too
 seeds: list[int] = [0, 1]  # one run of every sampler and loss for each
 device: str = "cpu"  # cpu or cuda
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
-from prslib.report.grids import configs_of
-from prslib.checks import expected
-from prslib.report.notebook import check_labels
+from prslib import LOSSES
+from prslib.checks import expected, one_of
+from prslib.report.grids import check_labels, configs_of
 
 PLAIN = "multilabel_soft_margin"
 # chosen by studies/loss_strength.py, the loss with the highest score there first; other
@@ -77,6 +69,8 @@ def runs(settings):
     check_labels(settings.dataset, one=False)
     if len(settings.method) < 2:
         raise ValueError(f"method: {expected('two or more', settings.method)}")
+    for name in settings.balanced:
+        one_of("loss", name, LOSSES)
     made = []
     for name in settings.dataset:
         for loss in settings.loss:
@@ -119,7 +113,7 @@ settings
 # does not contain 0. And C-F1 at the runs' own threshold does not change clearly in the same
 # direction. Intervals are of 95 %, over seeds and test samples, and take five seeds.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import pandas as pd
 
 from prslib.report.tables import contrasts
@@ -246,8 +240,8 @@ names = [arm(*key) for key in rows[["method", "loss", "draw"]].itertuples(index=
 rows = rows.assign(arm=names)
 gaps = differences(rows, settings)
 answers = pd.DataFrame([{"dataset": name, "sentence": answer(gaps, name)} for name in settings.dataset])
-settings.save(None, gaps, "changes")
-settings.save(None, answers, "answer")
+settings.write(gaps, "changes")
+settings.write(answers, "answer")
 for name, sentence in answers.itertuples(index=False):
     display(Markdown("\n".join([sentence, "", *numbers(gaps, name)])))
 
@@ -260,7 +254,7 @@ for name, sentence in answers.itertuples(index=False):
 # A change of the threshold points straight up at 0.5 and is gone at the own threshold. A change of
 # the ranking points to the right in both panels.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from matplotlib.axes import Axes
 
 from prslib.report.style import HUES, styles_of
@@ -319,7 +313,7 @@ for row in axes:  # one range a data set
     ends = np.array([ax.dataLim.intervaly for ax in row])
     room = 0.12 * (ends.max() - ends.min())
     plt.setp(row, ylim=(ends.min() - room, ends.max() + room))
-settings.save(figure, means, "scores", narrow=1)
+settings.show(figure, means, "scores", narrow=1)
 
 # %% [markdown]
 # ## Group by group
@@ -353,7 +347,12 @@ for name in settings.dataset:
             pair = contrasts(of_set, arm(sampler, loss_name), arm(sampler, PLAIN), cells)
             frames.append(pair.assign(method=sampler, loss=loss_name))
 by_loss = pd.concat(frames, ignore_index=True)
-settings.save(None, by_loss, "losses")
+settings.write(by_loss, "losses")
 words = by_loss["difference"].map("{:+.1f}".format) + by_loss["clearly"].map(" {}".format)
 wide = by_loss.assign(cell=words.str.strip())
 wide.pivot(index=["dataset", "loss", "method"], columns="metric", values="cell")[WAYS]
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import write_answer
+
+write_answer(settings, answers["sentence"].iloc[0], settings.dataset[0])

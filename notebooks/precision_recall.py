@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -31,7 +22,7 @@
 # *A minute on two cores after `main_results`, whose runs it shares.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
@@ -40,9 +31,10 @@ own_threshold: list[str] = ["CRS", "PRS"]  # methods with F1 at a threshold of t
 seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
 device: str = "cpu"  # cpu or cuda
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
-from prslib.report.notebook import main_runs
+from prslib.report.grids import main_runs
 
 
 def runs(settings):
@@ -71,7 +63,7 @@ settings
 import matplotlib.pyplot as plt
 
 from prslib.report.asked import run_all
-from prslib.report.notebook import BALANCED, runs_on
+from prslib.report.grids import BALANCED, runs_on
 from prslib.report.style import STYLE
 from prslib.report.tables import PRECISION_RECALL, merge_published, final, scores_of
 
@@ -97,7 +89,7 @@ from prslib.report.notebook import heading
 from prslib.report.tables import average, main_tables
 
 cells = average(beside_papers(in_tables))
-settings.save(None, cells, "table")
+settings.write(cells, "table")
 for name in settings.dataset:
     display(heading(name))
     display(*main_tables(cells, name, PRECISION_RECALL))
@@ -111,7 +103,7 @@ for name in settings.dataset:
 # own range. The grey curves join points of the same F1, which is written on them. Below the dashed
 # line a method predicts a class too often, above it too seldom.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -176,7 +168,7 @@ for name in settings.dataset:
         plot_precision_recall(shown, ax).set_title(group)
     caption = seeds_text(settings.seeds, settings.few_seeds, name)
     join_panels(figure, f"{name}: means over classes, {caption}")
-    settings.save(figure, cells[cells["dataset"] == name], name, narrow=1)
+    settings.show(figure, cells[cells["dataset"] == name], name, narrow=1)
 
 # %% [markdown]
 # ## What a balanced memory changes
@@ -191,7 +183,7 @@ groups = ["majority", "moderate", "minority"]
 pairs = [(group, metric) for group in groups for metric in PRECISION_RECALL]
 gaps = contrasts(rows, "PRS", "CRS", pairs)
 figure = contrast_panels(gaps, "Precision and recall, PRS minus CRS", "group")
-settings.save(figure, gaps, "prs_minus_crs")
+settings.show(figure, gaps, "prs_minus_crs")
 display(Markdown(in_short(gaps)))
 
 # %% [markdown]
@@ -214,6 +206,19 @@ by_threshold = contrasts(decided, "PRS", "CRS", pairs)
 title = "F1 by how labels are decided, PRS minus CRS"
 short = by_threshold["metric"].str.replace(r" \((.*)\)", r",\n\1", regex=True)
 figure = contrast_panels(by_threshold.assign(metric=short), title, "group")
-settings.save(figure, by_threshold, "thresholds")
+settings.show(figure, by_threshold, "thresholds")
 lines = turned(by_threshold) or ["No clear difference at 0.5 turns with the threshold."]
 display(Markdown("\n".join(f"- {line}" for line in lines)))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import first_set, write_answer
+
+names = {"C-P": "precision", "C-R": "recall"}
+shares = first_set(gaps).set_index(["group", "metric"])["difference"]
+changes = []
+for group in ("majority", "minority"):
+    metric = shares[group][list(names)].abs().idxmax()
+    points = f"({shares[group, metric]:+.1f} points)"
+    changes.append(f"mostly {names[metric]} {points} on the {group} classes")
+name = settings.dataset[0]
+write_answer(settings, f"Against CRS on {name}, PRS changes {', '.join(changes)}.", name)

@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -39,7 +30,7 @@
 # *A minute on two cores, nothing the second time.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["digits70tiny"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 begun_with: list[str] = ["none", "digits", "digits"]  # weights: none, a name or a file
@@ -47,13 +38,13 @@ frozen_stages: list[int] = [0, 0, 3]  # stages of the network that stay as they 
 method: list[str] = ["CRS", "PRS", "EWC"]  # CRS and PRS among them
 seeds: list[int] = [0]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
 from itertools import product
 
 from prslib.report.asked import configs
-from prslib.report.grids import paired
-from prslib.report.notebook import check_compared, check_labels
+from prslib.report.grids import check_compared, check_labels, paired
 
 
 def runs(settings):
@@ -92,7 +83,7 @@ from prslib.report.grids import seeds_text
 plt.style.use(STYLE)
 finished, count = run_all(planned, device=settings.device), seeds_text(settings.seeds)
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from prslib import RunConfig
 from prslib.models.weights import NONE
 
@@ -105,7 +96,7 @@ def beginning(config: RunConfig) -> str:
     return ("random" if name == NONE else name) + frozen
 
 
-# %%
+# %% tags=["remove-output"]
 import pandas as pd
 
 from prslib.report.tables import merge_published, final, scores_of
@@ -121,7 +112,7 @@ rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 # made of the same handwritten digits as the streams' training scenes. No digit of a test scene was
 # used.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from collections.abc import Sequence
 
 import numpy as np
@@ -161,7 +152,7 @@ for ax, image, labels in zip(axes.flat, images, frame["labels"], strict=True):
     plot_sample(image, labels, ax)
 for ax, source in zip(axes[:, 0], frame["source"].unique(), strict=True):
     ax.set_ylabel(source)
-settings.save(figure, frame, "scenes", narrow=4)
+settings.show(figure, frame, "scenes", narrow=4)
 
 # %% [markdown]
 # ## Table 1, by initial weights
@@ -173,7 +164,7 @@ settings.save(figure, frame, "scenes", narrow=4)
 from prslib.report.tables import average, main_tables
 
 cells = merge_published(average(rows.drop(columns=["stands_for", "published"])), "main")
-settings.save(None, cells, "table")
+settings.write(cells, "table")
 for name in settings.dataset:
     display(Markdown(f"**{name}**, beside the paper's {cells['stands_for'].iloc[0]}"))
     display(*main_tables(cells, name, by=["weights"]))
@@ -184,7 +175,7 @@ for name in settings.dataset:
 # The picture shows PRS minus CRS by class group. Marks are means over seeds, strokes go from the
 # lowest to the highest seed, and the dashed line is the paper's difference.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from matplotlib.axes import Axes
 
 from prslib.report.style import GREYS, HUES, styles_for, plot_variations, values_of
@@ -215,14 +206,14 @@ for name in settings.dataset:
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plot_gaps(shown[shown["metric"] == metric], ax, metric)
     join_panels(figure, f"{name}: PRS minus CRS by what the network began with, {count}")
-    settings.save(figure, shown, f"gaps_{name}")
+    settings.show(figure, shown, f"gaps_{name}")
 
 # %%
 from prslib.report.tables import MAIN_METRICS, contrasts, in_short
 
 where = [(group, metric) for group in ("majority", "minority", "overall") for metric in MAIN_METRICS]
 differences = contrasts(rows, "PRS", "CRS", where, by=["weights"])
-settings.save(None, differences, "prs_minus_crs")
+settings.write(differences, "prs_minus_crs")
 display(Markdown(in_short(differences)))
 
 # %% [markdown]
@@ -233,7 +224,7 @@ first, *others = gaps["weights"].unique()
 renamed = gaps.assign(method=gaps["weights"], published=float("nan"))
 pairs = [contrasts(renamed, name, first, where).assign(weights=name) for name in others]
 moved = pd.concat(pairs, ignore_index=True)
-settings.save(None, moved, "shifts")
+settings.write(moved, "shifts")
 display(Markdown(in_short(moved)))
 
 # %% [markdown]
@@ -257,7 +248,7 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
         plot_variations(shown, ax, "weights", metric).set_title(name)
     ax.set_xlabel("what the network began with")
 join_panels(figure, f"Overall, by what the network began with, {count}")
-settings.save(figure, overall, "overall")
+settings.show(figure, overall, "overall")
 
 # %% [markdown]
 # ## Which claims depend on the weights?
@@ -267,7 +258,7 @@ settings.save(figure, overall, "overall")
 # verdict differs. It has the effect, which is above 0 where the claim is right, its 95 % interval
 # over seeds, and the verdict.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from prslib import Run
 from prslib.report import ledger
 from prslib.report.results import results_of
@@ -301,6 +292,18 @@ def differing_verdicts(decided: pd.DataFrame) -> pd.DataFrame:
 
 # %%
 decided = by_weights(finished, planned)
-settings.save(None, decided, "claims")
+settings.write(decided, "claims")
 display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0))
 display(Markdown(ledger.as_markdown(differing_verdicts(decided))))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+
+row = find_smallest(differences, group="overall", metric="mAP")
+sentence = describe_difference(
+    row,
+    above="From all initial weights PRS gains at least {effect} points of mAP over CRS {interval}.",
+    below="From some weights PRS loses {effect} points of mAP against CRS {interval}.",
+    unclear="From some weights PRS and CRS do not differ clearly in mAP: {effect} points {interval}.",
+)
+write_answer(settings, sentence, row["dataset"])

@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -35,16 +26,17 @@
 # *About half a minute on two cores for the quick profile; the second time nothing is trained.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 rhos: list[float] = [-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0]  # powers of allocation
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list[int] = [0, 1, 2]  # one run of every rho for each
 device: str = "cpu"  # cpu or cuda
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
 from prslib.report.asked import configs
-from prslib.report.notebook import tested_on
+from prslib.report.grids import tested_on
 
 
 def runs(settings):
@@ -80,7 +72,7 @@ every = final(scores_of(run_all(needed, device=settings.device)))
 every = every[every["measure"] == "score"]
 rows = every[every["method"] == "PRS"]
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from prslib.report.style import draw_curves, styles_for
 from prslib.report.tables import MAIN_METRICS
 
@@ -109,7 +101,7 @@ for name in settings.dataset:
     figure, ax = plt.subplots(figsize=(5.2, 3.8))
     plot_sweep(shown, ax)
     join_panels(figure, f"{name}: PRS overall, {seeds_text(settings.seeds)}")
-    settings.save(figure, shown, name)
+    settings.show(figure, shown, name)
 
 # %% [markdown]
 # ## By group
@@ -123,7 +115,7 @@ for name in settings.dataset:
         shown = rows[(rows["dataset"] == name) & (rows["group"] == group)]
         plot_sweep(shown, ax).set_title(group)
     join_panels(figure, f"{name}: PRS by class group, {seeds_text(settings.seeds)}")
-    settings.save(figure, rows[rows["dataset"] == name], f"groups_{name}")
+    settings.show(figure, rows[rows["dataset"] == name], f"groups_{name}")
 
 # %% [markdown]
 # ## What does each $\rho$ gain, and what does it cost?
@@ -133,7 +125,7 @@ for name in settings.dataset:
 # was chosen after the numbers were seen, so its gain is a guide, not a test. The paper takes 0.5
 # for its unbalanced test set.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import pandas as pd
 
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
@@ -177,9 +169,10 @@ for line, name in zip(axes, settings.dataset, strict=True):
         shown = gaps[(gaps["dataset"] == name) & (gaps["metric"] == metric)]
         plot_minus_crs(shown, ax).set_title(f"{name}: {metric}")
 join_panels(figure, f"PRS at each rho minus CRS, {seeds_text(settings.seeds)}")
-settings.save(figure, gaps, "minus_crs")
+settings.show(figure, gaps, "minus_crs")
 table = gaps[gaps["group"].isin(["overall", "majority", "minority"])]
 table.pivot_table("difference", ["dataset", "rho"], ["group", "metric"], sort=False).round(1)
+
 
 # %% [markdown]
 # ## Is the vicinity of balance best?
@@ -189,7 +182,7 @@ table.pivot_table("difference", ["dataset", "rho"], ["group", "metric"], sort=Fa
 # percent. The last columns have the scores at both ends of the sweep. `ledger` decides whether
 # values outside are clearly worse.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 def best_rho(rows):
     """Find the best rho of each data set and metric, and the score at both ends."""
     cells = rows.groupby(["dataset", "metric", "rho"], sort=False)["value"]
@@ -202,7 +195,7 @@ def best_rho(rows):
 
 # %%
 best = best_rho(rows[rows["group"] == "overall"])
-settings.save(None, best, "best")
+settings.write(best, "best")
 best.round(2)
 
 # %% [markdown]
@@ -214,7 +207,7 @@ best.round(2)
 # see labels alone.
 # `ledger` decides the claim.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 
 from prslib.report.measures import place_stream
 
@@ -235,5 +228,21 @@ def beside_crs(settings):
 
 # %%
 memories = beside_crs(settings)
-settings.save(None, memories, "beside_crs")
+settings.write(memories, "beside_crs")
 memories.groupby(["dataset", "method"], sort=False).mean().drop(columns="seed").round(2)
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import join_words, write_answer
+
+chosen, changes = {}, []
+for name in settings.dataset:
+    overall = gaps[(gaps["dataset"] == name) & (gaps["group"] == "overall")]
+    overall = overall.pivot(index="rho", columns="metric", values="difference")
+    chosen[name] = overall.min(axis=1).idxmax()
+    cells = overall.loc[chosen[name], ["C-F1", "O-F1", "mAP"]].map("{:+.1f}".format)
+    changes.append(f"{join_words(cells)} points on {name}")
+words = [f"rho {rho:g} on {name}" for name, rho in chosen.items()]
+if len({*chosen.values()}) == 1:
+    words = [f"rho {chosen[name]:g}"]
+sentence = f"Take {join_words(words)}. C-F1, O-F1 and mAP change against CRS by {'; '.join(changes)}."
+write_answer(settings, sentence, settings.dataset[0])

@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -35,7 +26,7 @@
 # *About a minute on two cores after `main_results`; the second time nothing is trained.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory
@@ -46,6 +37,7 @@ seeds: list[int] = [0, 1, 2, 3, 4]  # of the standard setting, as in main_result
 varied_seeds: list[int] = [0]  # of every other schedule and memory, some of those above
 few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds, in every setting
 device: str = "cpu"  # cpu or cuda
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
 import warnings
@@ -54,10 +46,9 @@ from itertools import permutations
 import pandas as pd
 
 from prslib import DATASETS, published
-from prslib.report.grids import configs_of
+from prslib.report.grids import check_compared, check_labels, configs_of, tested_on
 from prslib.checks import expected
 from prslib.datasets.base import schedule_of, schedule_text
-from prslib.report.notebook import check_compared, check_labels, tested_on
 from prslib.report.tables import merge_published, labels_of
 
 # The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard
@@ -126,7 +117,7 @@ settings
 # number for the data set that ours stands in for. The appendix prints forgetting for NUS-WIDEseq
 # alone.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from collections.abc import Sequence
 
 import numpy as np
@@ -187,7 +178,7 @@ from IPython.display import Markdown, display
 from prslib.report.tables import average, main_tables
 
 cells = average(by_schedule)
-settings.save(None, cells, "schedules")
+settings.write(cells, "schedules")
 for name in settings.dataset:
     display(Markdown(f"**{name}**, schedule by schedule"))
     display(*main_tables(cells, name, by=["schedule"]))
@@ -214,7 +205,7 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
         plot_variations(shown, ax, "schedule", metric).set_title(name)
     ax.set_xlabel("order of the tasks by number, the standard order first")
 join_panels(figure, f"Schedules, overall: {seed_text.format('first')}")
-settings.save(figure, overall, "schedules_overall", narrow=1)
+settings.show(figure, overall, "schedules_overall", narrow=1)
 
 # %% [markdown]
 # ## Is PRS more robust?
@@ -223,7 +214,7 @@ settings.save(figure, overall, "schedules_overall", narrow=1)
 # seeds. `published_sd` is that of the paper's own means over five seeds. With few seeds chance
 # moves a schedule's score as well: `seed_sd` is the spread over seeds at the standard schedule.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from collections.abc import Iterator
 
 
@@ -255,7 +246,7 @@ def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
 
 # %%
 spread = schedule_spread(by_schedule)
-settings.save(None, spread, "schedules_spread")
+settings.write(spread, "schedules_spread")
 spread.round(1)
 
 # %% [markdown]
@@ -265,10 +256,10 @@ spread.round(1)
 from prslib.report.tables import MAIN_METRICS, contrasts, in_short
 
 pairs = [("overall", metric) for metric in MAIN_METRICS]
-gaps = contrasts(by_schedule, "PRS", "CRS", pairs, by=["schedule"])
-figure = contrast_panels(gaps, "Overall, PRS minus CRS by schedule", "schedule")
-settings.save(figure, gaps, "schedules_prs_minus_crs")
-display(Markdown(in_short(gaps)))
+by_order = contrasts(by_schedule, "PRS", "CRS", pairs, by=["schedule"])
+figure = contrast_panels(by_order, "Overall, PRS minus CRS by schedule", "schedule")
+settings.show(figure, by_order, "schedules_prs_minus_crs")
+display(Markdown(in_short(by_order)))
 
 # %% [markdown]
 # ## Memory sizes
@@ -277,7 +268,7 @@ display(Markdown(in_short(gaps)))
 
 # %%
 cells = average(by_memory)
-settings.save(None, cells, "sizes")
+settings.write(cells, "sizes")
 for name in settings.dataset:
     display(Markdown(f"**{name}** with memories of several sizes"))
     display(*main_tables(cells, name, by=["memory"]))
@@ -291,7 +282,7 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
         plot_variations(shown, ax, "memory", metric).set_title(name)
     ax.set_xlabel("samples in memory [the paper's]")
 join_panels(figure, f"Memory sizes, overall: {seed_text.format('standard')}")
-settings.save(figure, overall, "sizes_overall")
+settings.show(figure, overall, "sizes_overall")
 
 # %% [markdown]
 # ## Table 2
@@ -303,7 +294,7 @@ settings.save(figure, overall, "sizes_overall")
 both = pd.concat([by_schedule, by_memory]).drop(columns=["published", "draws"], errors="ignore")
 both = both.rename(columns={"table_2": "published"}).dropna(subset="published")
 cells = average(both[both["measure"] == "score"].drop_duplicates())
-settings.save(None, cells, "table_2")
+settings.write(cells, "table_2")
 for name in cells["dataset"].unique():
     display(Markdown(f"**{name}**, beside Table 2"))
     display(*main_tables(cells, name, by=["schedule", "memory"]))
@@ -315,7 +306,7 @@ for name in cells["dataset"].unique():
 # narrows when the memory grows from 2000 to 3000". The table has what each larger memory adds, in
 # points, in our runs and in the paper. The gain narrows where the second step adds less.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from itertools import pairwise
 
 
@@ -334,11 +325,21 @@ def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-gaps = contrasts(by_memory, "PRS", "CRS", pairs, by=["memory"])
-figure = contrast_panels(gaps, "Overall, PRS minus CRS by memory size", "memory")
-settings.save(figure, gaps, "sizes_prs_minus_crs")
-display(Markdown(in_short(gaps)))
+by_size = contrasts(by_memory, "PRS", "CRS", pairs, by=["memory"])
+figure = contrast_panels(by_size, "Overall, PRS minus CRS by memory size", "memory")
+settings.show(figure, by_size, "sizes_prs_minus_crs")
+display(Markdown(in_short(by_size)))
 gains, keys = memory_gains(by_memory), ["dataset", "metric", "method"]
-settings.save(None, gains, "sizes_gains")
+settings.write(gains, "sizes_gains")
 step = gains["memory_from"] + " to " + gains["memory_to"]
 gains.assign(step=step).pivot_table(["gain", "published_gain"], keys, "step", sort=False).round(1)
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import join_words, write_answer
+
+counts = []
+for cells in (by_order, by_size):
+    cells = cells[cells["metric"] == "mAP"]
+    counts.append(f"{(cells['clearly'] == 'above').sum()} of {len(cells)}")
+sentence = f"In mAP PRS is clearly ahead of CRS in {counts[0]} orders and at {counts[1]} memory sizes,"
+write_answer(settings, f"{sentence} on {join_words(settings.dataset)}.", settings.dataset[0])

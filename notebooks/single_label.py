@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -34,7 +25,7 @@
 # an hour for the paper profile.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["imbal-digits"]  # single-label data sets
 method: list[str] = ["Finetune", "CRS", "PRS"]  # methods of the tables
 orders: list[str] = ["drawn"]  # orders of the classes, drawn is from the seed
@@ -42,12 +33,13 @@ seeds: list[int] = [0, 1, 2]  # one run of every method and order for each
 spread: int = 10  # random orders that show what the order alone does
 search: list[int] = []  # orders to keep after the first and second look, none for no search
 device: str = "cpu"  # cpu or cuda
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
 from prslib.report.asked import configs
 from prslib.datasets import available
 from prslib.datasets.base import schedule_of
-from prslib.report.notebook import check_compared, check_labels
+from prslib.report.grids import check_compared, check_labels
 
 
 def runs(settings):
@@ -104,7 +96,7 @@ table.assign(total=table.sum(axis=1))
 # seeds, below the paper's rows. "Another for each seed" draws an order of the classes for each seed, so
 # most of its spread comes from the orders.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from itertools import product
 
 import pandas as pd
@@ -153,7 +145,7 @@ for name in names:
     for ax in axes.flat[len(settings.orders) :]:
         ax.remove()
     join_panels(figure, f"{name}: whole test set, {len(settings.seeds)} seeds")
-    settings.save(figure, rows[name], name, narrow=1)
+    settings.show(figure, rows[name], name, narrow=1)
 
 # %% [markdown]
 # ## What holds
@@ -176,8 +168,14 @@ for name in names:
     shown = gaps.assign(order="order: " + gaps["order"])
     title = "Accuracy after each task, PRS minus CRS"
     figure = contrast_panels(shown, title, "trained_tasks", "order")
-    settings.save(figure, gaps, f"{name}_prs_minus_crs")
+    settings.show(figure, gaps, f"{name}_prs_minus_crs")
     display(Markdown(in_short(gaps)))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, write_answer
+
+last = contrasts(rows[names[0]], "PRS", "CRS", cells, by, **words).iloc[-1]
+write_answer(settings, describe_difference(last, what="accuracy"), names[0])
 
 # %% [markdown]
 # ## The effect of the order alone
@@ -185,7 +183,7 @@ for name in names:
 # These runs have one seed, one network and random orders (`studies/class_orders.py`). A dot is one
 # order. The right picture shows PRS against CRS. Above the line PRS is better.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from pathlib import Path
 
 import numpy as np
@@ -263,7 +261,7 @@ for name in mlps:
     plot_order_spread(last, axes[0])
     plot_order_pairs(last, axes[1], "CRS", "PRS")
     join_panels(figure, f"{name}: accuracy after the last task, {settings.spread} orders")
-    settings.save(figure, printed, f"{name}_orders")
+    settings.show(figure, printed, f"{name}_orders")
 
 # %%
 for name in mlps:
@@ -287,7 +285,7 @@ for name in mlps:
 # %%
 for name in mlps:
     both = by_order[name].query("method == 'PRS'")
-    settings.save(None, both, f"{name}_variants")
+    settings.write(both, f"{name}_variants")
     last = both[both["trained_tasks"] == 5]
     values = last.pivot(index="schedule", columns="variant", values="value")
     gap = values["authors"] - values["paper"]
@@ -312,7 +310,7 @@ for name in mlps if settings.search else []:
     looks = zip(["second", "third"], settings.search, strict=True)
     second, third = (order_scores(name, *look) for look in looks)
     nearest = distances(third)
-    settings.save(None, third, f"{name}_search")
+    settings.write(third, f"{name}_search")
     best, agree = nearest.iloc[0], (nearest["largest"] <= 5).sum()
     text = f"{agree} of these {len(nearest)} orders agree with all {best.cells} numbers of the "
     text += f"paper within 5 points. The nearest, {best.schedule}, is {best.rms:.1f} points away "
@@ -329,7 +327,7 @@ for name, second, third, order in searches:
     plot_order_pairs(last, axes[1], "CRS", "PRS")
     title = f"{name}: {order}, chosen as it fits best, and the {settings.search[0]} nearest"
     join_panels(figure, title)
-    settings.save(figure, pd.concat([shown, last]), f"{name}_nearest")
+    settings.show(figure, pd.concat([shown, last]), f"{name}_nearest")
 
 # %% [markdown]
 # ## What can be concluded, and what cannot

@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -40,19 +31,19 @@
 # *About half a minute on four cores after `main_results`; the second time nothing is trained.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 method: list[str] = ["CRS", "EWC", "PRS"]  # methods that see one task after the other
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 memory_share: float = 0.5  # of each data set's own memory
 seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
 from prslib import DATASETS, METHODS
-from prslib.report.grids import configs_of
+from prslib.report.grids import check_labels, configs_of, tested_on
 from prslib.checks import one_of
-from prslib.report.notebook import check_labels, tested_on
 
 
 def runs(settings):
@@ -108,7 +99,7 @@ finished = run_all(planned, device=settings.device)
 by_class = pd.concat(map(run_forgetting, finished), ignore_index=True)
 drawn = by_class[by_class["metric"] == "AP"].dropna(subset="value")
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -149,7 +140,7 @@ for name in settings.dataset:
         ax.legend(loc="upper right")
     memory = f"memory of {sizes[name]} for methods with one"
     figure.suptitle(f"{name}: forgetting by class size, {memory}, {count}")
-    settings.save(figure, shown, name, narrow=1)
+    settings.show(figure, shown, name, narrow=1)
 
 # %% [markdown]
 # A class whose best score is 0 was never learned, and has nothing to forget. The normalised
@@ -163,8 +154,9 @@ normalised = by_class[by_class["measure"] == "normalised"]
 shares = 100 * normalised.groupby(keys, sort=False)["unlearned"].mean()
 groups = ["majority", "moderate", "minority"]
 never = shares.unstack("class_group").reindex(columns=groups).reset_index()
-settings.save(None, never, "unlearned")
+settings.write(never, "unlearned")
 display(never.round(1))
+
 
 # %% [markdown]
 # ## Rank correlation with class size
@@ -176,7 +168,7 @@ display(never.round(1))
 # `cells` is the number of correlations: one for each task and seed, unless all classes tie. `negative`
 # is how many of them are below zero, and `seeds` how many seeds have any.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
     """Average the rank correlations over tasks, then over seeds."""
     keys = ["dataset", "method", "metric", "measure"]
@@ -195,8 +187,8 @@ from prslib.report.measures import size_correlations
 
 correlations = size_correlations(by_class)
 table = tail_table(correlations)
-settings.save(None, correlations, "correlations")
-settings.save(None, table, "table")
+settings.write(correlations, "correlations")
+settings.write(table, "table")
 table.round(2)
 
 # %% [markdown]
@@ -215,7 +207,7 @@ from prslib.report.tables import average, merge_published, final, main_tables, s
 rows = merge_published(final(scores_of(finished)), "main")
 rows = rows[rows["measure"] == "forget"]
 averages = merge_published(average(rows.drop(columns=["published", "stands_for"])), "main")
-settings.save(None, averages, "groups_table")
+settings.write(averages, "groups_table")
 for name in settings.dataset:
     display(heading(name, f"memory {sizes[name]}, the paper's 2000"))
     display(*main_tables(averages, name))
@@ -231,7 +223,7 @@ for name in settings.dataset:
         ax.lines[-1].set_label("paper's Table 1, memory 2000")
     memory = f"memory of {sizes[name]} for methods with one"
     join_panels(figure, f"{name}: {memory}, {count}")
-    settings.save(figure, shown, f"groups_{name}")
+    settings.show(figure, shown, f"groups_{name}")
 
 # %% [markdown]
 # ## What holds
@@ -246,3 +238,20 @@ from prslib.report import ledger
 
 claims = ["tail_crs", "tail_crs_lost", "tail_ewc", "tail_ewc_lost"]
 display(Markdown(ledger.findings(finished, planned, *claims)))
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report.tables import contrasts
+
+crs = rows[rows["method"] == "CRS"].drop(columns="published")
+crs = crs.assign(method=crs["group"], group="CRS", measure="score")
+gaps = contrasts(crs, "minority", "majority", [("CRS", "mAP")])
+share = "CRS loses a {} share of the minority's best mAP than of the majority's, by {{effect}} points {{interval}}."
+row = find_smallest(gaps)
+sentence = describe_difference(
+    row,
+    above="Yes: " + share.format("larger"),
+    below="No: " + share.format("smaller"),
+    unclear="Undecided: the share of the best mAP that CRS loses is {effect} points larger for the minority {interval}.",
+)
+write_answer(settings, sentence, row["dataset"])

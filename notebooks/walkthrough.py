@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -30,12 +21,13 @@
 # *A quarter of a minute. No network is trained.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 rho: float = 0.0  # power of allocation on the forty samples, any finite number
 memory_size: int = 12  # samples in memory on the forty samples
 seed: int = 73  # of the streams and the samplers
 rhos: list[float] = [-0.5, 0.0, 0.5, 1.0]  # powers of allocation set side by side
 samples: int = 35000  # length of the stream behind the sliders, at least 200
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %%
 from prslib.checks import check_int
@@ -55,7 +47,7 @@ settings
 # to 9). Each later sample is dropped, or it enters and overwrites another one. Later samples may
 # overwrite it in turn. The seed was picked so that one removal shows every case below.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from types import SimpleNamespace
 
 import numpy as np
@@ -154,7 +146,7 @@ rows = fates(steps)
 figure, ax = plt.subplots(figsize=(5.2, 3))
 plot_fates(rows, settings.memory_size, ax)
 columns = ["sample", "class", "acceptance", "slot", "fate"]
-settings.save(figure, rows[columns], "stream")
+settings.show(figure, rows[columns], "stream")
 
 # %% [markdown]
 # ## The partition (Equation 1)
@@ -167,7 +159,7 @@ settings.save(figure, rows[columns], "stream")
 # Equation 3. The marks are the labels in memory after the forty samples. A class cannot hold more
 # samples than the stream had.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from matplotlib.ticker import MaxNLocator
 
 from prslib.report.style import HUES
@@ -227,7 +219,7 @@ by_class = quotas(stream, settings.memory_size, settings.rhos, settings.seed)
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), width_ratios=[2, 3])
 plot_frequencies(stream, axes[0])
 plot_quotas(by_class, axes[1]).set_title("after forty samples, one seed")
-settings.save(figure, by_class, "partition")
+settings.show(figure, by_class, "partition")
 
 # %% [markdown]
 # ## Sample-in (Equation 2)
@@ -237,7 +229,7 @@ settings.save(figure, by_class, "partition")
 # weight. A sample enters with about the chance of its rarest class. The letters above the marks are
 # the sample's labels. The table shows the terms of one sample with several labels.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 ENTRIES = {"entered": FATES["kept"], "dropped": FATES["dropped"]}
 
 
@@ -279,10 +271,10 @@ from IPython.display import Markdown, display
 figure, ax = plt.subplots(figsize=(8, 3.2))
 later = rows[rows["sample"] > settings.memory_size]
 plot_acceptance(later, ax)
-settings.save(figure, later[columns], "sample_in")
+settings.show(figure, later[columns], "sample_in")
 shown = max(steps[settings.memory_size :], key=lambda step: step.label.sum())
 terms = contributions(shown)
-settings.save(None, terms, "sample_in_terms")
+settings.write(terms, "sample_in_terms")
 text = f"Sample {shown.sample} ({names(shown.label)}) enters with probability"
 text += f" s = {shown.decision.acceptance:.3f}, the sum of the products, cut at 1."
 display(Markdown(text), terms.round(4))
@@ -300,7 +292,7 @@ display(Markdown(text), terms.round(4))
 # candidates one is drawn at random. The paper leaves this open. To take the first slot would
 # overwrite a class's newest member again and again.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from prslib.checks import expected
 
 ROLES = {  # of a sample when another takes a slot
@@ -391,10 +383,11 @@ members = candidates(shown)
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4))
 plot_surpluses(of_classes, shrunk_class(shown), axes[0])
 plot_candidates(members, axes[1])
-settings.save(figure, members, "sample_out")
-settings.save(None, of_classes, "surplus")
+settings.show(figure, members, "sample_out")
+settings.write(of_classes, "surplus")
 text = f"Sample {shown.sample} ({names(shown.label)}) took slot {shown.slot} from"
 display(Markdown(f"{text} {names(shown.memory[shown.slot])}."), members)
+
 
 # %% [markdown]
 # ## All forty
@@ -403,7 +396,7 @@ display(Markdown(f"{text} {names(shown.memory[shown.slot])}."), members)
 # sum of the absolute surpluses of all classes. A dropped sample changes the target alone, as its
 # classes were counted.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     """Draw the memory's distance to its target along the stream (cf. Eq. 5)."""
     ax.plot(frame["sample"], frame["distance"], color="0.6", linewidth=1.2)
@@ -421,7 +414,7 @@ def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
 distances = rows.drop_duplicates("sample")[["sample", "distance", "entered"]]
 figure, ax = plt.subplots(figsize=(8, 2.8))
 plot_distances(distances, settings.memory_size, ax)
-settings.save(figure, distances, "distance")
+settings.show(figure, distances, "distance")
 
 # %% [markdown]
 # ## A long stream
@@ -436,13 +429,14 @@ long = skewed_stream(settings.samples, 70, skew=1.0, seed=settings.seed)
 kept = quotas(long, size, settings.rhos, settings.seed)
 figure, ax = plt.subplots(figsize=(9, 3.8))
 plot_quotas(kept, ax, letters=False).set_title(f"memory of {size:,}, one seed")
-settings.save(figure, kept, "long_stream")
+settings.show(figure, kept, "long_stream")
+
 
 # %% [markdown]
 # How many of the labels in memory are outside their quota, and how many of the rarest class's
 # samples does the memory hold?
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 def outside_quota(frame: pd.DataFrame) -> float:
     """Return the share of the labels in memory that are above the quota of their class."""
     apart = (frame["in_memory"] - frame["quota"]).abs().sum() / 2
@@ -460,7 +454,7 @@ table = {"labels outside their quota (%)": outside, "rarest class in memory (%)"
 # Now move the sliders. Every move sends the whole stream through a new sampler. Skew 0 makes all
 # classes equally frequent. A page without a running kernel has no sliders, only the picture above.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import io
 
 import ipywidgets
@@ -487,7 +481,7 @@ def memory_picture(
     as_stream = labels * frame["frequency"] / frame["frequency"].sum()
     outside = f"{outside_quota(frame):.1%} of them not in their quota"
     file = io.BytesIO()
-    with style_context([STYLE, {"figure.constrained_layout.use": False}]):
+    with style_context([*STYLE, {"figure.constrained_layout.use": False}]):
         figure = Figure(figsize=(9, 3.6))
         ax = plot_quotas(frame, figure.add_axes(PLACE), letters=False)
         ax.plot(frame["class"] + 1, as_stream, **METHOD_STYLES["Stream"])
@@ -525,3 +519,8 @@ memory_sliders(settings.samples, size, settings.rho, settings.seed)
 
 # %% tags=["timed"]
 # %timeit -r 9 -n 1 memory_picture(settings.samples, settings.rho, size, skew=1.0)
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import write_answer
+
+write_answer(settings, "It lets samples of rare classes in, and removes one from a class above its quota.")

@@ -1,14 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,jupytext,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -37,7 +28,7 @@
 # *A minute on two cores for the quick profile; the second time nothing is trained.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["reutersseq-cap30", "reutersseq-cap300", "reutersseq"]
 parts: list[str] = ["reutersseq-part893", "reutersseq-part3292"]
 others: list[str] = ["cocoseq-mini"]  # further points, of real data
@@ -46,12 +37,12 @@ method: list[str] = ["PRS"]  # compared with CRS; CBRS and OCDM too
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
 seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
+save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% tags=["runs"]
 from prslib import METHODS
-from prslib.report.grids import configs_of
+from prslib.report.grids import check_compared, check_labels, configs_of, tested_on
 from prslib.checks import one_of
-from prslib.report.notebook import check_compared, check_labels, tested_on
 
 
 def runs(settings):
@@ -82,7 +73,7 @@ settings
 #
 # `samples` is the length of the stream. `imbalance` is the largest class over the smallest.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 import json
 
 import pandas as pd
@@ -116,7 +107,7 @@ def papers_imbalance() -> dict[str, float]:
 
 # %%
 sizes = stream_sizes(settings.dataset + settings.parts + settings.others + settings.stand_ins)
-settings.save(None, sizes, "streams")
+settings.write(sizes, "streams")
 sizes.round(1)
 
 # %% [markdown]
@@ -139,12 +130,12 @@ groups = ["overall", "majority", "moderate", "minority"]
 cells = [(group, metric) for group in groups for metric in MAIN_METRICS]
 every = [contrasts(rows, name, "CRS", cells).assign(method=name) for name in settings.method]
 gaps = pd.concat(every, ignore_index=True).merge(sizes, on="dataset")
-settings.save(None, gaps, "minus_crs")
+settings.write(gaps, "minus_crs")
 
 # %% [markdown]
 # PRS alone first. Above 0 PRS scores higher, below it CRS. The bands are 95 % intervals.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from matplotlib.axes import Axes
 
 from prslib.report.style import styles_for
@@ -177,7 +168,7 @@ in_short = overall[(overall["method"] == "PRS") & overall["dataset"].isin(settin
 figure, ax = plt.subplots(figsize=(5.6, 4.2))
 plot_in_short(in_short, ax)
 join_panels(figure, f"When PRS pays: Reuters, {len(settings.seeds)} seeds")
-settings.save(figure, in_short, "in_short")
+settings.show(figure, in_short, "in_short")
 
 # %% [markdown]
 # Each balanced sampler is next. Lines join the subsampled streams and the whole one. Single marks are
@@ -185,7 +176,7 @@ settings.save(figure, in_short, "in_short")
 # learns the pixels of digits. Dashes are the paper's own differences of PRS and CRS, for which it
 # prints no interval.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from prslib.report.style import styles_of
 
 
@@ -228,7 +219,8 @@ for ax, metric in zip(axes, MAIN_METRICS, strict=True):
         ax.plot([], [], label="PRS on handwritten digits", **hollow)
     ax.set(title=metric, ylabel="minus CRS (points)")
 join_panels(figure, f"Overall, each sampler minus CRS, {len(settings.seeds)} seeds")
-settings.save(figure, overall, "imbalance")
+settings.show(figure, overall, "imbalance")
+
 
 # %% [markdown]
 # ## From what imbalance on?
@@ -237,7 +229,7 @@ settings.save(figure, overall, "imbalance")
 # interval is above 0 there and on every stream with a larger imbalance. The column `from` has the
 # smallest such imbalance, `not at` the next one below it. Both are empty where a sampler never pays.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 def pays_from(gaps: pd.DataFrame) -> pd.DataFrame:
     """Return from which imbalance on each method is clearly above CRS, overall."""
     rows = []
@@ -255,7 +247,7 @@ from IPython.display import display
 
 line = overall[overall["dataset"].isin(settings.dataset)]
 starts = pays_from(line)
-settings.save(None, starts, "pays_from")
+settings.write(starts, "pays_from")
 display(starts.round(0))
 
 # %% [markdown]
@@ -263,7 +255,7 @@ display(starts.round(0))
 #
 # PRS minus CRS on the classes of each group, over the imbalance.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
 
 
@@ -286,7 +278,8 @@ for ax, metric in zip(axes, MAIN_METRICS, strict=True):
     plot_groups(prs[prs["metric"] == metric], ax).set_title(metric)
 title = f"Reuters, PRS minus CRS by class group, {len(settings.seeds)} seeds, 95 % intervals"
 join_panels(figure, title)
-settings.save(figure, prs[prs["group"] != "overall"], "groups")
+settings.show(figure, prs[prs["group"] != "overall"], "groups")
+
 
 # %% [markdown]
 # ## Imbalance or length?
@@ -296,7 +289,7 @@ settings.save(figure, prs[prs["group"] != "overall"], "groups")
 # same. They do not: with the profile `seeds` the part gains more C-F1 and more mAP at every length.
 # So the imbalance decides.
 
-# %% tags=["functions"]
+# %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_over_length(frame: pd.DataFrame, ax: Axes, parts) -> Axes:
     """Draw PRS minus CRS over the length, thinned streams and random parts apart."""
     series = {"thinned: imbalance falls": ~frame["dataset"].isin(parts)}
@@ -322,4 +315,14 @@ for ax, metric in zip(axes, MAIN_METRICS, strict=True):
     ax.set_xticks(ticks, [f"{n:,}" for n in ticks], rotation=60, fontsize=8)
     ax.xaxis.set_minor_locator(NullLocator())
 join_panels(figure, f"Reuters, overall: imbalance or length? {len(settings.seeds)} seeds")
-settings.save(figure, reuters, "length")
+settings.show(figure, reuters, "length")
+
+# %% jupyter={"source_hidden": true} tags=["answer"]
+from prslib.report.answers import write_answer
+
+pays = []
+for row in starts[starts["method"] == "PRS"].sort_values("from").to_dict("records"):
+    rounded = float(f"{row['from']:.2g}")
+    start = "never" if pd.isna(rounded) else f"from {rounded:.0f}:1 on"
+    pays.append(f"{start} in {row['metric']}")
+write_answer(settings, f"Imbalance decides: on Reuters PRS is ahead of CRS {', '.join(pays)}.")

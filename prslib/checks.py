@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 Seed = int | np.random.SeedSequence | np.random.Generator
 VARIANTS = ("paper", "authors")  # of PRS
 LONGEST_LINE = 300  # letters of what `one_line` returns
+LARGEST_FILE = 1 << 30  # bytes
 LARGEST_NUMBER = float(np.finfo(np.float32).max)  # networks compute in float32
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
@@ -59,9 +61,15 @@ def decoded(raw: bytes) -> str:
     raise ValueError(f"not in {' or '.join(encodings)}; save it as UTF-8")
 
 
-def unzipped(raw: bytes) -> bytes:
-    """Return the content of a file, which gzip may have packed."""
-    return gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
+def read_content(file: Path) -> bytes:
+    """Return the bytes of a file, which gzip may have packed; a gigabyte at most."""
+    with open(file, "rb") as stream:
+        is_packed = stream.read(2) == b"\x1f\x8b"
+    with gzip.open(file) if is_packed else open(file, "rb") as stream:
+        content = stream.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise ValueError(expected("a gigabyte at most", "more"))
+    return content
 
 
 @contextmanager

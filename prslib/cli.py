@@ -15,7 +15,6 @@ from prslib.datasets.prepare import add_command, add_prepare
 from prslib.paths import (
     known_notebooks,
     known_profiles,
-    project_root,
 )
 from prslib.rounding import set_deterministic
 
@@ -96,16 +95,17 @@ def execute_notebooks(options: Namespace) -> int:
     Example: prslib figures rho_sweep --profile smoke
     """
     names = _notebooks(options.profile, options.notebook)
-    from prslib.report.build import execute, stale  # in a checkout alone
+    from prslib.report.build import execute, is_stale  # in a checkout alone
 
     if not options.notebook:
-        names = [name for name in names if stale(options.profile, name)]
+        names = [name for name in names if is_stale(options.profile, name)]
     if not names:
         print(f"nothing to draw: all of profile {options.profile!r} is up to date")
         return 0
     errors = execute(options.profile, names)
-    for name, error in errors.items():  # its last line says why
-        print(f"{name} stopped: {error}", file=sys.stderr)
+    for error in dict.fromkeys(errors.values()):  # several may have met the same
+        stopped = ", ".join(name for name in errors if errors[name] == error)
+        print(f"{stopped} stopped: {error}", file=sys.stderr)
     return 1 if errors else 0
 
 
@@ -190,9 +190,10 @@ def _notebooks(profile: str, names: list[str]) -> list[str]:
     one_of("profile", profile, known_profiles())
     notebooks = known_notebooks(profile)
     if not notebooks:
-        what = "the notebooks of a checkout of prslib"
-        advice = "clone the repository and work there"
-        raise FileNotFoundError(expected(what, project_root(), advice))
+        raise FileNotFoundError(
+            "notebooks need a checkout of prslib, because pip install leaves them out; "
+            "clone the repository and run pip install -e '.[report]' there"
+        )
     for name in names:
         one_of("notebook", name, notebooks)
     return names or notebooks

@@ -16,8 +16,8 @@ from prslib.checks import (
     expected,
     naming_extra,
     one_line,
+    read_content,
     readable,
-    unzipped,
 )
 from prslib.labels import multi_hot
 
@@ -154,7 +154,7 @@ def read_table(file: Path) -> tuple[Any, str]:
     with naming_extra("data"):
         import pandas as pd
 
-    text = unicodedata.normalize("NFC", decoded(unzipped(file.read_bytes())))
+    text = unicodedata.normalize("NFC", decoded(read_content(file)))
     text = text.lstrip().removeprefix("# ")  # np.savetxt's header
     first_line = re.sub(r'"[^"]*"', "", text).partition("\n")[0]  # without names
     separator = max("\t;|,", key=first_line.count)  # a tab is in no name

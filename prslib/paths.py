@@ -17,6 +17,8 @@ from typing import BinaryIO
 from prslib.checks import expected
 
 PACKAGE = Path(__file__).resolve().parent
+# data sets and weights that are embedded, in a checkout only
+DATA = PACKAGE.parent / "data"
 DEFAULT = "quick"  # the profile that takes the notebooks' own parameters
 SUMS = "SHA256SUMS"  # lists the files of a folder, as `sha256sum *` does
 
@@ -75,22 +77,37 @@ def known_profiles() -> list[str]:
 
 
 def known_notebooks(profile: str) -> list[str]:
-    """Return a profile's notebooks: those that it has a YAML file for, or all."""
+    """Return a profile's notebooks: those that it has a YAML file for, or all.
+
+    A copy, or another file there, does not read the parameters of its own name.
+    """
     root = project_root()
-    files = (root / "params" / profile).glob("*.yaml")
-    if profile == DEFAULT:
-        files = (root / "notebooks").glob("*.ipynb")
-    return sorted(file.stem for file in files)
+    if profile != DEFAULT:
+        files = (root / "params" / profile).glob("[!.]*.yaml")
+        return sorted(file.stem for file in files)
+    return sorted(
+        file.stem
+        for file in (root / "notebooks").glob("*.ipynb")
+        if f'Settings.read(\\"{file.stem}\\"'.encode() in file.read_bytes()
+    )
 
 
 def check_embedded(file: Path) -> None:
-    """Raise ValueError for a file of the package that is not as its folder lists it."""
-    if file.is_relative_to(PACKAGE):
-        lines = file.with_name(SUMS).read_text().splitlines()
-        digests = {name: digest for digest, name in map(str.split, lines)}
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        if digests[file.name] != digest:
-            raise ValueError(f"{SUMS} beside it lists another file")
+    """Refuse a file of `DATA` that is missing, or not as its folder lists it."""
+    if not file.is_relative_to(DATA):
+        return
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"{file.name} needs a checkout of prslib, because pip install leaves out "
+            "data/; clone the repository and run pip install -e . there"
+        )
+    lines = file.with_name(SUMS).read_text().splitlines()
+    digests = {name: digest for digest, name in map(str.split, lines)}
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    if digests[file.name] != digest:
+        raise ValueError(
+            f"{file} is not the file that {SUMS} lists; check it out again"
+        )
 
 
 @contextmanager

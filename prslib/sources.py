@@ -77,6 +77,7 @@ def hash_source(source: str) -> str:
     return hashlib.sha256(repr(describe(tree)).encode()).hexdigest()
 
 
+@lru_cache(None)
 def file_of(module: str) -> Path | None:
     """Return the file of a module of prslib; None of another one."""
     package, *names = module.split(".")

@@ -52,7 +52,7 @@ def to_bytes(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
 def embed_all(root: Path, files: list[str]) -> np.ndarray:
     """Return the features of images, float32 (N, D)."""
     progress = tqdm(files, "features", unit="image")
-    return np.array([features.embed(read_image(root, name)) for name in progress])
+    return np.array([features.embed(read_image(root / name)) for name in progress])
 
 
 def labels_by_file(

@@ -2,7 +2,7 @@
 
 Run ``python studies/pretrain.py`` for all, or ``python studies/pretrain.py digits-0``.
 It trains the small network on scenes that no stream has, and stores its weights in
-prslib/models/embedded; about a minute each. The same PyTorch gives the same bytes on
+data/; about a minute each. The same PyTorch gives the same bytes on
 every x86-64 processor. Another version may give other last digits; runs from these
 weights are other runs then.
 """

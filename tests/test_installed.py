@@ -2,17 +2,19 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 
 import pandas as pd
+import pytest
 
 import prslib
 from prslib.cli import _parser, main
-from prslib.paths import project_root
+from prslib.paths import PACKAGE, project_root
 
 BARE = """import sys
-names = "pandas", "scipy", "sklearn", "torch", "joblib", "tqdm", "filelock", "PIL"
+names = "pandas", "scipy", "sklearn", "torch", "joblib", "tqdm", "PIL"
 names += "torchvision", "threadpoolctl", "matplotlib", "numba"
 sys.modules |= dict.fromkeys(names)  # their import fails, as where they are missing
 import numpy as np
@@ -67,6 +69,41 @@ def test_the_report_is_missed_in_a_sentence(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "prslib.report.build", None)  # as in the wheel
     assert main(["figures", "rho_sweep"]) == 1
     assert capsys.readouterr().err.count("pip install -e '.[report]' in the check") == 1
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """Run code with a copy of what the wheel has."""
+    left_out = shutil.ignore_patterns("report", "__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "prslib", ignore=left_out)
+
+    def run(code):
+        return subprocess.run(
+            [sys.executable, "-c", f"import prslib; {code}"],
+            env=os.environ | {"PYTHONPATH": str(tmp_path)},
+            cwd=tmp_path,
+            text=True,
+            capture_output=True,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("code", "what"),
+    [
+        ("prslib.load_dataset('reutersseq')", "reutersseq.npz needs"),
+        ("prslib.load_dataset('digits70tiny', images=False)", "digits70tiny.npz needs"),
+        (
+            "prslib.make_model('convnet', (32, 32, 3), 3, seed=0, weights='digits')",
+            "convnet_digits-0.pth needs",
+        ),
+        ("from prslib.cli import main; main(['figures'])", "notebooks need"),
+    ],
+)
+def test_what_the_wheel_lacks_needs_a_checkout(installed, code, what):
+    error = installed(code).stderr.splitlines()[-1]
+    assert f"{what} a checkout of prslib" in error, error
 
 
 def test_what_is_installed_is_not_loaded_where_numpy_is_enough():

@@ -5,9 +5,10 @@ import shutil
 import pytest
 
 from prslib import paths
-from prslib.datasets.arrays import EMBEDDED, read_arrays
+from prslib.datasets.arrays import read_arrays
 from prslib.models import weights
 from prslib.paths import (
+    DATA,
     SUMS,
     cache_dir,
     check_embedded,
@@ -54,18 +55,20 @@ def test_an_installed_wheel_has_its_cache_in_the_users(tmp_path, monkeypatch):
 
 
 def test_embedded_files_are_those_that_are_listed(tmp_path, monkeypatch):
-    sources = EMBEDDED, weights.EMBEDDED["digits-0"].parent
-    for file in (file for folder in sources for file in folder.glob("*.*")):
+    for file in [*DATA.glob("*.npz"), *DATA.glob("*.pth")]:
         check_embedded(file)
-    changed = {
-        "digits70tiny.npz": read_arrays,
-        "convnet_digits-0.pth": weights.read_state,
+    monkeypatch.setattr(paths, "DATA", tmp_path)
+    monkeypatch.setitem(weights.EMBEDDED, "digits-0", tmp_path / "convnet_digits-0.pth")
+    shutil.copy(DATA / SUMS, tmp_path)
+    reading = {
+        "digits70tiny.npz": lambda: read_arrays(tmp_path / "digits70tiny.npz"),
+        "convnet_digits-0.pth": lambda: weights.file_of("digits-0"),
     }
-    monkeypatch.setattr(paths, "PACKAGE", tmp_path)
-    for folder, (name, read) in zip(sources, changed.items(), strict=True):
-        shutil.copy(folder / SUMS, tmp_path)
-        content = bytearray((folder / name).read_bytes())
+    for name, read in reading.items():
+        with pytest.raises(FileNotFoundError, match=f"^{name} needs a checkout"):
+            read()
+        content = bytearray((DATA / name).read_bytes())
         content[len(content) // 2] ^= 1
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(ValueError, match=f"{name}, but .*{SUMS} beside it lists"):
-            read(tmp_path / name)
+        with pytest.raises(ValueError, match=f"{name} is not the file that {SUMS}"):
+            read()

@@ -1,16 +1,14 @@
-"""Make COCOseq from the annotations of MS COCO 2014, or a table of its labels."""
-
-from __future__ import annotations
+"""Make COCOseq from the annotations of MS COCO 2014, which pycocotools reads."""
 
 import json
-from collections import Counter
-from collections.abc import Iterable
+from contextlib import redirect_stdout
+from io import StringIO
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from prslib.checks import checked_names, expected, readable, unzipped
+from prslib.checks import checked_names, expected, naming_extra, read_content, readable
 from prslib.datasets.prepared import Corpus, PreparedSet
 
 # clustered with the others, but no classes of the data set
@@ -21,105 +19,76 @@ DROPPED = (
 
 
 def read_halves(folder: Path) -> list[Corpus]:
-    """Read both of COCO's instances files, which must have the same categories."""
-    files = instances_files(folder)
-    halves = [read_half(folder, is_test) for is_test in (False, True)]
-    for is_test in (False, True):
-        names = halves[is_test].names
-        others = halves[not is_test].names
-        if missing := [name for name in others if name not in names]:
-            what = f"the categories of {files[not is_test]} in {files[is_test]}"
-            got = f"none called {', '.join(map(repr, missing))}"
-            raise ValueError(expected(what, got, "give both files the same names"))
-    both = np.intersect1d(halves[0].key, halves[1].key)
-    if both.size:
-        what = f"other image ids in {files[1]} than in {files[0]}"
-        raise ValueError(expected(what, f"{both[0]} in both", "download them again"))
+    """Read the training and the test half, which must have the same categories."""
+    halves = [
+        read_half(file, is_test) for is_test, file in enumerate(find_instances(folder))
+    ]
+    first, second = (set(half.names) for half in halves)
+    if first != second:
+        what = "the same categories in both of COCO's instances files"
+        raise ValueError(expected(what, f"{sorted(first ^ second)} in one"))
     return halves
 
 
-def read_half(folder: Path, is_test: bool) -> Corpus:
+def read_half(file: Path, is_test: bool) -> Corpus:
     """Read one of COCO's two instances files; Sec. 4.1."""
-    file = instances_files(folder)[is_test]
-    half = file.name.removeprefix("instances_").split(".")[0]
     images, labels, names = read_instances(file)
-    if None in images.values():
-        what = f"a file_name of every image in {file}"
-        raise ValueError(expected(what, "images without"))
+    half = file.name.removeprefix("instances_").split(".")[0]
+    with readable(f"the file name of every image in {file}", "download it again"):
+        files = [f"{half}/{image['file_name']}" for image in images.values()]
     return Corpus(
         key=np.array(list(images)),
-        is_test=np.full(len(images), is_test),
-        files=np.array([f"{half}/{name}" for name in images.values()]),
+        is_test=np.full(len(images), bool(is_test)),
+        files=np.array(files),
         labels=labels,
         names=names,
     )
 
 
-def read_instances(
-    file: Path,
-) -> tuple[dict[Any, str | None], np.ndarray, tuple[str, ...]]:
+def read_instances(file: Path) -> tuple[dict, np.ndarray, tuple[str, ...]]:
     """Read a file in COCO's format: images by id, labels bool (N, C), class names."""
-    with readable(f"COCO's instances in {file}", "correct it, or download it again"):
-        content = json.loads(unzipped(file.read_bytes()))
-        lists = "images", "categories", "annotations"
-        if missing := [name for name in lists if not _has_list(content, name)]:
-            raise ValueError(expected(f"the lists {', '.join(lists)}", f"no {missing}"))
-        ids = [entry["id"] for entry in content["images"]]
-        _refuse_repeated("image id", ids)
-        files = [entry.get("file_name") for entry in content["images"]]
-        numbers = [entry["id"] for entry in content["categories"]]
-        _refuse_repeated("category id", numbers)
-        texts = checked_names(entry["name"] for entry in content["categories"])
-        names = sorted(texts)
-        row = {image: i for i, image in enumerate(ids)}
-        columns = [names.index(text) for text in texts]
-        column = dict(zip(numbers, columns, strict=True))
-        labels = np.zeros((len(ids), len(names)), dtype=bool)
-        for entry in content["annotations"]:
-            for key, known in (("image_id", row), ("category_id", column)):
-                if entry.get(key) not in known:
-                    got = f"an annotation of {entry.get(key)!r}"
-                    advice = "leave it out; 1 and '1' are different ids"
-                    raise ValueError(expected(f"{key} among those listed", got, advice))
-            labels[row[entry["image_id"]], column[entry["category_id"]]] = True
-    return dict(zip(ids, files, strict=True)), labels, tuple(names)
+    with naming_extra("data"):
+        from pycocotools.coco import COCO
+
+    # COCO prints what it does
+    with (
+        readable(f"COCO's instances in {file}", "correct it, or download it again"),
+        redirect_stdout(StringIO()),
+    ):
+        coco = COCO()
+        coco.dataset = json.loads(read_content(file))
+        coco.createIndex()
+        for name, index in (("images", coco.imgs), ("categories", coco.cats)):
+            count = len(coco.dataset[name])
+            if len(index) != count:
+                raise ValueError(f"{count} {name} have {len(index)} ids")
+        if unknown := set(coco.catToImgs) - set(coco.cats):
+            what = "annotations of listed categories"
+            raise ValueError(expected(what, f"category_id {min(unknown)!r}"))
+        row = {image: number for number, image in enumerate(coco.imgs)}
+        names = checked_names(category["name"] for category in coco.cats.values())
+        order = sorted(names)
+        labels = np.zeros((len(row), len(names)), dtype=bool)
+        for name, category in zip(names, coco.cats, strict=True):
+            rows = [row[image] for image in coco.catToImgs[category]]
+            labels[rows, order.index(name)] = True
+    return coco.imgs, labels, tuple(order)
 
 
-def _has_list(content: Any, name: str) -> bool:
-    return isinstance(content, dict) and isinstance(content.get(name), list)
-
-
-def _refuse_repeated(what: str, values: Iterable) -> None:
-    """Raise ValueError where two entries have one value."""
-    ((value, count),) = Counter(values).most_common(1) or [(None, 1)]
-    if count > 1:
-        raise ValueError(f"the {what} {value!r} stands there {count} times")
-
-
-def instances_files(folder: Path) -> list[Path]:
+def find_instances(folder: Path) -> list[Path]:
     """Find the files of the training and of the test half, of 2014 or else of 2017."""
     # 2017 has the images of 2014 with their ids, cut into other halves
-    folder = folder.parent if folder.is_file() else folder
     places = folder, folder / "annotations"
-    for place in places:
-        for year in (2014, 2017):
-            files = [
-                _plain_or_zipped(place / f"instances_{half}{year}.json")
-                for half in ("train", "val")
-            ]
-            if all(file.is_file() for file in files):
-                return files
-    advice = "unpack annotations_trainval2014.zip there"
+    for year, place, ending in product((2014, 2017), places, ("json", "json.gz")):
+        files = [
+            place / f"instances_{half}{year}.{ending}" for half in ("train", "val")
+        ]
+        if all(file.is_file() for file in files):
+            return files
     what = f"instances_train2014.json and instances_val2014.json in {folder}"
-    there = [file.name for place in places for file in place.glob("instances_*")]
-    got = " and ".join(sorted(there)) or "neither"
-    raise FileNotFoundError(expected(f"{what}, or those of 2017, or .gz", got, advice))
-
-
-def _plain_or_zipped(file: Path) -> Path:
-    """Return the file, or where it is not there the one with .gz after its name."""
-    zipped = file.with_name(f"{file.name}.gz")
-    return zipped if zipped.is_file() and not file.is_file() else file
+    advice = "unpack annotations_trainval2014.zip there"
+    got = "neither both nor those of 2017, also not as .json.gz"
+    raise FileNotFoundError(expected(what, got, advice))
 
 
 PREPARED = PreparedSet(

@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from prslib.datasets import base, coco, nuswide, scenes
-from prslib.datasets.arrays import EMBEDDED, read_arrays
+from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset
 from prslib.datasets.prepared import SPLITS, PreparedSet, Selection
+from prslib.paths import DATA
 
 
 def file_of(name: str) -> Path:
     """Return the file of a set's labels, and of those of the corpus that it is from."""
-    return EMBEDDED / f"{name}.npz"
+    return DATA / f"{name}.npz"
 
 
 @base.keep_loaded

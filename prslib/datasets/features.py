@@ -6,7 +6,6 @@ deviation over all features of their training images (`standardised`).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -16,29 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import expected, naming_extra, one_of, readable
+from prslib.checks import expected, naming_extra, one_of
 from prslib.datasets import coco, nuswide
-from prslib.datasets.arrays import EMBEDDED, fill_rows, open_rows, read_arrays
+from prslib.datasets.arrays import open_rows, read_arrays
 from prslib.datasets.base import Entry, SequentialDataset, Split, keep_loaded
 from prslib.datasets.curation import tasks_of_images
-from prslib.datasets.prepared import (
-    AGAIN,
-    PreparedSet,
-    Selection,
-    open_images,
-    open_selection,
-)
+from prslib.datasets.prepared import PreparedSet, Selection
 from prslib.models.weights import identity_of, load_weights, published_file
-from prslib.paths import data_dir, replacing
+from prslib.paths import DATA
 
 DEFAULT = "efficientnet_lite0"
 # pixels of each side that a network sees
 SIZE = 224
-MINI = EMBEDDED / "cocoseq_mini.npz"
+MINI = DATA / "cocoseq_mini.npz"
 # images of COCO in none of COCOseq's lists
-OPEN = EMBEDDED / "cocoseq_open.npz"
-# names the file of features that is loaded
-RECORD = "features.txt"
+OPEN = DATA / "cocoseq_open.npz"
+# of a prepared set
+FILE = "features.npy"
 # of the subsampled streams, not of a run
 SEED = 20200826
 
@@ -103,10 +96,13 @@ def standardised(features: np.ndarray, train: np.ndarray) -> np.ndarray:
     return (features - mean) / sd
 
 
+def embed_row(file: Path, name: str, row: int) -> np.ndarray:
+    """Return the features, float16 (D,), of a row of a file of images."""
+    return embed(np.load(file, mmap_mode="r")[row], name).astype(np.float16)
+
+
 @keep_loaded
-def load_mini(
-    images: bool, name: str, share: Fraction, scaled: Callable = standardised
-) -> SequentialDataset:
+def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
     """Load the embedded features of a share of each task's training images."""
     selection = Selection.load(MINI)
     task = selection.task[selection.rows("train")]
@@ -120,87 +116,46 @@ def load_mini(
     labels = read_arrays(OPEN, "labels")["labels"]
     open_features = features = None
     if images:
-        features, scale = embedded_features(MINI)
-        features = features[kept]
-        stored = read_arrays(OPEN, "features")["features"]
+        values, scale = read_arrays(MINI, "features", "scale").values()
+        features = values[kept] * scale
         train = features[selection.rows("train")]
-        open_features = scaled(scaled_by(scale, stored, OPEN), train)
-        features = scaled(features, train)
+        open_values = read_arrays(OPEN, "features")["features"]
+        open_features = standardised(open_values * scale, train)
+        features = standardised(features, train)
     dataset = selection.dataset(name, "COCOseq", features)
-    with readable(f"labels of open images in {OPEN}", AGAIN):
-        opened = open_split(labels, dataset.class_task, open_features)
     tests = {
         # both released lists, each image once
         "both": selection.split(slice(len(dataset.train), None), features),
         **dataset.tests,
-        "open": opened,
+        # of classes of several tasks
+        "open": Split(
+            open_features,
+            labels,
+            tasks_of_images(labels, dataset.class_task),
+            is_open=True,
+        ),
     }
     return replace(dataset, tests=tests)
 
 
-def open_split(
-    labels: np.ndarray, class_task: np.ndarray, inputs: np.ndarray | None
-) -> Split:
-    """Return a test set of images whose labels, bool (N, C), may span tasks."""
-    return Split(inputs, labels, tasks_of_images(labels, class_task), is_open=True)
-
-
 def inputs_of(file: Path, kept: np.ndarray, selection: Selection) -> np.ndarray:
     """Read the embedded features, float32 (N, D), of the rows `kept` in a selection."""
-    features = embedded_features(file)[0][kept]
-    return standardised(features, features[selection.rows("train")])
-
-
-def embedded_features(file: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read a file's features, float32 (N, D), and the scale (D,) of each column."""
-    # they are stored as a byte each
+    # a byte each, and a scale for each column
     values, scale = read_arrays(file, "features", "scale").values()
-    return scaled_by(scale, values, file), scale
-
-
-def scaled_by(scale: np.ndarray, values: np.ndarray, file: Path) -> np.ndarray:
-    """Return features, float32 (N, D), of what a file stores, a byte each (N, D)."""
-    shape = len(values), scale.size
-    if values.dtype not in (np.uint8, np.int8) or values.shape != shape:
-        what = f"features in {file} as bytes {shape}"
-        got = f"{values.dtype} {values.shape}"
-        raise ValueError(expected(what, got, AGAIN))
-    return values * scale
-
-
-def extract(folder: Path, name: str, workers: int | None) -> None:
-    """Compute the features of a prepared set's images; they are loaded from then on."""
-    images = open_images(folder, open_selection(folder))
-    pixels = hashlib.sha256(images.data).hexdigest()
-    of_weights = frozen_network(name)[1].removeprefix("sha256:")
-    # all that decides the features, and so the identity of a run on them
-    file = folder / f"features-{name}-{of_weights[:12]}-{SIZE}-{pixels[:12]}.bin"
-    make = partial(embed, name=name)
-    row = np.dtype((np.float16, make(images[0]).shape))
-    fill_rows(file, row, images, make, workers)
-    with replacing(folder / RECORD) as stream:
-        stream.write(file.name.encode())
-    print(file)
+    features = (values * scale)[kept]
+    return standardised(features, features[selection.rows("train")])
 
 
 def open_features(folder: Path, selection: Selection) -> np.ndarray:
     """Load the features of a prepared set that were computed last, float32 (N, D)."""
-    advice = f"run `python -m prslib prepare features {folder.name}`"
-    what = f"features of {folder.name} in {folder}"
-    if not (folder / RECORD).is_file():
+    command = f"prepare features {folder.name}"
+    if not (folder / FILE).is_file():
+        what = f"features of {folder.name} in {folder}"
+        advice = f"run `python -m prslib {command}`"
         raise FileNotFoundError(expected(what, "none", advice))
-    with readable(what, advice):
-        file = folder / (folder / RECORD).read_text()
-        width = file.stat().st_size // (2 * len(selection))
-        row = np.dtype((np.float16, (width,)))
-        rows = open_rows(file, len(selection), row, whole=True)
+    rows = open_rows(folder / FILE, len(selection), command)
     features = rows.astype(np.float32)
     return standardised(features, features[selection.rows("train")])
-
-
-def _identity(name: str) -> str:
-    record = data_dir() / name / RECORD
-    return record.read_text() if record.is_file() else ""
 
 
 # `studies/head.py` chose the step size on a part of the training stream, and
@@ -218,9 +173,8 @@ def _mini(name: str, share: Fraction, memory_size: int, **others: Any) -> Entry:
 
 def _whole(prepared: PreparedSet) -> Entry:
     load = partial(prepared.load, open_inputs=open_features, suffix="-features")
-    identity = partial(_identity, prepared.name)
     recipe = replace(prepared.recipe, **HEAD)
-    return replace(prepared.entry(), load=load, recipe=recipe, identity=identity)
+    return replace(prepared.entry(), load=load, recipe=recipe, identity=None)
 
 
 ENTRIES = {

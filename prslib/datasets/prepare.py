@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import hashlib
 import inspect
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
@@ -14,13 +15,20 @@ import numpy as np
 
 from prslib.checks import expected
 from prslib.datasets import coco, features, nuswide, single_label
-from prslib.datasets.arrays import PIXELS, fill_rows, open_rows, read_image, read_sums
-from prslib.datasets.prepared import SPLITS, PreparedSet, Selection, not_prepared
+from prslib.datasets.arrays import read_image, write_rows
+from prslib.datasets.prepared import (
+    SPLITS,
+    PreparedSet,
+    Selection,
+    not_prepared,
+    open_images,
+)
 from prslib.paths import data_dir, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
 # share of the images that may be left out without --allow-missing
 MOST_LOST = 0.01
+BATCH = 32  # items that a worker process makes at a time
 # a fixed state of the authors' repository, github.com/cdjkim/PRS
 ID_ADDRESS = (
     "https://raw.githubusercontent.com/cdjkim/PRS/"
@@ -45,8 +53,8 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
     """Make a real data set from what you downloaded, or check it.
 
     Choose a set's images, decode them once to 256 x 256 pixels and keep them in
-    $PRSLIB_DATA/<name>. Interrupted, the same command goes on where it stopped. MNIST
-    and SVHN stay the files they are: they are checked, and fetched where asked to.
+    $PRSLIB_DATA/<name>. Interrupted, decoding begins again. MNIST and SVHN stay the
+    files they are: they are checked, and fetched where asked to.
 
     Example: prslib prepare cocoseq --images DIR --annotations DIR --download-ids
     """
@@ -74,21 +82,18 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """Make a set of photographs from what you downloaded.
 
-    The files labels.npz, images.bin and left_out.csv are written into
+    The files labels.npz, images.npy and left_out.csv are written into
     $PRSLIB_DATA/<name>, released ids that are fetched into $PRSLIB_DATA/cocoseq_ids.
     Images that are missing or broken are left out; more than 1 % of them only with
     --allow-missing.
 
     Example: prslib prepare cocoseq --images DIR --annotations DIR
     """
-    # the command line names what is missing
-    from filelock import FileLock
-
     root, ids = options.images, options.ids
     folder = data_dir() / prepared.name
-    file = folder / "images.bin"
-    labels = folder / "labels.npz"
-    left_out = folder / "left_out.csv"
+    if (folder / "images.npy").is_file():
+        advice = "delete it to decode them again"
+        raise FileExistsError(expected(f"no images in {folder}", "images.npy", advice))
     if getattr(options, "download_ids", False):
         ids = download_ids(prepared, data_dir() / f"{prepared.name}_ids")
     corpus = prepared.corpus(options.annotations)
@@ -96,59 +101,78 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
         what = "released ids, which name the halves that COCO 2017 cut otherwise"
         raise ValueError(expected(what, "none", "give --ids or --download-ids"))
     if root and not ids and prepared.some_images_lost:
-        missing = missing_files(root, corpus.files, allowed=True)
-        # which leaves them out
-        corpus = corpus._replace(labels=corpus.labels & ~missing[:, None])
+        there = find_files(root, corpus.files)
+        # the split leaves the others out
+        corpus = corpus._replace(labels=corpus.labels & there[:, None])
     selection = prepared.select(corpus, ids)
     # refuses ids of other annotations
     selection.dataset(prepared.name, prepared.stands_for, inputs=None)
-    if root and not file.is_file():
-        missing_files(root, selection.files, options.allow_missing)
+    if root:
+        there = find_files(root, selection.files)
+        check_lost(~there, selection.files, options.allow_missing)
     print(f"{prepared.name}: the {selection.origin} split, {len(selection)} images")
-    folder.mkdir(exist_ok=True)
-    with FileLock(folder / "prepare.lock", timeout=0):
-        stored = Selection.load(labels) if labels.is_file() else selection
-        if not np.array_equal(stored.files, selection.files):
-            advice = "other ids or annotations; move it away or delete it"
-            what = f"these images in {folder}"
-            raise ValueError(expected(what, "those of another selection", advice))
-        if not file.is_file():
-            corpus.save(folder / "corpus.npz")
-            # studies of labels can begin
-            selection.save(labels)
-            if root is None:
-                print(f"labels only, in {folder}; give --images to decode the images")
-                return
-            # of images that were here before
-            for name in (features.RECORD, left_out.name):
-                (folder / name).unlink(missing_ok=True)
-            read = partial(read_image, root)
-            fill_rows(file, PIXELS, selection.files, read, options.workers)
-        lost = read_sums(file) == 0
-        if not left_out.is_file():  # not yet allowed
-            advice = f"mend them and delete {folder / 'images'}.*"
-            refuse_lost(lost, selection.files, options.allow_missing, advice)
-        open_rows(file, (~lost).sum(), PIXELS, whole=True)
-    left_out.write_text("\n".join(["file", *selection.files[lost]]))
-    print(f"{folder}: {(~lost).sum()} images; left_out.csv lists {lost.sum()} others")
+    corpus.save(folder / "corpus.npz")
+    # studies of labels can begin
+    selection.save(folder / "labels.npz")
+    if root is None:
+        print(f"labels only, in {folder}; give --images to decode the images")
+        return
+    # of images that were here before
+    (folder / features.FILE).unlink(missing_ok=True)
+    whole = there.copy()
+
+    def decode() -> Iterator[np.ndarray]:
+        rows = np.flatnonzero(there)
+        files = [root / name for name in selection.files[rows]]
+        images = make_rows(read_image, files, options.workers, "image")
+        for row, image in zip(rows, images, strict=True):
+            whole[row] = image is not None
+            if image is not None:
+                yield image
+        check_lost(~whole, selection.files, options.allow_missing)
+
+    digest = write_rows(folder / "images.npy", decode())
+    selection.keep(whole).save(folder / "labels.npz", pixels=np.array(digest))
+    (folder / "left_out.csv").write_text("\n".join(["file", *selection.files[~whole]]))
+    print(f"{folder}: {whole.sum()} images; left_out.csv lists {(~whole).sum()} others")
 
 
-def missing_files(root: Path, files: np.ndarray, allowed: bool) -> np.ndarray:
-    """Tell which files a folder lacks, bool (N,); refuse too many."""
-    missing = np.array([not (root / name).is_file() for name in files])
-    advice = f"put them into {root}, name another --images"
-    refuse_lost(missing, files, allowed, advice)
-    return missing
+def make_rows(
+    make: Callable, items: Sequence, workers: int | None, unit: str
+) -> Iterator:
+    """Yield what a function makes of items, in processes, with a progress bar."""
+    from torch.utils.data import DataLoader
+    from tqdm import tqdm
+
+    workers = workers or os.cpu_count() or 1
+    batches = DataLoader(
+        items,
+        batch_size=BATCH,
+        num_workers=0 if workers == 1 else workers,
+        # it runs in the workers
+        collate_fn=partial(make_each, make),
+    )
+    rows = (row for batch in batches for row in batch)
+    yield from tqdm(rows, total=len(items), unit=unit)
 
 
-def refuse_lost(
-    lost: np.ndarray, files: np.ndarray, allowed: bool, advice: str
-) -> None:
+def make_each(make: Callable, items: Sequence) -> list:
+    """Return what a function makes of each item."""
+    return [make(item) for item in items]
+
+
+def find_files(root: Path, files: np.ndarray) -> np.ndarray:
+    """Tell which files a folder has, bool (N,)."""
+    return np.array([(root / name).is_file() for name in files])
+
+
+def check_lost(lost: np.ndarray, files: np.ndarray, allowed: bool) -> None:
     """Raise ValueError where too many images would be left out."""
     if lost.all() or (lost.mean() > MOST_LOST and not allowed):
         what = f"at most {MOST_LOST:.0%} of {len(files)} images missing or broken"
         got = f"{lost.sum()}, such as {files[lost][0]}"
-        raise ValueError(expected(what, got, f"{advice} or pass --allow-missing"))
+        advice = "put them there, name another --images or pass --allow-missing"
+        raise ValueError(expected(what, got, advice))
 
 
 def download_ids(prepared: PreparedSet, folder: Path) -> Path:
@@ -175,13 +199,17 @@ def prepare_features(options: argparse.Namespace) -> None:
 
     Example: prslib prepare features cocoseq --backbone resnet50
     """
-    from filelock import FileLock
-
     folder = data_dir() / options.name
-    if not (folder / "images.bin").is_file():
+    if not (folder / "images.npy").is_file():
         raise not_prepared(folder)
-    with FileLock(folder / "prepare.lock", timeout=0):
-        features.extract(folder, options.backbone, options.workers)
+    selection = Selection.load(folder / "labels.npz")
+    # raise errors before work starts
+    open_images(folder, selection)
+    features.frozen_network(options.backbone)
+    make = partial(features.embed_row, folder / "images.npy", options.backbone)
+    rows = make_rows(make, range(len(selection)), options.workers, "image")
+    write_rows(folder / features.FILE, rows)
+    print(folder / features.FILE)
 
 
 def prepare_source(source: single_label.Source, options: argparse.Namespace) -> None:

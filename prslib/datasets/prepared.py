@@ -1,26 +1,24 @@
-"""Choose the images of a prepared data set, and read and write its files."""
+"""Choose the images of a prepared data set, and read its files."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from prslib.checks import expected, one_of, readable
-from prslib.datasets import arrays, curation
+from prslib.checks import expected, readable
+from prslib.datasets import curation
+from prslib.datasets.arrays import open_rows, read_arrays, write_arrays
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
 from prslib.paths import data_dir
 
 # how the names of the id files of each split begin
 SPLITS = {"train": "train", "balanced": "test", "imbalanced": "teorg"}
-ORIGINS = ("released", "derived", "drawn")
-AGAIN = "make, download or install it again"
 
 
 class Corpus(NamedTuple):
@@ -38,27 +36,27 @@ class Corpus(NamedTuple):
     def save(self, file: Path) -> None:
         """Write the labels as one table, which `read_table` reads."""
         columns = {"image_id": self.key, "split": self.is_test, "labels": self.labels}
-        arrays.write_arrays(file, **columns, names=np.array(self.names))
+        write_arrays(file, **columns, names=np.array(self.names))
 
 
 def read_table(file: Path) -> Corpus:
     """Read a table of labels; without ids an image's key is its row in its half."""
-    stored = arrays.read_arrays(file)
-    with readable(f"a table of labels in {file}", AGAIN):
+    stored = read_arrays(file)
+    with readable(f"a table of labels in {file}", "make it again"):
         is_test = stored["split"] == 1
         rows = np.where(is_test, is_test.cumsum(), (~is_test).cumsum()) - 1
-        key = stored.get("image_id", rows).astype(np.int64)
-        labels = stored["labels"].astype(bool)
-        names = tuple(stored["names"].tolist())
-        if labels.shape != (len(rows), len(names)) or key.shape != rows.shape:
-            what = f"labels {(len(rows), len(names))} and an id for each row"
-            raise ValueError(expected(what, f"{labels.shape} and {key.shape}"))
-    return Corpus(key, is_test, np.full(len(rows), ""), labels, names)
+        return Corpus(
+            key=stored.get("image_id", rows).astype(np.int64),
+            is_test=is_test,
+            files=np.full(len(rows), ""),
+            labels=stored["labels"].astype(bool),
+            names=tuple(stored["names"].tolist()),
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Rows of a prepared set: its training and test samples."""
+    """Rows of a data set: its training and test samples."""
 
     # The test sets share samples. Rows are ordered: training, balanced only, both,
     # imbalanced only. So each split is one stretch of rows, and no sample is stored
@@ -87,40 +85,23 @@ class Selection:
     def keep(self, rows: np.ndarray) -> Selection:
         """Return the selection without samples where `rows`, bool (N,), is False."""
         before = np.concatenate([[0], rows.cumsum()])
-        of_samples = "files", "labels", "task"
-        columns = {name: getattr(self, name)[rows] for name in of_samples}
-        return replace(self, bounds=before[self.bounds], **columns)
+        return replace(
+            self,
+            files=self.files[rows],
+            labels=self.labels[rows],
+            task=self.task[rows],
+            bounds=before[self.bounds],
+        )
 
     def save(self, file: Path, **more: np.ndarray) -> None:
         """Write an npz file, which `load` reads, with more arrays in it."""
-        arrays.write_arrays(file, **vars(self), **more)
+        write_arrays(file, **vars(self), **more)
 
     @classmethod
     def load(cls, file: Path) -> Selection:
-        """Read a file that `save` wrote; refuse arrays that do not fit each other."""
-        names = [column.name for column in fields(cls)]
-        columns = arrays.read_arrays(file, *names)
-        selection = cls(origin=str(columns.pop("origin")), **columns)
-        with readable(f"the samples of a data set in {file}", AGAIN):
-            selection.check()
-        return selection
-
-    def check(self) -> None:
-        """Raise ValueError or TypeError unless the rows are those of a data set."""
-        one_of("origin", self.origin, ORIGINS)
-        if self.files.shape != (len(self),):
-            raise ValueError(expected(f"{len(self)} files", self.files.shape))
-        shape = len(SPLITS), 2
-        if self.bounds.shape != shape or self.bounds.dtype != np.int64:
-            got = f"{self.bounds.dtype} {self.bounds.shape}"
-            raise ValueError(expected(f"bounds as int64 {shape}", got))
-        # training rows, then the test sets, of which the second may begin in the first
-        (begin, train), (balanced, end), (imbalanced, last) = self.bounds.tolist()
-        ends = [train, imbalanced, end, last]
-        if (begin, balanced, last) != (0, train, len(self)) or ends != sorted(ends):
-            what = f"bounds of three splits of {len(self)} rows"
-            raise ValueError(expected(what, self.bounds.tolist()))
-        self.dataset("", None, inputs=None)
+        """Read a file that `save` wrote."""
+        columns = read_arrays(file, *cls.__dataclass_fields__)
+        return cls(origin=str(columns.pop("origin")), **columns)
 
     def split(self, rows: slice, inputs: np.ndarray | None) -> Split:
         """Return some rows with their inputs, of the inputs of all rows."""
@@ -143,21 +124,12 @@ class Selection:
         )
 
 
-def open_selection(folder: Path) -> Selection:
-    """Load the rows of a prepared set, without images that could not be decoded."""
-    selection = Selection.load(folder / "labels.npz")
-    sums = folder / "images.sums"
-    accepted = folder / "left_out.csv"
-    if not sums.is_file() or not accepted.is_file():
-        return selection
-    what = f"a sum for each of {len(selection)} rows in {sums}"
-    with readable(what, "prepare the set again"):
-        return selection.keep(arrays.read_sums(sums) > 0)
-
-
 def open_images(folder: Path, selection: Selection) -> np.ndarray:
     """Map a prepared set's images into memory, uint8 (N, 256, 256, 3)."""
-    return arrays.open_rows(folder / "images.bin", len(selection), arrays.PIXELS)
+    file = folder / "images.npy"
+    if not file.is_file():
+        raise not_prepared(folder)
+    return open_rows(file, len(selection), f"prepare {folder.name}")
 
 
 def not_prepared(folder: Path) -> FileNotFoundError:
@@ -212,7 +184,7 @@ class PreparedSet:
         """Load the prepared set or, for labels alone, split the table of labels now."""
         folder = data_dir() / self.name
         if (folder / "labels.npz").is_file():
-            selection = open_selection(folder)
+            selection = Selection.load(folder / "labels.npz")
         else:
             ids = data_dir() / f"{self.name}_ids"
             selection = self.select(self.corpus(), ids if ids.is_dir() else None)
@@ -235,7 +207,7 @@ class PreparedSet:
                 raise not_prepared(folder)
             corpus = read_table(stored[0])
         names = sorted(self.group_of) or [
-            n for n in corpus.names if n not in self.ignored
+            name for name in corpus.names if name not in self.ignored
         ]
         columns = [corpus.names.index(name) for name in names]
         return corpus._replace(labels=corpus.labels[:, columns], names=tuple(names))
@@ -264,9 +236,10 @@ class PreparedSet:
         )
 
     def identity(self) -> str:
-        """Return a digest of the checksums of all images; "" without images."""
-        sums = data_dir() / self.name / "images.sums"
-        return hashlib.sha256(sums.read_bytes()).hexdigest() if sums.is_file() else ""
+        """Return the digest of all images that was stored with them; else ""."""
+        file = data_dir() / self.name / "labels.npz"
+        stored = read_arrays(file) if file.is_file() else {}
+        return str(stored.get("pixels", ""))
 
     def load_clustering(self, corpus: Corpus | None = None) -> Clustering:
         """Return what the classes are clustered from: the training half's labels."""
@@ -285,7 +258,7 @@ class PreparedSet:
         if ids is None:
             class_task, rows = self._derive(corpus, stays)
         else:
-            class_task, rows = self._released(corpus, labels, ids)
+            class_task, rows = self._read_split(corpus, labels, ids)
         train, balanced, imbalanced = rows
         shared = np.isin(balanced, imbalanced)
         others = imbalanced[~np.isin(imbalanced, balanced)]
@@ -333,7 +306,7 @@ class PreparedSet:
         balanced = np.concatenate(balanced)
         return class_task[stays], [np.setdiff1d(train, balanced), balanced, test]
 
-    def _released(
+    def _read_split(
         self, corpus: Corpus, labels: np.ndarray, ids: Path
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return the task of each class, and the rows of each published split."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from prslib.datasets.arrays import EMBEDDED, read_arrays
+from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import (
     Clustering,
     Entry,
@@ -24,8 +24,9 @@ from prslib.datasets.base import (
 )
 from prslib.datasets.features import HEAD, inputs_of
 from prslib.datasets.prepared import Selection
+from prslib.paths import DATA
 
-FILE = EMBEDDED / "reutersseq.npz"
+FILE = DATA / "reutersseq.npz"
 # Algorithm 2. Four tasks, as COCOseq has. Of the powers of ten from 1 to 1e-8 this beta
 # gives the largest "minimum number of classes" that Algorithm 2 can reach, five.
 NUM_TASKS = 4

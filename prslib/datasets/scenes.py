@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from prslib.datasets.arrays import EMBEDDED
+from prslib.paths import PACKAGE
 
 # of the streams, and of the scenes that networks are pretrained on
-COLOURS, OTHER_COLOURS = json.loads((EMBEDDED / "colours.json").read_text()).values()
+COLOURS_FILE = PACKAGE / "datasets" / "colours.json"
+COLOURS, OTHER_COLOURS = json.loads(COLOURS_FILE.read_text()).values()
 CLASS_NAMES = tuple(
     f"{colour} {digit}" for digit in range(10) for colour in OTHER_COLOURS
 )

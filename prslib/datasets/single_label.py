@@ -12,16 +12,16 @@ import numpy as np
 
 from prslib.checks import expected, naming_extra, readable
 from prslib.datasets import curation, scenes
-from prslib.datasets.arrays import EMBEDDED, read_arrays
+from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split, keep_loaded
-from prslib.paths import data_dir
+from prslib.paths import DATA, data_dir
 
 # pictures uint8 (N, H, W, channels), or None, and digits int64 (N,)
 Images = tuple[np.ndarray, np.ndarray]  # pixels, and the digit of each
 Half = tuple[np.ndarray | None, np.ndarray]
 
 CLASSES = 10
-RELEASED = EMBEDDED / "imbal_ids.npz"
+RELEASED = DATA / "imbal_ids.npz"
 TEST_PER_CLASS = 200  # of the stand-ins
 # of pixels and digits, a byte each: torchvision checks archives alone
 MNIST_SHA256 = {

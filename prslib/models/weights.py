@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prslib.checks import expected, readable
-from prslib.paths import PACKAGE, check_embedded
+from prslib.paths import DATA, check_embedded
 
 # a configuration needs these names, and no torch
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ NONE = "none"
 IN_TURN = {"digits": tuple(f"digits-{i}" for i in range(5))}
 # weights of the convnet, made by studies/pretrain.py
 EMBEDDED = {
-    name: PACKAGE / "models" / "embedded" / f"convnet_{name}.pth"
-    for name in (*IN_TURN["digits"], "turned_digits")
+    name: DATA / f"convnet_{name}.pth" for name in (*IN_TURN["digits"], "turned_digits")
 }
 
 
@@ -38,6 +37,7 @@ def check_weights(model: str, weights: str, names: tuple[str, ...]) -> None:
 def file_of(weights: str) -> Path | None:
     """Return the file that holds weights, embedded or a user's, or None."""
     path = EMBEDDED.get(weights, Path(weights))
+    check_embedded(path)  # torch compares no checksums
     return path if path.is_file() else None
 
 
@@ -76,7 +76,6 @@ def read_state(file: Path) -> dict[str, "Tensor"]:
 
     what = f"a state dict that torch.save has written in {file}"
     with readable(what, "name another file"):
-        check_embedded(file)  # torch compares no checksums
         stored = torch.load(file, map_location="cpu", weights_only=True)
         return {
             name: value[0] * value[1] if isinstance(value, tuple) else value

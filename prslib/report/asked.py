@@ -6,6 +6,7 @@ test set only is one run: it is trained and stored once.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -38,7 +39,12 @@ class Asked(RunConfig):
         read = {"test_set": test_set, "class_forgetting": self.class_forgetting}
         return super().resolved | read
 
-    @property
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """The fields that the run and its reader read; the ledger asks often."""
+        return super().identity
+
+    @cached_property
     def to_train(self) -> RunConfig:
         """The configuration of the run itself."""
         names = [row.name for row in fields(RunConfig)]
@@ -86,13 +92,11 @@ def run_all(
     configs: Sequence[Asked], workers: int | None = None, device: str = "cpu"
 ) -> list[Run]:
     """Return the runs of all configurations; train those that are not stored, once."""
-    keys = [runs.key_of(config.to_train) for config in configs]
-    trained = {key: config.to_train for key, config in zip(keys, configs, strict=True)}
+    trained = {repr(config.to_train): config.to_train for config in configs}
     finished = runs.run_all(list(trained.values()), workers, device)
-    by_key = dict(zip(trained, finished, strict=True))
+    by_config = dict(zip(trained, finished, strict=True))
     return [
-        replace(by_key[key], config=config)
-        for key, config in zip(keys, configs, strict=True)
+        replace(by_config[repr(config.to_train)], config=config) for config in configs
     ]
 
 

@@ -1,18 +1,21 @@
-"""Execute notebooks and tell which are out of date.
+"""Draw notebooks whose pictures and tables are not up to date.
 
 What is slow to load is loaded where it is needed.
 """
 
-import hashlib
+import json
 import os
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prslib.checks import expected, one_line
 from prslib.paths import (
     PACKAGE,
     cache_dir,
@@ -21,6 +24,7 @@ from prslib.paths import (
     notebook_file,
     params_file,
     project_root,
+    replacing,
 )
 
 if TYPE_CHECKING:
@@ -38,46 +42,60 @@ def executed_file(profile: str, name: str) -> Path:
     return cache_dir() / "executed" / profile / f"{name}.ipynb"
 
 
-def stale(profile: str, name: str) -> bool:
-    """Tell whether what a notebook reads changed since it was last executed."""
-    file = digest_file(profile, name)
-    drawn = file.is_file() and figures_dir(profile).is_dir()
-    return not drawn or file.read_text() != digest_of(profile, name)
+def record_file(profile: str, name: str) -> Path:
+    """Return the record of a drawing: digests of what was read and of what was written."""
+    return executed_file(profile, name).with_suffix(".json")
 
 
-def digest_file(profile: str, name: str) -> Path:
-    """Return the file with the digest of what an executed notebook has read."""
-    return executed_file(profile, name).with_suffix(".sha256")
+def is_stale(profile: str, name: str) -> bool:
+    """Tell whether a notebook has to be drawn: what it reads or has written is another."""
+    try:
+        record = json.loads(record_file(profile, name).read_text())
+        if record["inputs"] != digest_inputs(profile, name):
+            return True
+        outputs = record["outputs"].items()
+        return any(digest(Path(file)) != written for file, written in outputs)
+    except Exception:  # drawing it tells the error
+        return True
 
 
-def digest_of(profile: str, name: str) -> str:
-    """Hash what a notebook reads: the package, itself, its parameters.
+def digest_inputs(profile: str, name: str) -> str:
+    """Hash the package, a notebook, its parameters and the keys of its runs.
 
     The ledger reads the runs of all notebooks.
     """
-    names = known_notebooks(profile) if name == LEDGER else [name]
-    files = [notebook_file(one) for one in names]
-    files += [params_file(profile, one) for one in names]
-    whole = hashlib.sha256(package_digest().encode())
-    for file in filter(Path.is_file, files):
-        whole.update(file.name.encode() + file.read_bytes())
+    whole = sha256(digest_package().encode())
+    for each in known_notebooks(profile) if name == LEDGER else [name]:
+        for file in (notebook_file(each), params_file(profile, each)):
+            whole.update(file.read_bytes() if file.is_file() else b"")
+        whole.update(repr(sorted(list_runs(profile, each))).encode())
     return whole.hexdigest()
 
 
 @lru_cache
-def package_digest() -> str:
-    """Hash the package with its embedded data."""
-    whole = hashlib.sha256()
-    for file in sorted(PACKAGE.rglob("*")):
-        if file.is_file() and file.suffix not in COMPILED:
-            whole.update(str(file.relative_to(PACKAGE)).encode() + file.read_bytes())
+def digest_package() -> str:
+    """Hash the package and the embedded data."""
+    whole = sha256()
+    for folder in (PACKAGE, project_root() / "data"):
+        for file in sorted(folder.rglob("*")):
+            if file.is_file() and file.suffix not in COMPILED:
+                whole.update(str(file.relative_to(folder)).encode())
+                whole.update(file.read_bytes())
     return whole.hexdigest()
 
 
+def digest(file: Path) -> str:
+    """Hash a file."""
+    return sha256(file.read_bytes()).hexdigest()
+
+
 def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
-    """Train the runs of notebooks, execute them, and return errors by name."""
+    """Train the runs of notebooks, draw them, and return errors by name."""
     from tqdm.contrib.concurrent import thread_map
 
+    from prslib.report.kernels import prepare
+
+    prepare()
     errors = {}
     listed = {}
     for name in names:
@@ -93,7 +111,7 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
             draw(profile, name)
         except Exception as error:  # a cell's, its kernel's or of its parameters
             kind = getattr(error, "ename", type(error).__name__)
-            errors[name] = f"{kind}: {getattr(error, 'evalue', error)}"
+            errors[name] = f"{kind}: {one_line(getattr(error, 'evalue', error))}"
 
     at_once = min(DRAWN_AT_ONCE, os.cpu_count() or 1)
     thread_map(attempt, names, max_workers=at_once, desc="drawing", unit="notebook")
@@ -114,6 +132,7 @@ def train(profile: str, names: Sequence[str], shard: tuple[int, int] = (1, 1)) -
     train_listed(listed[key] for key in listed if key in chosen)
 
 
+@lru_cache
 def list_runs(profile: str, name: str) -> dict[str, tuple[str, "RunConfig"]]:
     """Return the runs of a notebook by key, each with the device that trains it."""
     from prslib.report.topics import device_of, runs_of
@@ -136,24 +155,53 @@ def train_listed(runs: Iterable[tuple[str, "RunConfig"]]) -> None:
 
 
 def draw(profile: str, name: str) -> None:
-    """Execute a notebook."""
+    """Execute a notebook, then put its pictures and tables into the profile's folder.
+
+    It draws into a folder of its own, so that two drawings at once write whole files.
+    """
+    record = record_file(profile, name)
+    record.unlink(missing_ok=True)
+    inputs = digest_inputs(profile, name)
+    figures = figures_dir(profile)
+    with tempfile.TemporaryDirectory() as folder:
+        drawn = Path(folder, "figures")
+        drawn.mkdir()
+        executed = Path(folder, "executed.ipynb")
+        run_notebook(profile, name, executed, drawn)
+        text = executed.read_text(encoding="utf-8").replace(
+            str(drawn), f"figures/{profile}"
+        )
+        written = {executed_file(profile, name): text.encode()}
+        for file in sorted(drawn.iterdir()):
+            written[figures / file.name] = file.read_bytes()
+    try:
+        for file, content in written.items():
+            with replacing(file) as opened:
+                opened.write(content)
+    except OSError as error:
+        what = f"a folder {file.parent} that can be written"
+        raise OSError(expected(what, error.strerror)) from error
+    outputs = {str(file): digest(file) for file in written}
+    with replacing(record) as opened:
+        opened.write(json.dumps({"inputs": inputs, "outputs": outputs}).encode())
+
+
+def run_notebook(profile: str, name: str, executed: Path, save: Path) -> None:
+    """Execute a notebook, which writes its pictures and tables into a folder."""
     import papermill
     from jupyter_core.utils import ensure_event_loop
 
+    from prslib.report.kernels import Manager
     from prslib.report.notebook import profile_values
 
-    executed = executed_file(profile, name)
-    executed.parent.mkdir(parents=True, exist_ok=True)
-    partial = executed.with_suffix(".partial.ipynb")  # after an error it stays
     with closing(ensure_event_loop()):  # of this thread
         papermill.execute_notebook(
             notebook_file(name),
-            partial,
-            profile_values(profile, name),
+            executed,
+            profile_values(profile, name) | {"save": str(save)},
             cwd=project_root(),
             progress_bar=False,
             stderr_file=sys.stderr,
-            extra_arguments=["--log-level=CRITICAL"],  # it warns of how it is reached
+            kernel_manager_class=Manager,
+            shutdown_kernel="immediate",
         )
-    partial.replace(executed)
-    digest_file(profile, name).write_text(digest_of(profile, name))

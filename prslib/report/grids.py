@@ -1,12 +1,18 @@
-"""Make grids of configurations with fewer seeds for some, and pairs of values."""
+"""List the runs of notebooks: grids with fewer seeds for some, and where each is tested."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from prslib.checks import check_int, expected, items, one_of
 from prslib.datasets import DATASETS
-from prslib.report.asked import Asked, configs, list_values
+from prslib.report.asked import Asked, configs, drop_repeated, list_values
+from prslib.report.notebook import Settings
+from prslib.report.tables import labels_of
+from prslib.train import METHODS, Run
+
+OPEN, BALANCED = "open", "balanced"  # test sets
 
 
 def configs_of(
@@ -26,7 +32,6 @@ def configs_of(
     few_seeds : dict of str to int, optional
         Methods and data sets, each with the number of seeds that it takes: the first
         ones. Where a method and its data set both have a number, the smaller one counts.
-        Other names are ignored.
     **fields
         Further fields, as in `configs`.
 
@@ -54,6 +59,7 @@ def configs_of(
     seeds = list_values("seeds", items("seeds", seeds))
     seeds_of = {}
     for name, count in (few_seeds or {}).items():
+        one_of("method or data set", name, [*METHODS, *DATASETS])
         seeds_of[name] = seeds[: check_int(f"few_seeds of {name}", count, least=1)]
     datasets = fields.pop("dataset", Asked.dataset)
     made = []
@@ -118,3 +124,79 @@ def seeds_text(
     fewer = [f"{name}: {few[name]}" for name in few if few[name] < len(seeds)]
     text = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
     return f"{text} ({', '.join(fewer)})" if fewer else text
+
+
+def standard_runs(settings: Settings) -> list[Asked]:
+    """List a run of every data set, method and seed that the parameters name."""
+    return configs_of(
+        settings.method,
+        settings.seeds,
+        few_seeds=settings.few_seeds,
+        dataset=settings.dataset,
+        rho=settings.rho,
+        memory_size=settings.memory_size,
+    )
+
+
+def main_runs(settings: Settings) -> list[Asked]:
+    """List the main table's runs, on the open images and on the paper's."""
+    check_labels(settings.dataset, one=False)
+    check_compared(settings.method, "CRS", "PRS")
+    for name in settings.own_threshold:
+        one_of("method", name, METHODS)
+    made = [
+        replace(config, own_threshold=config.method in settings.own_threshold)
+        for config in standard_runs(settings)
+    ]
+    return drop_repeated([*tested_on(made), *tested_on(made, BALANCED)])
+
+
+def tested_on(configs: Iterable[Asked], test_set: str = OPEN) -> list[Asked]:
+    """Test runs elsewhere where their data set has an open test set; others stay.
+
+    The rule: what is decided is decided on the open images, as their chance is the
+    smallest part of an interval (`figures/studies/more_seeds.csv`). The balanced test
+    set, which is the paper's, serves the tables beside the paper's own.
+    """
+    return [
+        replace(config, test_set=test_set) if has_open(config.dataset) else config
+        for config in configs
+    ]
+
+
+def has_open(dataset: str) -> bool:
+    """Tell whether a data set has an open test set."""
+    return OPEN in labels_of(dataset).tests
+
+
+def runs_on(runs: Iterable[Run], test_set: str = OPEN) -> list[Run]:
+    """Pick the runs that are where `tested_on` would test them."""
+    return [
+        run
+        for run in runs
+        if not has_open(run.config.dataset)
+        or run.config.resolved["test_set"] == test_set
+    ]
+
+
+def check_labels(names: Sequence[str], one: bool) -> None:
+    """Raise ValueError for a data set with one label a sample, or with several."""
+    for name in names:
+        one_of("dataset", name, DATASETS)
+        if (DATASETS[name].recipe.loss == "cross_entropy") != one:
+            kind = "one label" if one else "several labels"
+            raise ValueError(expected(f"data with {kind} a sample", repr(name)))
+
+
+def check_memory(methods: Sequence[str]) -> None:
+    """Raise ValueError for a method without a memory."""
+    with_memory = [name for name, row in METHODS.items() if row.sampler]
+    for name in methods:
+        one_of("method with a memory", name, with_memory)
+
+
+def check_compared(methods: Sequence[str], *compared: str) -> None:
+    """Raise ValueError unless the methods that a notebook compares are among its own."""
+    if not {*compared} <= {*methods}:
+        what = f"method with {' and '.join(compared)}"
+        raise ValueError(expected(what, ", ".join(methods)))

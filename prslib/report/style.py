@@ -20,7 +20,8 @@ from prslib.paths import PACKAGE
 from prslib.report.tables import ALL_GROUPS
 from prslib.statistics import LEVEL
 
-STYLE = PACKAGE / "report" / "paper.mplstyle"
+# whatever a user has in matplotlibrc
+STYLE = ["default", PACKAGE / "report" / "paper.mplstyle"]
 Style = dict[str, Any]  # keywords of Axes.plot
 # colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the
 # paper's rows in its order, then later methods

@@ -1,4 +1,4 @@
-"""From a COCO folder to COCOseq: the command, interruptions and bad input."""
+"""From a COCO folder to COCOseq: the command and bad input."""
 
 import gzip
 import hashlib
@@ -14,7 +14,7 @@ from real_folders import prepare_coco as prepare
 from real_folders import write_coco, write_ids
 
 from prslib.cli import main
-from prslib.datasets import DATASETS, arrays, load_dataset
+from prslib.datasets import DATASETS, fingerprint, load_dataset
 from prslib.datasets import prepare as command
 from prslib.datasets.coco import PREPARED
 from prslib.datasets.prepared import SPLITS
@@ -43,6 +43,7 @@ def coco(tmp_path, monkeypatch):
     write_ids(tmp_path / "ids", IDS, "coco")
     (tmp_path / "data").mkdir()
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path / "data"))
+    fingerprint.cache_clear()
     return tmp_path
 
 
@@ -55,8 +56,9 @@ def scaled(root, half, number):
         return np.asarray(original.convert("RGB").resize((256, 256)))
 
 
-def test_images_and_labels_are_those_of_the_id_files(coco, capsys, monkeypatch):
-    assert prepare(coco, "--workers", "2") == 0
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_images_and_labels_are_those_of_the_id_files(coco, capsys, workers):
+    assert prepare(coco, "--workers", workers) == 0
     dataset = load_dataset("cocoseq")
     assert dataset.class_names == ("apple", "bear", "cat", "dog")
     assert dataset.class_task.tolist() == [0, 0, 1, 1]
@@ -81,81 +83,67 @@ def test_images_and_labels_are_those_of_the_id_files(coco, capsys, monkeypatch):
     assert clustering.class_names == ("apple", "bear", "cat", "cup", "dog")
     assert clustering.labels.sum(axis=0).tolist() == [3, 2, 2, 1, 3]
     assert (coco / "data/cocoseq/left_out.csv").read_text() == "file"
-    monkeypatch.setattr(command, "read_image", lambda *_: pytest.fail("decoded again"))
-    assert prepare(coco) == 0
-    assert "11 images; left_out.csv lists 0 others" in capsys.readouterr().out
 
 
-def test_two_at_once(coco, monkeypatch, capsys):
-    beside, real = [], command.read_image
-
-    def read(*place):
-        if not beside:
-            beside.append(prepare(coco))
-        return real(*place)
-
-    monkeypatch.setattr(command, "read_image", read)
-    assert prepare(coco) == 0
-    assert beside == [1]  # refused while the other one is at work
-    assert str(coco / "data/cocoseq/prepare.lock") in capsys.readouterr().err
-    assert len(load_dataset("cocoseq").train) == 4
-
-
-def test_labels_alone_need_no_images_and_images_may_follow(coco):
+def test_labels_alone_need_no_images_and_images_may_follow(coco, capsys):
     folders = ["--annotations", coco / "coco/annotations", "--ids", coco / "ids"]
     assert main(["prepare", "cocoseq", *map(str, folders)]) == 0
     assert len(load_dataset("cocoseq", images=False).train) == 4
-    with pytest.raises(FileNotFoundError, match=r"images.bin, got none; .* prepare"):
+    with pytest.raises(FileNotFoundError, match=r"got nothing or labels alone; run"):
         load_dataset("cocoseq")
+    before = fingerprint("cocoseq")
     assert prepare(coco) == 0
     assert len(load_dataset("cocoseq").train.inputs) == 4
+    fingerprint.cache_clear()
+    assert fingerprint("cocoseq") != before
+    assert prepare(coco) == 1
+    assert "got images.npy; delete it to decode them" in capsys.readouterr().err
 
 
 def test_missing_and_broken_images_are_left_out_where_that_is_allowed(coco, capsys):
     for broken in (picture(coco, "train2014", 1), picture(coco, "val2014", 12)):
         broken.write_bytes(broken.read_bytes()[:300])
     assert prepare(coco) == 1
-    assert "at most 1% of 11 images" in capsys.readouterr().err
-    with pytest.raises(ValueError, match="expected 11 rows"):
-        load_dataset("cocoseq")
-    for file in (*coco.glob("data/cocoseq/images.*"), picture(coco, "train2014", 1)):
-        file.unlink()
-    assert prepare(coco, "--allow-missing") == prepare(coco) == 0
+    assert "at most 1% of 11 images missing or broken, got 2" in capsys.readouterr().err
+    picture(coco, "train2014", 1).unlink()
+    assert prepare(coco) == 1
+    assert "got 1, such as train2014" in capsys.readouterr().err
+    assert not list(coco.glob("data/cocoseq/images*"))
+    assert prepare(coco, "--allow-missing") == 0
     assert "9 images; left_out.csv lists 2 others" in capsys.readouterr().out
     listed = (coco / "data/cocoseq/left_out.csv").read_text().split()
     assert [name[-6:-4] for name in listed[1:]] == ["01", "12"]
-    for images in (True, False):
-        dataset = load_dataset("cocoseq", images)
-        sizes = [len(split) for split in (dataset.train, *dataset.tests.values())]
-        assert sizes == [3, 4, 4]
     dataset = load_dataset("cocoseq")
+    sizes = [len(split) for split in (dataset.train, *dataset.tests.values())]
+    assert sizes == [3, 4, 4]
     np.testing.assert_array_equal(dataset.train.inputs[2], scaled(coco, "train2014", 3))
     last = dataset.tests["imbalanced"].inputs[3]
     np.testing.assert_array_equal(last, scaled(coco, "val2014", 15))
-    for file in coco.glob("data/cocoseq/images.*"):
-        file.unlink()
-    assert len(load_dataset("cocoseq", images=False).train) == 4
 
 
-def test_interrupted_it_goes_on_where_it_stopped(coco, monkeypatch):
+def test_a_file_that_is_cut_short_is_named(coco):
     assert prepare(coco) == 0
-    folder, real, decoded = coco / "data/cocoseq", command.read_image, []
-    images = (folder / "images.bin").read_bytes()
-    shutil.rmtree(folder)
+    for name in ("images.npy", "labels.npz"):
+        file = coco / "data/cocoseq" / name
+        file.write_bytes(file.read_bytes()[:-60])
+        with pytest.raises(ValueError, match=f"{file}, but it cannot be read"):
+            load_dataset("cocoseq")
 
-    def read(root, name):
-        decoded.append(name)
+
+def test_after_an_interruption_decoding_begins_again(coco, monkeypatch):
+    real, decoded = command.read_image, []
+
+    def read(file):
+        decoded.append(file)
         if len(decoded) == 6:
             raise KeyboardInterrupt
-        return real(root, name)
+        return real(file)
 
     monkeypatch.setattr(command, "read_image", read)
-    monkeypatch.setattr(arrays, "CHUNK", 2)
     assert prepare(coco) == 130
     assert len(load_dataset("cocoseq", images=False).train) == 4  # labels are there
     assert prepare(coco) == 0
-    assert len(decoded) == 13 and len(set(decoded)) == 11
-    assert (folder / "images.bin").read_bytes() == images
+    assert len(load_dataset("cocoseq").train.inputs) == 4
 
 
 def edit(root, file, old, new):
@@ -164,6 +152,7 @@ def edit(root, file, old, new):
     (root / file).write_text(content.replace(old, new, 1))
 
 
+VAL_FILE = "coco/annotations/instances_val2014.json"
 BAD = [  # a file, what stands there, what is to stand there, and the message
     (
         "coco/annotations/instances_train2014.json",
@@ -171,12 +160,12 @@ BAD = [  # a file, what stands there, what is to stand there, and the message
         "none",
         r"images missing or broken, got 1, such as train2014/none.*put.*--allow",
     ),
-    (
-        "coco/annotations/instances_val2014.json",
-        '"image_id": 11',
-        '"image_id": 777',
-        r"COCO's instances in .*val2014.json, .*annotation of 777.*download",
-    ),
+    (VAL_FILE, '"image_id": 11', '"image_id": 777', r"in .*val2014.json, .* 777"),
+    (VAL_FILE, '"category_id": 1', '"category_id": 77', r"val2014.json, .* 77\)"),
+    (VAL_FILE, '"name": "dog"', '"name": "cat"', r"val2014.json, .* 'cat' repeated"),
+    (VAL_FILE, '"name": "cup"', '"name": "cap"', r"both .* got \['cap', 'cup'\]"),
+    (VAL_FILE, '"id": 5, "name"', '"id": 4, "name"', "6 categories have 5 ids"),
+    (VAL_FILE, '"categories"', '"kinds"', "val2014.json, .*categories"),
     (
         "ids/test_task1_id_coco.json",
         "13",
@@ -198,100 +187,39 @@ def test_bad_input_is_named_before_any_work(coco, capsys, file, old, new, messag
     assert prepare(coco) == 1
     said = capsys.readouterr().err
     assert re.search(message, said), said
+    assert said.count("\n") == 1
     assert not (coco / "data/cocoseq").exists()
 
 
-def change_categories(root, change):
-    """Write the validation half's categories as `change` returns them."""
-    file = root / "coco/annotations/instances_val2014.json"
-    content = json.loads(file.read_text())
-    content["categories"] = change(content["categories"])
-    file.write_text(json.dumps(content))
-
-
 def test_categories_of_both_halves_are_joined_by_name(coco):
-    def renumber(categories):
-        return [entry | {"id": 10 * entry["id"]} for entry in categories[::-1]]
-
-    change_categories(coco, renumber)
-    file = coco / "coco/annotations/instances_val2014.json"
-    content = json.loads(file.read_text())
+    content = json.loads((coco / VAL_FILE).read_text())
     for entry in content["annotations"]:
         entry["category_id"] *= 10
-    file.write_text(json.dumps(content))
+    for entry in content["categories"]:
+        entry["id"] *= 10
+    content["categories"].reverse()
+    (coco / VAL_FILE).write_text(json.dumps(content))
     assert prepare(coco) == 0
     labels = load_dataset("cocoseq").tests["balanced"].labels.astype(int).tolist()
     assert labels == [[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 1, 0]]
 
 
-@pytest.mark.parametrize(
-    ("change", "file", "said"),
-    [
-        (lambda rows: rows[:3] + rows[4:], "val2014", "none called 'cup'; give both"),
-        (
-            lambda rows: [*rows, {"id": 9, "name": "zebra"}],
-            "train2014",
-            "'zebra'; give",
-        ),
-        (
-            lambda rows: [*rows, {"id": 9, "name": "dog"}],
-            "val2014",
-            "a name for each class, got 'dog' repeated",
-        ),
-        (
-            lambda rows: [*rows, {"id": 5, "name": "eel"}],
-            "val2014",
-            "category id 5 stands there 2 times",
-        ),
-    ],
-)
-def test_categories_that_differ_or_repeat_are_named(coco, capsys, change, file, said):
-    change_categories(coco, change)
-    assert prepare(coco) == 1
-    error = capsys.readouterr().err
-    assert said in error and f"instances_{file}.json" in error
-
-
-def test_an_image_in_both_halves_is_named(coco, capsys):
-    file = coco / "coco/annotations/instances_val2014.json"
-    content = json.loads(file.read_text())
-    content["images"].append({"id": 1, "file_name": "x.jpg"})
-    file.write_text(json.dumps(content))
-    assert prepare(coco) == 1
-    error = capsys.readouterr().err
-    assert "expected other image ids in" in error and "got 1 in both" in error
-
-
 def test_annotations_may_be_zipped_one_folder_deeper_or_those_of_2017(coco, capsys):
     annotations = coco / "coco/annotations"
-    ids = ["--ids", str(coco / "ids")]
     for half in ("train", "val"):
         plain = annotations / f"instances_{half}2014.json"
-        later = f"instances_{half}2017.json.gz"
-        (annotations / later).write_bytes(gzip.compress(plain.read_bytes()))
+        later = annotations / f"instances_{half}2017.json.gz"
+        later.write_bytes(gzip.compress(plain.read_bytes()))
         plain.unlink()
     command = ["prepare", "cocoseq", "--annotations", str(coco / "coco")]
     assert main(command) == 1
     assert "expected released ids, which name the halves" in capsys.readouterr().err
-    assert main([*command, *ids]) == 0
-    dataset = load_dataset("cocoseq", images=False)
-    assert dataset.train.labels.astype(int).tolist() == [
-        *([1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0])
-    ]
-    (annotations / later).unlink()
-    assert main([*command, *ids]) == 1
-    error = capsys.readouterr().err
-    what = "expected instances_train2014.json and instances_val2014.json in"
-    assert what in error and "got instances_train2017.json.gz; unpack" in error
-
-
-def test_work_on_another_selection_is_not_overwritten(coco, capsys):
-    prepare(coco)
-    before = (coco / "data/cocoseq/images.bin").read_bytes()
-    edit(coco, "ids/test_task0_id_coco.json", "11, 7", "11")
-    assert prepare(coco) == 1
-    assert "got those of another selection" in capsys.readouterr().err
-    assert (coco / "data/cocoseq/images.bin").read_bytes() == before
+    assert main([*command, "--ids", str(coco / "ids")]) == 0
+    labels = load_dataset("cocoseq", images=False).train.labels.astype(int)
+    assert labels.tolist() == [[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
+    later.unlink()
+    assert main(command) == 1
+    assert "instances_val2014.json in" in capsys.readouterr().err
 
 
 def test_id_files_are_fetched_once_and_must_be_the_released_ones(coco, monkeypatch):
@@ -305,6 +233,3 @@ def test_id_files_are_fetched_once_and_must_be_the_released_ones(coco, monkeypat
         command.download_ids(PREPARED, ids)
     shutil.rmtree(web)  # nothing is asked for again
     assert command.download_ids(released, ids) == ids
-    (ids / "test_task0_id_coco.json").unlink()
-    with pytest.raises(OSError, match="test_task0"):
-        command.download_ids(released, ids)

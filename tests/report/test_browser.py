@@ -4,13 +4,12 @@ import re
 import shutil
 from base64 import b64decode
 from pathlib import Path
-from shutil import copyfile
 
 import pytest
 from nbformat import write
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from prslib.paths import notebook_file, project_root
+from prslib.paths import project_root
 from prslib.previews import preview
 from prslib.report.measures import imbalanced_stream
 
@@ -25,52 +24,45 @@ return [...wide, ...lost.map(i => i.src)];
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 WIDE = f"<table class='dataframe'><tr>{'<td>55.5 ± 2.3</td>' * 40}</tr></table>"
 DATA = [
-    {"image/png": PNG},
     {"text/markdown": "| $n_i$ | mAP |\n|---|---|\n| CRS | 55.5 ± 2.3 |"},
     {"text/html": WIDE},
     {"application/vnd.jupyter.widget-view+json": {}, "text/plain": "VBox()"},
 ]
-SEARCHED_ARTICLES = [
-    "precision_recall",
-    "rho_sweep",
-    "schedules_and_memory",
-    "tail_forgetting",
-    "when_it_pays",
+PICTURES = [
+    {"alt": "mAP (%) over tasks", "width": 990, "file": "curve.png"},
+    {"alt": "by rho", "width": 990, "file": "rho.png", "narrow": "thin.png"},
 ]
 PUBLIC = {  # as GitHub and .github/workflows/pages.yml set them
     "GITHUB_SERVER_URL": "https://github.com",
     "GITHUB_REPOSITORY": "someone/prs",
     "SITE_URL": "https://someone.github.io/prs",
 }
-TEXT = "# How?\n\n[That](ledger.ipynb): $s = n^\\rho$."
+TEXT = "# How?\n\n[That](ledger.ipynb), [this](../docs/own_data.md): $s = n^\\rho$."
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, python):
-    """The pages of notebooks, one of them as if executed; Sphinx checks their links."""
-    pytest.importorskip("myst_parser")
+    """The site with one notebook as if executed; Sphinx checks all links."""
+    pytest.importorskip("myst_nb")
     cache = tmp_path_factory.mktemp("site")
-    outputs = [new_output("display_data", data) for data in DATA]
-    about = {"alt": "mAP (%) over tasks", "width": 990, "file": "curve.png"}
-    outputs[0].metadata = {"image/png": about}
-    about = {"alt": "by rho", "width": 990, "file": "rho.png", "narrow": "thin.png"}
-    outputs.append(new_output("display_data", DATA[0]))
-    outputs[-1].metadata = {"image/png": about}
     figures = cache / "figures"
     (figures / "smoke").mkdir(parents=True)
-    (figures / "smoke" / "thin.png").write_bytes(b64decode(PNG))
+    for name in ("curve", "rho", "thin"):
+        (figures / "smoke" / f"{name}.png").write_bytes(b64decode(PNG))
     for name in ("bench", "paper", "seeds"):  # of which other pages have pictures
         (figures / name).symlink_to(project_root() / "figures" / name)
-    cells = [
-        new_markdown_cell(TEXT),
-        new_code_cell("draw(everything)", outputs=outputs),
-    ]
+    outputs = [new_output("display_data", data) for data in DATA]
+    for about in PICTURES:
+        metadata = {"image/png": about}
+        outputs.append(
+            new_output("display_data", {"image/png": PNG}, metadata=metadata)
+        )
+    code = new_code_cell("draw(everything)", outputs=outputs)
+    language = {"language_info": {"name": "python"}}
+    notebook = new_notebook(cells=[new_markdown_cell(TEXT), code], metadata=language)
     file = cache / "executed" / "smoke" / "walkthrough.ipynb"
     file.parent.mkdir(parents=True)
-    language = {"language_info": {"name": "python"}}
-    write(new_notebook(cells=cells, metadata=language), file)
-    for name in SEARCHED_ARTICLES:
-        copyfile(notebook_file(name), file.with_stem(name))
+    write(notebook, file)
     environment = {"PRSLIB_CACHE": str(cache), "PRSLIB_FIGURES": str(figures)}
     built = python("docs/build.py", "--profile", "smoke", **environment, **PUBLIC)
     assert built.returncode == 0, built.stderr
@@ -79,36 +71,35 @@ def site(tmp_path_factory, python):
 
 def test_an_article_folds_its_code_and_shows_what_needs_no_kernel(site):
     assert (site / "api" / "prslib.make_sampler.html").is_file()
-    text = (site / "articles" / "walkthrough.html").read_text(encoding="utf-8")
+    text = (site / "report" / "walkthrough.html").read_text(encoding="utf-8")
     assert 'alt="mAP (%) over tasks"' in text
     assert "VBox()" not in text
-    assert "draw" in re.search("<details(.*?)</details>", text, re.DOTALL)[1]
+    assert "everything" in re.search("<details(.*?)</details>", text, re.DOTALL)[1]
     assert text.count("<math") == 2  # in the text, in a table that was printed
-    assert "<p>That: " in text  # the ledger has no article
-    assert re.search(r'href="\.\./_downloads/\w+/walkthrough\.ipynb"', text)
+    assert 'href="ledger.html"' in text and 'href="../own_data.html"' in text
 
 
-BINDER = "https://mybinder.org/v2/gh/someone/prs/HEAD?labpath=notebooks/{}.ipynb"
+def test_nothing_is_loaded_from_elsewhere(site):
+    loads = re.compile(
+        r"""<(?:script|link rel="stylesheet"|img)[^>]*="(?:https?:)?//"""
+    )
+    for page in site.rglob("*.html"):
+        assert loads.search(page.read_text(encoding="utf-8")) is None, page
 
 
 def test_a_public_site_leads_to_binder_and_to_its_repository(site):
-    for name in ("walkthrough", *SEARCHED_ARTICLES):
-        text = (site / "articles" / f"{name}.html").read_text(encoding="utf-8")
-        assert f'href="{BINDER.format(name)}"' in text
-        assert 'href="https://github.com/someone/prs"' in text
-        page = f"https://someone.github.io/prs/articles/{name}.html"
-        assert f'rel="canonical" href="{page}"' in text
+    text = (site / "report" / "rho_sweep.html").read_text(encoding="utf-8")
+    binder = "https://mybinder.org/v2/gh/someone/prs/HEAD?labpath=notebooks/{}.ipynb"
+    assert f'href="{binder.format("rho_sweep")}"' in text
+    assert 'href="https://github.com/someone/prs"' in text
+    page = "https://someone.github.io/prs/report/rho_sweep.html"
+    assert f'rel="canonical" href="{page}"' in text
 
 
-def test_only_a_repository_on_github_leads_to_binder(program, monkeypatch):
-    on_binder = program("build").on_binder
-    for name, value in PUBLIC.items():
-        monkeypatch.setenv(name, value)
-    assert f"]({BINDER.format('ledger')})" in on_binder("ledger")
-    monkeypatch.setenv("GITHUB_SERVER_URL", "https://git.example.org")
-    assert on_binder("ledger") == ""
-    monkeypatch.delenv("GITHUB_REPOSITORY")
-    assert on_binder("ledger") == ""
+def test_without_an_executed_notebook_there_is_no_site(program, tmp_path, monkeypatch):
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+    with pytest.raises(SystemExit, match="make figures PROFILE=smoke"):
+        program("build").build("smoke")
 
 
 def test_the_memories_behind_the_sliders_are_the_samplers_own(program):
@@ -135,11 +126,14 @@ def browser(tmp_path):
     driver.quit()
 
 
-def test_pages_fit_a_phone_and_show_their_pictures(site, browser):
-    screen = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+def set_width(browser, width):
+    screen = {"width": width, "height": 900, "deviceScaleFactor": 2, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    files = [*site.glob("*.html"), *site.glob("articles/*.html")]
-    for file in files:
+
+
+def test_pages_fit_a_phone_and_show_their_pictures(site, browser):
+    set_width(browser, 390)
+    for file in [*site.glob("*.html"), site / "report" / "walkthrough.html"]:
         if file.stem not in ("genindex", "search"):
             browser.get(file.as_uri())
             assert browser.execute_script(FAULTS) == [], file
@@ -150,13 +144,9 @@ SHOWN = "return document.querySelector('picture img').currentSrc.split('/').at(-
 
 @pytest.mark.parametrize(("width", "picture"), [(358, "thin.png"), (800, "rho.png")])
 def test_a_phone_shows_the_narrow_form_of_a_picture(site, browser, width, picture):
-    screen = {"width": width, "height": 900, "deviceScaleFactor": 2, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    browser.get((site / "articles" / "walkthrough.html").as_uri())
+    set_width(browser, width)
+    browser.get((site / "report" / "walkthrough.html").as_uri())
     assert browser.execute_script(SHOWN) == picture
-    browser.get((site / "index.html").as_uri())
-    of_front = "in_short.png" if width < 600 else "imbalance.png"
-    assert browser.execute_script(SHOWN) == f"when_it_pays_{of_front}"
 
 
 # the shares of the table of memories.md, by row
@@ -184,37 +174,3 @@ def test_sliders_start_where_the_text_says_and_move_the_memories(site, browser):
     assert browser.execute_script(outputs) == ["100", "1", "200"]
     assert as_stream["PRS"][2] < 10
     assert as_stream["CRS"] == balanced["CRS"]  # it has no rho
-    browser.execute_script(MOVE, "imbalance", 0)
-    alike = browser.execute_script(SHARES)
-    assert all(abs(shares[2] - 35) <= 8 for shares in alike.values())
-
-
-FIRST = """
-const links = [...document.querySelectorAll('#search-results li > a')];
-const said = document.querySelector('#search-results').innerText;
-return said.includes('finished') ? links[0].getAttribute('href') : null;
-"""
-
-
-ARTICLES = [f"articles/{name}" for name in SEARCHED_ARTICLES]
-PAGES = [
-    "extending",
-    "gpu_and_cluster",
-    "losses/index",
-    "own_data",
-    "samplers/index",
-    *ARTICLES,
-]
-
-
-def test_every_page_that_the_search_lifts_is_searched_below(program):
-    assert set(program("build").SEARCHED) == set(PAGES)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_the_search_lists_the_page_that_answers_first(site, browser, program, page):
-    wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
-    for words in program("build").SEARCHED[page]:
-        browser.get(f"{(site / 'search.html').as_uri()}?q={words}")
-        first = wait(browser, 20).until(lambda it: it.execute_script(FIRST))
-        assert first.startswith(f"{page}.html#index"), words

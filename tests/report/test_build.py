@@ -1,36 +1,81 @@
-"""Executing notebooks that stop."""
+"""Drawing notebooks, some of which stop."""
 
 import shutil
 
 import pytest
 
+from prslib import paths
 from prslib.cli import main
-from prslib.paths import project_root
+from prslib.paths import cache_dir, figures_dir, known_notebooks, project_root
 from prslib.report import build, notebook
 from prslib.report.build import executed_file
 from prslib.report.topics import runs_of
 from prslib.runs import key_of
 
 
+@pytest.fixture(autouse=True)
+def listed_anew(tmp_path, monkeypatch):
+    """Other tests' runs and drawings are not here."""
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path / "figures"))
+    build.list_runs.cache_clear()
+    yield
+    build.list_runs.cache_clear()
+
+
 def test_one_notebook_that_stops_leaves_the_others(tmp_path, monkeypatch):
     good = project_root() / "params" / "smoke" / "datasets.yaml"
     shutil.copy(good, tmp_path)
     broken = {"rho_sweep": "rhos: ['.nan']", "single_label": "a: b: c"}
+    broken["walkthrough"] = "rho: high"  # not seen before a cell runs
     for name, text in broken.items():
         (tmp_path / f"{name}.yaml").write_text(text)
-    monkeypatch.setattr(
-        notebook, "params_file", lambda profile, name: tmp_path / f"{name}.yaml"
-    )
+    for module in (build, notebook):
+        monkeypatch.setattr(
+            module, "params_file", lambda profile, name: tmp_path / f"{name}.yaml"
+        )
     errors = build.execute("smoke", ["datasets", *broken])
     assert sorted(errors) == sorted(broken)
-    assert errors["rho_sweep"].startswith("TypeError: rhos must be a num")
+    assert errors["rho_sweep"].startswith("TypeError: rho must be a num")
+    assert errors["walkthrough"].startswith("TypeError: rho must be a num")
     assert "single_label.yaml" in errors["single_label"]
+    assert "\n" not in "".join(errors.values())
+    assert executed_file("smoke", "datasets").is_file()
+    assert not build.is_stale("smoke", "datasets")
+    (tmp_path / "datasets.yaml").write_text(good.read_text() + "seed: 1\n")
+    assert build.is_stale("smoke", "datasets")
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_a_line(monkeypatch, capsys):
+    figures_dir("smoke").parent.mkdir()
+    figures_dir("smoke").touch()
+
+    def run_notebook(_profile, name, executed, save):
+        executed.touch()
+        (save / f"{name}.csv").touch()
+
+    monkeypatch.setattr(build, "run_notebook", run_notebook)
+    monkeypatch.setattr("prslib.runs.train", lambda configs, device: None)
+    assert main(["figures", "--profile", "smoke", "datasets", "walkthrough"]) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "stopped: OSError: expected a folder" in last
+    assert "datasets" in last and "walkthrough" in last
     assert executed_file("smoke", "datasets").is_file()
 
 
-def test_a_sweep_that_stops_is_no_notebook(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))  # other tests' runs are not here
+def test_other_files_among_the_notebooks_do_not_count(tmp_path, monkeypatch):
+    notebooks = tmp_path / "notebooks"
+    shutil.copytree(project_root() / "notebooks", notebooks)
+    (tmp_path / "params").mkdir()
+    (notebooks / "._rho_sweep.ipynb").write_bytes(b"\0\5\26\7")
+    (notebooks / "Untitled.ipynb").write_text('{"cells": []}')
+    shutil.copy(notebooks / "rho_sweep.ipynb", notebooks / "rho_sweep-Copy1.ipynb")
+    before = known_notebooks("quick")
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    assert known_notebooks("quick") == before
 
+
+def test_a_sweep_that_stops_is_no_notebook(monkeypatch, capsys):
     def stop(_configs, device):
         raise ConnectionError(f"no {device}")
 
@@ -46,8 +91,7 @@ def test_a_sweep_that_stops_is_no_notebook(tmp_path, monkeypatch, capsys):
     assert said.endswith("rho_sweep stopped: RuntimeError: Kernel died\n")
 
 
-def test_the_runs_of_all_notebooks_are_one_sweep(tmp_path, monkeypatch):
-    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))  # other tests' runs are not here
+def test_the_runs_of_all_notebooks_are_one_sweep(monkeypatch):
     asked = []
     monkeypatch.setattr(
         "prslib.runs.train", lambda configs, device: asked.append(configs)
@@ -63,16 +107,16 @@ def test_the_runs_of_all_notebooks_are_one_sweep(tmp_path, monkeypatch):
     assert len(keys) == len(needed)  # each once, on whichever test set it is read
 
 
-def test_shards_are_cut_from_all_runs_whatever_is_stored(tmp_path, monkeypatch):
-    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+def test_shards_are_cut_from_all_runs_whatever_is_stored(monkeypatch):
     asked = []
     monkeypatch.setattr(
         "prslib.runs.train", lambda configs, device: asked.append(configs)
     )
     build.train("smoke", ["main_results"])
     every = sorted(map(key_of, asked.pop()))
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / f"{every[0]}.npz").touch()
+    runs = cache_dir() / "runs"
+    runs.mkdir(parents=True)
+    (runs / f"{every[0]}.npz").touch()
     for number in (1, 2, 3):
         build.train("smoke", ["main_results"], (number, 3))
         assert sorted(map(key_of, asked.pop())) == every[number - 1 :: 3]

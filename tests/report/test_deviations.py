@@ -103,7 +103,7 @@ def test_deviations_are_methods_of_their_own_that_any_process_can_train(
 @pytest.mark.usefixtures("registers")
 def test_the_mix_is_that_of_the_samplers():
     settings = Settings.of(
-        "quick", "deviations", dataset=TINY, varied_seeds=[0], rho=0.0
+        "quick", "deviations", dataset=[TINY], varied_seeds=[0], rho=0.0
     )
     mix = notebook.memory_mix(settings, points=1)
     last = mix.set_index(["deviation", "measure"])["value"]

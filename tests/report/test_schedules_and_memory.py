@@ -51,7 +51,7 @@ def test_the_papers_schedules_without_the_standard_one():
 
 
 def test_sizes_are_whole_and_find_the_papers():
-    made = topic.runs(Settings.of("quick", "schedules_and_memory", dataset=NUS))
+    made = topic.runs(Settings.of("quick", "schedules_and_memory", dataset=[NUS]))
     assert {config.memory_size for config in made} == {None, 166, 500}
     sizes = [(NUS, size) for size in (500, 166, 333)]
     sizes += [("digits70tiny", size) for size in (75, 50, 25)]

@@ -18,7 +18,7 @@ ORDER = "1+2,3+4,5+6,7+8,0+9"
 
 
 def test_runs_are_of_every_order_method_and_seed():
-    settings = {"dataset": TINY, "method": ["CRS", "PRS"], "seeds": [0, 1, 2]}
+    settings = {"dataset": [TINY], "method": ["CRS", "PRS"], "seeds": [0, 1, 2]}
     both = Settings.of("quick", "single_label", **settings, orders=["drawn", ORDER])
     schedules = [config.schedule for config in single_label.runs(both)]
     assert schedules == [None] * 6 + [(1, 2, 3, 4, 5, 6, 7, 8, 0, 9)] * 6

@@ -1,0 +1,73 @@
+"""Answer a notebook's question in one sentence, from the frame that its pictures show."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+from IPython.display import Markdown
+
+from prslib.datasets import DATASETS
+from prslib.report.notebook import Settings
+
+STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}  # as the pages name them
+STAND_IN = ", measured on a stand-in made of handwritten digits."
+# sentences for a difference, by its sign
+ABOVE = "{method} gains {effect} points of {what} over {than} {interval}."
+BELOW = "{method} loses {effect} points of {what} against {than} {interval}."
+UNCLEAR = (
+    "{method} and {than} do not differ clearly in {what}: {effect} points {interval}."
+)
+
+
+def write_answer(settings: Settings, sentence: str, dataset: str = "") -> Markdown:
+    """Write a notebook's answer as a table and return it; one on a stand-in says so."""
+    for name, words in STREAMS.items():
+        sentence = sentence.replace(name, words)
+    source = DATASETS[dataset].data_source if dataset else ""
+    row = {"sentence": sentence, "data": source}
+    settings.write(pd.DataFrame([row]), "sentence")
+    if source == "stand-in":
+        sentence = sentence.removesuffix(".") + STAND_IN
+    return Markdown(f"**{sentence}**")
+
+
+def first_set(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the first data set that is no stand-in, or of the first one."""
+    names = frame["dataset"].unique()
+    first = min(names, key=lambda name: DATASETS[name].data_source == "stand-in")
+    return frame[frame["dataset"] == first]
+
+
+def find_smallest(gaps: pd.DataFrame, **where: str) -> pd.Series:
+    """Return the row of the first data set with the smallest difference."""
+    rows = first_set(gaps)
+    for column, value in where.items():
+        rows = rows[rows[column] == value]
+    return rows.loc[rows["difference"].idxmin()]
+
+
+def describe_difference(
+    row: pd.Series,
+    what: str = "",
+    method: str = "PRS",
+    than: str = "CRS",
+    above: str = ABOVE,
+    below: str = BELOW,
+    unclear: str = UNCLEAR,
+) -> str:
+    """Return the sentence for a difference and its interval."""
+    effect, low, high = row["difference"], row["low"], row["high"]
+    text, sign = unclear, "+"
+    if low > 0 or high < 0:
+        text, sign = (above if low > 0 else below), ""
+        effect, (low, high) = abs(effect), sorted([abs(low), abs(high)])
+    interval = f"(95 % interval {low:{sign}.1f} to {high:{sign}.1f})"
+    if pd.isna(low):
+        interval = "(one seed)"
+    words = {"what": what, "method": method, "than": than, "interval": interval}
+    return text.format(effect=f"{effect:{sign}.1f}", **words)
+
+
+def join_words(words: Iterable[str]) -> str:
+    """Return "C-F1, O-F1 and mAP"."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
