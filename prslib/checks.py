@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 Seed = int | np.random.SeedSequence | np.random.Generator
-VARIANTS = ("paper", "authors")  # of PRS
 LONGEST_LINE = 300  # letters of what `one_line` returns
 LARGEST_FILE = 1 << 30  # bytes
 LARGEST_NUMBER = float(np.finfo(np.float32).max)  # networks compute in float32
@@ -132,15 +131,6 @@ def check_order(first: Any, second: Any) -> None:
             raise ValueError(expected(what, got, advice))
 
 
-def device_name(device: object) -> str:
-    """Return a device's name as text, wherever it is; refuse what is none."""
-    name = str(device)
-    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", name):
-        known = "auto, cpu, cuda, cuda:1 for the second GPU, mps"
-        raise ValueError(f"unknown device {name!r}; known devices: {known}")
-    return name
-
-
 def check_int(name: str, value: object, least: int, most: float = math.inf) -> int:
     """Return an int; raise TypeError for another type, ValueError where out of range."""
     if isinstance(value, bool) or not isinstance(value, Integral):
@@ -198,25 +188,6 @@ def power(name: str, value: object) -> float:
     return value
 
 
-def plain_options(
-    owner: str, defaults: dict[str, object], options: dict[str, object]
-) -> dict[str, object]:
-    """Return options as Python's numbers and text; refuse other names and values."""
-    values = {}
-    for name, value in options.items():
-        if name not in defaults:
-            what = f"one of the options of {owner}, {', '.join(defaults) or 'none'}"
-            raise TypeError(expected(what, name))
-        if isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, float) or isinstance(defaults[name], float):
-            value = finite(name, value)
-        if not isinstance(value, bool | int | float | str | None):
-            raise TypeError(expected(f"option {name} as number or text", value))
-        values[name] = value
-    return values
-
-
 def generator_of(seed: Seed) -> np.random.Generator:
     """Return the generator of a sampler's decisions; refuse another kind of seed."""
     if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
@@ -231,8 +202,7 @@ def finite_array(
     name: str, values: Any, shape: tuple[int, ...], dtype: type
 ) -> np.ndarray:
     """Return an array of numbers; refuse another shape and what is not finite."""
-    if type(values) is not np.ndarray:
-        values = unmasked(name, as_array(name, values))
+    values = as_array(name, values)
     if values.dtype.kind not in "biuf":
         raise TypeError(f"{name}: {expected('real numbers', values.dtype)}")
     if np.shape(values) != shape:
@@ -247,53 +217,15 @@ def finite_array(
 
 
 def as_array(name: str, values: Any) -> np.ndarray:
-    """Return what an array, tensor, frame, sparse matrix or list holds, as an array."""
-    if hasattr(values, "requires_grad"):  # a tensor, wherever it lies
-        try:
-            dense = values.detach().cpu().to_dense()
-            if dense.is_floating_point():  # numpy has no bfloat16
-                dense = dense.double()
-            return dense.resolve_conj().numpy()
-        except (RuntimeError, TypeError) as error:
-            text = expected("a dense tensor", f"one that numpy cannot read ({error})")
-            raise TypeError(f"{name}: {text}") from error
-    try:
-        for method in ("toarray", "to_numpy"):  # sparse matrices, frames
-            if hasattr(values, method):
-                values = getattr(values, method)()
-        array = np.asanyarray(values)  # masks stay
-        if array.dtype.kind in "SU" and not isinstance(values, np.ndarray):
-            array = np.asanyarray(values, object)  # numpy makes text of numbers and NaN
-    except (ValueError, TypeError) as error:
-        got = f"{type(values).__name__} ({one_line(error)})"
-        advice = "" if isinstance(values, list | tuple) else "write a list of rows"
-        text = expected("rows of one length", got, advice)
-        raise ValueError(f"{name}: {text}") from error
-    if array.ndim == 0 and array.dtype == object:
-        what = "an array, a tensor, a data frame or a list"
-        raise TypeError(f"{name}: {expected(what, type(values).__name__)}")
-    return with_nan(array) if array.dtype == object else array
-
-
-def unmasked(name: str, array: np.ndarray) -> np.ndarray:
-    """Return an array; refuse one with a mask, which most of numpy does not look at."""
-    if isinstance(array, np.ma.MaskedArray):
+    """Return what an array, a tensor or a frame holds as an array."""
+    if isinstance(values, np.ma.MaskedArray):  # most of numpy does not look at masks
         advice = "fill it, with NaN for a missing value"
         raise TypeError(f"{name}: {expected('an array', 'a masked array', advice)}")
-    return array
-
-
-def with_nan(array: np.ndarray) -> np.ndarray:
-    """Return an array of objects with NaN for None and pandas' NA; of numbers if it can.
-
-    Text beside numbers or NaN stays objects: it is not turned into text.
-    """
-    values = [np.nan if is_missing(value) else value for value in array.flat]
-    with suppress(ValueError):  # lists
-        plain = np.array(values).reshape(array.shape)
-        if plain.dtype.kind not in "SU" or all(isinstance(v, str) for v in values):
-            return plain
-    return np.fromiter(values, object, array.size).reshape(array.shape)
+    if hasattr(values, "requires_grad"):
+        values = values.detach().cpu().to_dense()
+        if values.is_floating_point():  # numpy has no bfloat16
+            values = values.double()
+    return np.asarray(values)
 
 
 def is_missing(value: object) -> bool:

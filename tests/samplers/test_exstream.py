@@ -118,7 +118,7 @@ def test_features_may_be_tensors_of_any_number_type():
     [
         (np.ones((2, 4)), r"expected shape \(2, 3\), got \(2, 4\)"),
         (np.ones(2), r"features: expected shape \(2, D\), got"),
-        (None, "features: expected an array, a tensor, .*, got NoneType"),
+        (None, r"features: expected shape \(2, D\), got \(\)"),
         (np.ones((2, 3)) * 1j, "features: expected real numbers, got complex128"),
         (np.ma.ones((2, 3)), "got a masked array; fill it"),
         (np.full((2, 3), 1e300), "expected finite float32"),
