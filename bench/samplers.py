@@ -95,19 +95,30 @@ def gss(size: int, labels: np.ndarray) -> Callable:
 
 
 def mammoth(folder: str) -> list[Contestant]:
-    """Return Mammoth's reservoir."""
+    """Return Mammoth's reservoir, and its balanced one of one label per sample."""
     sys.path.insert(0, folder)
     import torch
     from utils.buffer import Buffer
 
-    def make(size, labels):
+    def reservoir(size, labels):
         buffer = Buffer(size)
         numbers, rows = torch.arange(len(labels))[:, None], torch.from_numpy(labels)
         return lambda start, stop: buffer.add_data(
             numbers[start:stop], labels=rows[start:stop]
         )
 
-    return [Contestant("Mammoth reservoir", make)]
+    def balanced(size, labels):
+        buffer = Buffer(size, sample_selection_strategy="balancoir")
+        numbers = torch.arange(len(labels))[:, None]
+        classes = torch.from_numpy(labels.argmax(axis=1))
+        return lambda start, stop: buffer.add_data(
+            numbers[start:stop], labels=classes[start:stop]
+        )
+
+    return [
+        Contestant("Mammoth reservoir", reservoir),
+        Contestant("Mammoth balanced", balanced),
+    ]
 
 
 def capymoa() -> list[Contestant]:
