@@ -34,6 +34,7 @@ LEDGER = "ledger"
 
 # notebooks; each keeps about one core busy once its runs are stored
 DRAWN_AT_ONCE = 4
+FORKS = sys.platform == "linux"  # elsewhere a fork of a process with torch is not safe
 COMPILED = (".pyc", ".nbc", ".nbi")  # files of the package that are no source
 
 
@@ -93,9 +94,10 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
     """Train the runs of notebooks, draw them, and return errors by name."""
     from tqdm.contrib.concurrent import thread_map
 
-    from prslib.report.kernels import prepare
+    if FORKS:
+        from prslib.report.kernels import prepare
 
-    prepare()
+        prepare()
     errors = {}
     listed = {}
     for name in names:
@@ -191,9 +193,13 @@ def run_notebook(profile: str, name: str, executed: Path, save: Path) -> None:
     import papermill
     from jupyter_core.utils import ensure_event_loop
 
-    from prslib.report.kernels import Manager
     from prslib.report.notebook import profile_values
 
+    options = {"extra_arguments": ["--log-level=CRITICAL"]}
+    if FORKS:
+        from prslib.report.kernels import Manager
+
+        options = {"kernel_manager_class": Manager, "shutdown_kernel": "immediate"}
     with closing(ensure_event_loop()):  # of this thread
         papermill.execute_notebook(
             notebook_file(name),
@@ -202,6 +208,5 @@ def run_notebook(profile: str, name: str, executed: Path, save: Path) -> None:
             cwd=project_root(),
             progress_bar=False,
             stderr_file=sys.stderr,
-            kernel_manager_class=Manager,
-            shutdown_kernel="immediate",
+            **options,
         )
