@@ -43,10 +43,12 @@ def keys():
 def tree(tmp_path, monkeypatch):
     """A copy of the package, whose source is hashed in place of its own."""
     folder = tmp_path / "prslib"
-    no_data = shutil.ignore_patterns("embedded", "__pycache__")
-    shutil.copytree(PACKAGE, folder, ignore=no_data)
+    no_cache = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, folder, ignore=no_cache)
     monkeypatch.setattr(sources, "PACKAGE", folder)
-    return folder
+    sources.file_of.cache_clear()
+    yield folder
+    sources.file_of.cache_clear()
 
 
 def edit(file, old, new):
