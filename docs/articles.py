@@ -98,7 +98,7 @@ def strip_table(text: str) -> str:
     """
     caption = re.compile(r"(<table[^>]*>)\s*<caption>(.*?)</caption>", re.DOTALL)
     text = re.sub(r"<style.*?</style>|</?div>", "", text, flags=re.DOTALL)
-    text = re.sub(r' (?:id|class|border|style)="[^"]*"', "", text)
+    text = re.sub(r' (?:id|class|border|style|[vh]align)="[^"]*"', "", text)
     text = re.sub(r"\s+>", ">", text)
     text = re.sub(r">(?:NaN|None|&nbsp;)</", "></", text)
     text = re.sub(r"\s*\n\s*", "\n", text)

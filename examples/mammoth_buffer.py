@@ -4,8 +4,6 @@ import numpy as np
 from utils.buffer import Buffer  # ty: ignore[import-not-found]
 
 from prslib import make_sampler
-from prslib.adapters import multi_hot
-from prslib.checks import expected
 
 
 class PRSBuffer(Buffer):
@@ -17,23 +15,13 @@ class PRSBuffer(Buffer):
         self.seeds = np.random.SeedSequence(seed)
 
     def add_data(
-        self,
-        examples,
-        labels=None,
-        logits=None,
-        task_labels=None,
-        attention_maps=None,
-        true_labels=None,
-        sample_selection_scores=None,  # of Mammoth's other strategies
+        self, examples, labels, logits=None, task_labels=None, true_labels=None
     ):
-        """Place the samples as one batch; with class numbers or multi-hot labels.
+        """Place a batch; labels are class numbers or rows of 0 and 1.
 
-        A sample without any label is not stored, and `num_seen_examples` does not
-        count it: Mammoth replays the first slots, as many as it has seen examples.
+        A sample without a label is not stored, and `num_seen_examples` does not count
+        it: Mammoth replays the first slots, as many as it has seen examples.
         """
-        if labels is None:
-            raise ValueError(f"labels: {expected('a row a sample', None)}")
-        rows = multi_hot(labels.cpu(), self.num_classes)
         columns = {
             "examples": examples,
             "labels": labels,
@@ -42,18 +30,14 @@ class PRSBuffer(Buffer):
             "true_labels": true_labels,
         }
         if not hasattr(self, "examples"):  # at the beginning and after empty()
-            self.init_tensors(*(columns[name] for name in self.attributes))
-            seed = self.seeds.spawn(1)[0]
+            self.init_tensors(**columns)
+            (seed,) = self.seeds.spawn(1)
             self.sampler = make_sampler("prs", self.buffer_size, self.num_classes, seed)
-        slots = self.sampler.place(rows)
-        self.num_seen_examples += int(rows.any(axis=1).sum())
+        slots = self.sampler.place(labels)
+        self.num_seen_examples = self.sampler.seen
         # of equal slots the last sample stays
         last = {slot: row for row, slot in enumerate(slots.tolist()) if slot >= 0}
         for name, values in columns.items():
             if values is not None and last:
                 stored = getattr(self, name)
                 stored[list(last)] = values[list(last.values())].to(stored)
-        if attention_maps is not None:
-            for slot, row in last.items():
-                maps = [each[row].byte().to(self.device) for each in attention_maps]
-                self.attention_maps[slot] = maps

@@ -1,6 +1,5 @@
 """Keep samples of a stream for replay: a sampler and a memory that stay in step."""
 
-import json
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 from prslib.checks import Seed, check_int, expected, generator_of, one_of
 from prslib.labels import multi_hot
 from prslib.memory import Memory, is_tensor
-from prslib.samplers.base import Sampler, to_bytes, to_text
+from prslib.samplers.base import Sampler, load_generator, save_generator
 
 NAMED = str | list | tuple | set | frozenset | Mapping  # labels of one sample
 
@@ -133,7 +132,7 @@ class Buffer:
         if is_one:
             context = {name: lift(value) for name, value in context.items()}
             columns = {name: lift(value) for name, value in columns.items()}
-        grows = self.sampler._grows
+        grows = self.sampler.grows
         rows = multi_hot(labels, None if grows else self.sampler.num_classes)
         if not is_plain(labels):
             labels = rows
@@ -175,10 +174,7 @@ class Buffer:
             ``{name: torch.as_tensor(value) for name, value in state.items()}``, because
             ``torch.load`` refuses arrays by default.
         """
-        generator = self.rng.bit_generator.state
-        state = {
-            "generator": to_bytes(json.dumps(generator, default=np.ndarray.tolist))
-        }
+        state = {"generator": save_generator(self.rng)}
         for name, value in self.sampler.state_dict().items():
             state[f"sampler.{name}"] = value
         for name, value in self.memory.state_dict().items():
@@ -203,9 +199,7 @@ class Buffer:
         memory.load_state_dict(select(state, "memory."))
         self.sampler.load_state_dict(of_sampler)
         self.memory = memory
-        generator = json.loads(to_text(np.asarray(state["generator"])))
-        self.rng = np.random.Generator(getattr(np.random, generator["bit_generator"])())
-        self.rng.bit_generator.state = generator
+        self.rng = load_generator(np.asarray(state["generator"]))
 
     def _read(self, labels: Any) -> tuple[Any, bool]:
         """Return the labels of a batch, and whether they are of one sample."""

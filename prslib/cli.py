@@ -17,6 +17,7 @@ from prslib.paths import (
     known_profiles,
 )
 from prslib.rounding import set_deterministic
+from prslib.samplers.base import UNLABELLED
 
 ERRORS = OSError, ValueError, TypeError, RuntimeError, ImportError, MemoryError
 PROFILE = {"default": "quick", "help": "a folder in params/ (%(default)s)"}
@@ -77,6 +78,8 @@ def _parser() -> ArgumentParser:
     argument("--picture", type=Path, metavar="FILE", help="draw it, such as memory.png")
     argument("--rho", type=float, default=0.0, help="of PRS and OCDM (%(default)s)")
     argument("--seed", type=int, default=0)
+    words = "leave out samples without a label, or count them as a class (%(default)s)"
+    argument("--unlabelled", choices=UNLABELLED, default="drop", help=words)
     return parser
 
 
@@ -174,7 +177,12 @@ def show_preview(options: Namespace) -> None:
         raise ValueError(expected(what, picture))
     labels, names = read_labels(options.file)
     result = preview(
-        labels, options.size, rho=options.rho, seed=options.seed, class_names=names
+        labels,
+        options.size,
+        rho=options.rho,
+        seed=options.seed,
+        class_names=names,
+        unlabelled=options.unlabelled,
     )
     print(result)
     if options.picture:

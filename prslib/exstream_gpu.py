@@ -37,17 +37,17 @@ class ExStreamOnGPU(ExStream):
         numbers = torch.from_numpy(within("slot", slots, self.size))
         return self.prototypes[send(numbers, self.prototypes.device)]
 
-    def _checked(self, features: Tensor, count: int) -> Tensor:
+    def _prepare(self, rows: np.ndarray, *, features: Tensor) -> dict[str, Any]:
         width = self.prototypes.shape[1] or features.shape[1]
-        if features.shape != (count, width):
-            what = f"shape {(count, width)}"
+        if features.shape != (len(rows), width):
+            what = f"shape {(len(rows), width)}"
             raise ValueError(f"features: {expected(what, tuple(features.shape))}")
         if not features.isfinite().all().cpu():
             text = expected("finite numbers", "others", "has the network diverged?")
             raise ValueError(f"features: {text}")
         if isinstance(self.prototypes, np.ndarray):
             self._to_gpu(features)
-        return features
+        return {"features": features}
 
     def _to_gpu(self, features: Tensor) -> None:
         """Send the vectors where features lie, or make room for them."""

@@ -1,6 +1,5 @@
 """Read labels of a file, and tell what was understood."""
 
-import csv
 import io
 import re
 import sys
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from prslib.checks import (
+    LARGEST_FILE,
     checked_names,
     decoded,
     expected,
@@ -22,6 +22,7 @@ from prslib.checks import (
 from prslib.labels import multi_hot
 
 SHOWN_NAMES = 20  # of classes
+SHOWN_CELLS = 3
 # columns of class names, of which a cell may hold several
 LABEL_COLUMNS = {
     *("label", "labels", "class", "classes", "category", "categories"),
@@ -30,7 +31,7 @@ LABEL_COLUMNS = {
 INDEX_COLUMN = "Unnamed: 0"  # of a data frame
 # what cells of columns of 0 and 1 say beside numbers, in lower case; -1 is unknown
 UNKNOWN = ("", "nan", "na", "n/a", "<na>", "none", "null")
-WORDS = {"true": 1, "false": 0} | dict.fromkeys(UNKNOWN, -1)
+WORDS = {"true": "1", "false": "0"} | dict.fromkeys(UNKNOWN, "-1")
 
 
 def read_labels(file: Path | str) -> tuple[np.ndarray, tuple[str, ...] | None]:
@@ -45,7 +46,7 @@ def read_labels(file: Path | str) -> tuple[np.ndarray, tuple[str, ...] | None]:
         with class names, several in a cell separated by ``|`` or ``;``. Empty cells,
         NaN and -1 are labels that are not known. It needs pandas. An npz file has an
         array ``labels`` and maybe ``names``, or one array. CSV and JSON may be packed
-        by gzip.
+        by gzip. Of any file a gigabyte at most is read.
 
     Returns
     -------
@@ -79,15 +80,14 @@ def read_labels(file: Path | str) -> tuple[np.ndarray, tuple[str, ...] | None]:
         labels, names, form = kinds[kind](file)
         rows = multi_hot(labels)
         if names is not None:
-            names = tuple(checked_names(names))
+            names = tuple(map(one_line, checked_names(names)))
             if len(names) != rows.shape[1]:
                 raise ValueError(expected(f"{rows.shape[1]} class names", len(names)))
     unlabelled = len(rows) - np.count_nonzero(rows.any(axis=1))
-    classes = f"{rows.shape[1]} classes"
-    if names is not None:
-        classes += f": {', '.join(names[:SHOWN_NAMES])}"
-        classes += ", ..." if len(names) > SHOWN_NAMES else ""
-    text = f"{file}: {form}; {len(rows)} rows, {unlabelled} without a label; {classes}"
+    shown = ", ".join((names or ())[:SHOWN_NAMES])
+    text = f"{file}: {form}; {len(rows)} rows, {unlabelled} without a label; "
+    text += f"{rows.shape[1]} classes: {shown or 'numbers'}"
+    text += ", ..." if len(names or ()) > SHOWN_NAMES else ""
     print(one_line(text), file=sys.stderr)
     return labels, names
 
@@ -102,16 +102,16 @@ def read_coco(file: Path) -> tuple[np.ndarray, Any, str]:
 
 def read_numpy(file: Path) -> tuple[np.ndarray, Any, str]:
     """Read one array, or the arrays ``labels`` and ``names``."""
-    stored = np.load(file)
+    stored = np.load(io.BytesIO(read_content(file)))
     if isinstance(stored, np.ndarray):
         return stored, None, f"an array {stored.shape}"
-    arrays = dict(stored)
-    if len(arrays) == 1:
-        arrays = {"labels": next(iter(arrays.values()))}
-    if "labels" not in arrays:
-        raise ValueError(expected("an array 'labels'", ", ".join(arrays) or "none"))
-    names = arrays["names"].ravel().tolist() if "names" in arrays else None
-    return arrays["labels"], names, f"an array {arrays['labels'].shape}"
+    if sum(member.file_size for member in stored.zip.infolist()) > LARGEST_FILE:
+        raise ValueError(expected("arrays of a gigabyte at most", "larger ones"))
+    name = "labels" if len(stored.files) != 1 else stored.files[0]
+    if name not in stored:
+        raise ValueError(expected("an array 'labels'", ", ".join(stored) or "none"))
+    names = stored["names"].ravel().tolist() if "names" in stored else None
+    return stored[name], names, f"an array {stored[name].shape}"
 
 
 def read_csv(file: Path) -> tuple[np.ndarray, Any, str]:
@@ -120,33 +120,29 @@ def read_csv(file: Path) -> tuple[np.ndarray, Any, str]:
     form = f"{table.shape[1]} columns separated by {separator!r}"
     if table.shape[1] == 1:
         form = "one column"
-    numbers = {name: read_numbers(table[name]) for name in table}
+    numbers = table.apply(read_numbers)
+    others = numbers.columns[numbers.isna().any()]
     first = table.columns[0]
-    rows = {
-        name: column == 1
-        for name, column in numbers.items()
-        if name != INDEX_COLUMN and np.isfinite(column).all() and (column >= 0).any()
-    }
-    others = [name for name in table if name not in rows]
-    named = [name for name in others if name.lower() in LABEL_COLUMNS]
-    if first in others and first not in [*named, INDEX_COLUMN]:
-        check_samples(table[first])
-    if len(rows) > 1:
-        if others not in ([], [first]):
-            what = "columns of 0 and 1 after one that names the samples"
-            got = f"others in {', '.join(map(repr, others))}"
-            raise ValueError(expected(what, got, "leave them out"))
-        form += f", {len(rows)} of them with 0 and 1"
-        return np.stack(list(rows.values()), axis=1), list(rows), form
-    if len(named) != 1:
-        got = ", ".join(table)
-        if others:
-            cells = table[others[-1]][np.isnan(numbers[others[-1]])]
-            got += f", with {cells.iloc[0]!r}" if len(cells) else ""
+    named = [name for name in table if name.lower() in LABEL_COLUMNS]
+    if table.shape[1] > 2:
+        named = [name for name in named if name in others]
+    if len(named) == 1:
+        if first != named[0]:
+            check_samples(table[first], f"[{named[0]!r}].agg('|'.join)")
+        labels, names = read_names(table[named[0]])
+        return labels, names, f"{form}, class names in {named[0]!r}"
+    if first == INDEX_COLUMN or first in others:
+        check_samples(table[first], ".max()")
+        numbers = numbers.drop(columns=first)
+    wrong = table[numbers.columns].to_numpy()[numbers.isna()].tolist()
+    if wrong or numbers.shape[1] < 2:
         what = "columns of 0 and 1, or one called labels with class names"
+        got = f"columns {', '.join(table)}"
+        if wrong:
+            got += f" with {', '.join(map(repr, wrong[:SHOWN_CELLS]))}"
         raise ValueError(expected(what, got))
-    labels, names = read_names(table[named[0]])
-    return labels, names, f"{form}, class names in {named[0]!r}"
+    form += f", {numbers.shape[1]} of them with 0 and 1"
+    return numbers.to_numpy() == 1, list(numbers), form
 
 
 def read_table(file: Path) -> tuple[Any, str]:
@@ -155,55 +151,62 @@ def read_table(file: Path) -> tuple[Any, str]:
         import pandas as pd
 
     text = unicodedata.normalize("NFC", decoded(read_content(file)))
-    text = text.lstrip().removeprefix("# ")  # np.savetxt's header
-    first_line = re.sub(r'"[^"]*"', "", text).partition("\n")[0]  # without names
-    separator = max("\t;|,", key=first_line.count)  # a tab is in no name
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    lines = [[cell.strip() for cell in line] for line in reader if line]
-    if len(lines) < 2:
-        raise ValueError(
-            expected("a header and a row per sample", f"{len(lines)} rows")
-        )
-    for number, line in enumerate(lines):
-        if len(line) != len(lines[0]):
-            what = f"{len(lines[0])} cells in row {number}"
-            raise ValueError(expected(what, len(line)))
-    if lines[0][-1] == "" and not any(line[-1] for line in lines):
-        lines = [line[:-1] for line in lines]  # a comma ends each line
-    header, *rows = lines
+    text = re.sub(r"\r\n?", "\n", text).strip("\n")
+    # a comment, and the first line of Excel and of np.savetxt
+    text = re.sub(r"\A(#[^\t;|,\n]*\n|sep=.*\n|# )", "", text)
+    # names may be in quotes; a tab is in no name
+    line, _, _ = re.sub(r'"[^"]*"', "", text).partition("\n")
+    separator = max("\t;|,", key=line.count)
+    cells = pd.read_csv(
+        io.StringIO(text),
+        sep=separator,
+        header=None,
+        dtype=str,
+        keep_default_na=False,
+        skipinitialspace=True,
+        # a sample without a label
+        skip_blank_lines=False,
+        # it tells a missing cell from an empty one
+        engine="python",
+    )
+    short = cells.isna().any(axis=1)
+    if short.any() or len(cells) < 2:
+        what = f"a header and a row per sample, of {cells.shape[1]} cells each"
+        got = f"fewer in row {short.argmax()}" if short.any() else "a header"
+        raise ValueError(expected(what, got))
+    header = cells.iloc[0].tolist()
     if all(name.replace(".", "", 1).isdigit() for name in header):
         raise ValueError(expected("a header that names the classes", header))
     names = checked_names([header[0] or INDEX_COLUMN, *header[1:]])
-    return pd.DataFrame(rows, columns=names, dtype=str), separator
+    return cells.iloc[1:].set_axis(names, axis=1), separator
 
 
-def check_samples(samples: Any) -> None:
+def check_samples(samples: Any, join: str) -> None:
     """Refuse a row per label, in which a sample's name comes again."""
     repeated = samples[samples.duplicated()]
-    if len(repeated):
+    if len(repeated) and samples.name != INDEX_COLUMN:
         what = f"one row per sample in {samples.name!r}"
-        raise ValueError(expected(what, f"{repeated.iloc[0]!r} in several"))
+        got = f"{repeated.iloc[0]!r} in several"
+        advice = f"write frame.groupby({samples.name!r}, sort=False){join}"
+        raise ValueError(expected(what, got, advice))
 
 
-def read_numbers(cells: Any) -> np.ndarray:
-    """Return cells as 0, 1, and -1 for unknown; NaN for what is none of them; (N,)."""
+def read_numbers(cells: Any) -> Any:
+    """Return cells as 0, 1, and -1 for unknown; NaN for what is none of them."""
     import pandas as pd
 
-    words = cells.str.lower().map(lambda cell: WORDS.get(cell, cell))
-    numbers = pd.to_numeric(words, errors="coerce")
-    return numbers.where(numbers.isin([0, 1, -1])).to_numpy(float)
+    numbers = pd.to_numeric(cells.str.lower().replace(WORDS), errors="coerce")
+    return numbers.where(numbers.isin([0, 1, -1]))
 
 
 def read_names(cells: Any) -> tuple[np.ndarray, list[str]]:
     """Return cells of class names, separated by | or ;, as rows (N, C) and names."""
-    odd = cells[cells.str.contains(r"^[\[{]|,")]
-    if len(odd):
-        what = "class names separated by | or ;"
-        raise ValueError(expected(what, repr(odd.iloc[0]), "write '|'.join(names)"))
-    cells = cells.mask(cells.str.lower().isin(["nan", "-1"]), "")
+    cells = cells.where(~cells.str.lower().isin(["nan", "-1"]), "")
     rows = cells.str.replace(r"\s*[|;]\s*", "|", regex=True).str.get_dummies("|")
     for name in rows:
         parts = set(re.split(r"[\s#/+&]+", name)) - {name}
-        if len(parts & set(rows)) > 1:
-            raise ValueError(expected("class names separated by | or ;", repr(name)))
+        if "," in name or name[0] in "[{" or len(parts & set(rows)) > 1:
+            what = "class names separated by | or ;"
+            advice = f"write frame[{cells.name!r}] = ['|'.join(names) for names in ...]"
+            raise ValueError(expected(what, repr(name), advice))
     return rows.to_numpy() == 1, list(rows)

@@ -44,15 +44,21 @@ def multi_hot(labels: Any, num_classes: int | None = None) -> np.ndarray:
         return one_hot(values, num_classes)
     if values.ndim != 2 or num_classes not in (None, values.shape[1]):
         raise ValueError(wrong_shape(num_classes, f"{values.dtype} {values.shape}"))
-    if kind != "b":
-        check_values(values.data if is_sparse(values) else values)
     if is_sparse(values):
+        check_values(values.data)
         return dense(values)
-    return values if kind == "b" else values == 1
+    if kind == "b":
+        return values
+    check_values(values)
+    return values == 1
 
 
 def read_array(labels: Any) -> Any:
     """Return labels as an array of numbers, or a sparse matrix of coordinates."""
+    if type(labels) is np.ndarray and labels.dtype.kind in "biuf":
+        return labels
+    if isinstance(labels, np.ma.MaskedArray):
+        raise ValueError("labels: expected no mask, got one; write labels.filled(0)")
     if is_sparse(labels):
         return labels.tocoo()
     if isinstance(labels, list | tuple):
@@ -90,7 +96,7 @@ def wrong_shape(num_classes: int | None, got: str) -> str:
 
 def check_values(values: np.ndarray) -> None:
     """Refuse values other than 0, 1 and NaN."""
-    is_number = values.dtype.kind in "iuf"
+    is_number = values.dtype.kind in "biuf"
     if is_number:
         is_label = (values == 0) | (values == 1) | np.isnan(values)
     if not is_number or not is_label.all():

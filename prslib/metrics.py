@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from prslib.checks import as_array, check_order, expected, one_of
+from prslib.checks import check_order, expected, one_of
 from prslib.datasets.base import GROUPS
 
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
@@ -55,9 +55,9 @@ def evaluate(
     ------
     ValueError
         If shapes disagree, nothing is to be evaluated, a probability is NaN or outside
-        [0, 1], a label is neither 0, 1, -1 nor NaN, there is -1 and no 0, a value is
-        masked, a group is unknown, a name is repeated or a group's, or data frames have
-        the same rows or columns in another order.
+        [0, 1], a label is neither 0, 1, -1 nor NaN, there is -1 and no 0, a group is
+        unknown, a name is repeated or a group's, or data frames have the same rows or
+        columns in another order.
 
     Notes
     -----
@@ -85,7 +85,7 @@ def evaluate_draws(
     decisions: Sequence[Decision] = (),
 ) -> pd.DataFrame:
     """Return the rows of `evaluate` with an array of `score_rows`' draws in each."""
-    classes = checked(probabilities, labels)[1].shape[1]
+    classes = check(probabilities, labels)[1].shape[1]
     names = [*GROUPS, "overall", *class_names]
     if len(class_names) != classes or len(set(names)) != len(names):
         what = f"{classes} distinct class names, none of them a group's"
@@ -141,39 +141,31 @@ def _terms(
     return new_hits * precision, hits[-1]
 
 
-def checked(
+def check(
     probabilities: ArrayLike, labels: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return probabilities, labels and which of these are known, or raise ValueError."""
     check_order(probabilities, labels)
-    if np.ma.is_masked(probabilities) or np.ma.is_masked(labels):
-        raise ValueError(expected("values for all images and classes", "masked ones"))
-    probabilities = np.asarray(as_array("probabilities", probabilities))
-    labels = np.asarray(as_array("labels", labels))
+    probabilities = np.asarray(probabilities)
+    labels = np.asarray(labels)
     shape = probabilities.shape
     if len(shape) != 2 or shape != labels.shape or 0 in shape:
         what = "probabilities and labels of one shape (images, classes), neither zero"
         raise ValueError(expected(what, f"{shape} and {labels.shape}"))
-    for name, array in (("probabilities", probabilities), ("labels", labels)):
-        if array.dtype.kind not in "biuf":
-            raise ValueError(f"{name}: {expected('numbers', array.dtype)}")
-    is_known = (labels == labels) & (labels != -1)
-    others = labels[is_known & (labels != 0) & (labels != 1)]
+    is_known = ~np.isnan(labels) & (labels != -1)
+    is_positive = labels == 1
+    others = labels[is_known & ~is_positive & (labels != 0)]
     if others.size:
-        advice = "pass multi-hot rows, NaN for labels that are not known"
-        raise ValueError(expected("labels of 0 and 1", others[0], advice))
+        what = "labels of 0 and 1, NaN for those that are not known"
+        raise ValueError(expected(what, others[0]))
     if (labels == -1).any() and not (labels == 0).any():
-        advice = "write labels == 1 if -1 means no, else NaN for unknown labels"
-        text = expected("labels of 0 and 1, and -1 for unknown", "-1 without 0", advice)
-        raise ValueError(text)
-    if np.isnan(probabilities).any():
-        what = "scores that can be ranked"
-        raise ValueError(expected(what, "NaN", "has the network diverged?"))
-    outside = probabilities[(probabilities < 0) | (probabilities > 1)]
+        what = "labels of 0 and 1, and -1 for unknown"
+        raise ValueError(expected(what, "-1 without 0"))
+    # NaN is in no interval
+    outside = probabilities[~((probabilities >= 0) & (probabilities <= 1))]
     if outside.size:
-        what = "probabilities in [0, 1]"
-        raise ValueError(expected(what, outside[0], "apply the sigmoid"))
-    return probabilities, is_known & (labels == 1), is_known
+        raise ValueError(expected("probabilities in [0, 1]", outside[0]))
+    return probabilities, is_known & is_positive, is_known
 
 
 def members_of_groups(class_group: Sequence[str]) -> dict[str, np.ndarray]:
@@ -196,7 +188,7 @@ def score_rows(
     group, metric and values (draws,), the second P, R, F1 and AP of every class, each
     (draws, C).
     """
-    probabilities, labels, is_known = checked(probabilities, labels)
+    probabilities, labels, is_known = check(probabilities, labels)
     if len(class_group) != labels.shape[1]:
         what = f"a group for {labels.shape[1]} classes"
         raise ValueError(expected(what, len(class_group)))
@@ -236,11 +228,14 @@ def harmonic_mean(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def _class_scores(counts: np.ndarray, areas: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the scores of each class, (draws, C), NaN for one without a positive."""
     hits, predicted, positive = counts  # (draws, C)
-    precision, recall = ratio(hits, predicted), ratio(hits, positive)
-    values = precision, recall, harmonic_mean(precision, recall), areas
-    absent_as_nan = np.where(positive > 0, values, np.nan)  # (4, draws, C)
-    return dict(zip(("P", "R", "F1", "AP"), absent_as_nan, strict=True))
+    precision = ratio(hits, predicted)
+    recall = ratio(hits, positive)
+    f1 = harmonic_mean(precision, recall)
+    scores = {"P": precision, "R": recall, "F1": f1, "AP": areas}
+    is_present = positive > 0
+    return {name: np.where(is_present, scores[name], np.nan) for name in scores}
 
 
 def _decision_scores(counts: np.ndarray, members: np.ndarray) -> dict[str, np.ndarray]:
@@ -248,18 +243,19 @@ def _decision_scores(counts: np.ndarray, members: np.ndarray) -> dict[str, np.nd
     # a class without a positive in a draw is left out of that draw
     used = members & (counts[2] > 0)  # (draws, C)
     hits, predicted, positive = np.where(used, counts, 0)
-    per_class = [_mean(ratio(hits, total), used) for total in (predicted, positive)]
-    pooled = [
-        np.where(used.any(axis=1), ratio(hits.sum(axis=1), total.sum(axis=1)), np.nan)
-        for total in (predicted, positive)
-    ]
-    values = (
-        *per_class,
-        harmonic_mean(*per_class),
-        *pooled,
-        harmonic_mean(*pooled),
-    )
-    return dict(zip(GROUP_METRICS, values, strict=False))
+    class_precision = _mean(ratio(hits, predicted), used)
+    class_recall = _mean(ratio(hits, positive), used)
+    total = np.where(used.any(axis=1), hits.sum(axis=1), np.nan)  # (draws,)
+    precision = ratio(total, predicted.sum(axis=1))
+    recall = ratio(total, positive.sum(axis=1))
+    return {
+        "C-P": class_precision,
+        "C-R": class_recall,
+        "C-F1": harmonic_mean(class_precision, class_recall),
+        "O-P": precision,
+        "O-R": recall,
+        "O-F1": harmonic_mean(precision, recall),
+    }
 
 
 def _mean(values: np.ndarray, used: np.ndarray) -> np.ndarray:
@@ -306,7 +302,7 @@ def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, fl
     >>> best_thresholds([[0.305], [0.1]], [[1], [0]])
     {'C-F1': 0.1, 'O-F1': 0.1}
     """
-    probabilities, labels, is_known = checked(probabilities, labels)
+    probabilities, labels, is_known = check(probabilities, labels)
     if not labels.any():
         raise ValueError(expected("an image with a label", "none"))
     everything = np.ones(labels.shape[1], bool)

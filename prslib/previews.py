@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import check_int, checked_names, expected, one_line, one_of, power
+from prslib.checks import checked_names, expected, one_line, one_of
 from prslib.datasets.curation import class_groups
 from prslib.label_files import read_labels as read_labels
 from prslib.labels import multi_hot
 from prslib.samplers import SAMPLERS, Sampler, make_sampler
-from prslib.samplers.base import UNLABELLED
 from prslib.samplers.prs import partition
 
 # those that look at labels alone
@@ -80,24 +79,24 @@ class Preview:
     def __str__(self) -> str:
         """Return the table by class, then by group."""
         table = self.table
-        rows = [list(map(_text, row)) for row in zip(*table.values(), strict=True)]
         groups = np.array(self.class_group)
+        counts = [self.class_freq, self.quota, *self.class_counts.values()]
+        rows = [list(table), *zip(*table.values(), strict=True)]
         for group in dict.fromkeys(table["group"]):
-            sums = [
-                np.sum(values[groups == group])
-                for values in (self.class_freq, self.quota, *self.class_counts.values())
+            sums = [values[groups == group].sum() for values in counts]
+            rows.append([f"all {group}", group, *sums])
+        cells = [list(map(_text, row)) for row in rows]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = []
+        for row in cells:
+            padded = [
+                cell.rjust(width) for cell, width in zip(row, widths, strict=True)
             ]
-            rows.append([f"all {group}", group, *map(_text, sums)])
-        lines = [list(table), *rows]
-        columns = []
-        for number, column in enumerate(zip(*lines, strict=True)):
-            width = max(map(len, column))
-            align = str.ljust if number < 2 else str.rjust
-            columns.append([align(cell, width) for cell in column])
-        text = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
+            padded[:2] = [row[0].ljust(widths[0]), row[1].ljust(widths[1])]
+            lines.append("  ".join(padded))
         about = f"{self.samples} samples, {self.unlabelled} of them without a label; "
         about += f"memory of {self.size}; imbalance {self.imbalance:.0f}:1"
-        return "\n".join([about, *text])
+        return "\n".join([about, *lines])
 
 
 def preview(
@@ -154,12 +153,7 @@ def preview(
     all majority  majority     980   10.0   19   11
     all minority  minority      20   10.0    1    9
     """
-    if class_names is None:
-        class_names = getattr(labels, "columns", None)
     rows, names = read_rows(labels, class_names)
-    one_of("unlabelled", unlabelled, UNLABELLED)
-    size = check_int("size", size, least=1)
-    rho = power("rho", rho)
     class_freq = rows.sum(axis=0)
     empty = int((~rows.any(axis=1)).sum())
     if unlabelled == "class":
@@ -190,11 +184,13 @@ def read_rows(
 ) -> tuple[np.ndarray, list[str]]:
     """Return labels as rows, bool (N, C), and the names of the C classes."""
     rows = multi_hot(labels)
-    names = [str(number) for number in range(rows.shape[1])]
-    if class_names is not None:
-        names = checked_names(class_names)
-    if np.ndim(labels) == 1 and rows.shape[1] < len(names):
-        rows = multi_hot(labels, len(names))  # the last classes have no sample
+    named = class_names
+    if named is None:
+        named = getattr(labels, "columns", range(rows.shape[1]))
+    names = list(map(one_line, checked_names(named)))
+    if np.ndim(labels) == 1:
+        # the last classes may have no sample
+        rows = multi_hot(labels, len(names))
     if rows.shape[1] != len(names):
         text = expected(f"{rows.shape[1]} class names", len(names))
         raise ValueError(f"class_names: {text}")

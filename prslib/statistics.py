@@ -62,7 +62,7 @@ class Interval:
     def __str__(self) -> str:
         """Return "3.3 (95 % interval 1.7 to 4.9, 10 seeds)", and what it lacks."""
         lacks = "" if self.images else "; without the chance of the test images"
-        return f"{self.effect:.1f} ({describe_interval(vars(self))}{lacks})"
+        return f"{self.effect:.1f} ({say_interval(vars(self))}{lacks})"
 
 
 def within(low: Any, high: Any, small: float = SMALL) -> Any:
@@ -287,7 +287,7 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*keys, *columns])
 
 
-def describe_interval(row: pd.Series | dict) -> str:
+def say_interval(row: pd.Series | dict) -> str:
     """Say the interval of a row of `over_seeds`: "95 % interval 1.2 to 3.4, 10 seeds"."""
     if row["seeds"] == 1:
         return "one seed"
@@ -296,19 +296,17 @@ def describe_interval(row: pd.Series | dict) -> str:
     return f"{100 * level:g} % interval {low} to {high}, {row['seeds']} seeds"
 
 
-def describe_difference(row: pd.Series | dict, method: str, than: str) -> str:
+def say_difference(row: pd.Series | dict, method: str, than: str) -> str:
     """Say a row of `over_seeds`: "PRS is 3.1 points above CRS (95 % interval ...)"."""
     gap, clearly = row["difference"], row["clearly"]
     if not clearly and row["seeds"] >= DECIDING:
         same = "are not told apart"
         if within(row["low"], row["high"]):
             same = "score about the same"
-        return (
-            f"{method} and {than} {same}: {gap:+.1f} points ({describe_interval(row)})"
-        )
+        return f"{method} and {than} {same}: {gap:+.1f} points ({say_interval(row)})"
     if round(gap, 1) == 0:
-        return f"{method} is level with {than} ({describe_interval(row)})"
+        return f"{method} is level with {than} ({say_interval(row)})"
     way = clearly or ("ahead of" if gap > 0 else "behind")
     if gap < 0:  # the interval of the size of the difference
         row = dict(row) | {"low": -row["high"], "high": -row["low"]}
-    return f"{method} is {abs(gap):.1f} points {way} {than} ({describe_interval(row)})"
+    return f"{method} is {abs(gap):.1f} points {way} {than} ({say_interval(row)})"

@@ -16,7 +16,7 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from saving import save
+from choosing import save
 
 from prslib import compare, register
 from prslib.report.asked import configs, run_all

@@ -19,7 +19,7 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from saving import save
+from choosing import save
 
 from prslib.metrics import values_and_draws
 from prslib.report.asked import configs, run_all

@@ -19,7 +19,7 @@ from scipy import stats
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from saving import save
+from choosing import save
 
 from prslib.report import ledger, topics
 from prslib.report.claims import CLAIMS, Scores

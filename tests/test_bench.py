@@ -8,7 +8,7 @@ from prslib.paths import project_root
 
 BENCHMARKS = {file.stem for file in (project_root() / "bench").glob("*.py")}
 PROGRAMS = [*sorted(BENCHMARKS - {"shared"}), "ewc_strength", "head"]
-PROGRAMS += ["loss_strength", "mammoth"]
+PROGRAMS += ["loss_strength"]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

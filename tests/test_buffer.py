@@ -6,9 +6,7 @@ import sys
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse
 from scipy.stats import chisquare
 
 from prslib import Buffer, Sampler, make_sampler
@@ -31,10 +29,9 @@ def fill(buffer, stop=300, cut=10):
     return buffer
 
 
-def same(first, second):
-    """Tell whether two buffers have the same state."""
+def check_same(first, second):
+    """Check that two buffers have the same state."""
     np.testing.assert_equal(first.state_dict(), second.state_dict())
-    return True
 
 
 @pytest.mark.parametrize("cut", [1, 10, 300])
@@ -75,8 +72,6 @@ def test_its_draws_are_its_own():
     third.rng = np.random.default_rng(7)
     drawn = [buffer.sample(5)["index"].tolist() for buffer in (first, second, third)]
     assert drawn[0] == drawn[1] != drawn[2]
-    generator = np.random.default_rng(3)
-    assert Buffer(make_sampler("crs", 2, 2, 0), seed=generator).rng is generator
     # one seed gives sampler and buffer different numbers
     buffer = make_buffer()
     assert buffer.rng.random() != buffer.sampler.rng.random()
@@ -84,8 +79,7 @@ def test_its_draws_are_its_own():
 
 def test_an_empty_buffer_is_true_and_gives_no_rows():
     buffer = make_buffer()
-    assert buffer
-    assert len(buffer) == 0
+    assert buffer and len(buffer) == 0
     assert buffer.sample(3)["labels"].shape == (0, 4)
     buffer.add(LABELS[:0], x=IMAGES[:0])
     assert buffer.sample(3)["x"].shape == (0, 2, 2)
@@ -96,56 +90,44 @@ def test_an_empty_buffer_is_true_and_gives_no_rows():
     [
         (LABELS[:9], {}),
         (LABELS[:10, :3], {}),
-        (LABELS[:10] * 2, {}),
-        ([[1]] * 10, {}),
         (np.full(10, 4), {}),
         (np.zeros(10, int), {}),  # rows came first
         (LABELS[:10].astype(float), {}),
         (np.ma.array(LABELS[:10], mask=LABELS[:10]), {}),
         ("cat", {}),
         (LABELS[:10], {"images": IMAGES[:9]}),
-        (LABELS[:10], {"images": IMAGES[:10, :1]}),
         (LABELS[:10], {"images": IMAGES[:10] * 1.0}),
         (LABELS[:10], {"images": IMAGES[:10].tolist()}),
-        (LABELS[:10], {"images": np.array(10 * [None])}),
         (LABELS[:10], {"images": None}),
         (LABELS[:10], {"more": IMAGES[:10]}),
         (LABELS[0], {}),  # one row with the columns of ten
-        (0, {}),
     ],
 )
 @pytest.mark.parametrize("name", ["prs", "ocdm"])
 def test_a_bad_batch_changes_nothing(name, labels, change):
-    buffer = fill(make_buffer(name), 100)
-    refuse_and_stay(buffer, labels, change)
+    refuse(fill(make_buffer(name), 100), labels, change)
 
 
 @pytest.mark.parametrize("images", [IMAGES[:9], None])
 @pytest.mark.parametrize("stop", [0, 100])
 def test_a_bad_batch_adds_no_classes(images, stop):
     buffer = fill(make_buffer(num_classes=None), stop)
-    labels = np.eye(7, dtype=bool)[:5].repeat(2, axis=0)
-    refuse_and_stay(buffer, labels, {"images": images})
+    refuse(buffer, np.eye(7, dtype=bool)[:5].repeat(2, axis=0), {"images": images})
+    fill(buffer, 50)
     assert buffer.sampler.num_classes == 4
-
-
-def refuse_and_stay(buffer, labels, change):
-    before = copy.deepcopy(buffer)
-    with pytest.raises((ValueError, TypeError)) as caught:
-        buffer.add(labels, **{"images": IMAGES[:10], "index": np.arange(10)} | change)
-    assert "\n" not in str(caught.value)
-    assert same(buffer, before)
-    assert same(fill(buffer, 50), fill(before, 50))
 
 
 @pytest.mark.parametrize("name", ["gss", "exstream"])
 def test_a_sampler_that_needs_more_is_asked_for_after_all_checks(name):
-    buffer = make_buffer(name)
+    refuse(make_buffer(name), LABELS[:10], {})
+
+
+def refuse(buffer, labels, change):
     before = copy.deepcopy(buffer)
-    with pytest.raises(TypeError, match="place: expected the keywords"):
-        buffer.add(LABELS[:5], images=IMAGES[:5])
-    assert same(buffer, before)
-    assert buffer.memory.names == ()
+    with pytest.raises((ValueError, TypeError)) as caught:
+        buffer.add(labels, **{"images": IMAGES[:10], "index": np.arange(10)} | change)
+    assert "\n" not in str(caught.value)
+    check_same(buffer, before)
 
 
 def test_what_the_sampler_needs_is_handed_on_and_not_stored():
@@ -181,8 +163,7 @@ def test_one_at_a_time_is_the_same_stream():
         rows.add(y, x=x)
     for y, x in zip(single, IMAGES, strict=True):
         numbers.add(int(y), x=x)
-    assert same(rows, whole)
-    assert (numbers.sampler.labels == whole.sampler.labels).all()
+    check_same(rows, whole)
     first, second = numbers.sample(10), whole.sample(10)
     assert (first["x"] == second["x"]).all()
     assert first["labels"].tolist() == second["labels"].argmax(axis=1).tolist()
@@ -192,10 +173,8 @@ def test_one_at_a_time_is_the_same_stream():
     ("labels", "row"),
     [
         ("dog", [0, 1, 0, 0]),
-        (["dog"], [0, 1, 0, 0]),
         (("fly", "cat"), [1, 0, 0, 1]),
         ({"fly", "cat"}, [1, 0, 0, 1]),
-        (frozenset({"eel"}), [0, 0, 1, 0]),
         ({"cat": True, "dog": False, "fly": 1}, [1, 0, 0, 1]),
         ({"cat": True, "dog": np.nan, "fly": None}, [1, 0, 0, 0]),
         (np.array([False, True, False, False]), [0, 1, 0, 0]),
@@ -215,16 +194,13 @@ def test_one_sample_comes_in_any_of_its_forms(labels, row, num_classes):
     assert [*buffer.sampler.class_counts.tolist(), *missing] == row
     stored = buffer.sample(1)
     assert stored["x"].shape == (1, 2, 2)
-    assert stored["weight"].tolist() == [0.5]
-    assert stored["is old"].dtype == bool
-    assert stored["colour"].tolist() == ["red"]
+    assert {name: stored[name].item() for name in river} == river
 
 
 @pytest.mark.parametrize(
     ("labels", "match"),
     [
         ("bee", "unknown class 'bee'; known classes: cat, dog, eel, fly"),
-        (["cat", "bee"], "unknown class 'bee'"),
         (["cat", "cat"], r"the names of one sample, got \['cat', 'cat'\]"),
         ({"bee": False}, "unknown class 'bee'"),
         ({"cat": 2}, "expected 0 and 1"),
@@ -237,33 +213,40 @@ def test_one_sample_comes_in_any_of_its_forms(labels, row, num_classes):
 )
 def test_one_sample_of_another_form_is_refused(labels, match):
     buffer = make_buffer(classes=NAMES)
-    before = copy.deepcopy(buffer)
     with pytest.raises(ValueError, match=match):
         buffer.add(labels, x=1.0)
-    assert same(buffer, before)
+    check_same(buffer, make_buffer(classes=NAMES))
 
 
 @pytest.mark.parametrize(
-    ("labels", "stored"),
+    "labels",
     [
-        (LABELS[:10], LABELS[:10]),
-        (LABELS[:10].astype(np.float32), LABELS[:10].astype(np.float32)),
-        (np.where(LABELS[:10], 1, np.nan), np.where(LABELS[:10], 1, np.nan)),
-        (np.arange(4, dtype=np.int8), np.arange(4, dtype=np.int8)),
-        ([0, 1, 2, 3], np.eye(4, dtype=bool)),
-        (pd.DataFrame(LABELS[:10]), LABELS[:10]),
-        (pd.Series([0, 1, 2, 3]), np.eye(4, dtype=bool)),
-        (scipy.sparse.csr_matrix(LABELS[:10]), LABELS[:10]),
+        LABELS[:10],
+        LABELS[:10].astype(np.float32),
+        np.where(LABELS[:10], 1, np.nan),
+        np.arange(4, dtype=np.int8),
     ],
-    ids=lambda labels: f"{type(labels).__name__} {getattr(labels, 'dtype', '')}",
 )
-def test_labels_come_back_as_they_were_or_as_rows(labels, stored):
+def test_arrays_of_labels_come_back_as_they_were(labels):
     buffer = make_buffer()
-    slots = buffer.add(labels)
-    assert slots.tolist() == list(range(len(stored)))
-    returned = buffer.memory.read(slots)["labels"]
-    np.testing.assert_array_equal(returned, stored)
-    assert returned.dtype == stored.dtype
+    stored = buffer.memory.read(buffer.add(labels))["labels"]
+    np.testing.assert_array_equal(stored, labels)
+    assert stored.dtype == labels.dtype
+
+
+def test_other_forms_of_labels_come_back_as_rows():
+    pandas = pytest.importorskip("pandas")
+    sparse = pytest.importorskip("scipy.sparse")
+    rows = np.eye(4, dtype=bool)
+    for labels in (
+        [0, 1, 2, 3],
+        pandas.DataFrame(rows),
+        pandas.Series([0, 1, 2, 3]),
+        sparse.csr_matrix(rows),
+    ):
+        buffer = make_buffer()
+        stored = buffer.memory.read(buffer.add(labels))["labels"]
+        assert stored.dtype == bool and (stored == rows).all()
 
 
 def test_rows_may_grow_wider_with_a_sampler_that_adds_classes():
@@ -281,12 +264,11 @@ def test_rows_may_grow_wider_with_a_sampler_that_adds_classes():
 
 def test_samples_without_a_label_are_dropped_or_a_class():
     labels = LABELS & (np.arange(300) % 4 > 0)[:, None]
-    buffer = Buffer(make_sampler("cbrs", 20, 4, 0))
+    buffer = make_buffer("cbrs")
     with pytest.warns(UserWarning, match="samples without a label are dropped") as told:
         slots = [buffer.add(y, x=0.0) for y in labels]
     assert len(told) == 1
     assert (np.concatenate(slots)[::4] == -1).all()
-    assert buffer.sampler.unlabelled_seen == 75
     assert buffer.memory.read(buffer.memory.filled)["labels"].any(axis=1).all()
     kept = Buffer(make_sampler("cbrs", 20, 4, 0, unlabelled="class"))
     kept.add(labels, x=np.zeros(300))
@@ -301,7 +283,7 @@ def test_a_warning_that_is_an_error_changes_nothing():
         warnings.simplefilter("error")
         with pytest.raises(UserWarning):
             buffer.add(labels, images=IMAGES[:10], index=np.arange(10))
-    assert same(buffer, before)
+    check_same(buffer, before)
 
 
 @pytest.mark.parametrize("name", ["prs", "cbrs", "ocdm"])
@@ -309,19 +291,12 @@ def test_a_warning_that_is_an_error_changes_nothing():
 def test_a_state_goes_on_as_the_buffer(tmp_path, name, num_classes):
     buffer = fill(make_buffer(name, num_classes=num_classes), 100)
     buffer.sample(3)
-    np.savez(tmp_path / "buffer.npz", **buffer.state_dict())
+    np.savez(tmp_path / "buffer.npz", **buffer.state_dict())  # no pickled objects
     other = make_buffer(name, num_classes=num_classes, seed=5)
     other.load_state_dict(np.load(tmp_path / "buffer.npz"))
-    assert same(other, buffer)
+    check_same(other, buffer)
     np.testing.assert_equal(other.sample(7), buffer.sample(7))
-    assert same(fill(other), fill(buffer))
-    assert list(other.sample(2)) == list(buffer.sample(2))
-
-
-def test_a_state_holds_arrays_and_numbers_only():
-    for name, value in fill(make_buffer(), 50).state_dict().items():
-        assert isinstance(value, np.ndarray | np.generic | int | float), name
-        assert not getattr(value, "dtype", np.dtype(int)).hasobject, name
+    check_same(fill(other), fill(buffer))
 
 
 def test_the_state_of_another_buffer_is_refused():
@@ -330,7 +305,7 @@ def test_the_state_of_another_buffer_is_refused():
     for other in (make_buffer("crs"), make_buffer(size=21), make_buffer(num_classes=5)):
         with pytest.raises(ValueError, match="expected a"):
             buffer.load_state_dict(other.state_dict())
-        assert same(buffer, before)
+        check_same(buffer, before)
 
 
 @pytest.mark.parametrize(
@@ -340,10 +315,7 @@ def test_the_state_of_another_buffer_is_refused():
         (lambda: make_buffer(classes=["a", "b"]), r"classes: expected 4 different nam"),
         (lambda: make_buffer(classes=["a", "b", "c", "a"]), "4 different names, got"),
         (lambda: make_buffer(num_classes=None, classes="aa"), "C different names, got"),
-        (
-            lambda: Buffer(make_sampler("crs", 2, 2, 0), seed=-1),
-            "seed must be at least",
-        ),
+        (lambda: Buffer(make_buffer().sampler, seed=-1), "seed must be at least"),
     ],
 )
 def test_what_makes_no_buffer_is_refused(make, match):
@@ -370,8 +342,6 @@ def test_tensors_stay_on_their_device_with_their_labels(tmp_path):
     buffer.add(y[10:49], x=x[10:49])
     buffer.add(y[49], x=x[49])
     replay = buffer.sample(5)
-    assert torch.cat([y, replay["labels"]]).shape == (55, 4)
-    assert torch.cat([x, replay["x"]]).shape == (55, 3)
     rows = [x.tolist().index(row) for row in replay["x"].tolist()]
     assert replay["labels"].equal(y[rows])
     tensors = {
@@ -381,7 +351,6 @@ def test_tensors_stay_on_their_device_with_their_labels(tmp_path):
     other = make_buffer()
     other.load_state_dict(torch.load(tmp_path / "buffer.pt"))
     assert other.sample(5)["x"].equal(buffer.sample(5)["x"])
-    other.add(y[:10], x=x[:10])
     with pytest.raises(ValueError, match=r"expected tensor of torch\.float32"):
         other.add(y[:10], x=x[:10].double())
     assert len(other.memory) == len(other.sampler)

@@ -106,8 +106,7 @@ def test_the_threshold_tells_a_positive_from_a_negative(positive, negative, thre
 def test_intervals_hold_the_true_difference():
     """Two scorers on 200 test sets of 300 images: 95 % intervals of the images alone.
 
-    Six frequent classes and two with about six positives each; `interval_coverage` in
-    `studies/` has the same on real images.
+    Six frequent classes and two with about six positives each.
     """
     rng = np.random.default_rng(2)
     shares = np.array([0.3, 0.2, 0.2, 0.1, 0.1, 0.1, 0.02, 0.02])

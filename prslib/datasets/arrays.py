@@ -35,7 +35,7 @@ def write_arrays(file: Path, **arrays: np.ndarray) -> None:
 def write_rows(file: Path, rows: Iterable[np.ndarray]) -> str:
     """Write rows as one npy file, which is there once it is whole; return a digest."""
     digest = hashlib.sha256()
-    header = {"fortran_order": False}
+    header: dict[str, object] = {"fortran_order": False}
     with replacing(file) as stream:
         for count, row in enumerate(rows, 1):
             header |= {"shape": (count, *row.shape), "descr": row.dtype.str}

@@ -20,9 +20,8 @@ DROPPED = (
 
 def read_halves(folder: Path) -> list[Corpus]:
     """Read the training and the test half, which must have the same categories."""
-    halves = [
-        read_half(file, is_test) for is_test, file in enumerate(find_instances(folder))
-    ]
+    train, test = find_instances(folder)
+    halves = [read_half(train, is_test=False), read_half(test, is_test=True)]
     first, second = (set(half.names) for half in halves)
     if first != second:
         what = "the same categories in both of COCO's instances files"
@@ -38,7 +37,7 @@ def read_half(file: Path, is_test: bool) -> Corpus:
         files = [f"{half}/{image['file_name']}" for image in images.values()]
     return Corpus(
         key=np.array(list(images)),
-        is_test=np.full(len(images), bool(is_test)),
+        is_test=np.full(len(images), is_test),
         files=np.array(files),
         labels=labels,
         names=names,

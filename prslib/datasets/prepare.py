@@ -146,7 +146,8 @@ def make_rows(
 
     workers = workers or os.cpu_count() or 1
     batches = DataLoader(
-        items,
+        # it needs a length and an index only
+        items,  # ty: ignore[invalid-argument-type]
         batch_size=BATCH,
         num_workers=0 if workers == 1 else workers,
         # it runs in the workers

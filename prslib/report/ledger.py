@@ -183,6 +183,7 @@ def _describe(row: dict) -> dict:
     narrow = {"no difference": f"no difference larger than {largest}"}
     clear = "clearly above in {above} of {cells}, below in {below}".format_map(row)
     effect = _with_interval(row, "", digits)
+    at_own = [_at_own(row, f1) for f1 in MAIN_METRICS[:2]]
     return {
         "claim": row["statement"],
         "data": _data(row),
@@ -192,7 +193,7 @@ def _describe(row: dict) -> dict:
         "would show": enough,
         "weakest cell": f"{row['weakest']}; {clear}" if row["weakest"] else "",
         **{metric: _with_interval(row, f"{metric} ") for metric in MAIN_METRICS},
-        AT_OWN: "; ".join(filter(None, (_at_own(row, f1) for f1 in MAIN_METRICS[:2]))),
+        AT_OWN: "; ".join(text for text in at_own if text),
         "paper": "" if np.isnan(row["published"]) else f"{row['published']:+.1f}",
         "seeds": row["seeds"] or "",
         "where": row["source"],
@@ -217,11 +218,18 @@ def _at_own(row: dict, metric: str) -> str:
     """Say F1 at the runs' own threshold, and whether a clear effect at 0.5 turns there."""
     other = at_own_threshold(metric)
     text = _with_interval(row, f"{other} ")
-    signs = [
-        (row[f"{name} low"] > 0) - (row[f"{name} high"] < 0) for name in (metric, other)
-    ]
-    turns = ", which turns" if signs[0] and signs[0] != signs[1] else ""
-    return f"{metric} {text}{turns}" if text else ""
+    if not text:
+        return ""
+    sign = _clear_sign(row, metric)
+    turns = sign != 0 and sign != _clear_sign(row, other)
+    return f"{metric} {text}, which turns" if turns else f"{metric} {text}"
+
+
+def _clear_sign(row: dict, metric: str) -> int:
+    """Return 1 or -1 where the interval is above or below 0, else 0."""
+    if row[f"{metric} low"] > 0:
+        return 1
+    return -1 if row[f"{metric} high"] < 0 else 0
 
 
 def _data(row: dict) -> str:

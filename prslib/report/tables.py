@@ -12,7 +12,7 @@ from prslib import METHODS, Run, RunConfig, datasets, published
 from prslib.checks import expected
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.metrics import MAIN_METRICS, forgetting
-from prslib.statistics import DECIDING, SMALL, describe_difference, over_seeds, within
+from prslib.statistics import DECIDING, SMALL, over_seeds, say_difference, within
 
 ALL_GROUPS = (*datasets.GROUPS, "overall")
 CAPTIONS = {"score": "Scores", "forget": "Forgetting"}
@@ -271,7 +271,7 @@ def contrasts(
     for row in table.to_dict("records"):
         theirs = f"; {paper.format(**row)}" if pd.notna(row.get("published")) else ""
         sentences.append(
-            f"{place.format(**row)}: {describe_difference(row, method, than)}{theirs}."
+            f"{place.format(**row)}: {say_difference(row, method, than)}{theirs}."
         )
     table = table.assign(sentence=sentences)
     return table.drop(columns=["stands_for", "measure"], errors="ignore")

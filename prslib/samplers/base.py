@@ -118,8 +118,8 @@ class Sampler:
         Parameters
         ----------
         y : bool (C,)
-            Its labels. `seen` and `class_freq` count the sample already (Algorithm 1,
-            line 5).
+            Its labels, not to be modified. `seen` and `class_freq` count the sample
+            already (Algorithm 1, line 5).
         u : float64 (draws,)
             Uniform numbers in [0, 1).
         **row
@@ -155,18 +155,15 @@ class Sampler:
         int64 (B,)
             As `choose` returns them.
         """
-        slots = np.full(len(labels), -1)
-        for b, y in enumerate(labels):
-            classes = self.classes_of(y)
-            if not classes:  # dropped for want of a label
-                continue
+        slots = [-1] * len(labels)
+        for b, classes in self._taking_part(labels):
             self._count(classes)
             row = {name: values[b] for name, values in context.items()}
-            slot = self.choose(y, uniforms[b], **row)
+            slot = self.choose(labels[b], uniforms[b], **row)
             slots[b] = slot = self._check_slot(slot, self._filled)
             if slot >= 0:
                 self._store(classes, slot)
-        return slots
+        return np.array(slots, np.int64)
 
     def place(self, labels: Any, **context: Any) -> np.ndarray:
         """Take a batch of the stream and return the slot of each sample (Algorithm 1).
@@ -202,9 +199,13 @@ class Sampler:
             what = f"the keywords {sorted(self.needs) or 'none'}"
             text = expected(what, sorted(context) or "none")
             raise TypeError(f"{type(self).__name__}.place: {text}")
-        labels = self._read(labels)
-        uniforms = self.rng.random((len(labels), self.draws))
-        return self.choose_batch(labels, uniforms, **context)
+        rows = multi_hot(labels, None if self.grows else self.num_classes)
+        unlabelled = self._count_unlabelled(rows)
+        context = self._prepare(rows, **context)
+        self.unlabelled_seen += unlabelled
+        rows = self._widen(rows)
+        uniforms = self.rng.random((len(rows), self.draws))
+        return self.choose_batch(rows, uniforms, **context)
 
     def follow(self, labels: np.ndarray, slots: Any) -> np.ndarray:
         """Count a batch and store its labels in slots (Algorithm 1, lines 5 and 9).
@@ -232,12 +233,11 @@ class Sampler:
             raise ValueError(expected(what, len(slots)))
         taken = np.full(len(labels), -1)
         filled = self._filled
-        rows = self._taking_part(labels)
-        for b in rows:
+        samples = self._taking_part(labels)
+        for b, _ in samples:
             taken[b] = slot = self._check_slot(slots[b], filled)
             filled = max(filled, slot + 1)
-        for b in rows:
-            classes = self.classes_of(labels[b])
+        for b, classes in samples:
             self._count(classes)
             if taken[b] >= 0:
                 self._store(classes, taken.item(b))
@@ -288,6 +288,11 @@ class Sampler:
     def __bool__(self) -> bool:
         """Return True, also for an empty sampler."""
         return True
+
+    @property
+    def grows(self) -> bool:
+        """Whether classes are added as they come."""
+        return self._grows
 
     @property
     def class_freq(self) -> np.ndarray:
@@ -364,11 +369,10 @@ class Sampler:
         >>> other
         <CRS(size=2, num_classes=3, unlabelled='drop'), 2 slots filled>
         """
-        generator = self.rng.bit_generator.state
         classes = self._sets.classes[self._sets.of_slot[: self._filled]]  # (K, W)
         return {
             "sampler": to_bytes(self._arguments()),
-            "generator": to_bytes(json.dumps(generator, default=np.ndarray.tolist)),
+            "generator": save_generator(self.rng),
             "num_classes": self.num_classes,
             "slot_classes": classes,
             "freq": self._freq.copy(),
@@ -397,9 +401,7 @@ class Sampler:
         saved = to_text(state["sampler"])
         if saved != self._arguments():
             raise ValueError(expected(f"a state of {self._arguments()}", saved))
-        generator = json.loads(to_text(state.pop("generator")))
-        self.rng = np.random.Generator(getattr(np.random, generator["bit_generator"])())
-        self.rng.bit_generator.state = generator
+        self.rng = load_generator(state.pop("generator"))
         self.num_classes = int(state.pop("num_classes"))
         self._freq = state.pop("freq")
         self._counts = np.zeros(self.num_classes + 1, np.int64)
@@ -416,7 +418,7 @@ class Sampler:
         """Return the call that makes the sampler, without its seed."""
         names = [*inspect.signature(type(self)).parameters]
         values = {name: getattr(self, name) for name in names if name != "seed"}
-        if self._grows:
+        if self.grows:
             values["num_classes"] = None
         listed = ", ".join(f"{name}={value!r}" for name, value in values.items())
         return f"{type(self).__name__}({listed})"
@@ -432,14 +434,9 @@ class Sampler:
             and name not in arguments
         }
 
-    def _read(self, labels: Any) -> np.ndarray:
-        """Return labels of a batch, bool (B, C), read-only; add classes that are new."""
-        known = None if self._grows else self.num_classes
-        rows = self._widen(multi_hot(labels, known))
-        self._tell_of_unlabelled(len(rows) - int(rows.any(axis=1).sum()))
-        rows = rows.view()
-        rows.flags.writeable = False  # they may be the caller's array
-        return rows
+    def _prepare(self, rows: np.ndarray, **context: Any) -> dict[str, Any]:
+        """Check what comes with a batch, before anything changes; return it."""
+        return context
 
     def _widen(self, rows: np.ndarray) -> np.ndarray:
         """Return rows with all known classes; add classes that only they know."""
@@ -450,16 +447,22 @@ class Sampler:
             rows = np.pad(rows, ((0, 0), (0, -more)))
         return rows
 
-    def _tell_of_unlabelled(self, count: int) -> None:
-        """Count samples without a label; warn when the first is dropped."""
+    def _count_unlabelled(self, rows: np.ndarray) -> int:
+        """Return how many samples have no label; warn when the first is dropped."""
+        labelled = set(rows.nonzero()[0].tolist())  # of few rows faster than any
+        count = len(rows) - len(labelled)
         if count and not self.unlabelled_seen and self.unlabelled == "drop":
             text = "samples without a label are dropped; unlabelled='class' keeps them"
-            warnings.warn(f"{type(self).__name__}: {text}", stacklevel=4)
-        self.unlabelled_seen += count
+            warnings.warn(f"{type(self).__name__}: {text}", stacklevel=3)
+        return count
 
-    def _taking_part(self, labels: np.ndarray) -> list[int]:
-        """Return the rows of the samples that are not dropped for want of a label."""
-        return [b for b, y in enumerate(labels) if self.classes_of(y)]
+    def _taking_part(self, labels: np.ndarray) -> list[tuple[int, list[int]]]:
+        """Return row and classes of each sample that is not dropped without a label."""
+        return [
+            (b, classes)
+            for b in range(len(labels))
+            if (classes := self.classes_of(labels[b]))
+        ]
 
     def _count(self, classes: Sequence[int]) -> None:
         """Count a sample in n_i (Algorithm 1, line 5)."""
@@ -518,6 +521,19 @@ def within(name: str, indices: Any, end: int) -> np.ndarray:
         outside = values[(values < 0) | (values >= end)].flat[0]
         raise IndexError(expected(f"a {name} from 0 to {end - 1}", outside))
     return values.astype(np.int64, copy=False)
+
+
+def save_generator(rng: np.random.Generator) -> np.ndarray:
+    """Return the state of a generator of any kind as bytes, uint8."""
+    return to_bytes(json.dumps(rng.bit_generator.state, default=np.ndarray.tolist))
+
+
+def load_generator(array: np.ndarray) -> np.random.Generator:
+    """Return the generator whose state `save_generator` returned."""
+    state = json.loads(to_text(array))
+    rng = np.random.Generator(getattr(np.random, state["bit_generator"])())
+    rng.bit_generator.state = state
+    return rng
 
 
 def to_bytes(text: str) -> np.ndarray:

@@ -96,10 +96,10 @@ class ExStream(Sampler):
         self, labels: np.ndarray, uniforms: np.ndarray, *, features: np.ndarray
     ) -> np.ndarray:
         """Return the slot of each sample's vector, one sample after the other."""
-        features = self._checked(features, len(labels))
+        if self.prototypes.shape[1] == 0:
+            self.prototypes = np.zeros((self.size, features.shape[1]), np.float32)
         slots = {}
-        for b in self._taking_part(labels):
-            classes = self.classes_of(labels[b])
+        for b, classes in self._taking_part(labels):
             self._count(classes)
             classes = [c for c in classes if self.quota[c] > 0]
             if classes:
@@ -107,17 +107,14 @@ class ExStream(Sampler):
                 slots[b] = self._add(c, features[b])
         return self._of_batch(slots, len(labels))
 
-    def _checked(self, features: Any, count: int) -> np.ndarray:
-        """Return features as float32 (B, D); make room for vectors like the first."""
+    def _prepare(self, rows: np.ndarray, *, features: Any) -> dict[str, Any]:
+        """Return features as float32 (B, D)."""
         features = as_array("features", features)
         if features.ndim != 2:
-            text = expected(f"shape ({count}, D)", features.shape)
+            text = expected(f"shape ({len(rows)}, D)", features.shape)
             raise ValueError(f"features: {text}")
-        width = self.prototypes.shape[1] or features.shape[1]
-        features = finite_array("features", features, (count, width), np.float32)
-        if self.prototypes.shape[1] == 0:
-            self.prototypes = np.zeros((self.size, width), np.float32)
-        return features
+        shape = len(rows), self.prototypes.shape[1] or features.shape[1]
+        return {"features": finite_array("features", features, shape, np.float32)}
 
     def _of_batch(self, slots: dict[int, Any], count: int) -> np.ndarray:
         """Return slots, those of some rows of a batch, as int64 (B,)."""

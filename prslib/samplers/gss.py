@@ -1,7 +1,7 @@
 """GSS-Greedy: a memory whose gradients point in different directions."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,13 @@ class GSS(Sampler):
         Samples in each; fewer subsets, or one smaller one, while the memory holds too
         few.
 
+    Raises
+    ------
+    TypeError
+        By `place`, if ``gradient_products`` is no function.
+    ValueError
+        By `place`, if the products have another shape, or one is not finite.
+
     Notes
     -----
     A sample's score is the largest cosine similarity of its gradient to those of the
@@ -35,6 +42,11 @@ class GSS(Sampler):
     probability proportional to the candidate's score, and a coin decides which of the
     two goes, with odds (score of new) : (score of candidate): the one that resembles
     the others more is the likelier to go.
+
+    `place` takes ``gradient_products`` with the labels, a function: it gets K memory
+    subsets, slots int64 (K, n), and returns float (K + B, K + B), the inner products of
+    the gradients of the subsets' mean losses and of the batch's B samples. Products of
+    two different subsets are not used. One place may call it twice.
 
     What the paper leaves open, and what we chose. The gradient is that of the training
     loss, over all trained weights, whatever the number of labels. The subsets are
@@ -77,69 +89,67 @@ class GSS(Sampler):
         self.subset_size = check_int("subset_size", subset_size, least=1)
         self.scores = np.zeros(self.size)
 
-    def choose_batch(
-        self, labels: np.ndarray, uniforms: np.ndarray, *, gradient_products: Products
-    ) -> np.ndarray:
-        """Return the slot of each sample (Alg. 2).
-
-        Parameters
-        ----------
-        labels, uniforms
-            As in `Sampler.choose_batch`.
-        gradient_products : callable
-            Takes K memory subsets, slots int64 (K, n); returns float (K + B, K + B):
-            the inner products of the gradients of the subsets' mean losses and of the
-            batch's B samples. Those of two different subsets are not used. One place
-            may call it twice.
-
-        Raises
-        ------
-        TypeError
-            If ``gradient_products`` is no function.
-        ValueError
-            If the products do not have the right shape, or one is not finite.
-        """
+    def _prepare(
+        self, rows: np.ndarray, *, gradient_products: Products
+    ) -> dict[str, Any]:
+        """Compare the batch with subsets of the memory; an error changes nothing."""
         if not callable(gradient_products):
             got = type(gradient_products).__name__
             text = expected("a function of memory subsets", got)
             raise TypeError(f"gradient_products: {text}")
+        before = self.rng.bit_generator.state
+        try:
+            scores, batch_score = self._compare(rows, gradient_products)
+        except BaseException:
+            self.rng.bit_generator.state = before
+            raise
+        return {"scores": scores, "batch_score": batch_score}
+
+    def choose_batch(
+        self,
+        labels: np.ndarray,
+        uniforms: np.ndarray,
+        *,
+        scores: np.ndarray,
+        batch_score: float,
+    ) -> np.ndarray:
+        """Return the slot of each sample, by its score and the batch's (Alg. 2)."""
         slots = np.full(len(labels), -1, np.int64)
-        rows = self._taking_part(labels)
-        if not rows:
-            return slots
-        scores, batch_score = self._compare(len(labels), rows, gradient_products)
         filled = len(self)
-        for row, score in zip(rows, scores, strict=True):
+        for (b, _), score in zip(self._taking_part(labels), scores, strict=True):
             if filled < self.size:
-                slots[row] = filled
+                slots[b] = filled
                 filled += 1
             elif batch_score < 1:
-                slots[row] = self._replace(score)
-            if slots[row] >= 0:
-                self.scores[slots[row]] = score
+                slots[b] = self._replace(score)
+            if slots[b] >= 0:
+                self.scores[slots[b]] = score
         return self.follow(labels, slots)
 
     def _compare(
-        self, length: int, rows: list[int], gradient_products: Products
+        self, labels: np.ndarray, gradient_products: Products
     ) -> tuple[np.ndarray, float]:
-        """Return the scores of the samples in ``rows`` and of their mean gradient."""
+        """Return the scores of the samples that take part, and of their mean gradient."""
+        rows = [b for b, _ in self._taking_part(labels)]
+        if not rows:
+            return np.zeros(0), 0.0
         filled = len(self)
         if filled == 0:
             return np.full(len(rows), FIRST_SCORE), FIRST_SCORE
-        size = min(self.subset_size, filled)
-        number = min(self.subsets, filled // size)
-        slots = self.rng.permutation(filled)[: number * size]  # so they are disjoint
+        n = min(self.subset_size, filled)
+        number = min(self.subsets, filled // n)
+        slots = self.rng.permutation(filled)[: number * n]  # so they are disjoint
         # a full memory looks at two first: one that is similar turns the batch away
         first = 2 if filled == self.size and number > 2 else number
         scores, batch_score = np.zeros(len(rows)), 0.0
-        for subsets in np.split(slots.reshape(number, size), [first]):
+        for subsets in np.split(slots.reshape(number, n), [first]):
             k = len(subsets)
             if k == 0 or batch_score >= 1:
                 continue
             products = gradient_products(subsets)
-            shape = k + length, k + length
-            name = f"gradient_products of {k} subsets and {length} samples"
-            products = finite_array(name, products, shape, np.float64)
+            size = k + len(labels)
+            name = f"gradient_products of {k} subsets and {len(labels)} samples"
+            products = finite_array(name, products, (size, size), np.float64)
             new = k + np.array(rows)
             across = products[:k, new]  # (K, B)
             norms = np.sqrt(products.diagonal().clip(0))

@@ -83,18 +83,17 @@ class OCDM(Sampler):
 
     def choose_batch(self, labels: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Join the batch, delete what is too much, and give the others slots."""
-        rows = self._taking_part(labels)
+        samples = self._taking_part(labels)
         first = len(self)
-        end = first + len(rows)
+        end = first + len(samples)
         self._sets.resize(max(self.size, end))
-        for slot, b in enumerate(rows, start=first):
-            classes = self.classes_of(labels[b])
+        for slot, (_, classes) in enumerate(samples, start=first):
             self._count(classes)
             self._store(classes, slot)
         gone = self._delete(uniforms[: max(0, end - self.size), 0])
         free = iter(sorted(slot for slot in gone if slot < self.size))
         slots = np.full(len(labels), -1)
-        for slot, b in enumerate(rows, start=first):
+        for slot, (b, _) in enumerate(samples, start=first):
             if slot < self.size:
                 slots[b] = slot
             elif slot not in gone:

@@ -15,7 +15,7 @@ import numpy as np
 from prslib.checks import Seed, power
 from prslib.labels import multi_hot
 from prslib.samplers.base import Sampler
-from prslib.samplers.label_sets import nth_slot
+from prslib.samplers.label_sets import NONE, nth_slot
 
 # below this a surplus is none and two distances are equal: rounding, not data
 TOLERANCE = 1e-9
@@ -109,8 +109,10 @@ class PRS(Sampler):
 
     def weights(self, n: Sequence[int]) -> list[float]:
         """Return w_i = e^(-n_i) / sum_j e^(-n_j), Eq. (2), of a sample's classes."""
-        weight = [math.exp(min(n) - n_i) for n_i in n]  # e^(-n) is 0 from n = 746
-        return [w / sum(weight) for w in weight]
+        least = min(n)
+        weight = [math.exp(least - n_i) for n_i in n]  # e^(-n) is 0 from n = 746
+        total = sum(weight)
+        return [w / total for w in weight]
 
     def surplus(self, p: np.ndarray) -> np.ndarray:
         """Return delta_i = l_i - p_i sum_j l_j, Eq. (3)."""
@@ -120,18 +122,19 @@ class PRS(Sampler):
 
     def class_probability(self, delta: np.ndarray) -> np.ndarray:
         """Return softmax(delta_i) over delta_i > 0; if none is, of the largest."""
-        allowed = delta > 0
-        if not allowed.any():
+        most = delta.max()
+        weight = np.exp(delta - most) * (delta > 0)
+        if most <= 0:
             present = self._counts > 0
-            allowed = present & (delta >= delta[present].max() - TOLERANCE)
-            delta = np.zeros(len(delta))
-        return softmax(np.where(allowed, delta, -np.inf))
+            weight = present & (delta >= delta[present].max() - TOLERANCE)
+        return weight / weight.sum()
 
     def draw_class(self, chance: np.ndarray, u: float) -> int:
         """Return the class at u in the cumulated chances."""
-        drawn = chance.cumsum().searchsorted(u, side="right")
-        last = chance.nonzero()[0][-1]  # the sum may fall short of 1
-        return int(min(drawn, last))
+        c = int(chance.cumsum().searchsorted(u, side="right"))
+        if c == len(chance):  # the sum falls short of 1
+            c = int(chance.nonzero()[0][-1])
+        return c
 
     def scarce(self, delta: np.ndarray) -> np.ndarray:
         """Return q_i, the observed classes that are not above their target (Sec. 3.4)."""
@@ -140,21 +143,22 @@ class PRS(Sampler):
     def candidates(self, c: int, q: np.ndarray) -> np.ndarray:
         """Return K, the label sets with class c and the largest (not y).q, Eq. (4)."""
         k = self._sets.with_class(c)
-        number = extend(q)[self._sets.classes[k]].sum(axis=1)  # y.q, least is best
+        classes = self._sets.classes[k]  # (K, W)
+        number = (q[classes] & (classes != NONE)).sum(axis=1)  # y.q, least is best
         return k[number == number.min()]
 
     def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return sum_i abs(C_ki - p_i sum_l C_kl) for each set k of K, Eq. (5)."""
-        width = self._sets.width[k]
-        distance = np.empty(len(k))
-        for b in set(width.tolist()):  # k takes b labels with it
-            gap = self._counts - p * (self._label_count - b)
-            far = np.abs(gap)
-            change = np.abs(gap - 1) - far  # if k has class i
-            of_width = width == b
-            classes = self._sets.classes[k[of_width], :b]  # (K, b)
-            distance[of_width] = far.sum() + change[classes].sum(axis=1)
-        return distance
+        classes = self._sets.classes[k]  # (K, W)
+        width = self._sets.width[k]  # k takes so many labels with it
+        least = width.min()
+        widths = np.arange(least, width.max() + 1)
+        gap = self._counts - p * (self._label_count - widths[:, None])
+        far = np.abs(gap)  # a row per width
+        row = width - least
+        here = gap[row[:, None], classes]
+        change = (np.abs(here - 1) - np.abs(here)) * (classes != NONE)
+        return far.sum(axis=1)[row] + change.sum(axis=1)
 
     def nearest(self, k: np.ndarray, distance: np.ndarray) -> np.ndarray:
         """Return the sets of K nearest to the target, equally good to overwrite."""
@@ -186,9 +190,7 @@ class PRS(Sampler):
         >>> sampler.explain(np.array([False, True])).acceptance
         1.0
         """
-        y = multi_hot(
-            np.asarray(label)[None], None if self._grows else self.num_classes
-        )
+        y = multi_hot(np.asarray(label)[None], None if self.grows else self.num_classes)
         sampler = copy.deepcopy(self)
         return explain(sampler, sampler._widen(y)[0])
 
@@ -237,13 +239,6 @@ def softmax(x: np.ndarray) -> np.ndarray:
     """Return e^(x_i) / sum_j e^(x_j), which is 0 for -inf."""
     weight = np.exp(x - x.max())  # neither overflows nor is 0 throughout
     return weight / weight.sum()
-
-
-def extend(values: np.ndarray) -> np.ndarray:
-    """Return values with a 0 behind, at which the index `NONE` points."""
-    extended = np.zeros(len(values) + 1, values.dtype)
-    extended[:-1] = values
-    return extended
 
 
 @dataclass

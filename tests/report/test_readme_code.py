@@ -37,12 +37,13 @@ def test_a_block_runs(code, printed, tmp_path, monkeypatch, capsys):
     for package, project in (
         ("avalanche", "avalanche-lib"),
         ("imblearn", "imbalanced-learn"),
+        ("capymoa", "capymoa"),
+        ("river", "river"),
     ):
-        if package in code and find_spec(package) is None:
+        if f"from {package}" in code and find_spec(package) is None:
             pytest.skip(f"{project} is not installed")
-    if "avalanche" in code:
-        warnings.simplefilter("ignore")  # its own
-        monkeypatch.syspath_prepend(project_root() / "examples")
+    if "avalanche" in code or "capymoa" in code:
+        warnings.simplefilter("ignore")  # their own
     file = tmp_path / "block.py"  # what is registered has its source there
     file.write_text(code)
     exec(compile(code, file, "exec"), {"__name__": "__main__"})

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from prs_examples import rows
 
 from prslib.samplers import make_sampler
@@ -107,6 +106,7 @@ def test_the_memory_is_parted_equally_and_a_class_without_a_slot_left_out():
 
 
 def test_features_may_be_tensors_of_any_number_type():
+    torch = pytest.importorskip("torch")
     sampler = make_sampler("exstream", 4, 2, seed=0)
     features = torch.ones(2, 3, dtype=torch.bfloat16, requires_grad=True)
     sampler.place(CLASS, features=features)
@@ -120,11 +120,7 @@ def test_features_may_be_tensors_of_any_number_type():
         (np.ones(2), r"features: expected shape \(2, D\), got"),
         (None, "features: expected an array, a tensor, .*, got NoneType"),
         (np.ones((2, 3)) * 1j, "features: expected real numbers, got complex128"),
-        (
-            np.ma.ones((2, 3)),
-            "features: expected an array, got a masked array; fill it",
-        ),
-        (np.full((2, 3), np.nan), "expected finite float32 .* diverged"),
+        (np.ma.ones((2, 3)), "got a masked array; fill it"),
         (np.full((2, 3), 1e300), "expected finite float32"),
     ],
 )

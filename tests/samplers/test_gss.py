@@ -111,14 +111,16 @@ def test_a_zero_gradient_resembles_nothing():
 @pytest.mark.parametrize(
     ("products", "match"),
     [
-        (np.eye(3), r"1 subsets and 1 samples: expected shape \(2, 2\), got"),
-        (np.full((2, 2), np.inf), "finite float64 numbers, .* the network diverged"),
+        (lambda subsets: np.eye(3), r"and 1 samples: expected shape \(2, 2\), got"),
+        (
+            lambda subsets: np.full((2, 2), np.inf),
+            "finite float64 numbers, .* diverged",
+        ),
+        (np.eye(2), "expected a function of .*, got ndarray"),
     ],
 )
 def test_wrong_products_are_refused(products, match):
     sampler = full().sampler
-    with pytest.raises(ValueError, match=match):
-        sampler.place(CLASS[:1], gradient_products=lambda subsets: products)
-    np.testing.assert_allclose(sampler.scores, [0.1, 2, 1])
-    with pytest.raises(TypeError, match=r"expected a function of .*, got ndarray"):
+    with pytest.raises((ValueError, TypeError), match=match):
         sampler.place(CLASS[:1], gradient_products=products)
+    np.testing.assert_allclose(sampler.scores, [0.1, 2, 1])

@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pytest
-from plain_prs import PlainPRS
 from prs_examples import A, B, C, decide, filled, held_items, long_tailed, rows
 
 from prslib.samplers import PRS, make_sampler
@@ -79,52 +78,24 @@ def test_a_surplus_of_rounding_is_none():
 
 
 @pytest.mark.parametrize("rho", [-2.0, -0.03, 0.0, 1.0])
-def test_what_explain_shows_is_what_the_plain_equations_give(rho):
-    stream = long_tailed(np.random.default_rng(0), 150, 20, 1.0)
+def test_what_explain_shows_is_what_is_decided(rho):
     sampler = make_sampler("prs", 40, 20, 3, rho=rho)
-    plain = PlainPRS(40, 20, 3, rho=rho)
-    for y in stream:
+    for y in long_tailed(np.random.default_rng(0), 300, 20, 1.0):
         decision = sampler.explain(y)
-        slot = plain.place(y[None])[0]
-        before = sampler.labels
-        assert sampler.place(y[None])[0] == slot
-        if len(before) > before.any(axis=1).sum():
-            continue
-        compare(decision, plain_decision(before, plain.class_freq, y, rho))
-        if slot >= 0:
-            assert decision.acceptance > 0
-            assert any(slot in slots for slots in decision.leaving.values())
-
-
-def plain_decision(memory, n, y, rho):
-    """Return the quantities of a decision by the equations, from labels in memory."""
-    twin = PlainPRS(len(memory), len(n), 0, rho=rho)
-    twin.follow(np.array(memory), range(len(memory)))
-    twin._freq[:-1] = n
-    p = twin.partition(y)
-    delta = twin.surplus(p)
-    q = twin.scarce(y, delta)
-    found = {"partition": p, "surplus": delta, "scarce": q, "class_freq": n}
-    found["weight"] = twin.weights(y)
-    found["acceptance"] = twin.acceptance(y, p)
-    found["class_probability"] = chance = twin.class_probability(delta)
-    found["quota"] = len(memory) * p
-    found["sets"] = {}
-    for c in np.flatnonzero(chance > 1e-300):
-        k = twin.candidates(c, q)
-        distance = twin.distances(k, p)
-        found["sets"][c] = k, distance, twin.leaving(k, distance)
-    return found
-
-
-def compare(decision, expected):
-    for c, (k, distance, leaving) in expected.pop("sets").items():
-        assert decision.candidates[c].tolist() == k.tolist()
-        assert decision.distance[c] == pytest.approx(distance)
-        assert decision.leaving[c].tolist() == leaving.tolist()
-    for name, value in expected.items():
-        got = getattr(decision, name)
-        np.testing.assert_allclose(got, value, rtol=1e-9, atol=1e-9)
+        is_full = len(sampler) == 40
+        u = np.random.default_rng(0).random((1, 3))
+        enters = u[0, 0] < decision.acceptance
+        (slot,) = sampler.choose_batch(y[None], u)
+        assert (slot >= 0) == enters
+        assert decision.class_freq.tolist() == sampler.class_freq.tolist()
+        if enters and is_full:
+            c = sampler.draw_class(decision.class_probability, u[0, 1])
+            leaving = decision.leaving[c]
+            assert slot == leaving[int(u[0, 2] * len(leaving))]
+            least = decision.distance[c].min() + 1e-9
+            assert (
+                decision.candidates[c][decision.distance[c] <= least] == leaving
+            ).all()
 
 
 @pytest.mark.parametrize("rho", [-1e6, -2.0, 0.0, 2.0, 1e6])

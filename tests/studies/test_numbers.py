@@ -7,8 +7,7 @@ from prslib import load_dataset
 from prslib.paths import project_root
 
 ROOT = project_root()
-METHODS, GPU = "docs/methods.md", "docs/gpu_and_cluster.md"
-REAL_COCO, REUTERS = "docs/real_coco.md", "docs/reuters.md"
+REAL_COCO = "docs/real_coco.md"
 EXSTREAM = "docs/samplers/exstream.md"
 WHAT_HOLDS = "docs/what_holds.md"
 SAMPLERS = "docs/samplers/index.md"
@@ -24,26 +23,6 @@ def ends(values):
 
 def sentences():
     """Yield pages and what each says."""
-    table = table_of("interval_coverage")
-    reuters = table.loc[table["dataset"] == "reutersseq", "covered"]
-    yield REUTERS, f"Of 100 intervals of 95 %, {ends(reuters)} hold the true difference"
-    table = table[table["dataset"] == "cocoseq-mini"]
-    rare_f1 = (table["group"] == "minority") & (table["metric"] != "mAP")
-    few = table["images"] == 323
-    held = {images: rows["covered"] for images, rows in table.groupby("images")}
-    yield REAL_COCO, f"{ends(held[3199])} hold it on 3,199 open images"
-    yield REAL_COCO, f"and {ends(held[816])} on 816 images"
-    usual, rare = table[few & ~rare_f1], table[few & rare_f1]
-    yield REAL_COCO, f"On 323 images {ends(usual['covered'])} hold it, but"
-    yield REAL_COCO, f"but only {ends(rare['covered'])} in minority C-F1 and O-F1"
-    yield REAL_COCO, f"On {rare['both_zero'].iloc[0]:.0f} of 100 such sets neither"
-    below = table[~few & (table["covered"] < 90)].set_index(["group", "metric"])
-    assert set(below["images"]) == {816}
-    values = below["covered"].map("{:.0f}".format)
-    (c_f1, o_f1) = values["minority", "C-F1"], values["minority", "O-F1"]
-    yield REAL_COCO, f"On 816 images minority C-F1 ({c_f1}) and O-F1 ({o_f1}) are"
-    assert len(below) == 2
-
     index = ["test_set", "group", "metric"]
     table = table_of("more_seeds")
     medians = table.groupby(["dataset", "test_set"])["share_of_images"].median()
@@ -134,93 +113,6 @@ def sentences():
     )
     yield EXSTREAM, f"It is then {rest} points below PRS"
     yield "notebooks/main_results.py", f"{loss}. It is then {rest} below"
-
-    table = table_of("mammoth").fillna({"alpha": 0})
-    rights = table.groupby(["method", "alpha"])[["mammoth", "prslib"]]
-    cells = rights.mean().map("{:.1f}".format) + rights.std().map(" ± {:.1f}".format)
-    names = {"DER++": ("DER++", 0.1), "DER++, `alpha` 1": ("DER++", 1.0)}
-    for name, row in (names | {"ER-ACE": ("ER-ACE", 0.0)}).items():
-        theirs, ours = cells.loc[row]
-        yield METHODS, f"| {name} | {theirs} | {ours} |"
-    yield METHODS, f"over {table['seed'].nunique()} seeds"
-    assert table["largest_loss_gap"].max() < 2e-6  # "less than 0.000002"
-
-    keys = ["plain", "contestant"]
-    times = table_of("step_losses", "bench").set_index(keys)["times_plain"]
-    named = times.map("{:.2f} times".format)
-    over_plain = named["multilabel_soft_margin"]
-    yield METHODS, f"DER++ takes {over_plain['DER++']} as long as a plain one"
-    replayed = named["20 replayed", "DER++"]
-    yield METHODS, f"and {replayed} as long as a plain one that replays 20 samples"
-    yield METHODS, f"a step of ER-ACE {over_plain['ER-ACE']} as long as a plain one"
-    further = [("multilabel_soft_margin", name) for name in ("20 replayed", "DER++")]
-    as_many_samples = times.drop(further)
-    assert as_many_samples.max() < 1.15  # "at most 1.15 times", in docs/losses
-
-    ratios = table_of("whole_cpu", "bench").set_index(["dataset", "contestant"])
-    ratios = ratios["ratio"].map("{:.2f}".format).unstack("dataset")
-    features, images = ratios["cocoseq-mini"], ratios["digits70seq"]
-    yield GPU, f"cocoseq-mini takes {features['without scores']} times as long"
-    yield GPU, f"and {images['without scores']} times on digits70seq"
-    both = f"{features['with scores']} and {images['with scores']} times as long"
-    yield GPU, f"it takes {both}"
-
-    steps = table_of("step_h200", "bench").set_index(["precision", "part"])["ms"]
-    parts = ["launched singly", "step", "compiled", "floor"]
-    for name, begin in {"bf16": "bfloat16", "fp32": "float32", "tf32": "TF32"}.items():
-        cells = " | ".join(f"{steps[name, part]:.1f} ms" for part in parts)
-        yield GPU, f"| {begin}"
-        yield GPU, f"| {cells} |"
-    assert steps["any"].sum() < 0.01 * steps["bf16", "step"]
-    kernels = table_of("kernels_h100", "bench").set_index("kernels")["ms"]
-    kernels = kernels.map("{:.1f} ms".format)
-    step = table_of("step_h100", "bench").set_index(["precision", "part"])["ms"]
-    yield GPU, f"a step takes {step['bf16', 'step']:.1f} ms"
-    norm, products, rest, optimiser = (
-        kernels["batch norm"],
-        kernels["convolutions, matrix products"],
-        kernels["additions, ReLU"],
-        kernels["optimiser and clipping"],
-    )
-    yield (
-        GPU,
-        f"batch norm takes {norm} of it, convolutions and matrix products {products}",
-    )
-    yield GPU, f"additions and ReLU {rest}, and the optimiser with clipping {optimiser}"
-    kinds = table_of("card_h100", "bench").set_index("kind")
-    for name, row in kinds.drop("Finetune").iterrows():
-        yield GPU, f"| {name}"
-        yield GPU, f"| {row['ms']:.0f} ms | {row['GB']:.1f} GB |"
-    rate = kinds["tflops"]
-    before = table_of("card_h200", "bench").set_index("kind")["tflops"]
-    reached = f"{rate['PRS']:.0f} TFLOP a second there and {before['PRS']:.0f}"
-    yield GPU, f"PRS reached {reached} on the H200"
-    slow = rate[["EWC", "ER-ACE", "DER++", "GSS"]]
-    yield GPU, f"and GSS, reached {slow.min():.0f} to {slow.max():.0f} on the H100"
-    table = table_of("agreement_h100", "bench")
-    largest, mean = table["largest"].max(), table["mean_difference"].abs().max()
-    yield GPU, f"by at most {largest:.2f} points in one run and by at most {mean:.2f}"
-    low, high = table["sd_of_seeds"].min(), table["sd_of_seeds"].max()
-    yield GPU, f"the standard deviation over seeds is {low:.1f} to {high:.1f}"
-    assert set(table["same_memory"].dropna()) == {1.0} and set(table["runs"]) == {5}
-    whole = table_of("drawn_images_h200", "bench").set_index("method")
-    drawing, preparing = whole[["draw_s", "prepare_s"]].iloc[0]
-    yield GPU, f"Drawing took {drawing:.0f} s and"
-    yield GPU, f"`prslib prepare` {preparing:.0f} s on 16 cores"
-    steps = f"A run of {whole.at['PRS', 'steps']:,} steps, scores included, took"
-    seconds = whole["seconds"].map("{:.0f} s".format)
-    yield GPU, f"{steps} {seconds['PRS']} for PRS and {seconds['CRS']} for CRS"
-    yield GPU, f"with {whole['GB'].max():.0f} GB of the card's memory, images included"
-    rare = whole["minority mAP"].map("{:.0f}".format)
-    yield (
-        GPU,
-        f"PRS reached {rare['PRS']} mAP on the minority classes and CRS {rare['CRS']}",
-    )
-    assert whole["same_memory"].all()
-    rounds = table_of("many_cuda", "bench").groupby("way")["runs_an_hour"]
-    runs = rounds.median()
-    more = runs["8 processes"] / runs["one at a time"]
-    yield GPU, f"of small networks finish {more:.1f} times as many runs an hour"
 
 
 @pytest.mark.parametrize(("page", "sentence"), list(sentences()))

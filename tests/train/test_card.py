@@ -33,7 +33,7 @@ ONCE = {
 IN_STEPS = {
     "GSS": {("to the host", "train.py:products"): "the host draws by them"},
     "ExStream": {
-        ("to the host", "exstream_gpu.py:_checked"): "are all numbers finite?",
+        ("to the host", "exstream_gpu.py:_prepare"): "are all numbers finite?",
         ("to the host", "exstream_gpu.py:_of_batch"): "slots that vectors merge in",
         # if its vectors do not fit
         ("to the host", "train.py:compute_needs"): "they merge on the host",
