@@ -19,7 +19,6 @@ from prslib.report.build import executed_file
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 NARROW = 700  # pixels; pictures up to this width are shown whole on a phone
-TIMED = "timed"  # the tag of cells that say how long something took
 REMOVED = "remove-output"  # the tag of cells that show a frame to those who go on
 ANSWER = "answer"  # the tag of the cell that answers the notebook's question
 MADE_BY = (
@@ -44,7 +43,7 @@ def read(file: Path, pictures: str, made_by: str) -> NotebookNode:
     """Return an executed notebook whose outputs are Markdown, with its answer on top.
 
     What only a running kernel shows, such as sliders, is left out, and so is what a
-    notebook prints or how long something took.
+    notebook prints.
     """
     notebook = nbformat.read(file, as_version=4)
     cells, answers = [], []
@@ -57,7 +56,7 @@ def read(file: Path, pictures: str, made_by: str) -> NotebookNode:
             cell.outputs = [show(text) for text in texts if text]
         if ANSWER in tags:
             answers += texts
-        elif TIMED not in tags:
+        else:
             cells.append(cell)
     title, _, text = cells[0].source.partition("\n")
     cells[0].source = "\n\n".join([title, *answers, made_by, text.strip()])
