@@ -109,6 +109,9 @@ class SequentialDataset:
         One of `GROUPS` for each class.
     stands_for : str or None
         The paper's data set that this one is compared with; None for another stream.
+    spans_tasks : bool
+        Whether samples may also have labels of other tasks than their own: then each
+        is in the task of its rarest class (`curation.tasks_of_rarest`).
 
     Raises
     ------
@@ -136,6 +139,7 @@ class SequentialDataset:
     class_task: np.ndarray
     class_group: tuple[str, ...]
     stands_for: str | None = None
+    spans_tasks: bool = False
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
@@ -162,7 +166,12 @@ class SequentialDataset:
             if split.is_open:
                 continue
             # a sample of no task 0 to T-1 has no label of its own task either
-            foreign = split.labels & (self.class_task != split.task[:, None])  # (N, C)
+            is_own = self.class_task == split.task[:, None]  # (N, C)
+            foreign = split.labels & ~is_own
+            if self.spans_tasks:
+                # one label of its own task is enough
+                has_own = (split.labels & is_own).any(axis=1, keepdims=True)
+                foreign &= ~has_own
             if foreign.any():
                 first, column = np.argwhere(foreign)[0]
                 what = f"only labels of a sample's own task in {name!r}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +25,31 @@ class Merge(NamedTuple):
     score: float  # Eq. (9)
 
 
+# what `search_clusters` tries
+FEWEST_TASKS, MOST_TASKS = 2, 6
+BETAS = tuple(10.0**-power for power in range(9))
+# share of the samples from which on none is left out
+MOST_LOST = 1 / 3
+
+
+class Clusters(NamedTuple):
+    """Classes clustered by one setting, and what becomes of the samples."""
+
+    n_tasks: int
+    beta: float
+    # int64 (C,)
+    group_of_class: np.ndarray
+    # share of samples with labels of several groups
+    lost: float
+    # share that the largest group has of the others
+    largest: float
+
+    @property
+    def spans_tasks(self) -> bool:
+        """Whether so many samples have labels of several tasks that all of them stay."""
+        return self.lost >= MOST_LOST
+
+
 def cluster_classes(source: Clustering) -> np.ndarray:
     """Join classes into groups, int64 (C,), that cut few images apart; Algorithm 2."""
     group_of_class = np.arange(source.labels.shape[1])
@@ -30,6 +57,33 @@ def cluster_classes(source: Clustering) -> np.ndarray:
         # the lowest class of both
         group_of_class[list(merge.second)] = merge.first[0]
     return np.unique(group_of_class, return_inverse=True)[1].astype(np.int64)
+
+
+def search_clusters(
+    labels: np.ndarray, class_names: tuple[str, ...], min_classes: int = 1
+) -> list[Clusters]:
+    """Cluster to two to six tasks with each power of ten as beta; Algorithm 2.
+
+    Settings with which Algorithm 2 ends short of the number are left out.
+    """
+    found = []
+    numbers = range(FEWEST_TASKS, min(MOST_TASKS, labels.shape[1]) + 1)
+    for n_tasks, beta in product(numbers, BETAS):
+        source = Clustering(labels, class_names, n_tasks, beta, min_classes)
+        with suppress(ValueError):
+            group = cluster_classes(source)
+            task = tasks_of_images(labels, group)
+            counts = np.bincount(task[task >= 0], minlength=n_tasks)
+            largest = counts.max() / max(counts.sum(), 1)
+            lost = float((task < 0).mean())
+            found.append(Clusters(n_tasks, beta, group, lost, float(largest)))
+    return found
+
+
+def choose_clusters(found: list[Clusters]) -> Clusters:
+    """Choose the most even clusters, of those that lose less than a third if any do."""
+    few_lost = [clusters for clusters in found if not clusters.spans_tasks]
+    return min(few_lost or found, key=lambda clusters: clusters.largest)
 
 
 def class_merges(source: Clustering) -> list[Merge]:
@@ -106,6 +160,12 @@ def tasks_of_images(labels: np.ndarray, class_task: np.ndarray) -> np.ndarray:
     return task
 
 
+def tasks_of_rarest(labels: np.ndarray, class_task: np.ndarray) -> np.ndarray:
+    """Find the task of each sample's rarest class, for streams that span tasks."""
+    class_freq = np.where(labels, labels.sum(axis=0), len(labels) + 1)  # (N, C)
+    return class_task[class_freq.argmin(axis=1)].astype(np.int64)
+
+
 def class_groups(
     class_freq: np.ndarray, minority_below: float = 200, majority_from: float = 900
 ) -> tuple[str, ...]:
@@ -158,6 +218,35 @@ def draw_balanced(
             if not drawn[image] and (counts[labels[image]] < per_class).all():
                 counts += labels[image]
                 drawn[image] = True
+    return np.flatnonzero(drawn)
+
+
+def draw_even(
+    labels: np.ndarray,
+    per_class: int,
+    rng: np.random.Generator,
+    reserve: np.ndarray,
+) -> np.ndarray:
+    """Draw `per_class` images of every class, and few more of any.
+
+    Unlike `draw_balanced` it fills every class that has as many, also one that never
+    comes without a class that is full, such as "lemon" without "fruit". Images with a
+    low `reserve`, int (N,), are drawn first, and of these those with fewest labels that
+    are full.
+    """
+    order = rng.permutation(len(labels))
+    order = order[np.argsort(reserve[order], kind="stable")]
+    counts = np.zeros(labels.shape[1], dtype=np.int64)
+    drawn = np.zeros(len(labels), dtype=bool)
+    for c in np.argsort(labels.sum(axis=0), kind="stable"):
+        while counts[c] < per_class:
+            images = order[labels[order, c] & ~drawn[order]]
+            if not len(images):
+                break
+            full = (labels[images] & (counts >= per_class)).sum(axis=1)
+            image = images[np.lexsort((full, reserve[images]))[0]]
+            drawn[image] = True
+            counts += labels[image]
     return np.flatnonzero(drawn)
 
 

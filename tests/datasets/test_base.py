@@ -56,7 +56,9 @@ REFUSED = {
     "a name for each class, got 'a' repeated": lambda: dataset(class_names=("a", "a")),
     "'overall' repeated": lambda: dataset(class_names=("overall", "a")),
     r"'tail'; known": lambda: dataset(class_group=("tail", "minority")),
-    "unknown dataset 'x'; known datasets: cocoseq, ": lambda: load_dataset("x"),
+    "unknown dataset 'x'; known datasets: clipartseq, cocoseq, ": lambda: load_dataset(
+        "x"
+    ),
     "2 classes in 'train', .* got 3": lambda: dataset(split([(1, 0, 0)], (0,))),
 }
 
@@ -67,6 +69,16 @@ def test_test_images_of_several_tasks_need_an_open_test_set():
         dataset(tests={"all": spans})
     made = dataset(tests={"all": replace(spans, is_open=True)})
     assert made.tests["all"].is_open and not made.train.is_open
+
+
+def test_a_sample_may_span_tasks_where_the_set_says_so():
+    both = split(labels=((1, 1), (0, 1)))
+    with pytest.raises(ValueError, match="leave out samples that span tasks"):
+        dataset(both)
+    assert dataset(both, spans_tasks=True).train is both
+    foreign = split(labels=((0, 1), (0, 1)))
+    with pytest.raises(ValueError, match="sample 0 of task 0 with label 'b'"):
+        dataset(foreign, spans_tasks=True)
 
 
 @pytest.mark.parametrize("message", REFUSED)

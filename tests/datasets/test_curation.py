@@ -161,3 +161,32 @@ def test_a_balanced_draw_takes_all_of_a_class_that_is_short_and_no_image_twice()
     np.testing.assert_array_equal(labels[drawn].sum(axis=0), [2, 3, 1])
     with pytest.raises(ValueError, match="3 test images of every class, got 1 of"):
         curation.balanced_test(labels, 3, np.random.default_rng(0), labels[:, 0])
+
+
+def test_search_says_what_each_setting_loses():
+    # two pairs of classes, three images within each, and one image across
+    labels = matrix(4, {0, 1}, {0, 1}, {0}, {2, 3}, {2, 3}, {3}, {1, 2})
+    found = curation.search_clusters(labels, tuple("abcd"))
+    assert {clusters.n_tasks for clusters in found} <= {2, 3, 4}
+    pairs = curation.choose_clusters(found)
+    assert pairs.group_of_class.tolist() == [0, 0, 1, 1]
+    assert (pairs.lost, pairs.largest) == (1 / 7, 1 / 2)
+    assert not pairs.spans_tasks
+    everything = [clusters for clusters in found if clusters.n_tasks == 4]
+    assert curation.choose_clusters(everything).spans_tasks
+
+
+def test_a_sample_across_tasks_is_in_the_task_of_its_rarest_class():
+    labels = matrix(3, {0}, {0}, {0, 1}, {0, 1, 2}, {1})
+    task = curation.tasks_of_rarest(labels, np.array([0, 1, 0]))
+    assert task.tolist() == [0, 0, 1, 0, 1]
+
+
+def test_an_even_draw_fills_classes_that_never_come_alone():
+    # class 0 is with every other
+    labels = np.repeat(np.eye(5, dtype=bool), 6, axis=0)
+    labels[:, 0] = True
+    reserve = np.tile([0, 0, 0, 0, 1, 2], 5)
+    drawn = curation.draw_even(labels, 3, np.random.default_rng(0), reserve)
+    np.testing.assert_array_equal(labels[drawn].sum(axis=0), [12, 3, 3, 3, 3])
+    assert (reserve[drawn] == 0).all()
