@@ -8,7 +8,15 @@ from functools import lru_cache
 import numpy as np
 
 from prslib.checks import flag, naming_extra, one_of
-from prslib.datasets import coco, digits, features, nuswide, reuters, single_label
+from prslib.datasets import (
+    coco,
+    digits,
+    features,
+    nuswide,
+    pictures,
+    reuters,
+    single_label,
+)
 from prslib.datasets.base import GROUPS as GROUPS
 from prslib.datasets.base import Entry, SequentialDataset
 from prslib.datasets.base import Recipe as Recipe
@@ -20,6 +28,7 @@ DATASETS: dict[str, Entry] = {
     "nuswideseq": nuswide.PREPARED.entry(),
     **features.ENTRIES,
     **reuters.ENTRIES,
+    **pictures.ENTRIES,
     **single_label.ENTRIES,
 }
 
