@@ -96,7 +96,7 @@ class Method:
         """Whether its sampler has the power of allocation, Eq. (1)."""
         if self.sampler is None:
             return False
-        return "rho" in signature(SAMPLERS[self.sampler]).parameters
+        return "rho" in options_of(SAMPLERS[self.sampler])
 
     @property
     def reads(self) -> set[str]:
@@ -128,6 +128,12 @@ METHODS = {
     "DER++": Method(sampler="crs", rehearsal="der++"),
     "ER-ACE": Method(sampler="crs", rehearsal="er-ace"),
 }
+
+
+@lru_cache
+def options_of(sampler: type) -> tuple[str, ...]:
+    """Return the parameters of a sampler beside size, number of classes and seed."""
+    return tuple(signature(sampler).parameters)[3:]
 
 
 def unread_fields(method: str) -> set[str]:
@@ -293,9 +299,9 @@ class RunConfig:
         for name in self.loss_options:
             one_of("loss option", name, LOSSES[settings["loss"]].options)
         sampler = METHODS[self.method].sampler
-        takes = list(signature(SAMPLERS[sampler]).parameters)[3:] if sampler else []
+        options = options_of(SAMPLERS[sampler]) if sampler else ()
         for name in self.options:
-            one_of("option", name, set(takes) - {"rho", "unlabelled"})
+            one_of("option", name, set(options) - {"rho", "unlabelled"})
         self._check_model(settings)
 
     def _check_model(self, settings: dict[str, Any]) -> None:
