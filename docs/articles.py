@@ -14,7 +14,13 @@ import nbformat
 from nbconvert import MarkdownExporter
 from nbformat import NotebookNode
 
-from prslib.paths import figures_dir, known_notebooks, notebook_file, project_root
+from prslib.paths import (
+    figures_dir,
+    known_notebooks,
+    known_profiles,
+    notebook_file,
+    project_root,
+)
 from prslib.report.build import executed_file
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
@@ -107,7 +113,7 @@ def strip_table(text: str) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--profile", default=REPORTED, help="(%(default)s)")
+    parser.add_argument("--profile", default=REPORTED, choices=known_profiles())
     folder = project_root() / "docs" / "report"
     parser.add_argument("--folder", type=Path, default=folder, help="(%(default)s)")
     options = parser.parse_args()

@@ -42,7 +42,7 @@ numpydoc_show_class_members = False  # the template of a class lists them
 # where the first sentence of a docstring does not end
 autosummary.WELL_KNOWN_ABBREVIATIONS += ("Sec.", "Eq.", "Eqs.", "Alg.", "Fig.")
 html_math_renderer = (
-    "mathml"  # drawn by the browser itself, without a script or a font from afar
+    "mathml"  # drawn by the browser itself, without a script or a font that is loaded
 )
 
 

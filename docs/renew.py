@@ -119,13 +119,13 @@ KINDS = {
 
 
 def fill(block: re.Match) -> str:
-    """Return a block with the text of today between its marks."""
+    """Return a block with the present text between its marks."""
     begin, kind, words, end = block.groups()
     return f"{begin}{KINDS[kind](*words.split())}\n{end}"
 
 
 def renew() -> dict[Path, str]:
-    """Return the pages and what they say with the numbers and the code of today."""
+    """Return each page and its text with present numbers and code."""
     pages = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
     return {page: BLOCK.sub(fill, page.read_text("utf-8")) for page in pages}
 

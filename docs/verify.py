@@ -97,7 +97,7 @@ def compare(then: Tables, now: Tables, by_bytes: bool) -> list[str]:
         return [name for name in names if then.get(name) != now.get(name)]
     rounded = cells.map(round_numbers, na_action="ignore")
     changed = rounded[rounded["then"] != rounded["now"]]
-    return sorted(changed.index.unique(level=0))
+    return sorted({*changed.index.unique(level=0), *(then.keys() ^ now.keys())})
 
 
 def stack(tables: Tables) -> pd.Series:

@@ -1,4 +1,4 @@
-"""Check what users pass in; errors say what was expected, what came, what to do."""
+"""Check arguments; an error says what was expected, what it got and what to do."""
 
 import codecs
 import gzip
@@ -22,7 +22,7 @@ LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon ov
 
 
 def expected(what: str, got: object, advice: str = "") -> str:
-    """Return the text of an error: what was expected, what came and what to do."""
+    """Return the text of an error: what was expected, what it got and what to do."""
     return f"expected {what}, got {got}" + (f"; {advice}" if advice else "")
 
 

@@ -15,6 +15,7 @@ from prslib.datasets.prepare import add_command, add_prepare
 from prslib.paths import (
     known_notebooks,
     known_profiles,
+    project_root,
 )
 from prslib.rounding import set_deterministic
 from prslib.samplers.base import UNLABELLED
@@ -197,6 +198,9 @@ def _notebooks(profile: str, names: list[str]) -> list[str]:
     """Return the notebooks that a command names, by default all of the profile."""
     one_of("profile", profile, known_profiles())
     notebooks = known_notebooks(profile)
+    if not notebooks and (project_root() / "params").is_dir():
+        what = f"a file such as params/{profile}/rho_sweep.yaml"
+        raise FileNotFoundError(expected(what, "none"))
     if not notebooks:
         raise FileNotFoundError(
             "notebooks need a checkout of prslib, because pip install leaves them out; "

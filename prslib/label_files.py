@@ -127,8 +127,9 @@ def read_csv(file: Path) -> tuple[np.ndarray, Any, str]:
     if table.shape[1] > 2:
         named = [name for name in named if name in others]
     if len(named) == 1:
-        if first != named[0]:
-            check_samples(table[first], f"[{named[0]!r}].agg('|'.join)")
+        samples = [name for name in table if name not in (INDEX_COLUMN, *named)]
+        for name in samples[:1]:
+            check_samples(table[name], f"[{named[0]!r}].agg('|'.join)")
         labels, names = read_names(table[named[0]])
         return labels, names, f"{form}, class names in {named[0]!r}"
     if first == INDEX_COLUMN or first in others:
@@ -153,7 +154,7 @@ def read_table(file: Path) -> tuple[Any, str]:
     text = unicodedata.normalize("NFC", decoded(read_content(file)))
     text = re.sub(r"\r\n?", "\n", text).strip("\n")
     # a comment, and the first line of Excel and of np.savetxt
-    text = re.sub(r"\A(#[^\t;|,\n]*\n|sep=.*\n|# )", "", text)
+    text = re.sub(r"\A((#[^\t;|,\n]*\n)+|sep=.*\n|# )", "", text)
     # names may be in quotes; a tab is in no name
     line, _, _ = re.sub(r'"[^"]*"', "", text).partition("\n")
     separator = max("\t;|,", key=line.count)
@@ -169,6 +170,8 @@ def read_table(file: Path) -> tuple[Any, str]:
         # it tells a missing cell from an empty one
         engine="python",
     )
+    if cells.shape[1] == 1:  # an empty line
+        cells = cells.fillna("")
     short = cells.isna().any(axis=1)
     if short.any() or len(cells) < 2:
         what = f"a header and a row per sample, of {cells.shape[1]} cells each"
@@ -182,7 +185,7 @@ def read_table(file: Path) -> tuple[Any, str]:
 
 
 def check_samples(samples: Any, join: str) -> None:
-    """Refuse a row per label, in which a sample's name comes again."""
+    """Refuse a table with a row per label, where the name of a sample is repeated."""
     repeated = samples[samples.duplicated()]
     if len(repeated) and samples.name != INDEX_COLUMN:
         what = f"one row per sample in {samples.name!r}"
@@ -201,11 +204,14 @@ def read_numbers(cells: Any) -> Any:
 
 def read_names(cells: Any) -> tuple[np.ndarray, list[str]]:
     """Return cells of class names, separated by | or ;, as rows (N, C) and names."""
+    is_separated = cells.str.contains("[|;]").any()
+    cells = cells.str.strip()
     cells = cells.where(~cells.str.lower().isin(["nan", "-1"]), "")
     rows = cells.str.replace(r"\s*[|;]\s*", "|", regex=True).str.get_dummies("|")
     for name in rows:
-        parts = set(re.split(r"[\s#/+&]+", name)) - {name}
-        if "," in name or name[0] in "[{" or len(parts & set(rows)) > 1:
+        parts = set(re.split(r"[\s#/+&]+", name)) & set(rows) - {name}
+        is_joined = len(parts) > 1 and not is_separated
+        if "," in name or name[0] in "[{" or is_joined:
             what = "class names separated by | or ;"
             advice = f"write frame[{cells.name!r}] = ['|'.join(names) for names in ...]"
             raise ValueError(expected(what, repr(name), advice))

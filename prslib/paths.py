@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from prslib.checks import expected
+from prslib.checks import expected, one_of
 
 PACKAGE = Path(__file__).resolve().parent
 # data sets and weights that are embedded, in a checkout only
@@ -82,14 +82,15 @@ def known_notebooks(profile: str) -> list[str]:
     A copy, or another file there, does not read the parameters of its own name.
     """
     root = project_root()
-    if profile != DEFAULT:
-        files = (root / "params" / profile).glob("[!.]*.yaml")
-        return sorted(file.stem for file in files)
-    return sorted(
+    notebooks = sorted(
         file.stem
         for file in (root / "notebooks").glob("*.ipynb")
         if f'Settings.read(\\"{file.stem}\\"'.encode() in file.read_bytes()
     )
+    if profile == DEFAULT:
+        return notebooks
+    files = (root / "params" / profile).glob("[!.]*.yaml")
+    return sorted(one_of("notebook", file.stem, notebooks) for file in files)
 
 
 def check_embedded(file: Path) -> None:

@@ -58,7 +58,7 @@ def test_options_are_fields_or_those_of_the_sampler(monkeypatch):
     ("arguments", "said"),
     [
         ([*TINY, "crs"], "unknown method 'crs'; known methods: CBRS, CRS"),
-        (["run", "nope", "CRS"], "unknown dataset 'nope'; known datasets: cocoseq"),
+        (["run", "nope", "CRS"], "unknown dataset 'nope'; known datasets: clipartseq"),
         ([*TINY, "CRS", "--seed", "-1"], "seed must be at least 0, got -1"),
         ([*TINY, "CRS", "--rho", "0.5"], "expected fields that CRS reads, got rho"),
         (

@@ -292,3 +292,23 @@ def test_the_command_prints_names_that_the_terminal_cannot_show(tmp_path):
     command = [sys.executable, "-m", "prslib", "preview", str(file), "--size", "2"]
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     assert b"caf\\xe9" in subprocess.check_output(command, env=environment)
+
+
+def test_a_row_per_label_is_refused_wherever_the_label_stands(tmp_path):
+    file = tmp_path / "y.csv"
+    for header in ("label,file", "file,label", ",file,label"):
+        columns = header.split(",")
+        rows = [
+            {"file": "a", "label": name, "": str(n)} for n, name in enumerate("xyz")
+        ]
+        lines = [",".join(row[name] for name in columns) for row in rows]
+        file.write_text("\n".join([header, *lines]))
+        with pytest.raises(ValueError, match="one row per sample in 'file'"):
+            read_labels(file)
+
+
+def test_names_of_several_words_are_classes_if_separators_are_used(tmp_path):
+    file = tmp_path / "y.csv"
+    file.write_text("# one\n# two\nlabels\nhot dog|dog \nhot\n\ndog\n")
+    labels, names = read_labels(file)
+    assert names == ("dog", "hot", "hot dog") and len(labels) == 4

@@ -53,7 +53,7 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
     """Make a real data set from what you downloaded, or check it.
 
     Choose a set's images, decode them once to 256 x 256 pixels and keep them in
-    $PRSLIB_DATA/<name>. Interrupted, decoding begins again. MNIST and SVHN stay the
+    $PRSLIB_DATA/<name>. Decoding that was interrupted starts again. MNIST and SVHN stay the
     files they are: they are checked, and fetched where asked to.
 
     Example: prslib prepare cocoseq --images DIR --annotations DIR --download-ids
@@ -64,9 +64,11 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
         option = add_command(names, name, prepare_set, prepared).add_argument
         option("--annotations", type=Path, required=True, help=prepared.annotations)
         option("--images", type=Path, help=f"{prepared.images}; else only labels")
-        option("--ids", type=Path, help="released id files; else a split is derived")
+        # either, or a split is derived
+        either = names.choices[name].add_mutually_exclusive_group().add_argument
+        either("--ids", type=Path, help="released id files; else a split is derived")
         if prepared.id_digest:
-            option("--download-ids", action="store_true", help="fetch these files")
+            either("--download-ids", action="store_true", help="fetch these files")
         more = "leave out more than 1 %% of the images"
         option("--allow-missing", action="store_true", help=more)
         option("--workers", type=int, help="processes")
@@ -102,6 +104,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
         raise ValueError(expected(what, "none", "give --ids or --download-ids"))
     if root and not ids and prepared.some_images_lost:
         there = find_files(root, corpus.files)
+        check_lost(~there, corpus.files, options.allow_missing)
         # the split leaves the others out
         corpus = corpus._replace(labels=corpus.labels & there[:, None])
     selection = prepared.select(corpus, ids)

@@ -49,7 +49,7 @@ def record_file(profile: str, name: str) -> Path:
 
 
 def is_stale(profile: str, name: str) -> bool:
-    """Tell whether a notebook has to be drawn: what it reads or has written is another."""
+    """Tell whether what a notebook reads or has written has changed since it was drawn."""
     try:
         record = json.loads(record_file(profile, name).read_text())
         if record["inputs"] != digest_inputs(profile, name):
@@ -94,6 +94,7 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
     """Train the runs of notebooks, draw them, and return errors by name."""
     from tqdm.contrib.concurrent import thread_map
 
+    digest_package()  # of the code that is imported from here on
     if FORKS:
         from prslib.report.kernels import prepare
 
@@ -162,6 +163,7 @@ def draw(profile: str, name: str) -> None:
     It draws into a folder of its own, so that two drawings at once write whole files.
     """
     record = record_file(profile, name)
+    before = read_outputs(record)
     record.unlink(missing_ok=True)
     inputs = digest_inputs(profile, name)
     figures = figures_dir(profile)
@@ -183,9 +185,18 @@ def draw(profile: str, name: str) -> None:
     except OSError as error:
         what = f"a folder {file.parent} that can be written"
         raise OSError(expected(what, error.strerror)) from error
+    for file in before - written.keys():  # a table or picture that it draws no more
+        file.unlink(missing_ok=True)
     outputs = {str(file): digest(file) for file in written}
     with replacing(record) as opened:
         opened.write(json.dumps({"inputs": inputs, "outputs": outputs}).encode())
+
+
+def read_outputs(record: Path) -> set[Path]:
+    """Return the files that a drawing has written."""
+    if not record.is_file():
+        return set()
+    return set(map(Path, json.loads(record.read_text())["outputs"]))
 
 
 def run_notebook(profile: str, name: str, executed: Path, save: Path) -> None:

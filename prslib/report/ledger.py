@@ -75,10 +75,11 @@ def decide(
             decided = claim.decide(ours[dataset], level, effect)
             rows.append({"claim": claim.name} | texts | place | decided)
     table = drop_not_run(pd.DataFrame(rows))
-    table["verdict"] = correct(table, level)
-    sizes = {name: len(family(rows)) for name, rows in table.groupby("dataset")}
+    table["verdict"] = correct(table, level, claims)
+    of_sets = table.groupby("dataset")
+    sizes = {name: len(family(rows, claims)) for name, rows in of_sets}
     table["would_show"] = [
-        needed_difference(row, ours[row["dataset"]], sizes[row["dataset"]], level)
+        needed_difference(row, ours, claims, sizes[row["dataset"]], level)
         for row in table.to_dict("records")
     ]
     return table
@@ -111,7 +112,13 @@ def drop_not_run(decided: pd.DataFrame) -> pd.DataFrame:
     return decided[is_run | stays].reset_index(drop=True)
 
 
-def needed_difference(row: dict, scores: Scores, tests: int, level: float) -> float:
+def needed_difference(
+    row: dict,
+    scores: dict[str, Scores],
+    claims: dict[str, Claim],
+    tests: int,
+    level: float,
+) -> float:
     """Return the difference from which on an undecided row would have been clear.
 
     It is half of the interval's width; where the correction alone leaves the row
@@ -120,11 +127,14 @@ def needed_difference(row: dict, scores: Scores, tests: int, level: float) -> fl
     if row["verdict"] != "undecided":
         return np.nan
     if row["alone"] != "undecided":
-        row = CLAIMS[row["claim"]].decide(scores, 1 - (1 - level) / tests)
+        of_set = scores[row["dataset"]]
+        row = claims[row["claim"]].decide(of_set, 1 - (1 - level) / tests)
     return (row["high"] - row["low"]) / 2
 
 
-def correct(decided: pd.DataFrame, level: float) -> pd.Series:
+def correct(
+    decided: pd.DataFrame, level: float, claims: dict[str, Claim] = CLAIMS
+) -> pd.Series:
     """Return the verdicts after correction for the number of claims on a data set.
 
     Holm's correction is among the claims on one data set that imply no other of them. A
@@ -134,29 +144,31 @@ def correct(decided: pd.DataFrame, level: float) -> pd.Series:
     verdicts = decided["alone"].copy()
     tested = decided[decided["p"].notna()]
     for _, rows in tested.groupby("dataset"):
-        verdicts[rows.index] = correct_family(rows.set_index("claim"), level)
+        verdicts[rows.index] = correct_family(rows.set_index("claim"), level, claims)
     return verdicts
 
 
-def family(decided: pd.DataFrame) -> list[str]:
+def family(decided: pd.DataFrame, claims: dict[str, Claim] = CLAIMS) -> list[str]:
     """Return the tested claims of one data set that imply no other of them."""
     tested = set(decided.loc[decided["p"].notna(), "claim"])
     return [
         name
         for name in decided["claim"]
-        if name in tested and tested.isdisjoint(CLAIMS[name].implies)
+        if name in tested and tested.isdisjoint(claims[name].implies)
     ]
 
 
-def correct_family(tested: pd.DataFrame, level: float) -> list[str]:
+def correct_family(
+    tested: pd.DataFrame, level: float, claims: dict[str, Claim]
+) -> list[str]:
     """Return the verdicts of one data set after correction; claims are the index."""
-    simple = family(tested.reset_index())
+    simple = family(tested.reset_index(), claims)
     several = tested["p"].drop(simple)
     p = pd.concat([holm(tested.loc[simple, "p"]), several * len(simple)])
 
     def verdict(name: str) -> str:
         alone = tested.at[name, "alone"]
-        implied = [verdict(other) for other in CLAIMS[name].implies if other in p]
+        implied = [verdict(other) for other in claims[name].implies if other in p]
         if "does not hold" in implied:
             return "does not hold"
         is_lost = p[name] >= 1 - level

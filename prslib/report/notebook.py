@@ -150,6 +150,9 @@ def profile_values(profile: str, notebook: str) -> dict:
         raise ValueError(text) from error
     if not isinstance(values, dict):
         raise ValueError(expected(f"lines `name: value` in {file}", repr(values)))
+    if values.get("profile", profile) != profile:
+        what = f"profile {profile} in {file}, or none"
+        raise ValueError(expected(what, values["profile"]))
     return {"profile": profile} | values
 
 

@@ -35,7 +35,7 @@ def device_of(profile: str, notebook: str) -> str:
 
 
 def runs(profile: str) -> tuple[list[Asked], dict[str, str]]:
-    """Return the runs that claims are about, each once, and the notebooks whose files miss."""
+    """Return the runs that claims are about, each once, and errors by notebook."""
     found = []
     errors = {}
     names = [name for name in known_notebooks(profile) if name not in NO_CLAIM]

@@ -6,6 +6,7 @@ import sys
 
 import matplotlib as mpl
 import pytest
+from registered import forgetting
 
 from prslib.paths import project_root
 
@@ -27,3 +28,10 @@ def python(own_folders):
         )
 
     return call
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_deviations():
+    """Forget the methods that a list of runs has registered."""
+    with forgetting():
+        yield
