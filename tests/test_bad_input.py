@@ -25,7 +25,7 @@ def network(shape=IMAGE, seed=0, weights="none", classes=5):
 
 REFUSED = [
     (lambda: tiny(dataset_name=1), TypeError, "unexpected keyword argument 'dataset_n"),
-    (lambda: RunConfig(pd.NA), ValueError, "unknown dataset <NA>; known datasets: coc"),
+    (lambda: RunConfig(pd.NA), ValueError, "unknown dataset <NA>; known datasets: cl"),
     (lambda: tiny(pd.Series(["PRS"])), ValueError, "unknown method 0 PRS .*; known"),
     (lambda: tiny(rho="x" * 9999), TypeError, "rho must be a number, got 'xxx.* "),
     (lambda: tiny(ewc_lambda=1e300), ValueError, "ewc_lambda must be within ±3.4"),
