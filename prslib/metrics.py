@@ -106,7 +106,8 @@ def _areas(
     It is the mean over positives of this share: the positives among the images that
     score at least as high, ties included. NaN where no positive has a weight.
     """
-    of_images = np.ascontiguousarray(weights.T)  # (N, draws)
+    # (N, draws); sums of whole numbers are exact in float32, which is half to move
+    of_images = np.ascontiguousarray(weights.T, np.float32)
     areas = np.full((len(weights), labels.shape[1]), np.nan)
     for index in np.flatnonzero(labels.any(axis=0)):
         rows = np.flatnonzero(is_known[:, index])
@@ -137,7 +138,7 @@ def _terms(
     images = of_images[order[positives]]
     new_hits = np.add.reduceat(images, np.searchsorted(positives, starts), axis=0)
     hits = new_hits.cumsum(axis=0)
-    precision = hits / np.maximum(retrieved, np.finfo(float).tiny)
+    precision = hits.astype(float) / np.maximum(retrieved, 0.5)
     return new_hits * precision, hits[-1]
 
 
