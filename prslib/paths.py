@@ -132,11 +132,6 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         beside.unlink(missing_ok=True)
 
 
-def ending_with_us() -> dict:
-    """Return the arguments that let a pool's processes end with this one, however it ends."""
-    return {"initializer": end_with, "initargs": (os.getpid(),)}
-
-
 def end_with(parent: int) -> None:
     """Let this process end with the one that started it."""
 

@@ -73,6 +73,7 @@ def work(command, folder, output):
     os.chdir(folder)
     os.dup2(output, 1)
     os.dup2(output, 2)
+    sys.stdout = os.fdopen(1, "w")  # that of a file cannot become that of a pipe
     faulthandler.dump_traceback_later(LIMIT, exit=True)  # says where it hangs
     tqdm.set_lock(threading.RLock())  # the usual one, shared, a kill can leave locked
     for name in ("cache", "figures", "data"):

@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import inspect
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from prslib.datasets.prepared import (
     not_prepared,
     open_images,
 )
-from prslib.paths import data_dir, replacing
+from prslib.paths import data_dir, end_with, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
 # share of the images that may be left out without --allow-missing
@@ -93,7 +94,8 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """
     root, ids = options.images, options.ids
     folder = data_dir() / prepared.name
-    if (folder / "images.npy").is_file():
+    left_out = folder / "left_out.csv"  # the last that is written
+    if (folder / "images.npy").is_file() and left_out.is_file():
         advice = "delete it to decode them again"
         raise FileExistsError(expected(f"no images in {folder}", "images.npy", advice))
     if getattr(options, "download_ids", False):
@@ -122,6 +124,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
         return
     # of images that were here before
     (folder / features.FILE).unlink(missing_ok=True)
+    left_out.unlink(missing_ok=True)
     whole = there.copy()
 
     def decode() -> Iterator[np.ndarray]:
@@ -136,7 +139,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
 
     digest = write_rows(folder / "images.npy", decode())
     selection.keep(whole).save(folder / "labels.npz", pixels=np.array(digest))
-    (folder / "left_out.csv").write_text("\n".join(["file", *selection.files[~whole]]))
+    left_out.write_text("\n".join(["file", *selection.files[~whole]]))
     print(f"{folder}: {whole.sum()} images; left_out.csv lists {(~whole).sum()} others")
 
 
@@ -155,9 +158,16 @@ def make_rows(
         num_workers=0 if workers == 1 else workers,
         # it runs in the workers
         collate_fn=partial(make_each, make),
+        worker_init_fn=begin_worker,
     )
     rows = (row for batch in batches for row in batch)
     yield from tqdm(rows, total=len(items), unit=unit)
+
+
+def begin_worker(_number: int) -> None:
+    """Leave Ctrl-C to the process that asked, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with(os.getppid())
 
 
 def make_each(make: Callable, items: Sequence) -> list:

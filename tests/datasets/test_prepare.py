@@ -3,11 +3,16 @@
 import gzip
 import hashlib
 import json
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
+import psutil
 import pytest
 from PIL import Image
 from real_folders import prepare_coco as prepare
@@ -18,6 +23,7 @@ from prslib.datasets import DATASETS, fingerprint, load_dataset
 from prslib.datasets import prepare as command
 from prslib.datasets.coco import PREPARED
 from prslib.datasets.prepared import SPLITS
+from prslib.paths import project_root
 
 NAMES = ("apple", "bear", "cat", "cup", "dog", "person")
 # the fifth is of both tasks and in no id file, the sixth has no annotation
@@ -233,3 +239,41 @@ def test_id_files_are_fetched_once_and_must_be_the_released_ones(coco, monkeypat
         command.download_ids(PREPARED, ids)
     shutil.rmtree(web)  # nothing is asked for again
     assert command.download_ids(released, ids) == ids
+
+
+DECODING = """
+import time
+import numpy as np
+from prslib.datasets.prepare import make_rows
+
+def make(item):
+    return np.zeros(200_000, np.uint8)
+
+for _ in make_rows(make, range(400), 2, "image"):
+    print("begun", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("harm", [signal.SIGKILL, signal.SIGINT])
+def test_no_process_stays_where_decoding_is_stopped(harm):
+    script = subprocess.Popen(
+        [sys.executable, "-c", DECODING],
+        env=os.environ | {"PYTHONPATH": str(project_root())},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert script.stdout.readline() == b"begun\n"
+    workers = psutil.Process(script.pid).children()
+    assert len(workers) == 2
+    os.kill(script.pid, harm)
+    script.communicate(timeout=60)
+    _, alive = psutil.wait_procs(workers, timeout=30)
+    assert not [one for one in alive if one.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_a_set_that_was_cut_short_is_prepared_again(coco):
+    assert prepare(coco) == 0
+    (coco / "data/cocoseq/left_out.csv").unlink()  # the last that is written
+    assert prepare(coco) == 0
