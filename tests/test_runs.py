@@ -235,6 +235,8 @@ def begin(cache, *arguments):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # a shell's background work ignores Ctrl-C, and the tests may be that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

@@ -263,6 +263,8 @@ def test_no_process_stays_where_decoding_is_stopped(harm):
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        # a shell's background work ignores Ctrl-C, and the tests may be that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert script.stdout.readline() == b"begun\n"
     workers = psutil.Process(script.pid).children()
