@@ -1,9 +1,10 @@
 """Measure a step of training with each loss, DER++ and ER-ACE beside a plain step.
 
 Run ``python bench/losses.py``: steps of CRS on cocoseq-mini, which trains a head on
-features. All take some steps in every round, and times are over those of the plain step
-of that round. DER++ replays 20 samples and is also compared with a plain step that does.
-Losses of one label per sample see the first label. It writes figures/bench/step_losses.csv.
+features. In every round each contestant trains for 20 steps, and its time is divided by
+the plain step's in the same round. DER++ replays 20 samples and is also compared with a
+plain step that does. Losses of one label per sample see the first label. It writes
+figures/bench/step_losses.csv.
 """
 
 import time
@@ -26,7 +27,7 @@ STEPS, WARM_UP = 20, 25  # of a round, and before the first round
 
 
 def train_steps(config: RunConfig, data: SequentialDataset) -> Iterator[None]:
-    """Train a run; each `next` takes a step."""
+    """Train a run, one step per `next`."""
     inputs = torch.from_numpy(data.train.inputs)
     trainer = Trainer(config, data, inputs, torch.device("cpu"))
     for _, batches, _ in stream(config, data.train.task):
@@ -37,7 +38,7 @@ def train_steps(config: RunConfig, data: SequentialDataset) -> Iterator[None]:
 def time_rounds(
     configs: dict[str, RunConfig], data: SequentialDataset, plain: str
 ) -> pd.DataFrame:
-    """Return milliseconds of a step, and times those of the plain one, by round."""
+    """Return milliseconds per step by round, also divided by those of the plain step."""
     trainings = {name: train_steps(config, data) for name, config in configs.items()}
     for steps in trainings.values():
         for _ in range(WARM_UP):

@@ -1,7 +1,7 @@
 """Build the documentation site of a profile: ``python docs/build.py --profile quick``.
 
-The pages are those of this folder and the executed notebooks that `make figures` left in
-the cache. Nothing is executed again.
+The site consists of this folder's pages and of the notebooks that `make figures` has
+executed. Nothing is executed again.
 """
 
 import argparse

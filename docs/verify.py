@@ -64,9 +64,9 @@ def read_commit(profile: str, folder: Path) -> Tables:
 
 def draw(profile: str, folder: Path) -> Tables:
     """Train all runs of a profile and draw it, with a cache and figures in a folder."""
-    own = {"PRSLIB_CACHE": f"{folder}/cache", "PRSLIB_FIGURES": f"{folder}/figures"}
+    folders = {"PRSLIB_CACHE": f"{folder}/cache", "PRSLIB_FIGURES": f"{folder}/figures"}
     command = [sys.executable, "-m", "prslib", "figures", "--profile", profile]
-    done = subprocess.run(command, cwd=project_root(), env=os.environ | own)
+    done = subprocess.run(command, cwd=project_root(), env=os.environ | folders)
     if done.returncode:
         raise SystemExit("a notebook failed, see above")
     return tables_in(folder / "figures" / profile)

@@ -217,17 +217,17 @@ def debian_data(file: Path) -> bytes:
 
 def files_of(archive: bytes, root: str) -> dict[str, bytes]:
     """Return the files below a folder of a tar archive, by their path there."""
-    found, links = {}, {}
+    contents, links = {}, {}
     with tarfile.open(fileobj=io.BytesIO(archive)) as members:
         for member in members:
             name = member.name.removeprefix(root)
             if member.issym():
                 links[name] = posixpath.join(posixpath.dirname(name), member.linkname)
             elif member.isfile() and name != member.name:
-                found[name] = members.extractfile(member).read()
+                contents[name] = members.extractfile(member).read()
     for name, target in links.items():
-        found[name] = found[posixpath.normpath(target)]
-    return found
+        contents[name] = contents[posixpath.normpath(target)]
+    return contents
 
 
 @dataclass(eq=False)
@@ -305,16 +305,13 @@ def check_families(family: Rows, names: np.ndarray, rows: Split) -> None:
 def select(pictures: Pictures) -> tuple[Selection, Rows, dict[str, np.ndarray], str]:
     """Choose classes, tasks and splits: rows, the corpus, and what was chosen in words."""
     counted = [label for labels in pictures.labels for label in labels]
-    known, counts = np.unique(counted, return_counts=True)
-    names = known[counts >= LEAST]
+    words, counts = np.unique(counted, return_counts=True)
+    names = words[counts >= LEAST]
     labels = np.array([[name in of for name in names] for of in pictures.labels])
     rows = np.flatnonzero(labels.any(axis=1))
     corpus = labels[rows]
-    found = curation.search_clusters(corpus, tuple(names.tolist()))
-    clusters = curation.choose_clusters(found)
-    if clusters.spans_tasks:
-        got = f"{clusters.lost:.0%}"
-        raise ValueError(expected("tasks that leave out less than a third", got))
+    settings = curation.search_clusters(corpus, tuple(names.tolist()))
+    clusters = curation.choose_clusters(settings)
     group = clusters.group_of_class
     rows = rows[curation.tasks_of_images(corpus, group) >= 0]
     stays = labels[rows].sum(axis=0) >= LEAST

@@ -70,12 +70,12 @@ def read_collection(folder: Path) -> list[Document]:
     documents = []
     for name, count in FILES.items():
         text = (folder / name).read_text(encoding="latin-1")
-        found = [read_document(*parts) for parts in DOCUMENT.findall(text)]
-        if len(found) != count:
+        of_file = [read_document(*parts) for parts in DOCUMENT.findall(text)]
+        if len(of_file) != count:
             what = f"{count} documents in {folder / name}"
             advice = "unpack Reuters-21578, Distribution 1.0 again"
-            raise ValueError(expected(what, len(found), advice))
-        documents += found
+            raise ValueError(expected(what, len(of_file), advice))
+        documents += of_file
     return documents
 
 

@@ -109,9 +109,6 @@ class SequentialDataset:
         One of `GROUPS` for each class.
     stands_for : str or None
         The paper's data set that this one is compared with; None for another stream.
-    spans_tasks : bool
-        Whether samples may also have labels of other tasks than their own: then each
-        is in the task of its rarest class (`curation.tasks_of_rarest`).
 
     Raises
     ------
@@ -139,7 +136,6 @@ class SequentialDataset:
     class_task: np.ndarray
     class_group: tuple[str, ...]
     stands_for: str | None = None
-    spans_tasks: bool = False
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
@@ -166,12 +162,7 @@ class SequentialDataset:
             if split.is_open:
                 continue
             # a sample of no task 0 to T-1 has no label of its own task either
-            is_own = self.class_task == split.task[:, None]  # (N, C)
-            foreign = split.labels & ~is_own
-            if self.spans_tasks:
-                # one label of its own task is enough
-                has_own = (split.labels & is_own).any(axis=1, keepdims=True)
-                foreign &= ~has_own
+            foreign = split.labels & (self.class_task != split.task[:, None])  # (N, C)
             if foreign.any():
                 first, column = np.argwhere(foreign)[0]
                 what = f"only labels of a sample's own task in {name!r}"

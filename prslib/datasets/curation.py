@@ -44,11 +44,6 @@ class Clusters(NamedTuple):
     # share that the largest group has of the others
     largest: float
 
-    @property
-    def spans_tasks(self) -> bool:
-        """Whether so many samples have labels of several tasks that all of them stay."""
-        return self.lost >= MOST_LOST
-
 
 def cluster_classes(source: Clustering) -> np.ndarray:
     """Join classes into groups, int64 (C,), that cut few images apart; Algorithm 2."""
@@ -66,7 +61,7 @@ def search_clusters(
 
     Settings with which Algorithm 2 ends short of the number are left out.
     """
-    found = []
+    settings = []
     numbers = range(FEWEST_TASKS, min(MOST_TASKS, labels.shape[1]) + 1)
     for n_tasks, beta in product(numbers, BETAS):
         source = Clustering(labels, class_names, n_tasks, beta, min_classes)
@@ -76,14 +71,18 @@ def search_clusters(
             counts = np.bincount(task[task >= 0], minlength=n_tasks)
             largest = counts.max() / max(counts.sum(), 1)
             lost = float((task < 0).mean())
-            found.append(Clusters(n_tasks, beta, group, lost, float(largest)))
-    return found
+            settings.append(Clusters(n_tasks, beta, group, lost, float(largest)))
+    return settings
 
 
-def choose_clusters(found: list[Clusters]) -> Clusters:
-    """Choose the most even clusters, of those that lose less than a third if any do."""
-    few_lost = [clusters for clusters in found if not clusters.spans_tasks]
-    return min(few_lost or found, key=lambda clusters: clusters.largest)
+def choose_clusters(settings: list[Clusters]) -> Clusters:
+    """Choose the most even clusters of those that lose less than a third."""
+    few_lost = [clusters for clusters in settings if clusters.lost < MOST_LOST]
+    if not few_lost:
+        least = min(clusters.lost for clusters in settings)
+        what = "tasks that leave out less than a third"
+        raise ValueError(expected(what, f"at least {least:.0%}"))
+    return min(few_lost, key=lambda clusters: clusters.largest)
 
 
 def class_merges(source: Clustering) -> list[Merge]:
@@ -158,12 +157,6 @@ def tasks_of_images(labels: np.ndarray, class_task: np.ndarray) -> np.ndarray:
     foreign = labels & (class_task[None, :] != task[:, None])  # (N, C)
     task[foreign.any(axis=1)] = -1
     return task
-
-
-def tasks_of_rarest(labels: np.ndarray, class_task: np.ndarray) -> np.ndarray:
-    """Find the task of each sample's rarest class, for streams that span tasks."""
-    class_freq = np.where(labels, labels.sum(axis=0), len(labels) + 1)  # (N, C)
-    return class_task[class_freq.argmin(axis=1)].astype(np.int64)
 
 
 def class_groups(

@@ -168,9 +168,9 @@ def assigned_names(source: str) -> list[str]:
 
 def check_names(notebook: str, names: Iterable[str]) -> None:
     """Raise ValueError for a name that a notebook does not declare."""
-    known = list(defaults_of(notebook))
+    parameters = list(defaults_of(notebook))
     for name in names:
-        one_of(f"parameter of {notebook}", name, known)
+        one_of(f"parameter of {notebook}", name, parameters)
 
 
 def heading(dataset: str, what: str = "") -> "Markdown":

@@ -50,10 +50,10 @@ def check_one_test(runs: Sequence[Run]) -> None:
     for run in runs:
         dataset = run.config.dataset
         test_set = run.config.resolved["test_set"]
-        known = tests.setdefault(dataset, test_set)
-        if known != test_set:
+        first = tests.setdefault(dataset, test_set)
+        if first != test_set:
             what = f"runs of {dataset} on one test set, or test_set among the columns"
-            raise ValueError(expected(what, f"{known} and {test_set}"))
+            raise ValueError(expected(what, f"{first} and {test_set}"))
 
 
 @cache

@@ -171,15 +171,9 @@ def test_search_says_what_each_setting_loses():
     pairs = curation.choose_clusters(found)
     assert pairs.group_of_class.tolist() == [0, 0, 1, 1]
     assert (pairs.lost, pairs.largest) == (1 / 7, 1 / 2)
-    assert not pairs.spans_tasks
     everything = [clusters for clusters in found if clusters.n_tasks == 4]
-    assert curation.choose_clusters(everything).spans_tasks
-
-
-def test_a_sample_across_tasks_is_in_the_task_of_its_rarest_class():
-    labels = matrix(3, {0}, {0}, {0, 1}, {0, 1, 2}, {1})
-    task = curation.tasks_of_rarest(labels, np.array([0, 1, 0]))
-    assert task.tolist() == [0, 0, 1, 0, 1]
+    with pytest.raises(ValueError, match="less than a third, got at least 71%"):
+        curation.choose_clusters(everything)
 
 
 def test_an_even_draw_fills_classes_that_never_come_alone():

@@ -80,6 +80,46 @@ def test_two_drawings_at_once_leave_whole_files(monkeypatch):
     assert [file.name for file in figures_dir("smoke").iterdir()] == ["datasets.csv"]
 
 
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A file of a package that is hashed in place of prslib."""
+    file = tmp_path / "package" / "style.py"
+    file.parent.mkdir()
+    file.write_text("colour = 1")
+    monkeypatch.setattr(build, "PACKAGE", file.parent)
+    build.digest_package.cache_clear()
+    yield file
+    build.digest_package.cache_clear()
+
+
+def test_code_that_is_edited_during_training_is_not_what_was_drawn(
+    package, monkeypatch
+):
+    def edit(_configs, device):
+        package.write_text("colour = 2")
+
+    monkeypatch.setattr("prslib.runs.train", edit)
+    monkeypatch.setattr(build, "FORKS", False)
+    monkeypatch.setattr(build, "run_notebook", lambda _, name, file, save: file.touch())
+    assert build.execute("smoke", ["datasets", "rho_sweep"]) == {}
+    build.digest_package.cache_clear()  # as in the next process
+    assert build.is_stale("smoke", "rho_sweep")
+
+
+def test_a_table_that_is_drawn_no_more_goes(monkeypatch):
+    names = iter(["before", "after"])
+
+    def run_notebook(_profile, name, executed, save):
+        executed.touch()
+        (save / f"{name}_{next(names)}.csv").touch()
+
+    monkeypatch.setattr(build, "run_notebook", run_notebook)
+    for _ in range(2):
+        build.draw("smoke", "datasets")
+    (file,) = figures_dir("smoke").iterdir()
+    assert file.name == "datasets_after.csv"
+
+
 def test_other_files_among_the_notebooks_do_not_count(tmp_path, monkeypatch):
     notebooks = tmp_path / "notebooks"
     shutil.copytree(project_root() / "notebooks", notebooks)
