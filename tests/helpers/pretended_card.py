@@ -12,6 +12,8 @@ from torch.utils import backend_registration
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from prslib.paths import PACKAGE
+
 NAME = "card"
 ATEN = torch.ops.aten
 # their results, or the shapes of these, are numbers on the host
@@ -158,11 +160,11 @@ class Card(TorchDispatchMode):
 
     def note(self, what):
         """Count a wait where prslib asks for it."""
-        frames = traceback.extract_stack()
+        package = f"{PACKAGE}/"  # a checkout may be in a folder of the same name
         places = [
-            f"{frame.filename.partition('/prslib/')[2]}:{frame.name}"
-            for frame in frames
-            if "/prslib/" in frame.filename
+            f"{frame.filename.removeprefix(package)}:{frame.name}"
+            for frame in traceback.extract_stack()
+            if frame.filename.startswith(package)
         ]
         self.waits[what, places[-1] if places else "a backward pass"] += 1
 
