@@ -1,9 +1,10 @@
 """Choose the strength of EWC's penalty for a network that the paper does not have.
 
-Run ``python studies/ewc_strength.py [DATASET ...]``; it takes about two minutes a data
+Run ``python studies/ewc_strength.py [DATASET ...]``; it takes one to five minutes a data
 set and writes figures/studies/ewc_strength.csv, in which other data sets keep their
-rows. The strength with the highest mean of overall C-F1, O-F1 and mAP on held-out
-training images is the `Recipe.ewc_lambda` of the data set.
+rows. The strength with the highest overall mAP on held-out training samples is the
+`Recipe.ewc_lambda` of the data set. mAP hangs neither on a threshold nor on the mix of
+the test. The grid is so wide that no choice lies on its edge.
 """
 
 import argparse
@@ -13,8 +14,8 @@ import pandas as pd
 from choosing import METRICS, SEEDS, save, score
 from joblib import Parallel, delayed
 
-# five orders of magnitude, as in the paper
-STRENGTHS = [0.15, 1.5, 15.0, 150.0, 1500.0, 15000.0]
+# the paper's five orders of magnitude, and three more on either side
+STRENGTHS = [1.5 * 10.0**power for power in range(-4, 8)]
 
 
 def score_row(name: str, strength: float, seed: int) -> dict:
@@ -31,7 +32,7 @@ def main() -> None:
     table = pd.DataFrame(Parallel(-1)(delayed(score_row)(*place) for place in grid))
     save(table, "ewc_strength")
     means = table.groupby(["dataset", "ewc_lambda"], sort=False)[METRICS].mean()
-    print(means.assign(mean=means.mean(axis=1)).round(1))
+    print(means.round(1))
 
 
 if __name__ == "__main__":

@@ -124,8 +124,6 @@ def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
         features = standardised(features, train)
     dataset = selection.dataset(name, "COCOseq", features)
     tests = {
-        # both released lists, each image once
-        "both": selection.split(slice(len(dataset.train), None), features),
         **dataset.tests,
         # of classes of several tasks
         "open": Split(
@@ -165,7 +163,7 @@ HEAD |= {"clip_value": 0.5, "precision": "fp32", "test_resamples": 100}
 
 
 def _mini(name: str, share: Fraction, memory_size: int, **others: Any) -> Entry:
-    settings = HEAD | {"memory_size": memory_size, "test_set": "both"} | others
+    settings = HEAD | {"memory_size": memory_size} | others
     recipe = replace(coco.PREPARED.recipe, **settings)
     load = partial(load_mini, name=name, share=share)
     return Entry(load, recipe, data_source="part")
@@ -179,9 +177,6 @@ def _whole(prepared: PreparedSet) -> Entry:
 
 ENTRIES = {
     "cocoseq-mini": _mini("cocoseq-mini", Fraction(1), 120),
-    "cocoseq-mini-75": _mini("cocoseq-mini-75", Fraction(3, 4), 90),
-    "cocoseq-mini-50": _mini("cocoseq-mini-50", Fraction(1, 2), 60),
-    "cocoseq-mini-25": _mini("cocoseq-mini-25", Fraction(1, 4), 30),
     # for tests and quick looks
     "cocoseq-tiny": _mini("cocoseq-tiny", Fraction(1, 7), 20, test_resamples=0),
     "cocoseq-features": _whole(coco.PREPARED),

@@ -48,9 +48,11 @@ def load_clustering(name: str, n_groups: int, beta: float) -> Clustering:
 
 
 def _entry(name: str, length: int, n_tasks: int, n_groups: int, beta: float) -> Entry:
-    # the settings of cocoseq-mini, as its network made these features, too
+    # Those of cocoseq-mini, as its network made these features, too. The strength of EWC
+    # is that of `studies/ewc_strength.py`, on a part of the stream.
+    settings = HEAD | {"ewc_lambda": 15000.0}
     recipe = Recipe(
-        memory_size=memory_size_of(length), schedule=tuple(range(n_tasks)), **HEAD
+        memory_size=memory_size_of(length), schedule=tuple(range(n_tasks)), **settings
     )
     load = partial(load_pictures, name=name)
     clustering = partial(load_clustering, name, n_groups, beta)

@@ -2,13 +2,15 @@
 
 Features, labels and ids are embedded; `studies/embed_reuters.py` makes the file. Two
 kinds of subsampled streams tell imbalance from length. "cap" streams lose documents of
-their largest classes. "part" streams are as long and keep the imbalance. All are
-scored on the same test sets.
+their largest classes. "part" streams are as long and keep the imbalance. Each is drawn
+three times, all have the memory of the whole stream, and the imbalanced test set of a cap
+is thinned as its stream is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +22,7 @@ from prslib.datasets.base import (
     Entry,
     Recipe,
     SequentialDataset,
+    Split,
     keep_loaded,
 )
 from prslib.datasets.features import HEAD, inputs_of
@@ -37,43 +40,49 @@ MINORITY_BELOW = 45
 MAJORITY_FROM = 200
 # most documents of the largest classes; the last is that of the tiny stream
 CAPS = (1000, 300, 100, 30, 8)
-# of the subsampled streams, not of a run
+# of the subsampled streams, not of a run; each of them is drawn three times
 SEED = 20201126
+DRAWS = 3
 # The step size is that of `studies/reuters_settings.py`, where all methods vote, and the
 # strength of EWC that of `studies/ewc_strength.py`, both on a part of the stream.
-SETTINGS: dict[str, Any] = HEAD | {"learning_rate": 0.002, "ewc_lambda": 15000.0}
-# tells, from the labels of the stream, bool (N, C), which documents stay, bool (N,)
+SETTINGS: dict[str, Any] = HEAD | {"learning_rate": 0.002, "ewc_lambda": 150.0}
+# tells, from labels, bool (N, C), which documents stay, bool (N,)
 Thin = Callable[[np.ndarray], np.ndarray]
 
 
-def thin_largest(labels: np.ndarray, cap: int) -> np.ndarray:
+def thin_largest(
+    labels: np.ndarray, cap: int, draw: int = 0, whole: int = 0
+) -> np.ndarray:
     """Thin the largest classes to one of `CAPS`, bool (N,).
 
     A document leaves while all of its classes have more documents than the cap. So no
     class falls below the cap, and a class stays above it only with documents that a
-    smaller class needs. Each cap keeps a subset of what the next larger one keeps.
+    smaller class needs. Each cap keeps a subset of what the next larger one keeps. The
+    caps are of a stream of `whole` documents, and in proportion for another number of
+    them; 0 is that of the labels.
     """
-    order = np.random.default_rng(SEED).permutation(len(labels))
+    order = np.random.default_rng(SEED + draw).permutation(len(labels))
     counts = labels.sum(axis=0)  # (C,)
     kept = np.ones(len(labels), dtype=bool)
+    scale = len(labels) / (whole or len(labels))
     for step in CAPS:
         if step < cap:
             break
         for row in order[kept[order]]:
-            if (counts[labels[row]] > step).all():
+            if (counts[labels[row]] > step * scale).all():
                 kept[row] = False
                 counts -= labels[row]
     return kept
 
 
-def thin_evenly(labels: np.ndarray, length: int) -> np.ndarray:
+def thin_evenly(labels: np.ndarray, length: int, draw: int = 0) -> np.ndarray:
     """Keep `length` documents and the proportions of all classes, bool (N,).
 
     Each document counts for its smallest class. The documents of a class are spread
     evenly from 0 to 1, in random order, and the lowest are kept. So a longer stream
     has all documents of a shorter one.
     """
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(SEED + draw)
     counts = labels.sum(axis=0)  # (C,)
     smallest = np.where(labels, counts, len(labels) + 1).argmin(axis=1)  # (N,)
     height = np.empty(len(labels))
@@ -87,9 +96,12 @@ def thin_evenly(labels: np.ndarray, length: int) -> np.ndarray:
 
 @keep_loaded
 def load_reuters(
-    images: bool, name: str, thin: Thin | None = None
+    images: bool, name: str, thin: Thin | None = None, thin_test: Thin | None = None
 ) -> SequentialDataset:
-    """Load the stream, or those of its documents that `thin` keeps of its labels."""
+    """Load the stream and its tests, or what is kept of their labels.
+
+    `thin` is of the stream, `thin_test` of the imbalanced test set.
+    """
     selection = Selection.load(FILE)
     kept = np.ones(len(selection), dtype=bool)
     if thin is not None:
@@ -97,7 +109,14 @@ def load_reuters(
         kept[train] = thin(selection.labels[train])
     selection = selection.keep(kept)
     features = inputs_of(FILE, kept, selection) if images else None
-    return selection.dataset(name, None, features)
+    dataset = selection.dataset(name, None, features)
+    if thin_test is None:
+        return dataset
+    test = dataset.tests["imbalanced"]
+    rows = thin_test(test.labels)
+    inputs = None if test.inputs is None else test.inputs[rows]
+    matching = Split(inputs, test.labels[rows], test.task[rows])
+    return replace(dataset, tests=dataset.tests | {"imbalanced": matching})
 
 
 def load_clustering() -> Clustering:
@@ -116,39 +135,49 @@ def memory_size_of(length: int) -> int:
     return round(length * 2000 / 35072)
 
 
-def _entry(name: str, length: int, thin: Thin | None, **others: Any) -> Entry:
-    settings: dict[str, Any] = SETTINGS | {"test_set": "imbalanced"} | others
-    recipe = Recipe(
-        memory_size=memory_size_of(length),
-        schedule=tuple(range(NUM_TASKS)),
-        **settings,
-    )
-    load = partial(load_reuters, name=name, thin=thin)
+def _entry(
+    name: str,
+    memory_size: int,
+    thin: Thin | None = None,
+    thin_test: Thin | None = None,
+    **others: Any,
+) -> Entry:
+    schedule = tuple(range(NUM_TASKS))
+    settings: dict[str, Any] = SETTINGS | others
+    recipe = Recipe(memory_size=memory_size, schedule=schedule, **settings)
+    load = partial(load_reuters, name=name, thin=thin, thin_test=thin_test)
     return Entry(load, recipe, load_clustering, data_source="other")
 
 
-def _cap(cap: int) -> Thin:
-    return partial(thin_largest, cap=cap)
+def _cap(cap: int, draw: int) -> tuple[Thin, Thin]:
+    thin = partial(thin_largest, cap=cap, draw=draw)
+    return thin, partial(thin, whole=LENGTH)
 
 
-def _part(length: int) -> Thin:
-    return partial(thin_evenly, length=length)
+def _part(length: int, draw: int) -> tuple[Thin]:
+    return (partial(thin_evenly, length=length, draw=draw),)
 
 
-# Name, documents of the stream, and which are kept. Each part is as long as the cap
-# beside it: the two differ in imbalance alone, the parts among themselves in length.
-STREAMS = (
-    ("reutersseq", 7471, None),
-    ("reutersseq-cap1000", 5010, _cap(1000)),
-    ("reutersseq-cap300", 3292, _cap(300)),
-    ("reutersseq-cap100", 1981, _cap(100)),
-    ("reutersseq-cap30", 893, _cap(30)),
-    ("reutersseq-part5010", 5010, _part(5010)),
-    ("reutersseq-part3292", 3292, _part(3292)),
-    ("reutersseq-part1981", 1981, _part(1981)),
-    ("reutersseq-part893", 893, _part(893)),
+LENGTH = 7471  # documents of the stream
+MEMORY_SIZE = memory_size_of(LENGTH)
+# Each part is as long as the cap beside it is in the first draw: the two differ in
+# imbalance alone, the parts among themselves in length.
+CUTS: dict[str, Callable[[int], tuple[Thin, ...]]] = {
+    "cap1000": partial(_cap, 1000),
+    "cap300": partial(_cap, 300),
+    "cap100": partial(_cap, 100),
+    "cap30": partial(_cap, 30),
+    "part5010": partial(_part, 5010),
+    "part3292": partial(_part, 3292),
+    "part1981": partial(_part, 1981),
+    "part893": partial(_part, 893),
+}
+ENTRIES = {"reutersseq": _entry("reutersseq", MEMORY_SIZE)}
+for cut, thins_of in CUTS.items():
+    for draw in range(DRAWS):
+        cut_name = f"reutersseq-{cut}" + f"-{draw + 1}" * (draw > 0)
+        ENTRIES[cut_name] = _entry(cut_name, MEMORY_SIZE, *thins_of(draw))
+# for tests: every class and few documents
+ENTRIES["reutersseq-tiny"] = _entry(
+    "reutersseq-tiny", memory_size_of(247), *_cap(CAPS[-1], 0), test_resamples=0
 )
-ENTRIES = {row[0]: _entry(*row) for row in STREAMS}
-# for tests: every class and few documents, and the small test set
-TINY: dict[str, Any] = {"test_set": "balanced", "test_resamples": 0}
-ENTRIES["reutersseq-tiny"] = _entry("reutersseq-tiny", 247, _cap(8), **TINY)
