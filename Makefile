@@ -23,12 +23,13 @@ endif
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
 	@echo "PROFILE=smoke|quick|seeds|laptop|paper chooses the experiments' size, PYTHON=python your own environment,"
+	@echo "REDRAW=1 draws from the tables of figures/PROFILE and trains nothing"
 	@echo "LOCKED=1 the packages that the committed figures were made with (locked.txt; Linux, x86-64)"
 	@echo "DATA=/path the folder of the real data sets (python -m prslib prepare --help)"
 	@echo "RAY_ADDRESS=host:port the Ray cluster that trains the runs"
 
 figures: $(READY)  ## train what is missing and draw every figure into figures/PROFILE
-	$(PYTHON) -m prslib figures --profile $(PROFILE)
+	$(PYTHON) -m prslib figures --profile $(PROFILE) $(if $(REDRAW),--redraw)
 	$(if $(filter seeds,$(PROFILE)),$(PYTHON) docs/articles.py && $(PYTHON) docs/renew.py)
 
 docs: figures  ## the documentation with the executed notebooks as web pages in cache/docs/PROFILE/html

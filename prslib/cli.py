@@ -25,6 +25,7 @@ PROFILE = {"default": "quick", "help": "a folder in params/ (%(default)s)"}
 OPTION = "another field of RunConfig, such as memory_size=500; may be repeated"
 DEVICE = "cpu, cuda, mps, or auto: a GPU where there is one (%(default)s)"
 SHARD = "train only part 3 of 20 of the runs, counted by their keys: a Slurm array"
+REDRAW = "draw from the tables in figures/PROFILE as they are, and train nothing"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -61,6 +62,7 @@ def _parser() -> ArgumentParser:
     argument = add("figures", execute_notebooks)
     argument("notebook", nargs="*", help="by default all that are not up to date")
     argument("--profile", **PROFILE)
+    argument("--redraw", action="store_true", help=REDRAW)
     argument = add("run", train_run)
     argument("dataset")
     argument("method")
@@ -101,12 +103,12 @@ def execute_notebooks(options: Namespace) -> int:
     names = _notebooks(options.profile, options.notebook)
     from prslib.report.build import execute, is_stale  # in a checkout alone
 
-    if not options.notebook:
+    if not options.notebook and not options.redraw:
         names = [name for name in names if is_stale(options.profile, name)]
     if not names:
         print(f"nothing to draw: all of profile {options.profile!r} is up to date")
         return 0
-    errors = execute(options.profile, names)
+    errors = execute(options.profile, names, options.redraw)
     for error in dict.fromkeys(errors.values()):  # several may have met the same
         stopped = ", ".join(name for name in errors if errors[name] == error)
         print(f"{stopped} stopped: {error}", file=sys.stderr)

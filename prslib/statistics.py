@@ -60,9 +60,9 @@ class Interval:
         return "no difference" if within(self.low, self.high, small) else "undecided"
 
     def __str__(self) -> str:
-        """Return "3.3 (95 % interval 1.7 to 4.9, 10 seeds)", and what it lacks."""
+        """Return "+3.3 (95 % CI +1.7 to +4.9, 10 seeds)", and what it lacks."""
         lacks = "" if self.images else "; without the chance of the test images"
-        return f"{self.effect:.1f} ({say_interval(vars(self))}{lacks})"
+        return f"{self.effect:+.1f} ({say_interval(vars(self))}{lacks})"
 
 
 def within(low: Any, high: Any, small: float = SMALL) -> Any:
@@ -125,7 +125,7 @@ def compare(
     Examples
     --------
     >>> print(compare([50.2, 51.0, 49.5, 52.1, 50.8], [47.9, 48.0, 47.1, 48.8, 48.3]))
-    2.7 (95 % interval 2.2 to 3.2, 5 seeds; without the chance of the test images)
+    +2.7 (95 % CI +2.2 to +3.2, 5 seeds; without the chance of the test images)
     """
     if not 0 < level < 1:
         raise ValueError(expected("level between 0 and 1", level))
@@ -288,25 +288,14 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def say_interval(row: pd.Series | dict) -> str:
-    """Say the interval of a row of `over_seeds`: "95 % interval 1.2 to 3.4, 10 seeds"."""
+    """Say the interval of a row of `over_seeds`: "95 % CI 1.2 to 3.4, 10 seeds"."""
     if row["seeds"] == 1:
         return "one seed"
-    low, high = (f"{row[name]:.1f}" for name in ("low", "high"))
+    low, high = (f"{row[name]:+.1f}" for name in ("low", "high"))
     level = row.get("level", LEVEL)
-    return f"{100 * level:g} % interval {low} to {high}, {row['seeds']} seeds"
+    return f"{100 * level:g} % CI {low} to {high}, {row['seeds']} seeds"
 
 
 def say_difference(row: pd.Series | dict, method: str, than: str) -> str:
-    """Say a row of `over_seeds`: "PRS is 3.1 points above CRS (95 % interval ...)"."""
-    gap, clearly = row["difference"], row["clearly"]
-    if not clearly and row["seeds"] >= DECIDING:
-        same = "are not told apart"
-        if within(row["low"], row["high"]):
-            same = "score about the same"
-        return f"{method} and {than} {same}: {gap:+.1f} points ({say_interval(row)})"
-    if round(gap, 1) == 0:
-        return f"{method} is level with {than} ({say_interval(row)})"
-    way = clearly or ("ahead of" if gap > 0 else "behind")
-    if gap < 0:  # the interval of the size of the difference
-        row = dict(row) | {"low": -row["high"], "high": -row["low"]}
-    return f"{method} is {abs(gap):.1f} points {way} {than} ({say_interval(row)})"
+    """Say a row of `over_seeds`: "PRS minus CRS: +3.1 (95 % CI +1.2 to +5.0, 10 seeds)"."""
+    return f"{method} minus {than}: {row['difference']:+.1f} ({say_interval(row)})"

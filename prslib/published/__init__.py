@@ -96,7 +96,8 @@ def merge_published(
     ----------
     rows : DataFrame
         With the columns stands_for (the paper's data set), method, measure, group,
-        metric and, for a progression, trained_tasks; others are kept.
+        metric and, where they have them, test_set and (for a progression)
+        trained_tasks; others are kept.
     *tables : str
         Names of `TABLES`.
     also : collection of str
@@ -122,7 +123,7 @@ def merge_published(
     [50.2]
     """
     on = ["stands_for", "method", "measure", "group", "metric", *also]
-    on += ["trained_tasks"] if "trained_tasks" in rows else []
+    on += [name for name in ("test_set", "trained_tasks") if name in rows]
     cells = pd.concat([load(table) for table in tables])
     cells = cells.rename(columns={"dataset": "stands_for", "value": "published"})
     cells = cells[[*on, "published"]].drop_duplicates()

@@ -60,7 +60,7 @@ def describe_difference(
     if low > 0 or high < 0:
         text, sign = (above if low > 0 else below), ""
         effect, (low, high) = abs(effect), sorted([abs(low), abs(high)])
-    interval = f"(95 % interval {low:{sign}.1f} to {high:{sign}.1f})"
+    interval = f"(95 % CI {low:{sign}.1f} to {high:{sign}.1f})"
     if pd.isna(low):
         interval = "(one seed)"
     words = {"what": what, "method": method, "than": than, "interval": interval}

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from prslib.train import RunConfig
 
 LEDGER = "ledger"
+COMPUTE = "compute"  # tag of cells that a redraw leaves out
 
 # notebooks; each keeps about one core busy once its runs are stored
 DRAWN_AT_ONCE = 4
@@ -90,8 +91,11 @@ def digest(file: Path) -> str:
     return sha256(file.read_bytes()).hexdigest()
 
 
-def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
-    """Train the runs of notebooks, draw them, and return errors by name."""
+def execute(profile: str, names: Sequence[str], redraw: bool = False) -> dict[str, str]:
+    """Train the runs of notebooks, draw them, and return errors by name.
+
+    A redraw takes the tables of the profile's folder as they are, and trains nothing.
+    """
     from tqdm.contrib.concurrent import thread_map
 
     digest_package()  # of the code that is imported from here on
@@ -101,7 +105,7 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
         prepare()
     errors = {}
     listed = {}
-    for name in names:
+    for name in [] if redraw else names:
         with suppress(Exception):  # drawing it tells the error
             listed |= list_runs(profile, name)
     try:
@@ -111,7 +115,7 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
 
     def attempt(name: str) -> None:
         try:
-            draw(profile, name)
+            draw(profile, name, redraw)
         except Exception as error:  # a cell's, its kernel's or of its parameters
             kind = getattr(error, "ename", type(error).__name__)
             errors[name] = f"{kind}: {one_line(getattr(error, 'evalue', error))}"
@@ -157,21 +161,22 @@ def train_listed(runs: Iterable[tuple[str, "RunConfig"]]) -> None:
         train(configs, device=device)
 
 
-def draw(profile: str, name: str) -> None:
+def draw(profile: str, name: str, redraw: bool = False) -> None:
     """Execute a notebook, then put its pictures and tables into the profile's folder.
 
-    It draws into a folder of its own, so that two drawings at once write whole files.
+    It draws into a folder of its own, so that two drawings at once write whole files. A
+    redraw has no record, as its tables may be of other runs.
     """
     record = record_file(profile, name)
-    before = read_outputs(record)
+    before = set() if redraw else read_outputs(record)
     record.unlink(missing_ok=True)
-    inputs = digest_inputs(profile, name)
+    inputs = "" if redraw else digest_inputs(profile, name)
     figures = figures_dir(profile)
     with tempfile.TemporaryDirectory() as folder:
         drawn = Path(folder, "figures")
         drawn.mkdir()
         executed = Path(folder, "executed.ipynb")
-        run_notebook(profile, name, executed, drawn)
+        run_notebook(profile, name, executed, drawn, redraw)
         text = executed.read_text(encoding="utf-8").replace(
             str(drawn), f"figures/{profile}"
         )
@@ -187,6 +192,8 @@ def draw(profile: str, name: str) -> None:
         raise OSError(expected(what, error.strerror)) from error
     for file in before - written.keys():  # a table or picture that it draws no more
         file.unlink(missing_ok=True)
+    if redraw:
+        return
     outputs = {str(file): digest(file) for file in written}
     with replacing(record) as opened:
         opened.write(json.dumps({"inputs": inputs, "outputs": outputs}).encode())
@@ -199,8 +206,14 @@ def read_outputs(record: Path) -> set[Path]:
     return set(map(Path, json.loads(record.read_text())["outputs"]))
 
 
-def run_notebook(profile: str, name: str, executed: Path, save: Path) -> None:
-    """Execute a notebook, which writes its pictures and tables into a folder."""
+def run_notebook(
+    profile: str, name: str, executed: Path, save: Path, redraw: bool = False
+) -> None:
+    """Execute a notebook, which writes its pictures and tables into a folder.
+
+    A redraw leaves out the cells that compute the tables.
+    """
+    import nbformat
     import papermill
     from jupyter_core.utils import ensure_event_loop
 
@@ -211,9 +224,17 @@ def run_notebook(profile: str, name: str, executed: Path, save: Path) -> None:
         from prslib.report.kernels import Manager
 
         options = {"kernel_manager_class": Manager, "shutdown_kernel": "immediate"}
+    content = nbformat.read(notebook_file(name), as_version=4)
+    if redraw:
+        content.cells = [
+            cell
+            for cell in content.cells
+            if COMPUTE not in cell.metadata.get("tags", [])
+        ]
+    nbformat.write(content, executed)
     with closing(ensure_event_loop()):  # of this thread
         papermill.execute_notebook(
-            notebook_file(name),
+            executed,
             executed,
             profile_values(profile, name) | {"save": str(save)},
             cwd=project_root(),

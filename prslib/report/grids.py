@@ -1,4 +1,4 @@
-"""List the runs of notebooks: grids with fewer seeds for some, and where each is tested."""
+"""List the runs of notebooks: grids with fewer seeds for some, and their test sets."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,12 +7,13 @@ from typing import Any
 
 from prslib.checks import check_int, expected, one_of
 from prslib.datasets import DATASETS
-from prslib.report.asked import Asked, configs, drop_repeated, list_values
+from prslib.report.asked import Asked, configs, list_values
 from prslib.report.notebook import Settings
 from prslib.report.tables import labels_of
-from prslib.train import METHODS, Run
+from prslib.train import METHODS
 
-OPEN, BALANCED = "open", "balanced"  # test sets
+# test sets: classes alike, as the stream comes, and further images of cocoseq-mini
+BALANCED, IMBALANCED, OPEN = "balanced", "imbalanced", "open"
 
 
 def configs_of(
@@ -103,43 +104,36 @@ def standard_runs(settings: Settings) -> list[Asked]:
 
 
 def main_runs(settings: Settings) -> list[Asked]:
-    """List the main table's runs, on the open images and on the paper's."""
+    """List the main table's runs, on both kinds of test set."""
     check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS", "PRS")
     for name in settings.own_threshold:
         one_of("method", name, METHODS)
-    made = [
+    return on_tests(
         replace(config, own_threshold=config.method in settings.own_threshold)
         for config in standard_runs(settings)
-    ]
-    return drop_repeated([*tested_on(made), *tested_on(made, BALANCED)])
+    )
 
 
-def tested_on(configs: Iterable[Asked], test_set: str = OPEN) -> list[Asked]:
-    """Test runs elsewhere where their data set has an open test set; others stay.
-
-    The rule: what is decided is decided on the open images, as their chance is the
-    smallest part of an interval (`figures/studies/more_seeds.csv`). The balanced test
-    set, which is the paper's, serves the tables beside the paper's own.
-    """
+def on_tests(
+    configs: Iterable[Asked], tests: Sequence[str] = (BALANCED, IMBALANCED)
+) -> list[Asked]:
+    """Read each run on those of some test sets that its data set has."""
     return [
-        replace(config, test_set=test_set) if has_open(config.dataset) else config
+        replace(config, test_set=test_set)
         for config in configs
+        for test_set in tests
+        if test_set in labels_of(config.dataset).tests
     ]
 
 
-def has_open(dataset: str) -> bool:
-    """Tell whether a data set has an open test set."""
-    return OPEN in labels_of(dataset).tests
-
-
-def runs_on(runs: Iterable[Run], test_set: str = OPEN) -> list[Run]:
-    """Pick the runs that are where `tested_on` would test them."""
+def on_open(configs: Iterable[Asked]) -> list[Asked]:
+    """Read runs on further images where their data set has any, for scores of classes."""
     return [
-        run
-        for run in runs
-        if not has_open(run.config.dataset)
-        or run.config.resolved["test_set"] == test_set
+        replace(config, test_set=OPEN)
+        if OPEN in labels_of(config.dataset).tests
+        else config
+        for config in configs
     ]
 
 

@@ -18,13 +18,16 @@ import yaml
 from matplotlib.figure import Figure
 
 from prslib.checks import expected, one_of
-from prslib.paths import known_profiles, notebook_file, params_file
-from prslib.report.tables import MAIN_METRICS, labels_of, main_tables
+from prslib.paths import figures_dir, known_profiles, notebook_file, params_file
+from prslib.report.tables import MAIN_METRICS, TEST_WORDS, labels_of, main_tables
 
 if TYPE_CHECKING:
     from IPython.display import Markdown
 
 PAPERMILL = "# Parameters"  # begins the cell that papermill adds
+TABLES: dict[tuple[str, str], str] = {}  # CSV by notebook and name, of this kernel
+# columns of text that may be empty altogether
+TEXTS = ("clearly", "stands_for", "weakest", "note", "schedule")
 # do not belong into a page: a folder of this machine, and what the page shows
 NOT_SHOWN = ("notebook", "save")
 
@@ -58,10 +61,36 @@ class Settings(SimpleNamespace):
                 raise TypeError(expected(what, repr(value)))
         return cls(notebook=notebook, **defaults | values)
 
-    def show(
-        self, figure: Figure, table: pd.DataFrame, name: str, narrow: int = 0
-    ) -> None:
-        """Display a figure, and write it and its numbers if ``save`` names a folder.
+    def write(self, table: pd.DataFrame, name: str) -> None:
+        """Keep a table as CSV, also as a file if ``save`` names a folder."""
+        table = table.drop(columns="draws", errors="ignore")  # arrays
+        text = table.to_csv(index=False, float_format="%.6g")
+        TABLES[self.notebook, name] = text
+        if self.save:
+            file = Path(self.save) / f"{self.notebook}_{name}.csv"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Read a table that `write` kept; in a redraw, where no cell did, the profile's.
+
+        Cells that draw take their numbers from here, so that a redraw, which leaves out
+        the cells with the tag `compute`, draws the same.
+        """
+        text = TABLES.get((self.notebook, name))
+        if text is None:
+            file = figures_dir(self.profile) / f"{self.notebook}_{name}.csv"
+            text = file.read_text(encoding="utf-8")
+        table = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
+        texts = [
+            column
+            for column in table
+            if table[column].dtype.kind == "O" or column in TEXTS
+        ]
+        return table.fillna(dict.fromkeys(texts, ""))
+
+    def show(self, figure: Figure, name: str, narrow: int = 0) -> None:
+        """Display a figure of the table `name`, and write it if ``save`` names a folder.
 
         With `narrow` a second PNG, for phones, has the panels in as many columns. The
         profile quick has none, as no page is made of it.
@@ -72,7 +101,7 @@ class Settings(SimpleNamespace):
 
         from prslib.report.style import stack_panels
 
-        self.write(table, name)
+        self.table(name)  # a picture has its numbers
         about = {"alt": describe(figure), "file": f"{self.notebook}_{name}.png"}
         about["width"] = round(figure.get_figwidth() * figure.dpi)
         picture = render(figure)
@@ -87,28 +116,18 @@ class Settings(SimpleNamespace):
 
     def show_tables(
         self,
-        averages: pd.DataFrame,
         name: str,
         what: str = "",
         metrics: Sequence[str] = MAIN_METRICS,
         by: Sequence[str] = (),
     ) -> None:
-        """Display averages as the paper prints them, and write them where ``save`` says."""
+        """Display the averages of the table `name` as the paper prints them."""
         from IPython.display import display
 
-        self.write(averages, name)
-        for dataset in averages["dataset"].unique():
-            display(heading(dataset, what))
-            display(*main_tables(averages, dataset, metrics, by))
-
-    def write(self, table: pd.DataFrame, name: str) -> None:
-        """Write a table as CSV if ``save`` names a folder."""
-        if not self.save:
-            return
-        file = Path(self.save) / f"{self.notebook}_{name}.csv"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        table = table.drop(columns="draws", errors="ignore")  # arrays
-        table.to_csv(file, index=False, float_format="%.6g")
+        averages = self.table(name)
+        for place, cells in averages.groupby(["dataset", "test_set"], sort=False):
+            display(heading(*place, what))
+            display(*main_tables(cells, metrics, by))
 
     def _repr_markdown_(self) -> str:
         shown = {k: v for k, v in vars(self).items() if k not in NOT_SHOWN}
@@ -173,13 +192,14 @@ def check_names(notebook: str, names: Iterable[str]) -> None:
         one_of(f"parameter of {notebook}", name, parameters)
 
 
-def heading(dataset: str, what: str = "") -> "Markdown":
-    """Return a table's heading: the data set, and the paper's that it stands beside."""
+def heading(dataset: str, test_set: str, what: str = "") -> "Markdown":
+    """Return a table's heading: data set, test set, and the paper's data set beside it."""
     from IPython.display import Markdown
 
     stands_for = labels_of(dataset).stands_for
     beside = f"beside the paper's {stands_for}" if stands_for else "not in the paper"
-    return Markdown(", ".join(filter(None, (f"**{dataset}**", what, beside))))
+    words = f"**{dataset}, {TEST_WORDS[test_set]}**", what, beside
+    return Markdown(", ".join(filter(None, words)))
 
 
 def render(figure: Figure) -> bytes:

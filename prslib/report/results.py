@@ -5,7 +5,6 @@ The columns:
 - stands_for, dataset: the paper's data set ("" for another real stream) and ours;
 - method;
 - test_set: whose scores they are;
-- standard_test: the test set that decides where a claim names none;
 - those of `SETTINGS`: how the run differs from the standard, missing where it does not;
 - standard_rho: PRS's rho in the standard setting;
 - seed, run (its configuration as text);
@@ -48,8 +47,7 @@ DATA_SOURCES = (PAPERS, PART, OTHER_STREAM, STAND_IN)
 STAGES = {"frozen_stages", "pretrained_stages"}
 FIGURE_1 = ("CRS", "EWC")
 ORDERS = {"normalised": "order", "plain": "order_lost"}  # of forgetting by class size
-TESTS = ["test_set", "standard_test"]
-COLUMNS = ["stands_for", "dataset", "method", *TESTS, *SETTINGS, "standard_rho"]
+COLUMNS = ["stands_for", "dataset", "method", "test_set", *SETTINGS, "standard_rho"]
 COLUMNS += ["seed", "run"]
 # columns of `published.load` that a setting has, too
 PRINTED = {name: f"printed_{name}" for name in ("memory_size", "schedule", "epochs")}
@@ -70,14 +68,11 @@ def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
         is_known = setting.keys() <= SETTINGS.keys()
         if not is_known or (Method, config.method) in REGISTERED:
             continue
-        # features and gradients are decided on the test images that they have
-        decides = config if gives_no_scores(config) else standard
         row = {
             "stands_for": labels_of(config.dataset).stands_for or "",
             "dataset": config.dataset,
             "method": config.method,
             "test_set": config.resolved["test_set"],
-            "standard_test": decides.resolved["test_set"],
             "standard_rho": standard.resolved["rho"],
             "seed": config.seed,
             "run": identify(config),
@@ -140,12 +135,12 @@ def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFram
         frames.insert(0, _scores(scored))
     rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
     # runs that share a training have the same memory
-    key = ["dataset", "method", *TESTS, *SETTINGS, "seed", *CELL]
+    key = ["dataset", "method", "test_set", *SETTINGS, "seed", *CELL]
     return rows.drop_duplicates(key, ignore_index=True)
 
 
 def _scores(runs: Sequence[Run]) -> pd.DataFrame:
-    rows = tables.scores_of(runs, "test_set", run=identify)
+    rows = tables.scores_of(runs, run=identify)
     rows = rows[rows["group"].isin(tables.ALL_GROUPS)]
     rows = tables.with_forgetting(rows, {"forget": True, "lost": False})
     return tables.in_percent(rows, ["run", *CELL])
@@ -228,9 +223,7 @@ def printed_rows() -> pd.DataFrame:
     schedule = cells["schedule"].mask(cells["method"] == "Multitask", "")
     rows = cells.assign(schedule=schedule).rename(columns=PRINTED)
     task = np.where(cells["metric"] == "accuracy", "all", "seen")
-    standard_test = cells["stands_for"].map(lambda name: standards[name]["test_set"])
-    rows = rows.assign(standard_test=standard_test, standard_rho=np.nan)
-    return rows.assign(seed=0, task=task).join(columns)
+    return rows.assign(standard_rho=np.nan, seed=0, task=task).join(columns)
 
 
 def _printed_setting(cell: dict, usual: dict) -> dict[str, object]:

@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from prslib import DATASETS, METHODS
 from prslib.paths import PACKAGE
-from prslib.report.tables import ALL_GROUPS
+from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 from prslib.statistics import LEVEL
 
 # whatever a user has in matplotlibrc
@@ -284,7 +284,12 @@ def contrast_panels(
     across: str = "metric",
     down: str = "dataset",
 ) -> Figure:
-    """Draw `contrasts` as a figure: a column of panels for each value of `across`, rows `down`."""
+    """Draw `contrasts` as a figure: a column of panels for each value of `across`, rows `down`.
+
+    A row is of one test set, which its title names.
+    """
+    tests = frame["test_set"].map(TEST_WORDS)
+    frame = frame.assign(**{down: frame[down] + ", " + tests})
     columns, rows = frame[across].unique(), frame[down].unique()
     height = 1 + len(rows) * (0.75 + 0.22 * frame[y].nunique())
     figure, axes = plt.subplots(

@@ -14,6 +14,13 @@ from prslib.datasets import SequentialDataset, load_dataset
 from prslib.metrics import MAIN_METRICS, forgetting
 from prslib.statistics import DECIDING, SMALL, over_seeds, say_difference, within
 
+# the two kinds, and further images with labels of all kinds for scores of classes
+TEST_WORDS = {
+    "balanced": "classes alike",
+    "full": "classes alike",
+    "imbalanced": "as the stream comes",
+    "open": "further images",
+}
 ALL_GROUPS = (*datasets.GROUPS, "overall")
 CAPTIONS = {"score": "Scores", "forget": "Forgetting"}
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
@@ -30,30 +37,13 @@ _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 def scores_of(
     runs: Sequence[Run], *fields: str, **columns: Callable[[RunConfig], object]
 ) -> pd.DataFrame:
-    """Join the scores of runs, in [0, 1], and add fields of their configurations as columns.
-
-    Runs of a data set are on one test set, or test_set is one of the fields.
-    """
-    if "test_set" not in fields:
-        check_one_test(runs)
+    """Join the scores of runs, in [0, 1], and add fields of their configurations as columns."""
     frames = []
     for run in runs:
         settings = {name: run.config.resolved[name] for name in fields}
         settings |= {name: column(run.config) for name, column in columns.items()}
         frames.append(with_resamples(run).assign(**settings))
     return pd.concat(frames, ignore_index=True)
-
-
-def check_one_test(runs: Sequence[Run]) -> None:
-    """Refuse runs of one data set on different test sets."""
-    tests: dict[str, str] = {}
-    for run in runs:
-        dataset = run.config.dataset
-        test_set = run.config.resolved["test_set"]
-        first = tests.setdefault(dataset, test_set)
-        if first != test_set:
-            what = f"runs of {dataset} on one test set, or test_set among the columns"
-            raise ValueError(expected(what, f"{first} and {test_set}"))
 
 
 @cache
@@ -64,8 +54,7 @@ def labels_of(name: str) -> SequentialDataset:
 
 def read_scores(run: Run) -> pd.DataFrame:
     """Return a run's scores on the test set that its configuration asks for."""
-    is_asked = run.scores["test_set"] == run.config.resolved["test_set"]
-    return run.scores[is_asked].drop(columns="test_set")
+    return run.scores[run.scores["test_set"] == run.config.resolved["test_set"]]
 
 
 def with_resamples(run: Run) -> pd.DataFrame:
@@ -130,6 +119,7 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
     order = {
         "dataset": list(rows["dataset"].unique()),
+        "test_set": list(rows["test_set"].unique()),
         "method": list(METHODS),
         "group": list(ALL_GROUPS),
         "metric": [*MAIN_METRICS, *PRECISION_RECALL, *F1_OTHERWISE],
@@ -145,7 +135,10 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
 def merge_published(
     rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Add stands_for and the paper's number, published; in columns `also` its cells must agree."""
+    """Add stands_for and the paper's number, published, on the same kind of test set.
+
+    In columns `also` its cells must agree, too.
+    """
     names = rows["dataset"].map(lambda name: labels_of(name).stands_for or "")
     rows = rows.assign(stands_for=names)
     return published.merge_published(rows, *tables, also=also)
@@ -153,13 +146,14 @@ def merge_published(
 
 def main_tables(
     averages: pd.DataFrame,
-    dataset: str,
     metrics: Sequence[str] = MAIN_METRICS,
     by: Sequence[str] = (),
 ) -> list[Styler]:
-    """Return `main_table` of each measure, with the best that sees a stream in bold."""
+    """Return `main_table` of each measure of one data set and test set, the best in bold.
+
+    Methods that see no stream do not compete.
+    """
     tables = []
-    averages = averages[averages["dataset"] == dataset]
     for measure, rows in averages.groupby("measure", sort=False):
         table = main_table(rows, metrics, by)
         best = best_cells(rows, metrics, by, lowest=measure == "forget")
@@ -240,11 +234,24 @@ def seed_gaps(
     """Return how far one method is above another at each of its seeds; NaN if one is missing."""
     rows = rows[rows["measure"] == "score"]
     values = [name for name in _VALUES if name in rows]
-    keys = ["dataset", "stands_for", *by, "measure", "group", "metric", "seed"]
+    check_tests(rows, method, than)
+    keys = ["dataset", "test_set", "stands_for", *by]
+    keys += ["measure", "group", "metric", "seed"]
     table = rows.set_index([name for name in keys if name in rows])
     first = table.loc[table["method"] == method, values]
     second = table.loc[table["method"] == than, values]
     return (first - second).reindex(first.index).reset_index()
+
+
+def check_tests(rows: pd.DataFrame, *methods: str) -> None:
+    """Refuse to compare methods that are scored on different test sets of a data set."""
+    for dataset, of_set in rows.groupby("dataset"):
+        tests = of_set.groupby("method")["test_set"].unique()
+        present = [name for name in methods if name in tests.index]
+        on = {name: " and ".join(sorted(tests[name])) for name in present}
+        if len(set(on.values())) > 1:
+            what = f"{' and '.join(on)} on the same test sets of {dataset}"
+            raise ValueError(expected(what, on))
 
 
 def contrasts(
@@ -254,7 +261,6 @@ def contrasts(
     cells: Sequence[tuple[str, str]],  # (group, metric)
     by: Sequence[str] = (),  # further columns in which the two must agree
     place: str | None = None,  # begins a sentence, columns in braces
-    paper: str = "in the paper, on {stands_for}, by {published:+.1f}",
 ) -> pd.DataFrame:
     """Add to `over_seeds` the paper's difference of two methods, published, and a sentence."""
     gaps = seed_gaps(rows, method, than, by).dropna(subset="value")
@@ -266,13 +272,14 @@ def contrasts(
         table["published"] = theirs.to_numpy()
     if place is None:
         place = ", ".join(f"{{{name}}}" for name in ("dataset", *by))
-        place += ", {group} {metric}"
+        place += ", {group} {metric}, {test}"
     sentences = []
     for row in table.to_dict("records"):
-        theirs = f"; {paper.format(**row)}" if pd.notna(row.get("published")) else ""
-        sentences.append(
-            f"{place.format(**row)}: {say_difference(row, method, than)}{theirs}."
-        )
+        row["test"] = TEST_WORDS[row["test_set"]]
+        theirs = row.get("published", np.nan)
+        paper = f"; paper: {theirs:+.1f}" if pd.notna(theirs) else ""
+        difference = say_difference(row, method, than)
+        sentences.append(f"{place.format(**row)}: {difference}{paper}.")
     table = table.assign(sentence=sentences)
     return table.drop(columns=["stands_for", "measure"], errors="ignore")
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from prslib.checks import one_of
 from prslib.report.claims.functions import FUNCTIONS, STATISTICS, Cells
-from prslib.report.claims.scores import SETTINGS, STANDARD, Scores, Seed
+from prslib.report.claims.scores import SETTINGS, TESTS, Scores, Seed
 from prslib.report.tables import MAIN_METRICS, at_own_threshold
 from prslib.statistics import LEVEL, SMALL, Interval, interval
 
@@ -40,7 +40,7 @@ class Claim:
     source: str
     test: str
     kind: str = KINDS[0]
-    test_set: str = STANDARD
+    test_set: str = next(iter(TESTS))
     on: Sequence[str] = (COCO, NUS)
     other_streams: bool = True
     metrics: Sequence[str] = MAIN_METRICS
@@ -89,6 +89,7 @@ class Claim:
         if row["dropped"]:  # a seed that never learned a task is not like the others
             row |= {"alone": "undecided", "p": np.nan}
         row |= count_clear(values, level)
+        row["test_set"] = scores.tests[self.test_set]
         row["weakest"] = ""
         if self.over == "every" and len(names) > 1:
             row["weakest"] = names[weakest]
@@ -141,6 +142,7 @@ def read_claims() -> dict[str, Claim]:
             arguments = row.pop(function)
             claim = Claim(name, FUNCTIONS[function], arguments, **shared | row)
             one_of("kind", claim.kind, KINDS)
+            one_of("test_set", claim.test_set, TESTS)
             claims[name] = claim
     return claims
 

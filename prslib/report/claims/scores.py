@@ -20,7 +20,14 @@ SETTINGS = {
     "rho": float,
 }
 OTHER = "other"  # number of stages, as networks have different numbers of them
-STANDARD = "standard"  # test set
+# Test sets by what a claim asks for, the first that a data set has. Micro averages and
+# groups are read on one with classes alike or one that is as the stream comes; scores of
+# single classes are read on further images where there are any.
+TESTS = {
+    "classes alike": ("balanced", "full"),
+    "as the stream comes": ("imbalanced",),
+    "single classes": ("open", "balanced"),
+}
 NAMES = ["seed", "metric", "method", "group", "measure", "task", "trained_tasks"]
 
 
@@ -32,20 +39,22 @@ class Scores:
         self.last = rows["trained_tasks"].max()
         self.rho = rows["standard_rho"].max()
         self.values: dict[tuple, np.ndarray] = {}
-        self.runs = set()  # on the standard test set: method, setting, trained tasks
+        self.runs = set()  # method, setting, trained tasks
+        present = set(rows["test_set"])
+        self.tests = {
+            kind: next((name for name in names if name in present), "")
+            for kind, names in TESTS.items()
+        }
         columns = [
             rows[NAMES].itertuples(index=False, name=None),
             settings_of(rows),
             rows["test_set"],
-            rows["test_set"] == rows["standard_test"],
             values_and_draws(rows).to_numpy(),
         ]
-        for key, setting, test_set, is_standard, value in zip(*columns, strict=True):
+        for key, setting, test_set, value in zip(*columns, strict=True):
             self.values.setdefault((*key, test_set, setting), value)
-            if is_standard:
-                _, _, method, *_, trained_tasks = key
-                self.runs.add((method, setting, trained_tasks))
-                self.values.setdefault((*key, STANDARD, setting), value)
+            _, _, method, *_, trained_tasks = key
+            self.runs.add((method, setting, trained_tasks))
 
     def levels(self, name: str, *methods: str) -> list:
         """Return a setting's values that all methods were run with, None for the standard."""
@@ -81,7 +90,7 @@ class Seed:
     scores: Scores
     number: int
     metric: str
-    test_set: str
+    test_set: str  # a kind of `TESTS`
 
     def score(
         self,
@@ -90,7 +99,7 @@ class Seed:
         measure: str = "score",
         task: str = "seen",
         after: int = 0,  # trained tasks, 0 for all
-        test_set: str = "",  # other than the claim's
+        test_set: str = "",  # a kind of `TESTS`, other than the claim's
         **setting: Any,  # a name of `SETTINGS`; None for the standard
     ) -> np.ndarray:
         """Return a score as (1 + draws,); raise KeyError where there is none."""
@@ -99,5 +108,5 @@ class Seed:
         pairs = frozenset(pair for pair in setting.items() if pair[1] is not None)
         place = self.number, self.metric, method, group, measure, task
         after = after or self.scores.last
-        test_set = test_set or self.test_set
-        return self.scores.values[(*place, after, test_set, pairs)]
+        name = self.scores.tests[test_set or self.test_set]
+        return self.scores.values[(*place, after, name, pairs)]
