@@ -21,6 +21,17 @@ MARKERS = "osD^"  # in a plot, of each method
 MOST_NAMES = 80  # of classes, that a plot writes out
 BATCH = 10  # of the stream, as in the paper
 NO_LABEL = "(no label)"
+SMALL = 0.5  # of the mean class: the report's rows are about streams with such classes
+NONE_SMALL = (
+    "No class has less than half of the mean class's samples: take CRS,\n"
+    "as there is little to gain."
+)
+SOME_SMALL = (
+    "Classes with less than half of the mean class's samples: {small} of {classes}.\n"
+    "For mAP or C-F1, above all on a test that counts classes alike, take CBRS.\n"
+    "For O-F1 on a test that is like the stream take CRS.\n"
+    "How much it brings cannot be read off labels: it takes a trial."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +58,19 @@ class Preview:
         return float(found.max() / found.min())
 
     @property
+    def ratio(self) -> np.ndarray:
+        """Each class's samples over those of the mean class, float64 (C,)."""
+        return self.class_freq / self.class_freq[self.class_freq > 0].mean()
+
+    @property
+    def advice(self) -> str:
+        """What the report found for such labels, by the test that one has."""
+        small = int((self.ratio < SMALL).sum())
+        if not small:
+            return NONE_SMALL
+        return SOME_SMALL.format(small=small, classes=len(self.ratio))
+
+    @property
     def table(self) -> dict[str, list]:
         """Columns with a row a class, the most frequent first, for a data frame."""
         order = np.argsort(-self.class_freq, kind="stable")
@@ -54,6 +78,7 @@ class Preview:
             "class": np.array(self.class_names, dtype=object),
             "group": np.array(self.class_group, dtype=object),
             "stream": self.class_freq,
+            "of mean": self.ratio,
             "quota": self.quota,
             **self.class_counts,
         }
@@ -77,13 +102,14 @@ class Preview:
         return ax
 
     def __str__(self) -> str:
-        """Return the table by class, then by group."""
+        """Return the table by class, then by group, and what to take."""
         table = self.table
         groups = np.array(self.class_group)
-        counts = [self.class_freq, self.quota, *self.class_counts.values()]
+        counts = [self.class_freq, self.ratio, self.quota, *self.class_counts.values()]
         rows = [list(table), *zip(*table.values(), strict=True)]
         for group in dict.fromkeys(table["group"]):
-            sums = [values[groups == group].sum() for values in counts]
+            sums: list[Any] = [values[groups == group].sum() for values in counts]
+            sums[1] = ""
             rows.append([f"all {group}", group, *sums])
         cells = [list(map(_text, row)) for row in rows]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -95,8 +121,10 @@ class Preview:
             padded[:2] = [row[0].ljust(widths[0]), row[1].ljust(widths[1])]
             lines.append("  ".join(padded))
         about = f"{self.samples} samples, {self.unlabelled} of them without a label; "
-        about += f"memory of {self.size}; imbalance {self.imbalance:.0f}:1"
-        return "\n".join([about, *lines])
+        about += (
+            f"memory of {self.size}; largest class over smallest {self.imbalance:.0f}:1"
+        )
+        return "\n".join([about, *lines, self.advice])
 
 
 def preview(
@@ -146,12 +174,16 @@ def preview(
     --------
     >>> rare = np.arange(1000) % 50 == 0
     >>> print(preview(np.stack([~rare, rare], axis=1), size=20, methods=["crs", "prs"]))
-    1000 samples, 0 of them without a label; memory of 20; imbalance 49:1
-    class         group     stream  quota  crs  prs
-    0             majority     980   10.0   19   11
-    1             minority      20   10.0    1    9
-    all majority  majority     980   10.0   19   11
-    all minority  minority      20   10.0    1    9
+    1000 samples, 0 of them without a label; memory of 20; largest class over smallest 49:1
+    class         group     stream  of mean  quota  crs  prs
+    0             majority     980      2.0   10.0   19   11
+    1             minority      20     0.04   10.0    1    9
+    all majority  majority     980            10.0   19   11
+    all minority  minority      20            10.0    1    9
+    Classes with less than half of the mean class's samples: 1 of 2.
+    For mAP or C-F1, above all on a test that counts classes alike, take CBRS.
+    For O-F1 on a test that is like the stream take CRS.
+    How much it brings cannot be read off labels: it takes a trial.
     """
     rows, names = read_rows(labels, class_names)
     class_freq = rows.sum(axis=0)
@@ -214,4 +246,6 @@ def count_kept(sampler: Sampler, rows: np.ndarray) -> np.ndarray:
 
 def _text(value: Any) -> str:
     """Return a cell of the table."""
-    return f"{value:.1f}" if isinstance(value, float) else one_line(value)
+    if isinstance(value, float):
+        return f"{value:.1f}" if value >= 0.1 or not value else f"{value:.2f}"
+    return one_line(value)

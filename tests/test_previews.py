@@ -48,11 +48,20 @@ def test_its_table_is_a_data_frame_and_its_text_adds_the_groups():
     assert frame["group"].tolist() == ["majority", "moderate", *["minority"] * 2]
     assert (np.diff(frame["stream"]) <= 0).all()
     lines = str(result).splitlines()
-    assert lines[1].split() == ["class", "group", "stream", "quota", "prs"]
+    assert lines[1].split() == ["class", "group", "stream", "of", "mean", "quota", "prs"]
     minority = frame[frame["group"] == "minority"]
-    cells = lines[-1].split()
+    (line,) = [line for line in lines if line.startswith("all minority")]
+    cells = line.split()
     assert cells[:3] == ["all", "minority", "minority"]
     assert cells[-1] == str(minority["prs"].sum())
+
+
+def test_its_advice_follows_classes_below_half_of_the_mean():
+    rare = np.arange(120) % 10 == 0
+    some = prslib.preview(np.stack([~rare, rare], axis=1), 10)
+    assert "1 of 2" in some.advice and "CBRS" in some.advice
+    alike = prslib.preview(np.arange(120) % 3, 10)
+    assert "take CRS" in alike.advice and str(alike).endswith(alike.advice)
 
 
 def test_samples_without_a_label_may_be_a_class():

@@ -103,6 +103,26 @@ def standard_runs(settings: Settings) -> list[Asked]:
     )
 
 
+def sampler_runs(
+    settings: Settings, names: Sequence[str], seeds: Sequence[int], **fields: Any
+) -> list[Asked]:
+    """List CRS and the samplers beside it, PRS also with further powers of allocation.
+
+    Methods of ``own_threshold`` are trained as in the main table, so that both notebooks
+    share their runs in the standard setting.
+    """
+    fixed = {"few_seeds": settings.few_seeds, "dataset": names} | fields
+    made = configs_of(["CRS", *settings.method], seeds, **fixed)
+    for power in settings.powers:
+        made += configs_of(["PRS"], seeds, rho=power, **fixed)
+    if fields:
+        return made
+    return [
+        replace(config, own_threshold=config.method in settings.own_threshold)
+        for config in made
+    ]
+
+
 def main_runs(settings: Settings) -> list[Asked]:
     """List the main table's runs, on both kinds of test set."""
     check_labels(settings.dataset, one=False)

@@ -34,6 +34,7 @@ METHOD_STYLES: dict[str, Style] = {
     "GSS": {"color": "#009E73", "marker": "^"},
     "ExStream": {"color": "#CC79A7", "marker": "P"},
     "PRS": {"color": "#D55E00", "marker": "D", "zorder": 4},  # over all others
+    "PRS, rho 0.5": {"color": "#8C3A00", "marker": "d"},
     "CBRS": {"color": "#56B4E9", "marker": "p"},
     "OCDM": {"color": "#E69F00", "marker": "h"},
     "DER++": {"color": "#00686E", "marker": "<"},

@@ -254,6 +254,13 @@ def check_tests(rows: pd.DataFrame, *methods: str) -> None:
             raise ValueError(expected(what, on))
 
 
+def label_powers(rows: pd.DataFrame, powers: Sequence[float]) -> pd.DataFrame:
+    """Name PRS with one of some powers of allocation, as "PRS, rho 0.5"."""
+    is_other = (rows["method"] == "PRS") & rows["rho"].isin(powers)
+    names = "PRS, rho " + rows["rho"].map("{:g}".format)
+    return rows.assign(method=rows["method"].mask(is_other, names))
+
+
 def contrasts(
     rows: pd.DataFrame,
     method: str,
