@@ -15,11 +15,8 @@ from articles import REPORTED
 
 from prslib.paths import figures_dir, project_root
 from prslib.report.ledger import as_markdown, counts
-from prslib.report.tables import MAIN_METRICS
 
 ROOT = project_root()
-STREAMS = {"reutersseq": "Reuters", "cocoseq-mini": "COCO"}
-CHOSEN = 0.5  # the rho that the pages recommend beside the trained one
 BLOCK = re.compile(r"(<!-- (\w+)([^:]*): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
 QUESTION = re.compile(r"\[(.+)\]\((\w+)\.ipynb\)")
 FOOTNOTE = (
@@ -60,34 +57,54 @@ def pivot(file: str, index: str, columns: str, values: str, *where: str) -> str:
     return as_markdown(table.map("{:,.1f}".format).reset_index())
 
 
-def list_changes() -> str:
-    """Return what CBRS and PRS change against CRS on each real stream."""
-    trained = numbers("main_results_table").query("method == 'PRS'")
-    trained = trained.groupby("dataset")["rho"].first()
-    pays = numbers("when_it_pays_minus_crs").query("method == 'CBRS'")
-    imbalance = pays.groupby("dataset")["imbalance"].first()
-    of_prs = numbers("main_results_prs_minus_crs")
-    sweep = numbers("rho_sweep_minus_crs").query(f"rho == {CHOSEN}")
-    rows = []
-    for dataset, stream in STREAMS.items():
-        samplers = {"CBRS": pays}
-        samplers[f"PRS, $\\rho = {trained[dataset]:g}$"] = of_prs
-        samplers[f"PRS, $\\rho = {CHOSEN:g}$"] = sweep
-        for sampler, gaps in samplers.items():
-            gaps = gaps[gaps["dataset"] == dataset].set_index(["group", "metric"])
-            row = {"stream": f"{stream}, {imbalance[dataset]:.0f}:1"}
-            row |= {"minus CRS": sampler, "seeds": gaps["seeds"].iloc[0]}
-            row["rare: mAP"] = with_interval(gaps.loc["minority", "mAP"])
-            row["frequent: C-F1"] = with_interval(gaps.loc["majority", "C-F1"])
-            for metric in MAIN_METRICS:
-                row[f"all: {metric}"] = with_interval(gaps.loc["overall", metric])
-            rows.append(row)
+def give_verdict() -> str:
+    """Return which sampler to take by test and score, and what it brought on the streams."""
+    ranges = numbers("when_it_pays_ranges")
+    ranges = ranges.set_index(["test_set", "group", "metric", "method"])
+
+    def say(method: str, test_set: str, *metrics: str, group: str = "overall") -> str:
+        """Return the ranges over streams of a method's differences from CRS."""
+        texts = []
+        for metric in metrics:
+            row = ranges.loc[test_set, group, metric, method]
+            texts.append(f"{metric} {row['lowest']:+.1f} to {row['highest']:+.1f}")
+        return ", ".join(texts)
+
+    others = ["CBRS", "PRS, rho 0.5", "PRS", "OCDM"]
+    lost = [
+        say(name, "imbalanced", "O-F1").replace("O-F1", name.replace("rho", "$\\rho$"))
+        for name in others
+    ]
+    small = numbers("when_it_pays_cuts")
+    small = small[(small["cut"] == "cap30") & (small["method"] == "CBRS")]
+    means = small.groupby(["test_set", "metric"])["difference"].mean()
+    kinds = [("balanced", "mAP"), ("balanced", "C-F1"), ("imbalanced", "O-F1")]
+    level = [f"{kind[1]} {means[kind]:+.1f}" for kind in kinds]
+    rows = [
+        {
+            "your test and score": "all classes alike: mAP or C-F1",
+            "take": "CBRS",
+            "against CRS": say("CBRS", "balanced", "mAP", "C-F1"),
+            "what it costs": "the frequent classes' "
+            + say("CBRS", "balanced", "C-F1", group="majority"),
+        },
+        {
+            "your test and score": "like the stream: mAP or C-F1",
+            "take": "CBRS",
+            "against CRS": say("CBRS", "imbalanced", "mAP", "C-F1"),
+            "what it costs": say("CBRS", "imbalanced", "O-F1"),
+        },
+        {
+            "your test and score": "like the stream: O-F1",
+            "take": "CRS",
+            "against CRS": "O-F1 of " + ", ".join(lost),
+            "what it costs": "what CBRS brings in mAP and C-F1",
+        },
+    ]
+    row = {"your test and score": "no class is much smaller than the mean class"}
+    row |= {"take": "CRS", "against CRS": f"CBRS: {', '.join(level)}"}
+    rows.append(row | {"what it costs": "nothing"})
     return as_markdown(pd.DataFrame(rows))
-
-
-def with_interval(row: pd.Series) -> str:
-    """Return a difference and the ends of its interval."""
-    return f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
 
 
 def count_claims() -> str:
@@ -111,10 +128,10 @@ def quote(file: str, name: str = "") -> str:
 KINDS = {
     "answer": answer,
     "answers": list_answers,
-    "changes": list_changes,
     "claims": count_claims,
     "code": quote,
     "table": pivot,
+    "verdict": give_verdict,
 }
 
 
