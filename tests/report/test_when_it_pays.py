@@ -1,4 +1,6 @@
-"""From which imbalance on a balanced memory pays, and how streams are measured."""
+"""How streams and classes are measured where a balanced memory may pay."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -6,37 +8,78 @@ import pytest
 from cells import functions_of
 
 from prslib.datasets import load_dataset
+from prslib.report.asked import Asked
 
 topic = functions_of("when_it_pays")
 
 
-@pytest.mark.parametrize(
-    ("clearly", "start", "below"),
-    [
-        (["", "above", "above"], 100, 10),
-        (["above", "", "above"], 1000, 100),  # on every stream with a larger one, too
-        (["above", "above", "above"], 10, np.nan),
-        (["above", "above", "below"], np.nan, np.nan),
-        (["above", "above", ""], np.nan, np.nan),
-    ],
-)
-def test_a_sampler_pays_from_where_it_is_above_on_all_larger(clearly, start, below):
-    rows = pd.DataFrame({"imbalance": [10.0, 100.0, 1000.0], "clearly": clearly})
-    rows = rows.assign(method="PRS", metric="mAP").sample(frac=1, random_state=0)
-    (found,) = topic.pays_from(rows)[["from", "not at"]].to_numpy()
-    np.testing.assert_array_equal(found, [start, below])
-
-
-def test_a_stream_is_measured_by_its_largest_and_smallest_class_that_it_has():
-    row = topic.stream_sizes(["cocoseq-tiny"]).iloc[0]
-    train = load_dataset("cocoseq-tiny", images=False).train
+def test_a_stream_is_measured_by_its_classes():
+    row = topic.stream_sizes(["reutersseq"]).iloc[0]
+    train = load_dataset("reutersseq", images=False).train
     freq = train.labels.sum(axis=0)
-    freq = freq[freq > 0]
-    assert (row["samples"], row["classes"]) == (len(train), len(freq))
-    assert len(freq) < train.labels.shape[1]
-    assert row["imbalance"] == freq.max() / freq.min()
+    assert (row["samples"], row["classes"]) == train.labels.shape
+    assert row["labels"] == train.labels.sum(axis=1).mean()
+    assert row["max:min"] == freq.max() / freq.min()
+    assert row["small"] == np.mean(freq < freq.mean() / 2)
 
 
-def test_the_papers_own_streams_have_the_imbalance_of_their_released_splits():
-    expected = {"COCOseq": 1827 / 49, "NUS-WIDEseq": 14453 / 45}
-    assert topic.papers_imbalance() == pytest.approx(expected)
+@pytest.mark.parametrize("dataset", ["cocoseq-tiny", "reutersseq-tiny"])
+def test_the_change_of_a_class_is_that_of_its_ap_at_the_end(dataset):
+    data = load_dataset(dataset, images=False)
+    first, last = data.class_names[:2]
+    runs = []
+    for method, ap in {"CRS": 0.2, "CBRS": 0.5}.items():
+        for seed, more in enumerate([0, 0.1]):
+            cells = [
+                {"group": name, "metric": "AP", "task": "seen", "trained_tasks": time}
+                | {"value": value, "test_set": "balanced"}
+                for time, name, value in [
+                    (4, first, ap + more),
+                    (4, last, ap),
+                    (1, first, 0),
+                ]
+            ]
+            frame = pd.DataFrame(cells).assign(
+                dataset=dataset, method=method, seed=seed
+            )
+            config = Asked(dataset, method, seed)
+            runs.append(SimpleNamespace(config=config, scores=frame))
+    table = topic.class_changes(runs).set_index("class")
+    assert sorted(table.index) == sorted([first, last])
+    assert table["change"].to_numpy() == pytest.approx([30, 30])
+    assert (table["share"] == 1).all()
+    ratio = data.class_freq / data.class_freq.mean()
+    assert table.loc[[first, last], "ratio"].tolist() == ratio[:2].tolist()
+
+
+def test_bins_weigh_streams_alike():
+    classes = pd.DataFrame(
+        {
+            "share": 1.0,
+            "bin": ["below 1/4"] * 4,
+            "dataset": ["a", "a", "a", "b"],
+            "change": [1.0, 2.0, 3.0, 6.0],
+        }
+    )
+    row = topic.by_bin(classes, "bin").iloc[0]
+    assert (row["change"], row["streams"]) == (4.0, 2)
+    assert row["low"] < 4 < row["high"]
+
+
+def test_a_forecast_leaves_out_the_stream_that_suggested_it():
+    rows = pd.DataFrame(
+        {
+            "dataset": ["reutersseq", *"abcdefgh"],
+            "difference": [9.0, *range(8)],
+            "max:min": [1.0, 1, 0, *range(2, 8)],
+            "small": [0.0, 6, 7, *reversed(range(6))],
+            "method": "CBRS",
+            "group": "overall",
+            "metric": "mAP",
+            "test_set": "balanced",
+        }
+    )
+    constant, rising, falling = topic.forecasts(rows).to_dict("records")
+    assert constant["right"] == "8 of 9"
+    assert rising["correlation"] > 0.9 and rising["foretells"]
+    assert falling["correlation"] < -0.9 and not falling["foretells"]
