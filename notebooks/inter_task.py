@@ -151,7 +151,7 @@ settings.write(pd.concat(every, ignore_index=True).assign(published=float("nan")
 
 # %%
 against = settings.table("prs_minus_others")
-title = f"The smallest task, {against['label'].iloc[0]}, PRS minus each other method"
+title = "The smallest task, PRS minus each other method"
 settings.show(contrast_panels(against, title, "than"), "prs_minus_others")
 display(Markdown(in_short(against)))
 
@@ -195,4 +195,4 @@ display(Markdown("\n".join(f"- {text}" for text in settings.table("exstream_trai
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = find_smallest(against, metric="mAP", than="CRS", test_set=BALANCED)
-write_answer(settings, describe_difference(row, what="mAP on that task, with classes alike,"), row["dataset"])
+write_answer(settings, describe_difference(row, what="mAP on that task with classes alike"), row["dataset"])
