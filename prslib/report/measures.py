@@ -72,7 +72,7 @@ def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
     NaN without a rank. The column draws has the correlation on resampled test images: a
     class without a positive in a resample, or one never learned there, does not enter.
     """
-    keys = ["dataset", "method", "seed", "measure", "metric", "task"]
+    keys = ["dataset", "test_set", "method", "seed", "measure", "metric", "task"]
     table = []
     for _, classes in rows.groupby(keys, sort=False):
         values = values_and_draws(classes)  # (classes, 1 + draws)
