@@ -54,7 +54,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from threadpoolctl import threadpool_limits
 
 from prslib import RunConfig, register
-from prslib.checks import expected, one_of, readable
+from prslib.checks import expected, one_of
 from prslib.datasets import Entry, Recipe, SequentialDataset, Split, curation
 from prslib.datasets.features import HEAD, standardised
 from prslib.datasets.reuters import memory_size_of
@@ -184,9 +184,7 @@ def load(name: str, folder: Path) -> SequentialDataset:
     """Read a collection and make its stream."""
     source = COLLECTIONS[name]
     files = [folder / name / file for file in source["files"]]
-    with readable(f"the files of {name} in {folder}", "download them again"):
-        samples = READERS[source["reader"]](*files)
-    return make_stream(name, samples)
+    return make_stream(name, READERS[source["reader"]](*files))
 
 
 def make_stream(name: str, samples: Samples) -> SequentialDataset:
