@@ -10,14 +10,19 @@
 # # What came out, and what did not?
 #
 # The paper prints numbers in its tables and makes claims in words. Here every number of the paper
-# has a row, with ours beside it. Every claim has a row for each data set, with the test that
-# decides it. Code writes the verdicts. Real images come first; stand-ins are counted apart.
+# has a row, with ours beside it, and every claim is turned into a test that is decided on each data
+# set. Code writes the verdicts, on the top as well as in the tables.
 #
-# It has no runs of its own. It takes those of the other notebooks of the profile from the cache.
-# Missing runs are trained; with `missing` set to "leave" their cells stay "not run". Another real
-# stream, Reuters-21578, has rows of its own. The same functions decide them, and they are never
-# mixed with the paper's data. **Stand-ins** are small data sets with a small network in place of
-# the paper's. There compare the order of the methods, not the height of the scores.
+# The notebook has no runs of its own. It takes those of the other notebooks of the profile from the
+# cache. Missing runs are trained; with `missing` set to "leave" their cells stay "not run". The
+# data are of three kinds, which are never mixed:
+#
+# - `cocoseq-mini` is **a part of the paper's own data**: 2,072 of COCOseq's 35,072 training images,
+#   as features of a frozen network on which each method trains a small head.
+# - `reutersseq` (news), `mdiseq` (icons) and `clipartseq` (clip art) are **other real streams**. The
+#   paper has no number for them, but what it says of samplers can be tried there, too.
+# - **Stand-ins** are small data sets of digits, with a small network. There compare the order of the
+#   methods, not the height of the scores.
 #
 # *Half a minute once the runs are there.*
 
@@ -29,49 +34,57 @@ device: str = "cpu"  # cpu or cuda, for what is not trained yet
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import textwrap
-from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from prslib.checks import one_of
+from prslib.paths import project_root
 from prslib.report import ledger, topics
-from prslib.report.answers import write_answer
-from prslib.report.claims import CLAIMS, FACT, SETTINGS
-from prslib.report.grids import BALANCED, OPEN
-from prslib.report.ledger import IMAGES, digits_of
+from prslib.report.answers import join_words, write_answer
+from prslib.report.claims import CLAIMS, SETTINGS
 from prslib.report.notebook import Settings
 from prslib.report.results import CELL, OTHER_STREAM, PRINTED, STAND_IN, data_sources_of
 from prslib.report.results import printed_rows
-from prslib.report.style import STYLE, join_panels, styles_of
-from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
+from prslib.report.style import STYLE, join_panels, styles_for
+from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, TEST_WORDS, labels_of
 from prslib.rounding import versions
-from prslib.statistics import VERDICTS
 
 # %%
 settings = Settings.read("ledger", globals())
 one_of("value of missing", settings.missing, ["train", "leave"])
 if not 0 < settings.level < 1:
     raise ValueError(f"level must be between 0 and 1, got {settings.level}")
+settings
+
+# %% tags=["compute"]
 configs, errors = topics.runs(settings.profile)
 print("left out, files missing:", errors or "none")
-settings
+results = ledger.gather(configs, settings.missing, device=settings.device)
+settings.write(ledger.decide(results, settings.level), "claims")
+
+# %% [markdown]
+# ## What was replicated, and what was not
+#
+# The paper's main claims on real data, corrected for the number of claims. *Classes alike* is the
+# paper's kind of test; *as the stream comes* has the mix of the stream. The paper's network, trained
+# end to end on all of its images, is not among these runs: the profile `paper` trains it.
+
+# %%
+plt.style.use(STYLE)
+decided = settings.table("claims")
+display(Markdown(ledger.summarise(decided)))
 
 # %% [markdown]
 # ## Every number
 #
 # Ours is the mean over seeds of the runs with the same method, architecture, schedule, number of
-# epochs, test set, group and metric. Their memory is the same share of the standard one: half of
-# 500 samples stands for 1000 of 2000. On `cocoseq-mini` it is measured on the paper's balanced test
-# images where there are such runs, else on other images of COCO. The CSV, `ledger_cells.csv`, has a
-# row for each number, with the spread, the seeds, the data set, and "not run" where ours is
-# missing.
+# epochs, kind of test set, group and metric. Their memory is the same share of the standard one:
+# half of 120 samples stands for 1000 of 2000. The CSV, `ledger_cells.csv`, has a row for each
+# number, with the spread, the seeds, the data set, and "not run" where ours is missing.
 #
 # The summary below has a row for each table of the paper. It has the number of cells that were run,
 # how many of those are stand-ins, and the mean absolute difference of the scores in points. It also
@@ -91,7 +104,7 @@ CELLS += ["dataset", "data", "profile", "note"]
 def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
     """Set the mean over seeds of our alike runs beside every published cell, in percent."""
     theirs = printed_rows().rename(columns={"value": "theirs"})
-    ours = on_papers_test(results).merge(theirs[MATCH].drop_duplicates(), on=MATCH)
+    ours = results.merge(theirs[MATCH].drop_duplicates(), on=MATCH)
     data_sources = data_sources_of(ours["dataset"].unique())
     first = {labels_of(name).stands_for: name for name in reversed(data_sources)}
     ours = ours[ours["dataset"].isin(first.values())]
@@ -111,16 +124,6 @@ def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
         kind=kinds.mask(both["measure"] == "forget", "forgetting"),
     )
     return both[CELLS]
-
-
-def on_papers_test(results: pd.DataFrame) -> pd.DataFrame:
-    """Take scores on open images for the balanced test set's, the paper's, if it has none."""
-    cell = [name for name in MATCH if name != "test_set"] + ["dataset"]
-    is_open = results["test_set"] == OPEN
-    places = pd.MultiIndex.from_frame(results[cell].astype(object).fillna(""))
-    again = is_open & places.isin(places[results["test_set"] == BALANCED])
-    rows = results.assign(test_set=results["test_set"].mask(is_open, BALANCED))
-    return rows[~again]
 
 
 def by_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -150,20 +153,20 @@ def rank_correlations(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(correlations, dtype=float).dropna()  # NaN if all tie
 
 
-# %%
-plt.style.use(STYLE)
-results = ledger.gather(configs, settings.missing, device=settings.device)
+# %% tags=["compute"]
 rows = cells(results, settings.profile)
 settings.write(rows, "cells")
-tables = by_table(rows)
-settings.write(tables, "tables")
-display(tables.round(2))
+settings.write(by_table(rows), "tables")
+
+# %%
+display(settings.table("tables").round(2))
 
 # %% [markdown]
-# Does PRS lead by as much as in the paper? Each mark is PRS minus another method in one cell of the
-# paper's tables, on real images alone: our difference over the paper's. On the dashed line both are
-# equal. To the right of 0 PRS is ahead in the paper, above 0 in our runs. Multitask and Finetune
-# are left out, because they are bounds.
+# Does PRS lead by as much as in the paper? For each table of the paper the picture has our lead of
+# PRS over another method less the paper's lead, with classes alike unless the table is about the
+# imbalanced test: the mean over the cells, and strokes from the lowest to the highest cell. Left of
+# 0 our lead is smaller. Only real data are shown, and Multitask and Finetune are left out, because
+# they are bounds.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 BOUNDS = ("Multitask", "Finetune")  # no rivals of PRS
@@ -186,48 +189,71 @@ def leads_of_prs(frame: pd.DataFrame) -> pd.DataFrame:
     return both[["than", *by, *scores]]
 
 
-def describe_leads(frame: pd.DataFrame, metric: str) -> str:
-    """Say how often ours of `leads_of_prs` agree with the paper's."""
-    same = ((frame["ours"] > 0) == (frame["theirs"] > 0)).sum()
-    smaller = (frame["ours"] < frame["theirs"]).sum()
+def by_lead(leads: pd.DataFrame) -> pd.DataFrame:
+    """Average `leads_of_prs` by table and metric: ours less the paper's, and signs alike."""
+    leads = leads[leads["kind"].isin(MAIN_METRICS)]
+    leads = leads.assign(
+        difference=leads["ours"] - leads["theirs"],
+        same_sign=(leads["ours"] > 0) == (leads["theirs"] > 0),
+    )
+    by = leads.groupby(["dataset", "table", "test_set", "kind"], sort=False)
+    return by.agg(
+        cells=("difference", "size"),
+        ours=("ours", "mean"),
+        theirs=("theirs", "mean"),
+        difference=("difference", "mean"),
+        lowest=("difference", "min"),
+        highest=("difference", "max"),
+        same_sign=("same_sign", "sum"),
+    ).reset_index()
+
+
+def describe_leads(frame: pd.DataFrame) -> str:
+    """Say of `by_lead` how often the sign is the paper's, metric by metric."""
+    sums = frame.groupby("kind")[["same_sign", "cells"]].sum()
+    texts = [
+        f"in {metric} in {sums.at[metric, 'same_sign']} of {sums.at[metric, 'cells']} cells"
+        for metric in MAIN_METRICS
+        if metric in sums.index
+    ]
     return (
-        f"In {metric} the sign is the paper's in {same} of {len(frame)} cells, "
-        f"and PRS's lead is smaller than the paper's in {smaller}."
+        f"The sign of PRS's lead is the paper's {join_words(texts)}." if texts else ""
     )
 
 
-def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw `leads_of_prs`, ours over the paper's; on the dashed line they are equal."""
-    for method, style in styles_of(frame["than"]).items():
-        rows = frame[frame["than"] == method]
-        about = {"label": f"PRS minus {method}", "linestyle": "", "markersize": 4.5}
-        ax.plot(rows["theirs"], rows["ours"], alpha=0.7, **about | style)
-    values = frame[["theirs", "ours"]].to_numpy()
-    # equal scales, as the dashed line is the diagonal
-    low, high = min(0.0, values.min()) - 2, max(0.0, values.max()) + 2
-    ax.plot([low, high], [low, high], color="0.35", linewidth=1, linestyle="--")
-    ax.axhline(0, color="black", linewidth=0.8, zorder=1)
+def plot_leads(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw `by_lead`, a row for each table, a mark for each metric."""
+    tables = list(frame["table"].unique())
+    for number, (metric, style) in enumerate(styles_for(MAIN_METRICS).items()):
+        rows = frame[frame["kind"] == metric]
+        places = rows["table"].map(tables.index) + 0.2 * (number - 1)
+        ax.hlines(places, rows["lowest"], rows["highest"], style["color"], alpha=0.5)
+        ax.plot(rows["difference"], places, linestyle="", label=metric, **style)
+    ax.hlines([], [], [], "0.5", label="lowest to highest cell")
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
-    ax.set(xlim=(low, high), ylim=(low, high), aspect="equal")
-    ax.set(xlabel="paper (points)", ylabel="ours (points)")
-    ax.xaxis.set_major_locator(MaxNLocator(5))
-    ax.yaxis.set_major_locator(MaxNLocator(5))
+    counts = frame.groupby("table")["cells"].sum()
+    names = [f"{name.replace('_', ' ')} ({counts[name]} cells)" for name in tables]
+    ax.set_yticks(range(len(tables)), names)
+    ax.set(
+        ylim=(len(tables) - 0.5, -0.5),
+        xlabel="PRS's lead, ours less the paper's (points)",
+    )
+    ax.grid(axis="x")
     return ax
 
 
+# %% tags=["compute"]
+settings.write(by_lead(leads_of_prs(rows)), "agreement")
+
 # %%
-leads = leads_of_prs(rows)
-figure, axes = plt.subplots(1, 3, figsize=(10, 4.4))
-sentences = []
-for ax, metric in zip(axes, MAIN_METRICS, strict=True):
-    shown = leads[leads["kind"] == metric]
-    plot_agreement(shown, ax).set_title(f"{metric}: {len(shown)} cells")
-    sentences.append(describe_leads(shown, metric))
-names = ", ".join(leads["dataset"].unique())
-seeds = " or ".join(map(str, sorted(rows.loc[rows["status"] == "run", "seeds"].unique())))
-join_panels(figure, f"{names}: PRS minus each rival, means over {seeds} seeds")
-settings.show(figure, leads, "agreement", narrow=1)
-display(Markdown(" ".join(sentences)))
+shown = settings.table("agreement")
+figure, ax = plt.subplots(figsize=(8, 1.8 + 0.5 * shown["table"].nunique()))
+plot_leads(shown, ax)
+join_panels(
+    figure, f"{', '.join(shown['dataset'].unique())}: PRS's leads against the paper's"
+)
+settings.show(figure, "agreement")
+display(Markdown(describe_leads(shown)))
 
 # %% [markdown]
 # ## Every claim
@@ -236,37 +262,37 @@ display(Markdown(" ".join(sentences)))
 # metrics, all methods or all schedules is measured where it is weakest, so that it has to be right
 # everywhere. The same number is computed from the paper's own tables, if they print enough for it.
 #
+# A claim of the paper is decided with classes alike, which is the paper's kind of test, and a claim
+# about an unbalanced test on the test that is as the stream comes. Scores of single classes are read
+# on further images where there are any, which only `cocoseq-mini` has ([test
+# sets](../docs/real_coco.md#test-sets)). The column `test` names the test set.
+#
 # How sure is that? The runs of one seed share the order of the stream and the initial weights. All
 # cells of a seed stay together, and the interval is Student's t over the seeds' own effects. On
 # real data the interval also covers the chance in which samples are tested, from resamples of the
-# test set. Claims about `cocoseq-mini` are decided on 3,199 other images of COCO. With so many
-# images this chance is the smaller part of the interval. A claim that names a test set is decided
-# on that one. The claim about features is decided on images with one label ([test
-# sets](../docs/real_coco.md#test-sets)).
+# test set.
 #
 # By itself a claim *holds* if the whole interval is above 0. It does *not hold* if the interval is
 # below 0, which shows the opposite. An interval within 2 points of 0 shows that there is *no
 # difference* larger than its ends. For effects in square points the limit is half of the paper's
-# own effect. Otherwise the claim is *undecided*. It is also undecided with fewer than five seeds,
-# or if a seed never learned what the row measures. The column `would show` has the difference that
-# an undecided row could have shown. It is half the width of its interval; if the correction alone
-# leaves the row open, it is half the width of the corrected interval. Intervals and the column
-# `uncorrected` are about one row each. Many rows are tested at once, so the column `after Holm` is
-# corrected for the number of claims on one data set. Claims that imply others are not counted. Such
-# a claim does not hold where one of them does not. It holds where all of them hold and its own
-# interval is above 0 at the level divided by the number of claims. A constant, such as a share of
-# the data, is a fact and has no verdict.
+# own effect, for a rank correlation 0.1. Otherwise the claim is *undecided*. It is also undecided
+# with fewer than five seeds, or if a seed never learned what the row measures. Many claims are
+# tested at once, so verdicts are corrected for the number of claims on one data set (Holm); the
+# intervals are about one row each. Claims that imply others are not counted. Such a claim does not
+# hold where one of them does not. It holds where all of them hold and its own interval is above 0
+# at the level divided by the number of claims.
+#
+# Two kinds of rows have no such verdict. A *sensitivity* is the claim above it by another measure;
+# its verdict is uncorrected, and it is counted nowhere. A *fact* is so by construction, such as the
+# shares of a memory that is built to have them: it has a number and no verdict.
 #
 # A claim about many cells is measured in the weakest, which has the least evidence of being above
 # 0. Effect and interval are that cell's; the upper end is at a level corrected for the number of
 # cells. The claim does not hold if one cell is clearly below 0. It holds if every cell is clearly
-# above 0, which needs no correction. The table names the weakest cell and counts the cells that are
-# clear. C-F1, O-F1 and mAP have a column each. If runs have a threshold of their own, the table has
-# F1 at that threshold, too. An effect in F1 that is clear at 0.5, but not at the own threshold,
-# comes from calibration: it *turns*.
+# above 0, which needs no correction. The tables name the weakest cell of a claim that does not hold
+# everywhere.
 
 # %%
-decided = ledger.decide(results, settings.level)
 display(ledger.counts(decided))
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -275,141 +301,92 @@ VERDICT_STYLES = {  # colour and what to look for without colours
     "does not hold": {"color": "#D55E00", "marker": "v"},
     "no difference": {"color": "#009E73", "marker": "s"},
     "undecided": {"color": "#777777", "marker": "D"},
-    "not run": {"color": "#bbbbbb", "marker": ""},
-    FACT: {"color": "black", "marker": "x"},
 }
-HOLLOW = {"markerfacecolor": "white"}
 
 
-def _explain(ax: Axes, name: str, linestyle: str = "", **style: str) -> None:
-    """Give the legend a mark of its own."""
-    ax.plot([], [], label=name, linestyle=linestyle, markersize=5, **style)
-
-
-def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw each effect of `decide`, its interval and verdict; a tick is the paper's."""
+def plot_claim(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw one claim of `decide`: a row for each data set, a tick for the paper's number."""
     places = np.arange(len(frame))
-    paper = {"color": "black", "marker": "|", "linestyle": ""}
-    ax.plot(frame["published"], places, zorder=2, markersize=9, **paper)
-    for y, row in zip(places, frame.itertuples(), strict=True):
-        style = VERDICT_STYLES[row.verdict] | (HOLLOW if row.seeds == 1 else {})
-        ax.plot([row.low, row.high], [y, y], color=style["color"], linewidth=2, zorder=3)
-        ax.plot(row.effect, y, zorder=4, markersize=5, **style)
-    claims = frame.assign(place=places).groupby("claim", sort=False)["place"]
-    for begin, end in zip(claims.min()[::2], claims.max()[::2], strict=True):
-        ax.axhspan(begin - 0.5, end + 0.5, color="0.95", zorder=0, linewidth=0)
-    ax.axvline(0, color="black", linewidth=0.8, zorder=1)
-    ax.set(ylim=(len(frame) - 0.5, -0.5))
-    names = frame["statement"].mask(frame["claim"].duplicated(), "")
-    ax.set_yticks(places, names + "   " + frame["dataset"])
-    ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("against the claim < 0 < for it (points)")
-    ax.grid(axis="x")
-    ax.grid(axis="y", visible=False)
-    for name in VERDICTS:
-        if name in set(frame["verdict"]):
-            _explain(ax, name, "-", **VERDICT_STYLES[name])
-    if (frame["seeds"] == 1).any():
-        _explain(ax, "open: one seed", **VERDICT_STYLES["undecided"] | HOLLOW)
+    paper = {"color": "black", "marker": "|", "linestyle": "", "markersize": 12}
     if frame["published"].notna().any():
-        ax.plot([], [], label="paper's own numbers", **paper)
+        ax.plot(frame["published"], places, label="paper", **paper)
+    for verdict, style in VERDICT_STYLES.items():
+        is_so = (frame["verdict"] == verdict).to_numpy()
+        rows = frame[is_so]
+        if len(rows):
+            ax.hlines(
+                places[is_so], rows["low"], rows["high"], style["color"], linewidth=2
+            )
+            ax.plot(rows["effect"], places[is_so], linestyle="", label=verdict, **style)
+    ax.axvline(0, color="black", linewidth=0.8, zorder=1)
+    ax.set_yticks(places, frame["dataset"])
+    ax.set(ylim=(len(frame) - 0.5, -0.5), xlabel=f"effect ({frame['unit'].iloc[0]})")
+    tests = ", ".join(frame["test_set"].map(TEST_WORDS).unique())
+    ax.set_title(f"{frame['statement'].iloc[0]} ({tests})")
+    ax.grid(axis="x")
     return ax
 
 
-# %%
-most = f"{settings.level:.0%} intervals, {decided['seeds'].max()} seeds at most; Holm"
+# %% tags=["compute"]
 headlines = [name for name, claim in CLAIMS.items() if claim.headline]
-chosen = decided[decided["claim"].isin(headlines)]
-chosen = chosen[chosen["data"].isin(["paper's", "part", "other"])]  # real data
-chosen = chosen[chosen["verdict"] != "not run"]
-figure, ax = plt.subplots(figsize=(10, 1.6 + 0.24 * len(chosen)))
-plot_claims(chosen, ax)
-join_panels(figure, f"The paper's main claims on real data ({most})")
-settings.show(figure, chosen, "headlines")
+chosen = decided[decided["claim"].isin(headlines) & decided["data"].isin(ledger.REAL)]
+settings.write(chosen[chosen["verdict"] != "not run"], "headlines")
+
+# %%
+chosen = settings.table("headlines")
+panels = [rows for _, rows in chosen.groupby("claim", sort=False)]
+heights = [1.4 + len(rows) for rows in panels]
+size = (8, 1.2 + 0.33 * sum(heights))
+figure, axes = plt.subplots(
+    len(panels), 1, figsize=size, height_ratios=heights, squeeze=False
+)
+for rows, ax in zip(panels, axes[:, 0], strict=True):
+    plot_claim(rows, ax)
+for ax in axes[:-1, 0]:
+    ax.set_xlabel("")
+seeds = chosen["seeds"].max()
+join_panels(
+    figure,
+    f"The paper's main claims, {settings.level:.0%} intervals, {seeds} seeds at most",
+)
+settings.show(figure, "headlines")
 
 
 # %% [markdown]
-# Now all of them, a row for each claim, a column for each data set. The colour is the verdict: blue
-# holds, orange does not hold, green shows no difference, grey is undecided, black is a fact. The
-# number is the effect, in the unit above each block; below 0 it speaks against the claim. An empty
-# cell was not run.
+# Now all of them, question by question. A cell has the verdict and the effect with its interval, in
+# the unit that is named behind the claim; below 0 it speaks against the claim. An empty cell was not
+# run. The CSV, `ledger_claims.csv`, has more columns: the effect in each of C-F1, O-F1 and mAP, also
+# at the runs' tuned threshold, how many cells are clear, and how large a difference an undecided row
+# could have shown.
 
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def plot_verdicts(frame: pd.DataFrame, names: Sequence[str], ax: Axes) -> Axes:
-    """Draw the verdicts of `decide` in a grid, claims by data sets, with the effects."""
-    statements = list(frame["statement"].unique())
-    for verdict, rows in frame.groupby("verdict"):
-        x = rows["dataset"].map(names.index)
-        y = rows["statement"].map(statements.index)
-        ax.barh(y, 0.96, left=x - 0.48, height=0.9, **_cell_style(str(verdict)))
-    text = {"ha": "center", "va": "center", "fontsize": 9}
-    for row in frame[frame["effect"].notna()].to_dict("records"):
-        place = names.index(row["dataset"]), statements.index(row["statement"])
-        colour = "black" if row["verdict"] == "undecided" else "white"
-        effect = f"{row['effect']:+.{digits_of(row['unit'])}f}"
-        ax.text(*place, effect, color=colour, **text)
-    ax.set_xticks(range(len(names)), [])
-    ax.set_yticks(range(len(statements)), map(_wrapped, statements))
-    ax.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(statements) - 0.5, -0.5))
-    ax.tick_params(length=0)
-    ax.grid(visible=False)
-    ax.spines[:].set_visible(False)
-    return ax
+# %%
+questions = decided["claim"].map(lambda name: CLAIMS[name].question)
+for question, rows in decided.groupby(questions, sort=False):
+    if (rows["verdict"] != "not run").any():
+        table = ledger.as_markdown(ledger.lay_out(rows))
+        display(Markdown(f"**{question}**\n\n{table}"))
 
+# %% [markdown]
+# One more claim is about time: Table 1 has fewer seeds of GSS "due to its computational complexity".
+# Time is no score of a run. It was measured with the paper's network on graphics cards, a step of
+# ten new and ten replayed images.
 
-def verdict_panels(frame: pd.DataFrame, title: str) -> Figure:
-    """Draw `plot_verdicts` as a figure, a panel for each unit, real data on the left."""
-    frame = frame[frame["verdict"] != "not run"]
-    data_sources = data_sources_of(frame["dataset"].unique())
-    names = sorted(data_sources, key=lambda name: data_sources[name] == STAND_IN)
-    units = list(frame["unit"].unique())
-    rows = [frame.loc[frame["unit"] == unit, "statement"].nunique() for unit in units]
-    height = 1.8 + 0.29 * sum(rows) + 0.5 * len(rows)
-    figure, axes = plt.subplots(
-        len(units),
-        1,
-        figsize=(5.2 + 0.75 * len(names), height),
-        height_ratios=[count + 0.2 for count in rows],
-        squeeze=False,
+# %%
+card = pd.read_csv(project_root() / "figures" / "bench" / "card_h100.csv").set_index(
+    "kind"
+)["ms"]
+times = ", ".join(
+    f"{name} {card[name]:.0f}" for name in ("GSS", "ExStream", "EWC", "PRS", "Finetune")
+)
+display(
+    Markdown(
+        f"*Fact:* GSS takes the longest. Milliseconds a step on one H100: {times} (`figures/bench/card_h100.csv`)."
     )
-    for ax, unit in zip(axes[:, 0], units, strict=True):
-        plot_verdicts(frame[frame["unit"] == unit], names, ax)
-        ax.set_title(f"in {unit}", fontsize=10, loc="center")
-    top = axes[0, 0]
-    about = [f"{name}\n({IMAGES[data_sources[name]]})" for name in names]
-    top.xaxis.tick_top()
-    top.set_xticks(range(len(names)), about, rotation=50, ha="left")
-    for name in (*VERDICTS, FACT):
-        if name in set(frame["verdict"]):
-            top.bar(0, 0, label=name, **_cell_style(name))
-    join_panels(figure, title)
-    return figure
-
-
-def _cell_style(verdict: str) -> dict:
-    """Return the colour of a verdict; undecided is paler, also without colours."""
-    alpha = 0.4 if verdict == "undecided" else 1
-    return {"color": VERDICT_STYLES[verdict]["color"], "alpha": alpha}
-
-
-def _wrapped(statement: str) -> str:
-    return "\n".join(textwrap.wrap(statement, 56))
-
-
-# %%
-figure = verdict_panels(decided, f"The paper's claims in our runs ({most})")
-settings.show(figure, decided, "claims")
-
-# %% [markdown]
-# The table has the place of each claim in the paper. Behind a data set, in brackets, is the paper's
-# data set that it stands for, or is a part of.
-
-# %%
-display(Markdown(ledger.as_markdown(ledger.account(decided))))
+)
 
 
 # %% [markdown]
-# ## Where real images and stand-ins differ
+# ## Where the paper's images and stand-ins differ
 #
 # The table has the claims with different verdicts on two data sets that stand for the same one of
 # the paper. Each is decided by itself. The data sets differ in three things that are measured:
@@ -422,12 +399,13 @@ display(Markdown(ledger.as_markdown(ledger.account(decided))))
 # - **The test images.** Intervals on `cocoseq-mini` cover the chance in which images are tested.
 #   Stand-ins have many test images, so their intervals leave this chance out.
 
+
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
     """Lay out the claims that data sets for the same one of the paper decide differently."""
     run = decided[(decided["alone"] != "not run") & (decided["data"] != OTHER_STREAM)]
     several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
-    columns = ["claim", "data", "uncorrected", "effect", "paper", "seeds"]
+    columns = ["claim", "data", "test", "uncorrected", "effect", "paper", "seeds"]
     return ledger.account(run[several])[columns]
 
 
@@ -437,9 +415,11 @@ display(Markdown(ledger.as_markdown(disagreements(decided))))
 # %% [markdown]
 # All of it was drawn with:
 
-# %%
+# %% tags=["compute"]
 settings.write(versions(), "versions")
-display(versions())
+
+# %%
+display(settings.table("versions"))
 
 # %% [markdown]
 # ## How to read it
@@ -461,9 +441,12 @@ display(versions())
 # - Intervals are over seeds, and on real data over test samples. They say nothing of other data
 #   sets, sizes or settings.
 # - By chance, at most about one of twenty such ledgers has a wrong "holds" or "does not hold" after
-#   correction on a data set. A claim that holds *uncorrected* alone is a hint.
+#   correction on a data set. Sensitivities are not corrected, so one that holds is a hint.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-total = ledger.counts(decided).iloc[0]
-sentence = f"On {total.name}, of {total['rows']} claims {total['holds']} hold and {total['does not hold']} do not;"
-write_answer(settings, f"{sentence} the others are undecided or show no difference.")
+texts = [
+    f"of {row['rows']} on {name} {row['holds']} hold and {row['does not hold']} do not"
+    for name, row in ledger.counts(decided).iterrows()
+]
+sentence = f"Of the paper's claims, decided on each data set, {join_words(texts)}"
+write_answer(settings, f"{sentence}; the others are undecided or show no difference.")

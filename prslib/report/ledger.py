@@ -7,7 +7,7 @@ import pandas as pd
 
 from prslib import Run, RunConfig
 from prslib.report.asked import Asked, load_stored, run_all
-from prslib.report.claims import CLAIMS, COCO, Claim, Scores
+from prslib.report.claims import CLAIMS, COCO, FACT, PRIMARY, SENSITIVITY, Claim, Scores
 from prslib.report.results import (
     OTHER_STREAM,
     PAPERS,
@@ -19,23 +19,25 @@ from prslib.report.results import (
 )
 from prslib.report.tables import (
     MAIN_METRICS,
+    TEST_WORDS,
     at_own_threshold,
     labels_of,
 )
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
-TEXTS = ("statement", "source", "test", "unit", "over")  # of a claim
+TEXTS = ("statement", "source", "test", "unit", "over", "kind")  # of a claim
 AT_OWN = "F1 at own threshold"
 # of `account`
-WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "would show"]
+WORDED = ["claim", "data", "test", "after Holm", "uncorrected", "effect", "would show"]
 WORDED += ["weakest cell"]
 WORDED += [*MAIN_METRICS, AT_OWN, "paper", "seeds", "where"]
-IMAGES = {
-    PAPERS: "real images",
-    PART: "real images",
-    OTHER_STREAM: "another real stream",
+SOURCES = {
+    PAPERS: "the paper's images",
+    PART: "the paper's images",
+    OTHER_STREAM: "other real streams",
     STAND_IN: "stand-ins",
 }
+REAL = (PAPERS, PART, OTHER_STREAM)
 
 
 def gather(configs: Sequence[Asked], missing: str, device: str = "cpu") -> pd.DataFrame:
@@ -96,6 +98,8 @@ def places_of(claim: Claim, data_sources: dict[str, str]) -> list[tuple[str, str
     places = []
     for paper in claim.on:
         names = [name for name in data_sources if labels_of(name).stands_for == paper]
+        if not claim.stand_ins:
+            names = [name for name in names if data_sources[name] != STAND_IN]
         places += [(paper, name) for name in names or [""]]
     if COCO in claim.on and claim.other_streams:
         names = [name for name in data_sources if data_sources[name] == OTHER_STREAM]
@@ -140,22 +144,22 @@ def correct(
     Holm's correction is among the claims on one data set that imply no other of them. A
     claim that implies others does not hold where one of them does not. It holds where
     all of them do and its own p value, times the size of that family, is small enough.
+    A sensitivity is in no family, and "sensitivity" in place of a verdict.
     """
-    verdicts = decided["alone"].copy()
-    tested = decided[decided["p"].notna()]
+    kinds = decided["claim"].map(lambda name: claims[name].kind)
+    is_run = decided["alone"] != "not run"
+    verdicts = decided["alone"].mask(is_run & (kinds == SENSITIVITY), SENSITIVITY)
+    tested = decided[decided["p"].notna() & (kinds == PRIMARY)]
     for _, rows in tested.groupby("dataset"):
         verdicts[rows.index] = correct_family(rows.set_index("claim"), level, claims)
     return verdicts
 
 
 def family(decided: pd.DataFrame, claims: dict[str, Claim] = CLAIMS) -> list[str]:
-    """Return the tested claims of one data set that imply no other of them."""
-    tested = set(decided.loc[decided["p"].notna(), "claim"])
-    return [
-        name
-        for name in decided["claim"]
-        if name in tested and tested.isdisjoint(claims[name].implies)
-    ]
+    """Return the tested primary claims of one data set that imply no other of them."""
+    names = decided.loc[decided["p"].notna(), "claim"]
+    tested = [name for name in names if claims[name].kind == PRIMARY]
+    return [name for name in tested if set(tested).isdisjoint(claims[name].implies)]
 
 
 def correct_family(
@@ -199,6 +203,7 @@ def _describe(row: dict) -> dict:
     return {
         "claim": row["statement"],
         "data": _data(row),
+        "test": TEST_WORDS.get(row["test_set"], ""),
         "after Holm": narrow.get(row["verdict"], row["verdict"]),
         "uncorrected": narrow.get(row["alone"], row["alone"]),
         "effect": f"{effect} {row['unit']}" if effect else "",
@@ -273,11 +278,78 @@ def as_markdown(table: pd.DataFrame) -> str:
 
 def counts(decided: pd.DataFrame) -> pd.DataFrame:
     """Count the rows with a verdict: the paper's images, other real streams, stand-ins."""
-    run = decided[decided["verdict"] != "not run"]
-    images = run["data"].map(IMAGES)
-    table = pd.crosstab(images, run["verdict"], rownames=["images"])
-    table = table.reindex(
-        [name for name in dict.fromkeys(IMAGES.values()) if name in table.index]
-    )
-    table = table.reindex(columns=list(VERDICTS[:-1]), fill_value=0)
+    verdicts = list(VERDICTS[:-1])
+    run = decided[decided["verdict"].isin(verdicts)]
+    table = pd.crosstab(run["data"].map(SOURCES), run["verdict"])
+    names = [name for name in dict.fromkeys(SOURCES.values()) if name in table.index]
+    table = table.reindex(index=names, columns=verdicts, fill_value=0)
     return table.assign(rows=table.sum(axis=1))
+
+
+def summarise(decided: pd.DataFrame) -> str:
+    """Say in Markdown on which real streams each headline holds, and what was not tested."""
+    real = decided[decided["data"].isin(REAL) & (decided["verdict"] != "not run")]
+    lines = []
+    for name in decided["claim"].unique():
+        rows = real[real["claim"] == name]
+        if CLAIMS[name].headline and len(rows):
+            lines.append(_say_headline(rows))
+    claims = [name for name, claim in CLAIMS.items() if claim.kind == PRIMARY]
+    open_claims = [name for name in claims if name not in set(real["claim"])]
+    questions = pd.Series([CLAIMS[name].question for name in open_claims], dtype=str)
+    topics = questions.value_counts(sort=False)
+    text = f"**Not tested on real data**: {len(open_claims)} of {len(claims)} claims"
+    listed = "; ".join(f"{topic} ({count})" for topic, count in topics.items())
+    lines.append(f"{text}. {listed}" if listed else text)
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _say_headline(rows: pd.DataFrame) -> str:
+    """Say which data sets give a claim which verdict: "holds on 1 of 4 streams (...)"."""
+    tests = rows["test_set"].map(TEST_WORDS).unique()
+    places = []
+    for verdict in VERDICTS[:-1]:
+        names = rows.loc[rows["verdict"] == verdict, "dataset"]
+        if verdict == "holds":
+            holds = f"holds on {len(names)} of {len(rows)} real streams"
+            places.append(f"{holds} ({', '.join(names)})" if len(names) else holds)
+        elif len(names):
+            places.append(f"{verdict} on {', '.join(names)}")
+    statement = rows["statement"].iloc[0]
+    return f"**{statement}** ({', '.join(tests)}): {'; '.join(places)}."
+
+
+def lay_out(decided: pd.DataFrame) -> pd.DataFrame:
+    """Lay the decided claims out as text, a row for each claim, a column for each data set."""
+    rows = decided[decided["verdict"] != "not run"]
+    lines = []
+    for name, of_claim in rows.groupby("claim", sort=False):
+        claim = CLAIMS[str(name)]
+        about = f"{claim.statement}: {claim.test} ({claim.unit}; {claim.source})"
+        papers = of_claim[of_claim["published"].notna()].drop_duplicates("stands_for")
+        digits = digits_of(claim.unit)
+        line = {
+            "claim": about if claim.kind == PRIMARY else f"*{claim.kind}:* {about}",
+            "test": ", ".join(of_claim["test_set"].map(TEST_WORDS).unique()),
+            "paper": "; ".join(
+                f"{row.published:+.{digits}f} ({row.stands_for})"
+                for row in papers.itertuples()
+            ),
+        }
+        of_sets = {row["dataset"]: _say(row) for row in of_claim.to_dict("records")}
+        lines.append(line | of_sets)
+    names = sorted(
+        rows["dataset"].unique(), key=list(data_sources_of(rows["dataset"])).index
+    )
+    table = pd.DataFrame(lines, columns=["claim", "test", "paper", *names]).fillna("")
+    return table.loc[:, (table != "").any()]
+
+
+def _say(row: dict) -> str:
+    """Say effect, verdict, and the weakest cell of a claim that does not hold everywhere."""
+    effect = _with_interval(row, "", digits_of(row["unit"]))
+    if row["kind"] == FACT:
+        return effect
+    verdict = row["alone"] if row["kind"] == SENSITIVITY else row["verdict"]
+    weakest = "" if verdict == "holds" else row["weakest"]
+    return ", ".join(filter(None, (f"**{verdict}** {effect}", weakest)))

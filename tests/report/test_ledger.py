@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from cells import functions_of
 from fake_runs import fake_run, with_variance
+from registered import forgetting
 
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import project_root
@@ -27,7 +28,7 @@ RNN = "convnet_rnn_attention"
 MNIST = {"stands_for": "Imbal-MNISTseq"}
 PLAIN = {"architecture": "ResNet101", "epochs": 1, "test_set": "balanced"}
 SCRATCH = {"pretrained_stages": 0, "frozen_stages": [0, 3]}
-BALANCED = {"test_set": "balanced", "standard_test": "balanced", "standard_rho": 0.0}
+BALANCED = {"test_set": "balanced", "standard_rho": 0.0}
 ORDERS = [(0, 3, 1, 2), (0, 1, 3, 2), (2, 3, 0, 1)]
 
 
@@ -50,6 +51,8 @@ def everything():
         {"dataset": "digits49tiny", "method": four, "memory_size": [16, 50]},
         {"dataset": TINY, "method": "PRS", "rho": [-1.0, 1.0]},
         {"dataset": TINY, "method": "EWC"} | SCRATCH,
+        {"dataset": TINY, "method": "several classes"},
+        {"dataset": both, "method": "ExStream", "vector_stages": 0},
         imbalanced | {"method": ["Multitask", *four[:3]]},
         imbalanced | {"method": "PRS", "rho": 0.5},
         {"dataset": both, "frozen_stages": 1} | tests,
@@ -63,12 +66,13 @@ def everything():
 
 
 LEVELS = {"Finetune": 0.25, "EWC": 0.35, "GSS": 0.4, "ExStream": 0.45, "CRS": 0.5}
-LEVELS |= {"PRS": 0.55, "Multitask": 0.6}
+LEVELS |= {"PRS": 0.55, "Multitask": 0.6, "several classes": 0.54}
 
 
 def make_run(config):
     """Make a run in which PRS leads and the order of the methods is the paper's."""
     level = LEVELS[config.method] + 0.05 * (config.frozen_stages == 3)
+    level -= 0.05 * (config.vector_stages == 0)
 
     def value(cells):
         late = (cells["group"] == "minority") & (cells["trained_tasks"] == 4)
@@ -82,7 +86,9 @@ def make_run(config):
 
 @pytest.fixture(scope="module")
 def runs():
-    return everything()
+    with forgetting():
+        register("several classes", Method(sampler="prs"))
+        yield everything()
 
 
 @pytest.fixture(scope="module")
@@ -117,15 +123,15 @@ def test_settings_say_how_a_run_differs_from_the_standard():
         ({"method": "CRS", "schedule": ORDERS[1]}, {"schedule": "0,1,3,2"}),
         ({"model": RNN, "learning_rate": 0.1}, {"model": "RNN-Attention"}),
         ({"frozen_stages": 1}, {"frozen_stages": "other"}),
+        ({"method": "ExStream", "vector_stages": 0}, {"vector_stages": "other"}),
     ]
     usual = {"dataset": TINY, "method": "PRS"}
     asked = [c for changed, _ in rows for c in configs(**usual | changed)]
     table = run_settings(asked)
     said = [row.dropna().to_dict() for _, row in table[list(SETTINGS)].iterrows()]
     assert said == [setting for _, setting in rows]
-    other = [False, False, True, False, False, False]
-    assert (table["test_set"] == "imbalanced").tolist() == other
-    assert set(table["standard_test"]) == {"balanced"}
+    is_other = (table["rho"] == 0.5).tolist()
+    assert (table["test_set"] == "imbalanced").tolist() == is_other
     sizes = configs(dataset="digits49tiny", method="CRS", memory_size=[33, 17, 50, 25])
     odd = run_settings(sizes)["memory_size"].fillna(1).tolist()
     assert odd == [1, 0.5, 1.5, 0.75]
@@ -202,8 +208,10 @@ def test_every_claim_can_be_decided(decided):
     for name, claim in CLAIMS.items():
         rows = decided[decided["claim"] == name]
         assert rows["stands_for"].tolist() == list(claim.on)
+        if not claim.stand_ins:
+            assert (rows["verdict"] == "not run").all()
         # GSS needs a plain network; fakes have neither features nor all classes' scores
-        if not name.startswith(("features", "order", "architectures_gss")):
+        elif not name.startswith(("features", "order", "architectures_gss")):
             assert (rows["seeds"] == DECIDING).all(), name
 
 
@@ -251,7 +259,7 @@ def test_another_real_stream_is_decided_in_rows_of_its_own(results, reuters):
     ours = both[(both["claim"] == "above_crs") & (both["dataset"] != "")]
     names = [f"{TINY} [COCOseq]", f"{reuters} [another real stream]"]
     assert ledger.account(ours)["data"].tolist() == names
-    assert ledger.counts(both).index.tolist() == ["another real stream", "stand-ins"]
+    assert ledger.counts(both).index.tolist() == ["other real streams", "stand-ins"]
     differ = both.assign(alone=both["alone"].mask(both["data"].eq("other"), "holds"))
     assert not notebook.disagreements(differ)["data"].str.contains("another").any()
     assert set(notebook.cells(rows, "smoke")["status"]) == {"not run"}
@@ -281,11 +289,35 @@ def family(**claims):
 
 def test_holm_takes_verdicts_back_on_each_data_set_by_itself():
     rows = family(
-        tail_crs=("holds", 0.04), crs_head=("holds", 0.001), tail_ewc=("undecided", 0.5)
+        tail_crs=("holds", 0.04),
+        above_crs=("holds", 0.001),
+        above_gss=("undecided", 0.5),
     )
     rows = pd.concat([rows, rows[:1].assign(dataset="b")], ignore_index=True)
     verdicts = ["undecided", "holds", "undecided", "holds"]
     assert ledger.correct(rows, 0.95).tolist() == verdicts
+
+
+def test_sensitivities_and_facts_are_in_no_family_and_in_no_count(decided):
+    """At 0.04 one claim by itself holds; with eleven more tests beside it it would not."""
+    others = {
+        name: ("holds", 0.5)
+        for name, claim in CLAIMS.items()
+        if claim.kind == "sensitivity"
+    }
+    assert len(others) == 11
+    rows = family(tail_crs=("holds", 0.04), **others, prs_balances=("fact", np.nan))
+    verdicts = ["holds", *["sensitivity"] * 11, "fact"]
+    assert ledger.correct(rows, 0.95).tolist() == verdicts
+    counted = ledger.counts(rows.assign(verdict=verdicts, data="stand-in"))
+    assert counted.loc["stand-ins"].to_dict() == {
+        **dict.fromkeys(["does not hold", "no difference", "undecided"], 0),
+        "holds": 1,
+        "rows": 1,
+    }
+    kinds = decided[decided["verdict"] != "not run"].groupby("kind")["verdict"]
+    assert set(kinds.get_group("fact")) == {"fact"}
+    assert set(kinds.get_group("sensitivity")) == {"sensitivity"}
 
 
 @pytest.mark.parametrize(
@@ -304,7 +336,7 @@ def test_holm_takes_verdicts_back_on_each_data_set_by_itself():
 )
 def test_a_claim_that_implies_another_follows_it(schedules_crs, above_crs, verdict):
     """Three claims are counted besides."""
-    others = {"tail_crs": ("holds", 0.001), "tail_ewc": ("undecided", 0.5)}
+    others = {"tail_crs": ("holds", 0.001), "above_gss": ("undecided", 0.5)}
     rows = family(schedules_crs=schedules_crs, above_crs=above_crs, **others)
     assert ledger.correct(rows, 0.95)[0] == verdict
 
@@ -353,8 +385,7 @@ def test_of_ledgers_without_a_difference_at_most_the_level_have_a_wrong_verdict(
 def test_the_committed_claims_come_out_as_committed():
     """From the committed scores of Table 1; a mean has no weakest cell."""
     decided = pd.read_csv(COMMITTED / "ledger_claims.csv")
-    about = {"trained_tasks": 0, "task": "seen", "test_set": "open"}
-    about |= {"standard_test": "open", "standard_rho": 0.0}
+    about = {"trained_tasks": 0, "task": "seen"} | BALANCED
     compared = 0
     for dataset in ("cocoseq-mini", "reutersseq"):
         file = COMMITTED / f"main_results_groups_{dataset}.csv"
@@ -414,15 +445,87 @@ def test_without_a_margin_of_the_unit_half_of_the_papers_effect_is_one():
     assert claim.verdict(effect, np.nan) == "undecided"
 
 
-def test_the_papers_numbers_stand_beside_runs_on_its_own_test_set():
-    """On open images where there are none on the balanced ones."""
+def test_the_papers_numbers_stand_beside_runs_on_its_own_kind_of_test():
     rows = with_leads(CRS=[1.0] * DECIDING)
     rows = rows.reindex(columns=[*rows, *set(SETTINGS).difference(rows)])
-    rows = rows.assign(test_set="open", standard_test="open")
-    balanced = rows[rows["method"] == "PRS"].assign(test_set="balanced", value=70.0)
-    cells = notebook.cells(pd.concat([rows, balanced]).astype(SETTINGS), "smoke")
+    further = rows.assign(test_set="open")
+    balanced = rows[rows["method"] == "PRS"].assign(value=70.0)
+    cells = notebook.cells(pd.concat([further, balanced]).astype(SETTINGS), "smoke")
     assert cell(cells, "main", "PRS", "overall", "mAP")["ours"] == 70
-    assert cell(cells, "main", "CRS", "overall", "mAP")["ours"] == 49
+    assert cell(cells, "main", "CRS", "overall", "mAP")["status"] == "not run"
+
+
+def test_leads_are_compared_table_by_table():
+    rows = with_leads(CRS=[1.0] * DECIDING, GSS=[-4.0] * DECIDING)
+    rows = rows.reindex(columns=[*rows, *set(SETTINGS).difference(rows)])
+    rows = rows.assign(dataset="cocoseq-mini").astype(SETTINGS)
+    leads = notebook.by_lead(notebook.leads_of_prs(notebook.cells(rows, "smoke")))
+    assert leads["table"].unique()[0] == "main"
+    row = leads[(leads["table"] == "main") & (leads["kind"] == "mAP")].iloc[0]
+    theirs = 55.3 - 50.2, 55.3 - 44.0  # overall, over CRS and over GSS
+    assert (row["cells"], row["ours"]) == (2, -1.5)
+    assert row["theirs"] == pytest.approx(np.mean(theirs))
+    assert row["lowest"] == pytest.approx(-4 - theirs[1])
+    assert row["highest"] == pytest.approx(1 - theirs[0])
+    assert row["same_sign"] == 1
+
+
+def real(name, **verdicts):
+    """Rows of a claim with verdicts on data sets."""
+    claim = CLAIMS[name]
+    about = {"claim": name, "statement": claim.statement, "unit": claim.unit}
+    about |= {"kind": claim.kind, "stands_for": "", "published": np.nan}
+    about |= {"test_set": "balanced", "data": "other", "alone": "holds"}
+    about |= {"effect": 1.0, "low": 0.5, "high": 1.5, "weakest": "over CRS O-F1"}
+    rows = [
+        about | {"dataset": name, "verdict": verdict}
+        for name, verdict in verdicts.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_the_head_says_where_a_headline_holds_and_what_was_not_tested():
+    rows = [
+        real("above_crs", a="holds", b="does not hold", c="holds", d="undecided"),
+        real("above_crs", stand_in="holds").assign(data="stand-in"),
+        real("above_gss", a="holds"),
+        real("imbalanced_crs", a="not run", b="no difference"),
+    ]
+    text = ledger.summarise(pd.concat(rows, ignore_index=True))
+    first, second, last = text.splitlines()
+    assert (
+        "holds on 2 of 4 real streams (a, c); does not hold on b; undecided on d"
+        in first
+    )
+    assert "holds on 0 of 1 real streams; no difference on b" in second
+    count = sum(claim.kind == "primary" for claim in CLAIMS.values())
+    assert f"{count - 3} of {count} claims" in last
+
+
+def test_a_claim_has_a_row_and_a_data_set_a_column(decided):
+    rows = [
+        real("tail_crs", reutersseq="holds"),
+        real("tail_ewc", reutersseq="sensitivity").assign(test_set="imbalanced"),
+        real("prs_balances", mdiseq="fact").assign(low=np.nan),
+        real("above_crs", mdiseq="does not hold", reutersseq="not run"),
+    ]
+    table = ledger.lay_out(pd.concat(rows, ignore_index=True))
+    assert list(table) == ["claim", "test", "reutersseq", "mdiseq"]
+    assert table["reutersseq"].tolist() == [
+        *["**holds** +1.0 [+0.5, +1.5]"] * 2,
+        "",
+        "",
+    ]
+    assert table["mdiseq"].tolist()[2:] == [
+        "+1.0",
+        "**does not hold** +1.0 [+0.5, +1.5], over CRS O-F1",
+    ]
+    tests = ["classes alike", "as the stream comes", *["classes alike"] * 2]
+    assert table["test"].tolist() == tests
+    whole = ledger.lay_out(decided)
+    assert list(whole.columns[-2:]) == ["imbal-digits-tiny", "imbal-colour-digits-tiny"]
+    paper = whole.loc[whole["claim"].str.startswith("PRS outperforms CRS:"), "paper"]
+    assert paper.item() == "+3.7 (COCOseq); +5.4 (NUS-WIDEseq)"
 
 
 def test_features_and_gradients_may_come_from_runs_on_other_test_images(runs):
@@ -432,7 +535,7 @@ def test_features_and_gradients_may_come_from_runs_on_other_test_images(runs):
     asked += configs(**usual, variance_points=2)
     settings = run_settings(asked)
     assert settings[list(SETTINGS)].isna().all(axis=None)
-    assert settings["standard_test"].tolist() == ["open", "both", "both"]
+    assert settings["test_set"].tolist() == ["open", "balanced", "balanced"]
     rows = results_of([make_run(config) for config in asked], asked)
     scores = rows["measure"] == "score"
     assert set(rows.loc[scores, "run"]) == {identify(asked[0])}

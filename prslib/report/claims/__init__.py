@@ -20,8 +20,8 @@ from prslib.statistics import LEVEL, SMALL, Interval, interval
 
 COCO = "COCOseq"
 NUS = "NUS-WIDEseq"
-FACT = "fact"  # also in place of a verdict
-KINDS = ("primary", "sensitivity", FACT)
+# of claims; the last two also in place of a verdict
+PRIMARY, SENSITIVITY, FACT = KINDS = ("primary", "sensitivity", "fact")
 # differences so small that an interval within them is "no difference": of memory as of
 # scores, and of a correlation what is called a small one (Cohen 1988); in other units
 # half of the paper's own effect, from which `SMALL` comes, too
@@ -39,14 +39,14 @@ class Claim:
     statement: str
     source: str
     test: str
-    kind: str = KINDS[0]
+    kind: str = PRIMARY
     test_set: str = next(iter(TESTS))
     on: Sequence[str] = (COCO, NUS)
     other_streams: bool = True
+    stand_ins: bool = True
     metrics: Sequence[str] = MAIN_METRICS
     over: str = "every"
     unit: str = "points"
-    margin: float | None = None  # None for the unit's
     printed: dict[str, float] = field(default_factory=dict)
     headline: bool = False
     implies: Sequence[str] = ()
@@ -97,11 +97,9 @@ class Claim:
 
     def verdict(self, effect: Interval, published: float) -> str:
         """Return the verdict on one data set, not corrected for the number of claims."""
-        margin = self.margin
-        if margin is None:
-            margin = MARGINS.get(self.unit, np.nan_to_num(abs(published) / 2))
         if self.kind == FACT and effect.seeds:
             return FACT
+        margin = MARGINS.get(self.unit, np.nan_to_num(abs(published) / 2))
         return effect.verdict_within(margin)
 
     def by_metric(self, scores: Scores, level: float) -> dict[str, float]:
@@ -147,6 +145,18 @@ def read_claims() -> dict[str, Claim]:
     return claims
 
 
-CLAIMS = read_claims()
+def find_methods(arguments: dict[str, Any]) -> set[str]:
+    """Return what arguments of a function call `method`, also within others."""
+    methods = {arguments["method"]} if "method" in arguments else set()
+    for value in arguments.values():
+        if isinstance(value, dict):
+            methods |= find_methods(value)
+    return methods
 
-__all__ = ["CLAIMS", "COCO", "FACT", "SETTINGS", "Claim", "Scores"]
+
+CLAIMS = read_claims()
+# methods of prslib, and departures from one that a claim is about
+NAMED = set[str]().union(*(find_methods(claim.arguments) for claim in CLAIMS.values()))
+
+__all__ = ["CLAIMS", "COCO", "FACT", "NAMED", "PRIMARY", "SENSITIVITY", "SETTINGS"]
+__all__ += ["Claim", "Scores"]

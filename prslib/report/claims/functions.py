@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from prslib.report.claims.scores import Seed
 
@@ -38,7 +39,7 @@ def lead(
 
 def lead_in_schedules(seed: Seed, over: list[str]) -> Cells:
     """Return PRS's leads in every schedule that all were run with."""
-    schedules = seed.scores.levels("schedule", "PRS", *over)
+    schedules = seed.levels("schedule", "PRS", *over)
     at = {f"schedule {s or 'of Table 1'}": {"schedule": s} for s in schedules}
     return lead(seed, over, at=at)
 
@@ -46,7 +47,7 @@ def lead_in_schedules(seed: Seed, over: list[str]) -> Cells:
 def lead_after_tasks(seed: Seed, over: list[str]) -> Cells:
     """Return PRS's leads after each task but the first."""
     # all methods keep the same of a first task that fits into the memory
-    later = seed.scores.times("PRS")[1:]
+    later = seed.times("PRS")[1:]
     at = {f"after {time} tasks": {"after": time} for time in later}
     return lead(seed, over, at=at)
 
@@ -88,6 +89,16 @@ def percent(seed: Seed, high: Place, low: Place, **place: Any) -> Cells:
     return {"": 100 * (ratio - 1)}
 
 
+def decline(seed: Seed, method: str, tasks: list[str]) -> Cells:
+    """Return the rank correlation of tasks' places with the scores on them, sign reversed."""
+    scores = np.array([seed.score(method, task=task) for task in tasks])
+    ranks = rankdata(scores, axis=0)  # (tasks, 1 + draws)
+    gaps = ranks - ranks.mean(axis=0)
+    places = np.arange(len(tasks)) - (len(tasks) - 1) / 2
+    lengths = np.linalg.norm(places) * np.linalg.norm(gaps, axis=0)
+    return {"": -(places @ gaps) / lengths}
+
+
 def rho_near_over_far(seed: Seed, near: float) -> Cells:
     """Return the mean over rho within `near` less the score at either far end."""
     scores = by_rho(seed)
@@ -109,7 +120,7 @@ def rho_steps(seed: Seed) -> Cells:
 def by_rho(seed: Seed) -> dict[float, np.ndarray]:
     """Return PRS's scores by rho, from the lowest to the highest."""
     scores = {}
-    for rho in seed.scores.levels("rho", "PRS"):
+    for rho in seed.levels("rho", "PRS"):
         value = seed.scores.rho if rho is None else rho
         scores[float(value)] = seed.score("PRS", rho=rho)
     return dict(sorted(scores.items()))
@@ -117,7 +128,7 @@ def by_rho(seed: Seed) -> dict[float, np.ndarray]:
 
 def scores_by_schedule(seed: Seed, methods: list[str]) -> Cells:
     """Return the scores of methods in all schedules, (schedules, methods, 1 + draws)."""
-    schedules = seed.scores.levels("schedule", *methods)
+    schedules = seed.levels("schedule", *methods)
     scores = [
         [seed.score(method, schedule=schedule) for method in methods]
         for schedule in schedules
@@ -169,6 +180,7 @@ FUNCTIONS = {
         gaps,
         difference,
         percent,
+        decline,
         rho_near_over_far,
         rho_steps,
         scores_by_schedule,

@@ -17,6 +17,7 @@ SETTINGS = {
     "epochs": float,
     "frozen_stages": object,  # OTHER than the standard's
     "pretrained_stages": object,  # OTHER than the standard's
+    "vector_stages": object,  # OTHER than the standard's
     "rho": float,
 }
 OTHER = "other"  # number of stages, as networks have different numbers of them
@@ -39,7 +40,7 @@ class Scores:
         self.last = rows["trained_tasks"].max()
         self.rho = rows["standard_rho"].max()
         self.values: dict[tuple, np.ndarray] = {}
-        self.runs = set()  # method, setting, trained tasks
+        self.runs = set()  # method, setting, trained tasks, test set
         present = set(rows["test_set"])
         self.tests = {
             kind: next((name for name in names if name in present), "")
@@ -54,24 +55,7 @@ class Scores:
         for key, setting, test_set, value in zip(*columns, strict=True):
             self.values.setdefault((*key, test_set, setting), value)
             _, _, method, *_, trained_tasks = key
-            self.runs.add((method, setting, trained_tasks))
-
-    def levels(self, name: str, *methods: str) -> list:
-        """Return a setting's values that all methods were run with, None for the standard."""
-        levels = []
-        for method in methods:
-            settings = [dict(setting) for who, setting, _ in self.runs if who == method]
-            levels.append({s.get(name) for s in settings if s.keys() <= {name}})
-        common = set.intersection(*levels)
-        if len(common) < 2:
-            raise LookupError(f"no runs of {methods} with several {name}")
-        standard = [None] if None in common else []
-        return standard + sorted(common - {None})
-
-    def times(self, method: str) -> list[int]:
-        """Return after how many tasks a method was scored in the standard setting."""
-        standard = method, frozenset()
-        return sorted(time for *run, time in self.runs if tuple(run) == standard)
+            self.runs.add((method, setting, trained_tasks, test_set))
 
 
 def settings_of(rows: pd.DataFrame) -> list[frozenset]:
@@ -91,6 +75,31 @@ class Seed:
     number: int
     metric: str
     test_set: str  # a kind of `TESTS`
+
+    def settings(self, method: str) -> list[tuple[dict[str, Any], int]]:
+        """Return settings of a method and after how many tasks it was scored in each."""
+        test_set = self.scores.tests[self.test_set]
+        return [
+            (dict(setting), time)
+            for who, setting, time, name in self.scores.runs
+            if who == method and name == test_set
+        ]
+
+    def levels(self, name: str, *methods: str) -> list:
+        """Return a setting's values that all methods were run with, None for the standard."""
+        levels = []
+        for method in methods:
+            settings = [setting for setting, _ in self.settings(method)]
+            levels.append({s.get(name) for s in settings if s.keys() <= {name}})
+        common = set.intersection(*levels)
+        if len(common) < 2:
+            raise LookupError(f"no runs of {methods} with several {name}")
+        standard = [None] if None in common else []
+        return standard + sorted(common - {None})
+
+    def times(self, method: str) -> list[int]:
+        """Return after how many tasks a method was scored in the standard setting."""
+        return sorted(time for setting, time in self.settings(method) if not setting)
 
     def score(
         self,
