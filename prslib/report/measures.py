@@ -131,8 +131,8 @@ def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFram
         frames.append(rows.assign(order=order or DRAWN))
     rows = pd.concat(frames, ignore_index=True)
     rows = rows.assign(measure="score", value=100 * rows["value"])
-    columns = ["dataset", "order", "method", "schedule", "seed", "trained_tasks"]
-    columns += ["measure", "group", "metric", "value"]
+    columns = ["dataset", "test_set", "order", "method", "rho", "schedule", "seed"]
+    columns += ["trained_tasks", "measure", "group", "metric", "value"]
     return merge_published(rows[columns], "mnist", "svhn")
 
 
