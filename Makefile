@@ -30,7 +30,7 @@ help:  ## list the targets
 
 figures: $(READY)  ## train what is missing and draw every figure into figures/PROFILE
 	$(PYTHON) -m prslib figures --profile $(PROFILE) $(if $(REDRAW),--redraw)
-	$(if $(filter seeds,$(PROFILE)),$(PYTHON) docs/articles.py && $(PYTHON) docs/renew.py)
+	$(if $(filter seeds,$(PROFILE)),$(if $(REDRAW),,$(PYTHON) -m prslib scores --profile seeds &&) $(PYTHON) docs/articles.py && $(PYTHON) docs/renew.py)
 
 docs: figures  ## the documentation with the executed notebooks as web pages in cache/docs/PROFILE/html
 	$(PYTHON) docs/build.py --profile $(PROFILE)

@@ -127,6 +127,17 @@ def compare_thresholds() -> str:
     )
 
 
+def list_turns() -> str:
+    """Return in which other settings CBRS minus CRS changes its sign."""
+    survives = numbers("sensitivity_survives").query("method == 'CBRS'").fillna("")
+    turned = survives[survives["turns"] != ""]
+    places = [
+        f"{row['metric']} {TEST_WORDS[row['test_set']]} on {row['dataset']} ({row['turns']})"
+        for row in turned.to_dict("records")
+    ]
+    return f"{answer('sensitivity')} It turns in {'; '.join(places)}."
+
+
 def count_claims() -> str:
     """Count the claims by verdict, real images apart from stand-ins."""
     return as_markdown(counts(numbers("ledger_claims")).reset_index())
@@ -152,6 +163,7 @@ KINDS = {
     "claims": count_claims,
     "code": quote,
     "table": pivot,
+    "turns": list_turns,
     "verdict": give_verdict,
 }
 

@@ -42,20 +42,18 @@ device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
-from itertools import product
-
 from prslib import METHODS, MODELS
 from prslib.checks import one_of
 from prslib.report.asked import configs
-from prslib.report.grids import check_compared, paired
+from prslib.report.grids import check_compared, on_tests, paired
 
 OFFLINE = "Multitask"
 
 
 def runs(settings):
-    """List runs of methods one epoch long, and of Multitask on both test sets.
+    """List runs of methods one epoch long, and of Multitask, on both test sets.
 
-    Costly models take the fewest epochs alone.
+    Only the fewest epochs are run on costly models.
     """
     check_compared(settings.method, "CRS", "PRS")
     online = [name for name in METHODS if name != OFFLINE]
@@ -83,15 +81,15 @@ def runs(settings):
         made += configs(method=settings.method, **network, **fixed)
     for epochs in sorted(settings.epochs, reverse=True):
         fewest = epochs == min(settings.epochs)
-        for test_set, network in product(["balanced", "imbalanced"], networks):
+        for network in networks:
             if fewest or network["model"] not in settings.costly_models:
-                fields = {"epochs": epochs, "test_set": test_set} | network
-                made += configs(method=OFFLINE, **fields, **fixed)
-    return made
+                made += configs(method=OFFLINE, epochs=epochs, **network, **fixed)
+    return on_tests(made)
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from collections.abc import Sequence
+from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -99,14 +97,13 @@ import pandas as pd
 from IPython.display import Markdown
 
 from prslib import Run
-from prslib.report import ledger
 from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
-from prslib.report.grids import seeds_text
-from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, contrast_panels, join_panels, plot_variations
+from prslib.report.grids import BALANCED
+from prslib.report.notebook import Settings, heading
+from prslib.report.style import STYLE, contrast_panels
 from prslib.report.tables import MAIN_METRICS, average, contrasts, final, in_short
-from prslib.report.tables import main_tables, merge_published, scores_of
+from prslib.report.tables import merge_published, scores_of
 
 # %%
 settings = Settings.read("architectures", globals())
@@ -135,7 +132,7 @@ settings
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
     """Take the final scores of runs on several networks (Appendix, "Base Architectures")."""
-    rows = final(scores_of(runs, "model", "epochs", "test_set", "frozen_stages"))
+    rows = final(scores_of(runs, "model", "epochs", "frozen_stages"))
     many = rows["epochs"] > 1
     paper = np.where(many, 10, 1)
     ours = rows["epochs"].astype(str) + np.where(many, " epochs", " epoch")
@@ -144,7 +141,7 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
         architecture=rows["model"].map(lambda name: MODELS[name].stands_for),
         network=rows["model"].map(_network),
         paper_epochs=paper,
-        setting=ours + theirs + ", " + rows["test_set"],
+        setting=ours + theirs,
     )
 
 
@@ -160,8 +157,16 @@ def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[(rows["method"] == OFFLINE) & (rows["group"] == "overall")]
     chosen = _frozen(rows, "max")
     asked = chosen.assign(epochs=chosen["paper_epochs"])
-    table = merge_published(asked, "architectures", also=["architecture", "epochs", "test_set"])
+    table = merge_published(asked, "architectures", also=["architecture", "epochs"])
     return table.assign(epochs=chosen["epochs"].to_numpy())
+
+
+def plain_first(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sort rows as in the paper's tables: the plain network and one epoch first."""
+    models = [row.stands_for for row in MODELS.values()]
+    rows = rows.assign(place=rows["architecture"].map(models.index))
+    rows = rows.sort_values(["place", "epochs", "test_set"], kind="stable")
+    return rows.drop(columns="place").reset_index(drop=True)
 
 
 def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
@@ -170,12 +175,10 @@ def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
     return rows[count == count.groupby(rows["model"]).transform(which)]
 
 
-# %% tags=["remove-output"]
-plt.style.use(STYLE)
-finished = run_all(planned, device=settings.device)
-rows = rows_of(finished)
-offline = beside_offline(rows)
-offline.head(3).round(1)
+# %% tags=["compute"]
+rows = rows_of(run_all(planned, device=settings.device))
+offline = plain_first(beside_offline(rows))
+settings.write(offline, "offline")
 
 
 # %% [markdown]
@@ -185,54 +188,39 @@ offline.head(3).round(1)
 # another, it stands behind ours.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-def plain_first(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sort rows as in the paper's tables: the plain network and one epoch first."""
-    models = [row.stands_for for row in MODELS.values()]
-    rows = rows.assign(place=rows["architecture"].map(models.index))
-    rows = rows.sort_values(["place", "epochs", "test_set"], kind="stable")
-    return rows.drop(columns="place").reset_index(drop=True)
-
-
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Lay out the table of base architectures, ours and the paper's numbers (Appendix)."""
-    cells = plain_first(rows).rename(columns={"value": "ours", "published": "paper"})
+    cells = rows.rename(columns={"value": "ours", "published": "paper"})
     by = cells.groupby(["network", "setting", "metric"], sort=False)
     table = by[["ours", "paper"]].mean().unstack("metric", sort=False)
     return table.swaplevel(axis=1)[[*product(MAIN_METRICS, ("ours", "paper"))]].round(1)
 
 
 # %%
-settings.write(offline, "offline")
-for name in settings.dataset:
-    shown = offline[offline["dataset"] == name]
-    display(Markdown(f"**{name}**, beside the paper's {shown['stands_for'].iloc[0]}"))
-    display(offline_table(shown))
+plt.style.use(STYLE)
+for place, shown in settings.table("offline").groupby(["dataset", "test_set"], sort=False):
+    display(heading(*place), offline_table(shown))
 
 # %% [markdown]
-# Filled marks are ours, hollow ones the paper's, which stand beside the paper's own images alone.
-# "convnet [ResNet101]" takes the place of the paper's ResNet-101, and the other networks are built
-# upon it. A setting that was not trained has no mark.
+# The picture compares the other networks with the plain one, on the same data and with the same number
+# of epochs. "convnet [ResNet101]" takes the place of the paper's ResNet-101, and the other networks are
+# built upon it.
 
-# %%
-for name in settings.dataset:
-    shown = plain_first(offline[offline["dataset"] == name])
-    figure, axes = plt.subplots(2, 1, figsize=(5.4, 6), sharey=True)
-    for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
-        plot_variations(shown[shown["metric"] == metric], ax, "network", metric, hue="setting")
-    join_panels(figure, f"{name}: Multitask by network, {seeds_text(settings.seeds)}")
-    settings.show(figure, shown, f"offline_{name}")
-
-# %% [markdown]
-# Here the other networks are compared with the plain one, on the same data and with the same
-# number of epochs.
-
-# %%
+# %% tags=["compute"]
 cells = [("overall", metric) for metric in MAIN_METRICS]
-plain, *others = plain_first(offline)["architecture"].unique()
+plain, *others = offline["architecture"].unique()
 by_network = offline.assign(method=offline["architecture"])
-pairs = [contrasts(by_network, name, plain, cells, by=["setting"]) for name in others]
-gaps = pd.concat(pairs, ignore_index=True)
-settings.write(gaps, "minus_plain")
+pairs = [
+    contrasts(by_network, name, plain, cells, by=["setting"]).assign(network=name) for name in others
+]
+settings.write(pd.concat(pairs, ignore_index=True), "minus_plain")
+
+# %%
+gaps = settings.table("minus_plain")
+title = "Multitask after one epoch, other network minus plain network"
+shown = gaps[gaps["setting"].str.startswith("1 epoch")]
+figure = contrast_panels(shown, title, "network")
+settings.show(figure, "minus_plain")
 display(Markdown(in_short(gaps)))
 
 
@@ -246,56 +234,36 @@ display(Markdown(in_short(gaps)))
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
     """Set the paper's tables of methods beside ours, network by network (Appendix)."""
-    rows = rows[(rows["epochs"] == 1) & (rows["test_set"] == "balanced")]
+    rows = rows[rows["epochs"] == 1]
     tables = ("main", "attention_consistency", "rnn_attention")
     return merge_published(_frozen(rows, "min"), *tables, also=["architecture"])
 
 
-# %%
-online = beside_methods(rows)
-cells = average(online)
-settings.write(cells, "methods")
-for name in settings.dataset:
-    shown = plain_first(cells[cells["dataset"] == name])
-    display(Markdown(f"**{name}**, beside the paper's {shown['stands_for'].iloc[0]}"))
-    display(*main_tables(shown, name, by=["network"]))
+# %% tags=["compute"]
+online = plain_first(beside_methods(rows))
+settings.write(average(online), "methods")
+cells = [(group, metric) for group in ("overall", "minority") for metric in MAIN_METRICS]
+settings.write(contrasts(online, "PRS", "CRS", cells, by=["network"]), "prs_minus_crs")
 
 # %%
-for name in settings.dataset:
-    shown = online[(online["dataset"] == name) & (online["measure"] == "score")]
-    count = len(settings.model)
-    figure, axes = plt.subplots(count, 1, figsize=(9, 1 + 2.4 * count), sharey=True)
-    networks = plain_first(shown).groupby("network", sort=False)
-    for ax, (network, scores) in zip(axes, networks, strict=True):
-        plot_variations(scores[scores["metric"] == "mAP"], ax, "group", "mAP").set_title(network)
-    join_panels(figure, f"{name}: mAP by network, {seeds_text(settings.seeds)}")
-    settings.show(figure, shown, f"methods_{name}")
+settings.show_tables("methods", by=["network"])
 
 # %% [markdown]
 # ## Does PRS lead on every network?
 #
 # "PRS always performs superior to other baselines no matter the architecture", says the paper.
+# [`ledger`](ledger.ipynb) decides this and the paper's other claims about networks.
 
 # %%
-cells = [(group, metric) for group in ("overall", "minority") for metric in MAIN_METRICS]
-gaps = contrasts(online, "PRS", "CRS", cells, by=["network"])
-figure = contrast_panels(gaps, "PRS minus CRS by network", "network", down="group")
-settings.show(figure, gaps, "prs_minus_crs")
+gaps = settings.table("prs_minus_crs")
+shown = gaps[gaps["group"] == "overall"]
+figure = contrast_panels(shown, "Overall, PRS minus CRS by network", "network")
+settings.show(figure, "prs_minus_crs")
 display(Markdown(in_short(gaps)))
 
-# %% [markdown]
-# ## What holds
-#
-# The table decides the paper's claims on the runs of this notebook, as `ledger` does. The effect is
-# above 0 where the claim is right; its 95 % interval is in brackets. The weakest cell is the one
-# with the least evidence, which need not have the smallest effect.
-
-# %%
-names = "architectures_crs", "architectures", "plain_multitask", "plain_online"
-display(Markdown(ledger.findings(finished, planned, *names, "balanced_is_harder")))
-
 # %% jupyter={"source_hidden": true} tags=["answer"]
-row = find_smallest(gaps, group="overall", metric="mAP")
+shown = gaps[gaps["test_set"] == BALANCED]
+row = find_smallest(shown, group="overall", metric="mAP")
 sentence = describe_difference(
     row,
     above="With every network PRS gains at least {effect} points of mAP over CRS {interval}.",

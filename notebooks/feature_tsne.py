@@ -68,14 +68,14 @@ from threadpoolctl import threadpool_limits
 from prslib import Run, RunConfig
 from prslib.checks import expected
 from prslib.datasets import GROUPS
-from prslib.report import ledger
 from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.measures import features_of, labelled_images, neighbour_votes
+from prslib.report.grids import seeds_text
 from prslib.report.notebook import Settings
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, STYLE, contrast_panels
-from prslib.report.style import join_panels, plot_variations
-from prslib.report.tables import ALL_GROUPS, contrasts, in_short, labels_of
+from prslib.report.style import join_panels
+from prslib.report.tables import ALL_GROUPS, TEST_WORDS, contrasts, in_short, labels_of
 from prslib.resamples import resampled_mean
 
 # %%
@@ -89,8 +89,7 @@ settings
 # The notebook takes the first test images of every class that have this label alone. An image with
 # two labels has no single class to lie near. The paper does not say how it coloured such images.
 
-# %%
-plt.style.use(STYLE)
+# %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
 shapes = {run.config.dataset: features_of(run).shape for run in finished}
 lines = [f"- {name}: {n} images, {d} features each" for name, (n, d) in shapes.items()]
@@ -175,17 +174,26 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
     return ax
 
 
-# %%
+# %% tags=["compute"]
 for name in settings.dataset:
     drawn = [r for r in finished if (r.config.dataset, r.config.seed) == (name, settings.seeds[0])]
     classes = shown_classes(drawn[0].config, settings.shown)
-    plane = embed(drawn, classes, settings.others)
-    figure, axes = plt.subplots(1, len(drawn), figsize=(11, 5.6), squeeze=False)
+    settings.write(embed(drawn, classes, settings.others), name)
+
+# %%
+plt.style.use(STYLE)
+for name in settings.dataset:
+    config = next(config for config in planned if config.dataset == name)
+    classes = shown_classes(config, settings.shown)
+    plane = settings.table(name).astype({"class_name": str})  # of digits, too
+    count = len(settings.method)
+    figure, axes = plt.subplots(1, count, figsize=(11, 5.6), squeeze=False)
     for ax, kind in zip(axes[0], settings.method, strict=True):
         plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
     sizes = f"seed {settings.seeds[0]}, up to {settings.per_class} images a class"
-    join_panels(figure, f"{name}: penultimate features of test images, {sizes}")
-    settings.show(figure, plane, name, narrow=1)
+    words = TEST_WORDS[config.resolved["test_set"]]
+    join_panels(figure, f"{name}, {words}: penultimate features of test images, {sizes}")
+    settings.show(figure, name, narrow=1)
 
 
 # %% [markdown]
@@ -194,8 +202,8 @@ for name in settings.dataset:
 # Both are taken over all classes, in the feature space and not in the picture. *kNN accuracy* is
 # the share of images whose nearest others vote for the right class. A guess among $C$ classes is right
 # for one image in $C$. *Silhouette*, times 100, is 100 for classes far apart and 0 where they overlap.
-# It is below 0 where images lie nearer to another class than to their own. Marks are means over
-# seeds, strokes go from the lowest to the highest seed.
+# It is below 0 if images are nearer to another class than to their own. The table has means over
+# seeds.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
@@ -210,8 +218,10 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
         images["silhouette"] = 100 * silhouettes
         dataset = labels_of(run.config.dataset)
         settings = run.config.resolved
-        tested = len(dataset.tests[settings["test_set"]])
+        test_set = settings["test_set"]
+        tested = len(dataset.tests[test_set])
         place = {"dataset": run.config.dataset, "stands_for": dataset.stands_for}
+        place["test_set"] = test_set
         place |= {"method": run.config.method, "seed": run.config.seed}
         both = pd.concat([images, images.assign(group="overall")])
         for group, used in both.groupby("group", sort=False):
@@ -226,17 +236,16 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-# %%
+# %% tags=["compute"]
 rows = separation(finished, settings.neighbours)
-for name in settings.dataset:
-    figure, axes = plt.subplots(1, 2, figsize=(11, 3.8))
-    for ax, metric in zip(axes, ["kNN accuracy", "silhouette"], strict=True):
-        drawn = rows[(rows["dataset"] == name) & (rows["metric"] == metric)]
-        plot_variations(drawn, ax, "group", metric)
-    axes[0].set_ylim(0, 100)
-    axes[1].set_ylabel("silhouette, times 100")
-    join_panels(figure, f"{name}: how well classes stand apart, {len(settings.seeds)} seeds")
-    settings.show(figure, rows[rows["dataset"] == name], f"separation_{name}")
+keys = ["dataset", "test_set", "metric", "group", "method"]
+means = rows.groupby(keys, sort=False)["value"].mean().reset_index()
+settings.write(means, "separation")
+
+# %%
+means = settings.table("separation")
+keys = ["dataset", "test_set", "metric", "method"]
+means.pivot(index=keys, columns="group", values="value")[list(ALL_GROUPS)].round(1)
 
 
 # %% [markdown]
@@ -271,40 +280,42 @@ def plot_votes(frame: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
+# %% tags=["compute"]
+settings.write(votes_by_class(finished, settings.neighbours), "classes")
+
 # %%
-by_class = votes_by_class(finished, settings.neighbours)
+by_class = settings.table("classes")
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.8), squeeze=False, sharey=True)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
-    plot_votes(by_class[by_class["dataset"] == name], ax).set_title(name)
-join_panels(figure, f"Nearest neighbours of the same class, {len(settings.seeds)} seeds")
-settings.show(figure, by_class, "classes")
+    plot_votes(by_class[by_class["dataset"] == name], ax).set_title(f"{name}, classes alike")
+title = "Nearest neighbours of the same class"
+join_panels(figure, f"{title}, {seeds_text(settings.seeds)}")
+settings.show(figure, "classes")
 
 # %% [markdown]
 # ## What holds
 #
-# PRS is compared with CRS seed by seed. The paper claims that PRS is above for the
-# minority. "Above" and "below" mean that the whole interval of the difference is above or below 0, as
-# in `ledger`.
+# PRS is compared with CRS seed by seed. The paper claims that PRS is above for the minority. "Above" and
+# "below" mean that the whole interval of the difference is above or below 0, as in
+# [`ledger`](ledger.ipynb), which decides the claim on these runs.
+
+# %% tags=["compute"]
+cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in ALL_GROUPS]
+settings.write(contrasts(rows, "PRS", "CRS", cells), "separation_prs_minus_crs")
 
 # %%
-cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in ALL_GROUPS]
-gaps = contrasts(rows, "PRS", "CRS", cells)
+gaps = settings.table("separation_prs_minus_crs")
 figure = contrast_panels(gaps, "How well classes stand apart, PRS minus CRS", "group")
-settings.show(figure, gaps, "separation_prs_minus_crs")
+settings.show(figure, "separation_prs_minus_crs")
 display(Markdown(in_short(gaps)))
 
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# The claim is decided on these runs as `ledger` decides it. On single-label data the seed also
-# draws the order of the classes, which moves the numbers far more than the method does. On
-# `cocoseq-mini` a class has one to ten test images. The interval is over seeds alone: it leaves out
-# the chance of these few images. The figures of MNIST itself are in `figures/paper`. This command
-# draws them: `papermill notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml
-# -p dataset imbal-mnistseq -p rhos 0.0 -p device cpu`.
-
-# %%
-display(Markdown(ledger.findings(finished, planned, "features")))
+# On single-label data the seed also draws the order of the classes, which moves the numbers far more
+# than the method does. On `cocoseq-mini` a class has one to ten test images. The figures of MNIST
+# itself are in `figures/paper`. This command draws them: `papermill notebooks/feature_tsne.ipynb
+# out.ipynb -f params/paper/feature_tsne.yaml -p dataset imbal-mnistseq -p rhos 0.0 -p device cpu`.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = find_smallest(gaps, group="minority", metric="kNN accuracy")

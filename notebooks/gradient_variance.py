@@ -58,14 +58,13 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from IPython.display import Markdown
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from prslib import Run
-from prslib.report import ledger
 from prslib.report.answers import first_set, write_answer
 from prslib.report.asked import run_all
+from prslib.report.grids import seeds_text
 from prslib.report.notebook import Settings
 from prslib.report.style import STYLE, draw_curves, join_panels, styles_of
 from prslib.statistics import over_seeds
@@ -99,9 +98,9 @@ def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-# %%
-finished = run_all(planned, device=settings.device)
-rows = variances_of(finished)
+# %% tags=["compute"]
+rows = variances_of(run_all(planned, device=settings.device))
+settings.write(rows, "curves")
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -119,11 +118,13 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 # %%
 plt.style.use(STYLE)
+rows = settings.table("curves")
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_gradient_variance(rows[rows["dataset"] == name], ax).set_title(name)
-join_panels(figure, f"Gradient variance over memory during training, {len(settings.seeds)} seeds")
-settings.show(figure, rows, "curves", narrow=1)
+title = "Gradient variance over memory during training"
+join_panels(figure, f"{title}, {seeds_text(settings.seeds)}")
+settings.show(figure, "curves", narrow=1)
 
 
 # %% [markdown]
@@ -154,23 +155,20 @@ def variance_contrasts(rows: pd.DataFrame) -> pd.DataFrame:
     return table.assign(ratio=ratio, points_above=100 * above.mean().to_numpy())
 
 
+# %% tags=["compute"]
+settings.write(variance_contrasts(rows), "prs_minus_others")
+
 # %%
-gaps = variance_contrasts(rows)
-settings.write(gaps, "prs_minus_others")
-gaps.round(2)
+settings.table("prs_minus_others").round(2)
 
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# The claims are decided on these runs as `ledger` decides them. The paper does not say how its
+# [`ledger`](ledger.ipynb) decides the paper's claims on these runs. The paper does not say how its
 # figures treat batch norm, nor how many samples of the memory they use. On MNIST itself the numbers
 # are in `figures/paper`, drawn by `papermill notebooks/gradient_variance.ipynb out.ipynb -f
 # params/paper/gradient_variance.yaml -p dataset imbal-mnistseq -p rhos 0.0 -p points 50 -p device
 # cpu`.
-
-# %%
-names = "variance_crs", "variance_gss", "variance_exstream"
-display(Markdown(ledger.findings(finished, planned, *names)))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 shown = first_set(rows)

@@ -44,7 +44,7 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 from itertools import product
 
 from prslib.report.asked import configs
-from prslib.report.grids import check_compared, check_labels, paired
+from prslib.report.grids import check_compared, check_labels, on_tests, paired
 
 
 def runs(settings):
@@ -62,7 +62,7 @@ def runs(settings):
             seed=settings.seeds,
             pretrained_stages=0,  # EWC freezes no more than the others
         )
-    return made
+    return on_tests(made)
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -72,7 +72,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown
-from matplotlib.axes import Axes
 
 from prslib import Run, RunConfig, load_dataset
 from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
@@ -80,11 +79,10 @@ from prslib.models.weights import NONE
 from prslib.report import ledger
 from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
-from prslib.report.grids import seeds_text
+from prslib.report.grids import BALANCED
 from prslib.report.notebook import Settings
 from prslib.report.results import results_of
-from prslib.report.style import GREYS, HUES, STYLE, join_panels, plot_sample
-from prslib.report.style import plot_variations, styles_for, values_of
+from prslib.report.style import STYLE, contrast_panels, plot_sample
 from prslib.report.tables import MAIN_METRICS, average, contrasts, final, in_short
 from prslib.report.tables import merge_published, scores_of, seed_gaps
 
@@ -92,11 +90,6 @@ from prslib.report.tables import merge_published, scores_of, seed_gaps
 settings = Settings.read("pretraining", globals())
 planned = runs(settings)
 settings
-
-# %%
-plt.style.use(STYLE)
-finished, count = run_all(planned, device=settings.device), seeds_text(settings.seeds)
-
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def beginning(config: RunConfig) -> str:
@@ -107,9 +100,9 @@ def beginning(config: RunConfig) -> str:
     return ("random" if name == NONE else name) + frozen
 
 
-# %% tags=["remove-output"]
+# %% tags=["compute"]
+finished = run_all(planned, device=settings.device)
 rows = merge_published(final(scores_of(finished, weights=beginning)), "main")
-rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 
 
 # %% [markdown]
@@ -143,96 +136,59 @@ def example_scenes(
 
 
 # %%
+plt.style.use(STYLE)
 frame, images = example_scenes(settings.begun_with, settings.dataset[0], 8)
+settings.write(frame, "scenes")
 figure, axes = plt.subplots(len(frame) // 8, 8, figsize=(11, 0.22 * len(frame)), squeeze=False)
 for ax, image, labels in zip(axes.flat, images, frame["labels"], strict=True):
     plot_sample(image, labels, ax)
 for ax, source in zip(axes[:, 0], frame["source"].unique(), strict=True):
     ax.set_ylabel(source)
-settings.show(figure, frame, "scenes", narrow=4)
+settings.show(figure, "scenes", narrow=4)
 
 # %% [markdown]
 # ## Table 1, by initial weights
 #
-# The tables give percent after the last task, on the balanced test sets of all tasks. The paper's
-# networks always start from ImageNet's weights.
+# The tables give percent after the last task, on the test sets of all tasks. The paper's networks always
+# start from ImageNet's weights.
+
+# %% tags=["compute"]
+cells = merge_published(average(rows.drop(columns=["stands_for", "published"])), "main")
+settings.write(cells, "table")
 
 # %%
-cells = merge_published(average(rows.drop(columns=["stands_for", "published"])), "main")
-settings.show_tables(cells, "table", by=["weights"])
+settings.show_tables("table", by=["weights"])
 
 
 # %% [markdown]
 # ## What PRS gains and what it costs
 #
-# The picture shows PRS minus CRS by class group. Marks are means over seeds, strokes go from the
-# lowest to the highest seed, and the dashed line is the paper's difference.
+# The picture shows PRS minus CRS in mAP by what the network began with. The CSV has C-F1 and O-F1, too.
 
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw the distance between two methods by group and weights, later ones darker."""
-    styles = styles_for(frame["weights"].unique(), GREYS)
-    ours = frame.drop(columns="published")
-    plot_variations(ours, ax, "group", metric, "weights", styles)
-    # one number for all weights
-    theirs = frame.groupby("group")["published"].first()[values_of(frame, "group")]
-    at = np.arange(len(theirs))
-    ax.hlines(theirs, at - 0.35, at + 0.35, HUES[1], "dashed", label="paper")
-    ax.legend()
-    ax.axhline(0, color="black", linewidth=0.8)
-    ax.set_ylabel(f"difference in {metric} (points)")
-    return ax
-
+# %% tags=["compute"]
+groups = ("majority", "minority", "overall")
+where = [(group, metric) for group in groups for metric in MAIN_METRICS]
+settings.write(contrasts(rows, "PRS", "CRS", where, by=["weights"]), "prs_minus_crs")
 
 # %%
-gaps = seed_gaps(rows, "PRS", "CRS", by=["weights"])
-for name in settings.dataset:
-    shown = gaps[gaps["dataset"] == name]
-    figure, axes = plt.subplots(2, 1, figsize=(9, 6.6), sharey=True)
-    for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
-        plot_gaps(shown[shown["metric"] == metric], ax, metric)
-    join_panels(figure, f"{name}: PRS minus CRS by what the network began with, {count}")
-    settings.show(figure, shown, f"gaps_{name}")
-
-# %%
-where = [(group, metric) for group in ("majority", "minority", "overall") for metric in MAIN_METRICS]
-differences = contrasts(rows, "PRS", "CRS", where, by=["weights"])
-settings.write(differences, "prs_minus_crs")
+differences = settings.table("prs_minus_crs")
+shown = differences[differences["metric"] == "mAP"]
+figure = contrast_panels(shown, "mAP, PRS minus CRS", "weights", "group")
+settings.show(figure, "prs_minus_crs")
 display(Markdown(in_short(differences)))
 
 # %% [markdown]
 # Here this difference is compared between initial weights, seed by seed.
 
-# %%
+# %% tags=["compute"]
+gaps = seed_gaps(rows, "PRS", "CRS", by=["weights"]).drop(columns="published")
 first, *others = gaps["weights"].unique()
-renamed = gaps.assign(method=gaps["weights"], published=float("nan"))
+renamed = gaps.assign(method=gaps["weights"])
 pairs = [contrasts(renamed, name, first, where).assign(weights=name) for name in others]
-moved = pd.concat(pairs, ignore_index=True)
-settings.write(moved, "shifts")
-display(Markdown(in_short(moved)))
-
-# %% [markdown]
-# ## Every method
-#
-# The picture shows overall scores by initial weights. Strokes go from the lowest to the highest
-# seed. The paper's scores are on the right. They are from another data set, so only the order of
-# the methods can be compared.
+settings.write(pd.concat(pairs, ignore_index=True), "shifts")
 
 # %%
-ours = rows.query("group == 'overall' and measure == 'score'")
-theirs = ours.dropna(subset="published").drop_duplicates(["dataset", "method", "metric"])
-theirs = theirs.assign(weights="ImageNet [paper]", value=float("nan"))
-overall = pd.concat([ours.assign(published=float("nan")), theirs], ignore_index=True)
-
-# %%
-figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False, sharey=True)
-for column, name in zip(axes.T, settings.dataset, strict=True):
-    for ax, metric in zip(column, ["C-F1", "mAP"], strict=True):
-        shown = overall[(overall["dataset"] == name) & (overall["metric"] == metric)]
-        plot_variations(shown, ax, "weights", metric).set_title(name)
-    ax.set_xlabel("what the network began with")
-join_panels(figure, f"Overall, by what the network began with, {count}")
-settings.show(figure, overall, "overall")
+display(Markdown(in_short(settings.table("shifts"))))
 
 
 # %% [markdown]
@@ -270,14 +226,17 @@ def differing_verdicts(decided: pd.DataFrame) -> pd.DataFrame:
     return wide[["claim", "data", *weights, "paper"]]
 
 
+# %% tags=["compute"]
+settings.write(by_weights(finished, planned), "claims")
+
 # %%
-decided = by_weights(finished, planned)
-settings.write(decided, "claims")
+decided = settings.table("claims")
 display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0))
 display(Markdown(ledger.as_markdown(differing_verdicts(decided))))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-row = find_smallest(differences, group="overall", metric="mAP")
+shown = differences[differences["test_set"] == BALANCED]
+row = find_smallest(shown, group="overall", metric="mAP")
 sentence = describe_difference(
     row,
     above="From all initial weights PRS gains at least {effect} points of mAP over CRS {interval}.",

@@ -143,7 +143,7 @@ gaps = settings.table("minus_crs")
 names = list(gaps["dataset"].unique())
 shape = len(CELLS), len(names)
 size = 3.4 + 2.4 * len(names), 1.2 + 3.1 * len(CELLS)
-figure, axes = plt.subplots(*shape, figsize=size, squeeze=False, sharex="col", sharey=True)
+figure, axes = plt.subplots(*shape, figsize=size, squeeze=False, sharey=True)
 for line, (metric, test_set) in zip(axes, CELLS, strict=True):
     for ax, name in zip(line, names, strict=True):
         cells = gaps[(gaps["dataset"] == name) & (gaps["metric"] == metric)]
@@ -190,5 +190,6 @@ counts = []
 for metric, test_set in CELLS:
     rows = survives[(survives["method"] == "CBRS") & (survives["metric"] == metric)]
     kept = f"{rows['survives'].sum()} of {rows['settings'].sum()}"
-    counts.append(f"{kept} in {metric}, {TEST_WORDS[test_set]}")
-write_answer(settings, f"CBRS minus CRS keeps its sign in other settings: {', '.join(counts)}.")
+    counts.append(f"{kept} in {metric} ({TEST_WORDS[test_set]})")
+sentence = f"The sign of CBRS minus CRS is the same in other settings: {', '.join(counts)}"
+write_answer(settings, f"{sentence}.")

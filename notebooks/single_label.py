@@ -17,9 +17,9 @@
 # The order of the classes is not published. This notebook trains the methods in several orders,
 # shows how much the order alone changes the numbers, and searches for the orders that would give
 # the paper's numbers. The paper profile needs MNIST (`make figures PROFILE=paper DATA=/path`). The
-# quick one runs on `imbal-digits`, the seeds profile on `imbal-colour-digits` as well, which are
-# scikit-learn's digits with the same class counts. They are **stand-ins**: compare the order of the
-# methods with the paper's, not the height of the scores.
+# quick one runs on `imbal-digits`, the seeds profile on `imbal-colour-digits` as well. These are
+# **stand-ins** made of scikit-learn's digits, which have the class counts of the paper's data and
+# nothing else of it. Their numbers and the paper's are therefore shown apart.
 #
 # *About two minutes on four cores for the quick profile, half a minute the second time. A quarter of
 # an hour for the paper profile.*
@@ -28,6 +28,7 @@
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["imbal-digits"]  # single-label data sets
 method: list[str] = ["Finetune", "CRS", "PRS"]  # methods of the tables
+powers: list[float] = []  # further powers of allocation of PRS
 orders: list[str] = ["drawn"]  # orders of the classes, drawn is from the seed
 seeds: list[int] = [0, 1, 2]  # one run of every method and order for each
 spread: int = 10  # random orders that show what the order alone does
@@ -50,36 +51,33 @@ def runs(settings):
     made = []
     for order in settings.orders:
         schedule = None if order == "drawn" else schedule_of(order)
-        made += configs(
-            dataset=names,
-            method=settings.method,
-            seed=settings.seeds,
-            schedule=schedule,
-        )
+        fixed = {"dataset": names, "seed": settings.seeds, "schedule": schedule}
+        made += configs(method=settings.method, **fixed)
+        if settings.powers:
+            made += configs(method="PRS", rho=settings.powers, **fixed)
     return made
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from itertools import product
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 from matplotlib.axes import Axes
 
-from prslib import METHODS
+from prslib import published
 from prslib.checks import check_int, expected
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import project_root
 from prslib.report.answers import describe_difference, write_answer
 from prslib.report.asked import run_all
+from prslib.report.grids import seeds_text
 from prslib.report.measures import accuracies, distances
 from prslib.report.notebook import Settings
 from prslib.report.style import STAR, STYLE, contrast_panels, join_panels
-from prslib.report.style import plot_progression, styles_of
-from prslib.report.tables import contrasts, in_short, merge_published
+from prslib.report.style import plot_progression, styles_of, without_far_numbers
+from prslib.report.tables import contrasts, in_short, merge_published, seed_gaps
 
 # %%
 settings = Settings.read("single_label", globals())
@@ -109,83 +107,126 @@ table.assign(total=table.sum(axis=1))
 # %% [markdown]
 # ## The tables
 #
-# The tables give the accuracy on the whole test set in percent, mean and standard deviation over
-# seeds, below the paper's rows. "Another for each seed" draws an order of the classes for each seed, so
-# most of its spread comes from the orders.
+# The tables give the accuracy on the whole test set, in which classes are about alike, in percent: mean
+# and standard deviation over seeds. "Another for each seed" draws an order of the classes for each
+# seed, so most of its spread comes from the orders. The paper's table follows. Beside a stand-in it
+# shows the order of the methods, and its numbers mean another thing.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
+def name_powers(rows: pd.DataFrame, powers: list[float]) -> pd.DataFrame:
+    """Name PRS of each further power as a method, of which the paper has no number."""
+    further = rows["rho"].isin(powers) & (rows["method"] == "PRS")
+    names = "PRS, rho " + rows["rho"].map("{:g}".format)
+    numbers = rows["published"].mask(further)
+    return rows.assign(method=rows["method"].mask(further, names), published=numbers)
+
+
+def printed_accuracies(stands_for: str) -> pd.DataFrame:
+    """Return the paper's accuracies on one of its data sets."""
+    cells = pd.concat([published.load("mnist"), published.load("svhn")])
+    return cells[cells["dataset"] == stands_for].assign(order="paper")
+
+
 def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Lay out accuracies as in the paper, mean ± s.d., a column for each task (Appendix)."""
-    keys = ["order", "method", "trained_tasks"]
-    cells = rows.groupby(keys)["value"]
+    cells = rows.groupby(["order", "method", "trained_tasks"])["value"]
     sd = cells.std().map(" ± {:.1f}".format).replace(" ± nan", "")
-    ours = cells.mean().map("{:.1f}".format) + sd
-    theirs = rows.assign(order="paper").groupby(keys)["published"].first()
-    theirs = theirs.dropna().map("{:.2f}".format)
-    table = pd.concat([theirs, ours]).unstack().fillna("")
-    order = product(["paper", *rows["order"].unique()], METHODS)
-    table = table.reindex([key for key in order if key in table.index])
+    table = (cells.mean().map("{:.1f}".format) + sd).unstack().fillna("")
+    table = table.reindex(list(styles_of(rows["method"])), level="method")
     return table.rename(columns="after task {}".format).rename_axis(columns=None)
 
 
-# %%
-plt.style.use(STYLE)
+# %% tags=["compute"]
 every = accuracies(planned, run_all(planned, device=settings.device))
+every = without_far_numbers(name_powers(every, settings.powers))
 for name in names:
-    display(Markdown(f"**{name}**, beside the paper's {load_dataset(name, False).stands_for}"))
-    display(accuracy_table(every[every["dataset"] == name]))
+    settings.write(every[every["dataset"] == name], name)
 
 # %%
-rows = {name: every[every["dataset"] == name] for name in names}
+printed = {name: load_dataset(name, images=False).stands_for for name in names}
 for name in names:
-    lines, columns = -(-len(settings.orders) // 2), min(2, len(settings.orders))
+    display(Markdown(f"**{name}, classes alike**"), accuracy_table(settings.table(name)))
+    theirs = accuracy_table(printed_accuracies(printed[name]))
+    display(Markdown(f"**The paper's {printed[name]}**"), theirs)
+
+# %% [markdown]
+# The pictures show the accuracy minus that of CRS on the same seed, after each task, with strokes of
+# one standard deviation. The paper's numbers are in a panel of their own.
+
+# %% jupyter={"source_hidden": true} tags=["functions"]
+# methods that are not compared with CRS: the others have a memory
+NOT_COMPARED = ("Multitask", "Finetune", "CRS")
+
+
+def leads_on_crs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return how far the other methods with a memory are above CRS at each seed, in points."""
+    rows = rows.assign(measure="score").drop(columns="published", errors="ignore")
+    others = [name for name in styles_of(rows["method"]) if name not in NOT_COMPARED]
+    by = ["order", "trained_tasks"]
+    gaps = [seed_gaps(rows, name, "CRS", by).assign(method=name) for name in others]
+    return pd.concat(gaps, ignore_index=True)
+
+# %%
+plt.style.use(STYLE)
+for name in names:
+    ours = leads_on_crs(settings.table(name))
+    theirs = leads_on_crs(printed_accuracies(printed[name]).assign(seed=0))
+    panels = [(f"order: {order}", rows) for order, rows in ours.groupby("order", sort=False)]
+    panels.append((f"the paper's {printed[name]}", theirs))
+    lines = -(-len(panels) // 2)
     size = {"figsize": (11, 1 + 3.4 * lines), "squeeze": False}
-    figure, axes = plt.subplots(lines, columns, sharey=True, **size)
-    for ax, (order, shown) in zip(axes.flat, rows[name].groupby("order", sort=False), strict=False):
-        plot_progression(shown, ax, "accuracy").set_title(f"order: {order}")
-    for ax in axes.flat[len(settings.orders) :]:
+    figure, axes = plt.subplots(lines, 2, **size)
+    for ax, (title, shown) in zip(axes.flat, panels, strict=False):
+        plot_progression(shown, ax, "accuracy").set_title(title)
+        ax.axhline(0, color="black", linewidth=0.8)
+        ax.set_ylabel("accuracy less that of CRS (points)")
+    for ax in axes.flat[len(panels) :]:
         ax.remove()
-    join_panels(figure, f"{name}: whole test set, {len(settings.seeds)} seeds")
-    settings.show(figure, rows[name], name, narrow=1)
+    title = f"{name}, classes alike: accuracy less that of CRS, {seeds_text(settings.seeds)}"
+    join_panels(figure, title)
+    settings.show(figure, name, narrow=1)
 
 # %% [markdown]
 # ## What holds
 #
-# Differences are taken seed by seed. "Above" means that the whole interval of the difference is
-# above 0, as in `ledger`. The paper says that "PRS starts to outperform after four tasks have been
-# trained".
+# Differences are taken seed by seed. The picture compares the methods that have a memory with CRS after
+# the last task. The paper says that "PRS starts to outperform after four tasks have been trained", so the
+# sentences below it compare PRS with CRS after each task.
 
-# %%
+# %% tags=["compute"]
 by, cells = ["order", "trained_tasks"], [("overall", "accuracy")]
-words = {"place": "{dataset}, order {order}, after task {trained_tasks}"}
-words["paper"] = "in the paper by {published:+.1f}"
+place = {"place": "{dataset}, order {order}, after task {trained_tasks}"}
+settings.write(contrasts(every, "PRS", "CRS", cells, by, **place), "prs_minus_crs")
+others = [name for name in styles_of(every["method"]) if name not in NOT_COMPARED]
+last = every[every["trained_tasks"] == every["trained_tasks"].max()]
+gaps = [contrasts(last, name, "CRS", cells, by).assign(method=name) for name in others]
+settings.write(pd.concat(gaps, ignore_index=True), "minus_crs")
 
 # %%
-for name in names:
-    gaps = contrasts(rows[name], "PRS", "CRS", cells, by, **words)
-    gaps = gaps.drop(columns=["group", "metric"])
-    shown = gaps.assign(order="order: " + gaps["order"])
-    title = "Accuracy after each task, PRS minus CRS"
-    figure = contrast_panels(shown, title, "trained_tasks", "order")
-    settings.show(figure, gaps, f"{name}_prs_minus_crs")
-    display(Markdown(in_short(gaps)))
+gaps = settings.table("minus_crs")
+shown = gaps.assign(order="order: " + gaps["order"])
+title = "Accuracy after the last task, method minus CRS"
+figure = contrast_panels(shown, title, "method", "order")
+settings.show(figure, "minus_crs")
+by_task = settings.table("prs_minus_crs")
+display(Markdown(in_short(by_task)))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-last = contrasts(rows[names[0]], "PRS", "CRS", cells, by, **words).iloc[-1]
+last = by_task[by_task["dataset"] == names[0]].iloc[-1]
 write_answer(settings, describe_difference(last, what="accuracy"), names[0])
 
 # %% [markdown]
 # ## The effect of the order alone
 #
 # These runs have one seed, one network and random orders (`studies/class_orders.py`). A dot is one
-# order. The right picture shows PRS against CRS. Above the line PRS is better.
+# order. Above the line PRS is better than CRS.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 STUDY = Path("studies/class_orders.csv")  # made by the script of that name
 
 
 def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
-    """Look up accuracies in `count` orders of the classes, the paper's beside them (%).
+    """Look up accuracies in `count` orders of the classes (%), the paper's beside its data.
 
     Looks are those of studies/class_orders.py: "random" orders as they were drawn,
     "second" and "third" of its search, the nearest to the paper's numbers first.
@@ -198,8 +239,8 @@ def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
     tasks = rows["trained_tasks"].str.removeprefix("task ")
     rows["trained_tasks"] = tasks.astype("int64")
     rows = rows.assign(measure="score", group="overall", metric="accuracy")
-    rows = merge_published(rows, "mnist", "svhn")
-    rows = rows[[*columns, "trained_tasks", "value", "published"]]
+    rows = without_far_numbers(merge_published(rows, "mnist", "svhn"))
+    rows = rows[[*columns, "trained_tasks", "value", "published"]].assign(look=look)
     near = look != "random"
     orders = distances(rows)["schedule"] if near else rows["schedule"].unique()
     if len(orders) < count:
@@ -209,21 +250,6 @@ def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
     return rows[rows["schedule"].isin(orders[:count])]
 
 
-def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the last accuracy of every order as a dot, the paper's number as a star (Appendix)."""
-    methods = styles_of(frame["method"])
-    for position, (method, style) in enumerate(methods.items()):
-        rows = frame[frame["method"] == method]
-        # side by side, in the rows' order
-        places = position + np.linspace(-0.3, 0.3, len(rows))
-        ax.scatter(places, rows["value"], s=9, alpha=0.5, color=style["color"])
-    theirs = frame.groupby("method")["published"].first().reindex(list(methods))
-    ax.scatter(range(len(methods)), theirs, label="paper", **STAR)
-    ax.set_xticks(range(len(methods)), methods)
-    ax.set(ylabel="accuracy after the last task (%)", ylim=(0, 100))
-    return ax
-
-
 def plot_order_pairs(frame: pd.DataFrame, ax: Axes, x: str, y: str) -> Axes:
     """Draw one method's accuracy against another's: orders as dots, the paper as a star."""
     values = frame.pivot(index="schedule", columns="method", values="value")
@@ -231,27 +257,25 @@ def plot_order_pairs(frame: pd.DataFrame, ax: Axes, x: str, y: str) -> Axes:
     ax.axline((0, 0), slope=1, color="0.6", linewidth=1, label="equal accuracy")
     dots = {"s": 9, "alpha": 0.5, "color": "0.35"}  # the colour of neither method
     ax.scatter(values[x], values[y], label="ours, one order each", **dots)
-    ax.scatter(theirs[x], theirs[y], label="paper", **STAR)
+    if theirs.notna().any():  # beside its data
+        ax.scatter(theirs[x], theirs[y], label="paper", **STAR)
     ax.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
     ax.set(xlabel=f"{x} (%)", ylabel=f"{y} (%)")
     return ax
 
 
-# %%
-by_order = {}
+# %% tags=["compute"]
 for name in mlps:
-    by_order[name] = order_scores(name, "random", settings.spread)
-    printed = by_order[name][by_order[name]["variant"] != "authors"]
-    last = printed[printed["trained_tasks"] == 5]
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4))
-    plot_order_spread(last, axes[0])
-    plot_order_pairs(last, axes[1], "CRS", "PRS")
-    join_panels(figure, f"{name}: accuracy after the last task, {settings.spread} orders")
-    settings.show(figure, printed, f"{name}_orders")
+    settings.write(order_scores(name, "random", settings.spread), f"{name}_orders")
 
 # %%
 for name in mlps:
-    last = by_order[name].query("trained_tasks == 5 and variant != 'authors'")
+    by_order = settings.table(f"{name}_orders")
+    last = by_order.query("trained_tasks == 5 and variant != 'authors'")
+    figure, ax = plt.subplots(figsize=(5.4, 5.4))
+    plot_order_pairs(last, ax, "CRS", "PRS")
+    join_panels(figure, f"{name}, classes alike: after the last task")
+    settings.show(figure, f"{name}_orders")
     shares = last.groupby("method", sort=False)["value"].quantile([0.05, 0.5, 0.95])
     shares = shares.unstack().round(1).rename(columns="{:.0%} of orders are below".format)
     values = last.pivot(index="schedule", columns="method", values="value")
@@ -270,9 +294,8 @@ for name in mlps:
 
 # %%
 for name in mlps:
-    both = by_order[name].query("method == 'PRS'")
-    settings.write(both, f"{name}_variants")
-    last = both[both["trained_tasks"] == 5]
+    by_order = settings.table(f"{name}_orders")
+    last = by_order.query("method == 'PRS' and trained_tasks == 5")
     values = last.pivot(index="schedule", columns="variant", values="value")
     gap = values["authors"] - values["paper"]
     text = f"- {name}: PRS as released minus PRS as printed is {gap.mean():+.1f} points after the "
@@ -290,30 +313,27 @@ for name in mlps:
 # nearest of them it trained CRS and PRS, too, and in the nearest of these all seeds. The distance
 # is the root mean square of the gaps to the table.
 
-# %%
-searches = []
+# %% tags=["compute"]
 for name in mlps if settings.search else []:
     looks = zip(["second", "third"], settings.search, strict=True)
-    second, third = (order_scores(name, *look) for look in looks)
+    settings.write(pd.concat([order_scores(name, *look) for look in looks]), f"{name}_nearest")
+
+# %%
+for name in mlps if settings.search else []:
+    searched = settings.table(f"{name}_nearest")
+    second, third = (searched[searched["look"] == look] for look in ("second", "third"))
     nearest = distances(third)
-    settings.write(third, f"{name}_search")
     best, agree = nearest.iloc[0], (nearest["largest"] <= 5).sum()
     text = f"{agree} of these {len(nearest)} orders agree with all {best.cells} numbers of the "
     text += f"paper within 5 points. The nearest, {best.schedule}, is {best.rms:.1f} points away "
     text += f"in root mean square, {best.largest:.1f} in the worst number."
     display(nearest.round(1), Markdown(text))
-    searches.append((name, second, third, best.schedule))
-
-# %%
-for name, second, third, order in searches:
     figure, axes = plt.subplots(1, 2, figsize=(10, 4))
-    shown = third[third["schedule"] == order]
-    plot_progression(shown, axes[0], "accuracy")
-    last = second[second["trained_tasks"] == 5]
-    plot_order_pairs(last, axes[1], "CRS", "PRS")
-    title = f"{name}: {order}, chosen as it fits best, and the {settings.search[0]} nearest"
+    plot_progression(third[third["schedule"] == best.schedule], axes[0], "accuracy")
+    plot_order_pairs(second[second["trained_tasks"] == 5], axes[1], "CRS", "PRS")
+    title = f"{name}: {best.schedule}, chosen as it fits best, and the {settings.search[0]} nearest"
     join_panels(figure, title)
-    settings.show(figure, pd.concat([shown, last]), f"{name}_nearest")
+    settings.show(figure, f"{name}_nearest")
 
 # %% [markdown]
 # ## What can be concluded, and what cannot

@@ -88,6 +88,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
 from scipy.stats import spearmanr
 
 from prslib.paths import project_root
@@ -285,6 +286,10 @@ axes[0].set(xlabel="size of the class over the mean class", ylabel="AP, CBRS min
 plot_changes(places, axes[1], "third").set_xlabel("place of the class's task")
 join_panels(figure, f"Change of a class's AP, mean over {bins['streams'].max()} streams, 95 % intervals")
 settings.show(figure, "bins", narrow=1)
+rows = [bins[bins["bin"] == name] for name in (BINS[0], BINS[-1])]
+seen = [(rows[0]["change"] > 0).sum(), (rows[1]["change"] < 0).sum()]
+text = f"a gain of the smallest classes in {seen[0]}, a loss of the largest in {seen[1]}"
+print(f"Expected with each of {bins['share'].nunique()} memories, and found: {text}.")
 
 # %% [markdown]
 # ## Reuters, subsampled
@@ -315,6 +320,8 @@ def plot_cuts(frame: pd.DataFrame, ax: Axes) -> Axes:
         ax.plot(means["samples"], means["difference"], "o-", color=colour, label=label)
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set(xscale="log", xlabel="samples of the stream (log scale)")
+    ax.set_xticks(means["samples"], [f"{n:,.0f}" for n in means["samples"]])
+    ax.xaxis.set_minor_locator(NullLocator())
     ax.set_ylabel("CBRS minus CRS (points)")
     return ax
 

@@ -74,6 +74,8 @@ def _parser() -> ArgumentParser:
     argument("notebook", nargs="*", help="by default all of the profile")
     argument("--profile", **PROFILE)
     argument("--shard", type=_shard, default=(1, 1), metavar="3/20", help=SHARD)
+    argument = add("scores", write_profile)
+    argument("--profile", **PROFILE)
     add_prepare(commands)
     argument = add("preview", show_preview)
     argument("file", type=Path, help="labels in the order of the stream")
@@ -160,6 +162,17 @@ def train_profile(options: Namespace) -> None:
     from prslib.report.build import train  # in a checkout alone
 
     train(options.profile, names, options.shard)
+
+
+def write_profile(options: Namespace) -> None:
+    """Write all scores of a profile's stored runs into one file, scores.csv.xz.
+
+    Example: prslib scores --profile seeds
+    """
+    names = _notebooks(options.profile, [])
+    from prslib.report.all_scores import write_scores  # in a checkout alone
+
+    print(write_scores(options.profile, names))
 
 
 def show_preview(options: Namespace) -> None:

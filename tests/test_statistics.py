@@ -9,7 +9,15 @@ from scipy import stats
 from prslib import RunConfig, published, run
 from prslib.report import tables
 from prslib.report.asked import Asked
-from prslib.statistics import SMALL, compare, ends, holm, interval, over_seeds
+from prslib.statistics import (
+    SMALL,
+    compare,
+    ends,
+    holm,
+    interval,
+    over_seeds,
+    say_difference,
+)
 
 
 def column(values):
@@ -80,10 +88,10 @@ def test_runs_are_compared_as_the_report_does(runs):
     assert ours.effect == pytest.approx(theirs["difference"])
     assert [ours.low, ours.high] == pytest.approx([theirs["low"], theirs["high"]], 1e-4)
     assert ours.images
-    assert compare(*runs.values()) == compare(*runs.values(), test_set="both")
+    assert compare(*runs.values()) == compare(*runs.values(), test_set="balanced")
 
 
-@pytest.mark.parametrize("test_set", ["both", "open"])
+@pytest.mark.parametrize("test_set", ["imbalanced", "open"])
 def test_a_class_of_runs_is_compared_by_the_chance_of_the_seeds(runs, test_set):
     """Its score on all tasks is not resampled."""
     place = {"trained_tasks": 4, "task": "seen", "group": "train", "metric": "AP"}
@@ -96,6 +104,18 @@ def test_a_class_of_runs_is_compared_by_the_chance_of_the_seeds(runs, test_set):
     assert not ours.images
 
 
+def test_a_difference_is_said_with_its_sign():
+    """Also one below 0, whose interval is that of the difference, not of its size."""
+    result = compare([47.0, 48.0, 47.0, 49.0, 48.0], [50.0, 51.0, 50.0, 51.0, 50.0])
+    interval = f"{result.low:+.1f} to {result.high:+.1f}"
+    assert str(result).startswith(f"-2.6 (95 % CI {interval}, 5 seeds; without ")
+    assert result.low < -2.6 < result.high < 0
+    row = vars(result) | {"difference": result.effect}
+    said = f"PRS minus CRS: -2.6 (95 % CI {interval}, 5 seeds)"
+    assert say_difference(row, "PRS", "CRS") == said
+    assert say_difference(row | {"seeds": 1}, "PRS", "CRS").endswith("-2.6 (one seed)")
+
+
 def test_runs_that_do_not_fit_each_other_are_refused(runs):
     prs, crs = runs.values()
     with pytest.raises(ValueError, match=r"seeds \[0, 1, 2\] and \[0, 2\]"):
@@ -105,7 +125,7 @@ def test_runs_that_do_not_fit_each_other_are_refused(runs):
         with pytest.raises(ValueError, match="one run per seed"):
             compare(first, second)
     on_open = [replace(one, config=replace(one.config, test_set="open")) for one in crs]
-    with pytest.raises(ValueError, match=r"one test set, got \['both', 'open'\]"):
+    with pytest.raises(ValueError, match=r"one test set, got \['balanced', 'open'\]"):
         compare(prs, on_open)
     others = [replace(one, config=RunConfig("digits70tiny", "CRS")) for one in crs]
     with pytest.raises(ValueError, match="one data set, got "):

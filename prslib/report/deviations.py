@@ -7,9 +7,9 @@ import numpy as np
 from prslib import register
 from prslib.checks import Seed
 from prslib.report.asked import Asked, configs
-from prslib.report.style import METHOD_STYLES
 from prslib.report.tables import labels_of
 from prslib.samplers import PRS
+from prslib.samplers.label_sets import NONE
 
 # PRS with one step replaced; the first line of each says what it does instead
 
@@ -98,20 +98,34 @@ class _BatchAtOnce(PRS):
         return slots
 
 
-# each with one of Paul Tol's muted colours, which the colour-blind can tell apart
+class _SeveralClasses(PRS):
+    """Take candidates from all classes above their target, not from one that is drawn."""
+
+    def candidates(self, c: int, q: np.ndarray) -> np.ndarray:
+        k = self._sets.all()
+        classes = self._sets.classes[k]  # (K, W)
+        is_class = classes != NONE
+        is_above = (is_class & ~q[classes]).any(axis=1)
+        if not is_above.any():  # every class is at its target
+            return super().candidates(c, q)
+        number = (is_class & q[classes]).sum(axis=1)[is_above]  # y.q, Eq. (4)
+        return k[is_above][number == number.min()]
+
+
+# each with what it does in the pictures' words
 _DEPARTURES = (
-    ("uniform victim", _UniformVictim, "#332288"),
-    ("softened exp", _SoftenedExp, "#88CCEE"),
-    ("underflowing exp", _UnderflowingExp, "#44AA99"),
-    ("class from p", _ClassFromP, "#117733"),
-    ("signed distances", _SignedDistances, "#DDCC77"),
-    ("ties by slot", _TiesBySlot, "#CC6677"),
-    ("counts known ahead", _CountsAhead, "#882255"),
-    ("batch at once", _BatchAtOnce, "#AA4499"),
+    ("uniform victim", _UniformVictim, "slot drawn from all"),
+    ("softened exp", _SoftenedExp, "exponential softened"),
+    ("underflowing exp", _UnderflowingExp, "exponential underflows"),
+    ("class from p", _ClassFromP, "class drawn by target share"),
+    ("signed distances", _SignedDistances, "distances keep their signs"),
+    ("ties by slot", _TiesBySlot, "ties fall on the lowest slot"),
+    ("counts known ahead", _CountsAhead, "counts of a task known ahead"),
+    ("batch at once", _BatchAtOnce, "batch decided at once"),
+    ("several classes", _SeveralClasses, "several classes shrink"),
 )
 DEVIATIONS = {name: sampler for name, sampler, _ in _DEPARTURES}
-COLOURS = {name: colour for name, _, colour in _DEPARTURES}
-COLOURS |= {name: METHOD_STYLES[name]["color"] for name in ("PRS", "CRS")}
+WORDS = {name: words for name, _, words in _DEPARTURES} | {"PRS": "PRS", "CRS": "CRS"}
 ALL = ("PRS", *DEVIATIONS, "CRS")
 
 # what published code calls PRS; written from what the code does

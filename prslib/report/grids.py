@@ -12,8 +12,9 @@ from prslib.report.notebook import Settings
 from prslib.report.tables import labels_of
 from prslib.train import METHODS
 
-# test sets: classes alike, as the stream comes, and further images of cocoseq-mini
-BALANCED, IMBALANCED, OPEN = "balanced", "imbalanced", "open"
+# test sets: classes alike, that of single-label data, as the stream comes, and further
+# images of cocoseq-mini
+BALANCED, FULL, IMBALANCED, OPEN = "balanced", "full", "imbalanced", "open"
 
 
 def configs_of(
@@ -136,7 +137,7 @@ def main_runs(settings: Settings) -> list[Asked]:
 
 
 def on_tests(
-    configs: Iterable[Asked], tests: Sequence[str] = (BALANCED, IMBALANCED)
+    configs: Iterable[Asked], tests: Sequence[str] = (BALANCED, FULL, IMBALANCED)
 ) -> list[Asked]:
     """Read each run on those of some test sets that its data set has."""
     return [

@@ -72,7 +72,7 @@ def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
     NaN without a rank. The column draws has the correlation on resampled test images: a
     class without a positive in a resample, or one never learned there, does not enter.
     """
-    keys = ["dataset", "method", "seed", "measure", "metric", "task"]
+    keys = ["dataset", "test_set", "method", "seed", "measure", "metric", "task"]
     table = []
     for _, classes in rows.groupby(keys, sort=False):
         values = values_and_draws(classes)  # (classes, 1 + draws)
@@ -131,8 +131,8 @@ def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFram
         frames.append(rows.assign(order=order or DRAWN))
     rows = pd.concat(frames, ignore_index=True)
     rows = rows.assign(measure="score", value=100 * rows["value"])
-    columns = ["dataset", "order", "method", "schedule", "seed", "trained_tasks"]
-    columns += ["measure", "group", "metric", "value"]
+    columns = ["dataset", "test_set", "order", "method", "rho", "schedule", "seed"]
+    columns += ["trained_tasks", "measure", "group", "metric", "value"]
     return merge_published(rows[columns], "mnist", "svhn")
 
 

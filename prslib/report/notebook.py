@@ -81,12 +81,11 @@ class Settings(SimpleNamespace):
         if text is None:
             file = figures_dir(self.profile) / f"{self.notebook}_{name}.csv"
             text = file.read_text(encoding="utf-8")
-        table = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
-        texts = [
-            column
-            for column in table
-            if table[column].dtype.kind == "O" or column in TEXTS
-        ]
+        types = dict.fromkeys(TEXTS, str)
+        table = pd.read_csv(
+            io.StringIO(text), dtype=types, keep_default_na=False, na_values=[""]
+        )
+        texts = [column for column in table if table[column].dtype.kind == "O"]
         return table.fillna(dict.fromkeys(texts, ""))
 
     def show(self, figure: Figure, name: str, narrow: int = 0) -> None:

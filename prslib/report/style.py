@@ -50,7 +50,12 @@ GROUP_MARKERS = {"majority": "o", "moderate": "^", "minority": "*"}
 # the paper's numbers
 HOLLOW: Style = {"linestyle": ":", "markerfacecolor": "white", "markersize": 5}
 STAR = {"s": 170, "marker": "*", "color": "black", "zorder": 5, "edgecolor": "white"}
-Y_LABELS = {"than": "other method", "trained_tasks": "tasks trained"}
+Y_LABELS = {
+    "than": "other method",
+    "order": "order of the tasks",
+    "memory": "samples [the paper's]",
+    "trained_tasks": "tasks trained",
+}
 SPREAD = 0.7  # share of the way from one setting to the next that the methods take up
 DODGE = 0.07  # tasks from one method's curve to the next, which may coincide
 WORD = 16  # letters of a setting in a line
@@ -301,7 +306,7 @@ def contrast_panels(
         sharey="row",
         squeeze=False,
     )
-    between = ":\n" if len(columns) > 3 else ": "  # many panels are narrow
+    between = ":\n" if len(columns) > 2 else ": "  # many panels are narrow
     for (row, column), ax in zip(product(rows, columns), axes.flat, strict=True):
         panel = frame[(frame[down] == row) & (frame[across] == column)]
         plot_contrasts(panel, ax, y)

@@ -10,17 +10,23 @@ from prslib.paths import project_root
 PAGE = project_root() / "docs" / "reuters.md"
 CAPS = {f"reutersseq-cap{cap}": cap for cap in reuters.CAPS[:-1]}
 CAPS["reutersseq-tiny"] = reuters.CAPS[-1]
-PARTS = {name: length for name, length, _ in reuters.STREAMS if "-part" in name}
+# documents of the first draw
+PARTS = {f"reutersseq-part{length}": length for length in (5010, 3292, 1981, 893)}
+DRAWS = ("", "-2", "-3")
 
 
 def stream(name):
     return load_dataset(name, images=False).train.labels
 
 
-def kept(name):
-    """Tell which documents of the whole stream a subsampled one has, by number."""
-    load = DATASETS[name].load
-    rows = load.keywords["thin"](stream("reutersseq"))
+def imbalanced(name):
+    return load_dataset(name, images=False).tests["imbalanced"].labels
+
+
+def kept(name, thin="thin"):
+    """Tell which documents of the whole stream or test a subsampled one has, by number."""
+    labels = stream("reutersseq") if thin == "thin" else imbalanced("reutersseq")
+    rows = DATASETS[name].load.keywords[thin](labels)
     return set(np.flatnonzero(rows).tolist())
 
 
@@ -64,19 +70,32 @@ def test_classes_and_groups_are_those_of_the_rule():
 
 
 @pytest.mark.parametrize("name", reuters.ENTRIES)
-def test_a_stream_has_its_recipe_and_the_same_test_sets(name):
+def test_a_stream_has_its_recipe_its_classes_and_the_balanced_test(name):
     data, whole = (load_dataset(n, images=False) for n in (name, "reutersseq"))
     entry = DATASETS[name]
-    assert entry.recipe.memory_size == round(len(data.train) * 2000 / 35072)
+    size = round(len(data.train) * 2000 / 35072) if "tiny" in name else 426
+    assert entry.recipe.memory_size == size
+    assert entry.recipe.test_set == "balanced"
     assert entry.data_source == "other" and data.stands_for is None
     assert data.class_group == whole.class_group
     assert data.class_freq.min() > 0
-    for test, split in data.tests.items():
-        np.testing.assert_array_equal(split.labels, whole.tests[test].labels)
+    balanced = (each.tests["balanced"].labels for each in (data, whole))
+    np.testing.assert_array_equal(*balanced)
 
 
-@pytest.mark.parametrize("names", [CAPS, PARTS])
-def test_a_smaller_stream_is_part_of_a_larger_one(names):
+@pytest.mark.parametrize("name", reuters.ENTRIES)
+def test_the_imbalanced_test_has_the_mix_of_the_stream(name):
+    """To two points of the share of the largest class; also where it is thinned."""
+    freq = stream(name).sum(axis=0)
+    test = imbalanced(name).sum(axis=0)
+    share, share_test = 100 * freq / freq.sum(), 100 * test / test.sum()
+    assert abs(share[freq.argmax()] - share_test[freq.argmax()]) < 2
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("names", [list(CAPS)[:-1], PARTS])
+def test_a_smaller_stream_is_part_of_a_larger_one(names, draw):
+    names = [name + draw for name in names]
     sizes = []
     larger = set(range(len(stream("reutersseq"))))
     for name in names:
@@ -86,9 +105,10 @@ def test_a_smaller_stream_is_part_of_a_larger_one(names):
     assert sizes == sorted(sizes, reverse=True)
 
 
-@pytest.mark.parametrize("name", CAPS)
+@pytest.mark.parametrize("name", [*CAPS, "reutersseq-cap30-2", "reutersseq-cap30-3"])
 def test_a_cap_thins_no_class_below_it_and_none_that_it_could_thin_more(name):
-    labels, subsampled, cap = stream("reutersseq"), stream(name), CAPS[name]
+    labels, subsampled = stream("reutersseq"), stream(name)
+    cap = CAPS[name.removesuffix("-2").removesuffix("-3")]
     counts = subsampled.sum(axis=0)
     assert (counts >= np.minimum(labels.sum(axis=0), cap)).all()
     # every document that stays has a class of at most so many
@@ -106,6 +126,15 @@ def test_a_part_is_as_long_as_a_cap_and_keeps_the_mix_of_classes():
         assert (apart <= 3 + 0.03 * whole).all()
 
 
+@pytest.mark.parametrize("name", [*list(CAPS)[:-1], *PARTS])
+def test_draws_are_others_of_the_same_kind(name):
+    first, *others = (kept(name + draw) for draw in DRAWS)
+    for other in others:
+        assert abs(len(other) / len(first) - 1) < 0.03
+        assert len(first & other) < len(first)
+    assert others[0] != others[1]
+
+
 def test_streams_are_told_apart():
     assert len({fingerprint(name) for name in reuters.ENTRIES}) == len(reuters.ENTRIES)
 
@@ -113,11 +142,12 @@ def test_streams_are_told_apart():
 def test_the_table_of_the_page_is_that_of_the_code():
     lines = PAGE.read_text().splitlines()
     rows = [line for line in lines if line.startswith("| `reutersseq")]
-    for name, row in zip(reuters.ENTRIES, rows, strict=True):
+    names = [name for name in reuters.ENTRIES if not name.endswith(DRAWS[1:])]
+    for name, row in zip(names, rows, strict=True):
         data = load_dataset(name, images=False)
         freq = data.class_freq
-        memory = DATASETS[name].recipe.memory_size
-        numbers = len(data.train), freq.max(), freq.min(), memory
+        tested = len(data.tests["imbalanced"])
+        numbers = len(data.train), freq.max(), freq.min(), tested
         cells = [f"`{name}`", *(f"{number:,}" for number in numbers)]
         assert row.startswith(f"| {' | '.join(cells)} |")
 

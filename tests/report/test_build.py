@@ -52,7 +52,7 @@ def test_a_folder_that_cannot_be_written_is_told_in_a_line(monkeypatch, capsys):
     figures_dir("smoke").parent.mkdir()
     figures_dir("smoke").touch()
 
-    def run_notebook(_profile, name, executed, save):
+    def run_notebook(_profile, name, executed, save, redraw):
         executed.touch()
         (save / f"{name}.csv").touch()
 
@@ -68,7 +68,7 @@ def test_a_folder_that_cannot_be_written_is_told_in_a_line(monkeypatch, capsys):
 def test_two_drawings_at_once_leave_whole_files(monkeypatch):
     both = Barrier(2)
 
-    def run_notebook(_profile, name, executed, save):
+    def run_notebook(_profile, name, executed, save, redraw):
         both.wait()
         executed.touch()
         (save / f"{name}.csv").write_text("value")
@@ -100,7 +100,9 @@ def test_code_that_is_edited_during_training_is_not_what_was_drawn(
 
     monkeypatch.setattr("prslib.runs.train", edit)
     monkeypatch.setattr(build, "FORKS", False)
-    monkeypatch.setattr(build, "run_notebook", lambda _, name, file, save: file.touch())
+    monkeypatch.setattr(
+        build, "run_notebook", lambda _, name, file, save, redraw: file.touch()
+    )
     assert build.execute("smoke", ["datasets", "rho_sweep"]) == {}
     build.digest_package.cache_clear()  # as in the next process
     assert build.is_stale("smoke", "rho_sweep")
@@ -109,7 +111,7 @@ def test_code_that_is_edited_during_training_is_not_what_was_drawn(
 def test_a_table_that_is_drawn_no_more_goes(monkeypatch):
     names = iter(["before", "after"])
 
-    def run_notebook(_profile, name, executed, save):
+    def run_notebook(_profile, name, executed, save, redraw):
         executed.touch()
         (save / f"{name}_{next(names)}.csv").touch()
 
@@ -118,6 +120,30 @@ def test_a_table_that_is_drawn_no_more_goes(monkeypatch):
         build.draw("smoke", "datasets")
     (file,) = figures_dir("smoke").iterdir()
     assert file.name == "datasets_after.csv"
+
+
+def test_a_redraw_trains_nothing_keeps_the_tables_and_leaves_no_record(monkeypatch):
+    """What it has drawn is not up to date, as the tables may be of other runs."""
+
+    def run_notebook(_profile, name, executed, save, redraw):
+        executed.touch()
+        (save / f"{name}.png").write_bytes(b"redrawn" if redraw else b"drawn")
+        if not redraw:
+            (save / f"{name}.csv").touch()
+
+    def train(_configs, device):
+        raise AssertionError
+
+    monkeypatch.setattr(build, "run_notebook", run_notebook)
+    build.draw("smoke", "rho_sweep")
+    monkeypatch.setattr("prslib.runs.train", train)
+    command = ["figures", "--profile", "smoke", "rho_sweep", "--redraw"]
+    assert main(command) == 0
+    files = sorted(figures_dir("smoke").iterdir())
+    assert [file.name for file in files] == ["rho_sweep.csv", "rho_sweep.png"]
+    assert files[1].read_bytes() == b"redrawn"
+    assert build.is_stale("smoke", "rho_sweep")
+    assert not build.record_file("smoke", "rho_sweep").exists()
 
 
 def test_other_files_among_the_notebooks_do_not_count(tmp_path, monkeypatch):
@@ -136,7 +162,7 @@ def test_a_sweep_that_stops_is_no_notebook(monkeypatch, capsys):
     def stop(_configs, device):
         raise ConnectionError(f"no {device}")
 
-    def draw(_profile, name):
+    def draw(_profile, name, redraw):
         if name == "rho_sweep":
             raise RuntimeError("Kernel died")
 

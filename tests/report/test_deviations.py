@@ -6,7 +6,13 @@ from prs_examples import A, B, C, rows
 
 from prslib.report import deviations
 from prslib.report.asked import Asked, identify, run_all
-from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, deviation_configs
+from prslib.report.deviations import (
+    ALL,
+    CONTEST,
+    DEVIATIONS,
+    WORDS,
+    deviation_configs,
+)
 from prslib.report.measures import place_stream
 from prslib.report.tables import final, scores_of
 from prslib.samplers import PRS
@@ -51,6 +57,17 @@ def test_each_deviation_departs_in_its_step_alone():
     batch.choose = lambda y, u: seen.append(batch.class_freq.tolist()) or -1
     batch.place(np.repeat(y[None], 3, axis=0))
     assert seen == [[7, 6, 1]] * 3
+
+
+def test_several_classes_offer_the_candidates_of_all_that_are_above_their_target():
+    sampler = filled("several classes", samples=[A, A, B, B, (B, C), C])
+    scarce = np.array([False, False, True, False])
+    sets = sampler._sets
+    offered = sampler.candidates(A, scarce)
+    assert {sets.keys[k] for k in offered} == {(A,), (B,)}  # whichever is drawn
+    assert {sets.keys[k] for k in filled("PRS", [A, B]).candidates(A, scarce)} == {(A,)}
+    none = np.array([True, True, True, False])
+    assert {sets.keys[k] for k in sampler.candidates(C, none)} == {(C,)}
 
 
 def test_counts_may_be_known_ahead():
@@ -113,12 +130,14 @@ def test_verdicts_say_what_matters():
     scores = scores_of(list(map(made, asked)))
     rows = final(scores)
     table = notebook.against_prs(rows)
-    verdict = table.set_index(["deviation", "group"])["verdict"]
-    assert verdict["uniform victim", "overall"] == "costs"
-    assert verdict["class from p", "overall"] == "does not matter"
-    assert verdict["ties by slot", "overall"] == "gains"
-    assert verdict["batch at once", "overall"] == "cannot be told"
-    assert verdict["softened exp", "overall"] == "does not matter"
-    assert verdict["signed distances", "overall"] == "cannot be told"
+    overall = table[table["group"] == "overall"].set_index("departure")
+    assert overall["difference"].is_monotonic_decreasing
+    verdict = {name: overall.loc[WORDS[name], "verdict"] for name in DEVIATIONS}
+    assert verdict["uniform victim"] == "costs"
+    assert verdict["class from p"] == "does not matter"
+    assert verdict["ties by slot"] == "gains"
+    assert verdict["batch at once"] == "cannot be told"
+    assert verdict["softened exp"] == "does not matter"
+    assert verdict["signed distances"] == "cannot be told"
     scores = notebook.contest(rows).set_index(["method", "metric"])
     assert scores.loc[("CUTER", "O-F1"), "difference"] == pytest.approx(-10)

@@ -2,18 +2,21 @@
 
 import subprocess
 import sys
+from collections import defaultdict
 from itertools import product
 
 import matplotlib.pyplot as plt
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
 from cells import functions_of
 
-from prslib.paths import notebook_file, project_root
+from prslib.paths import known_notebooks, notebook_file, project_root
 from prslib.report import grids, notebook
 from prslib.report.asked import configs
 from prslib.report.notebook import Settings, defaults_of
+from prslib.report.tables import labels_of
 from prslib.report.topics import definitions, runs_of
 
 SWEEP = defaults_of("rho_sweep")
@@ -44,8 +47,8 @@ def test_the_notebooks_values_are_the_settings():
         ("main_results", {"few_seeds": {"GSS": "x"}}, "few_seeds of GSS must be a"),
         ("main_results", {"method": ["PRS", "OCDM"]}, "method with CRS and PRS, got"),
         ("main_results", {"dataset": ["imbal-digits"]}, "several labels a sample, got"),
-        ("when_it_pays", {"parts": ["reuters"]}, "unknown dataset 'reuters'"),
-        ("when_it_pays", {"method": ["CRS", "PRS"]}, "method beside CRS 'CRS'; known"),
+        ("when_it_pays", {"cuts": ["cap31"]}, "unknown cut 'cap31'; known cuts"),
+        ("when_it_pays", {"method": ["CRS", "PRS"]}, "method with CBRS, got"),
         ("architectures", {"costly_models": ["resnet"]}, "unknown model 'resnet'"),
         ("architectures", {"method": ["PRS", "CRS", "Multitask"]}, "beside Multitask"),
         ("memory_or_loss", {"balanced": ["hinge"]}, "unknown loss 'hinge'"),
@@ -154,7 +157,7 @@ def figure():
 @pytest.fixture
 def shown(monkeypatch):
     shown = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
+    monkeypatch.setattr("IPython.display.display", lambda *all: shown.extend(all))
     return shown
 
 
@@ -163,20 +166,18 @@ TABLE = pd.DataFrame({"value": [1 / 3]})
 
 def test_a_picture_is_shown_and_written_only_where_save_says(figure, shown, tmp_path):
     settings = Settings.of("quick", "rho_sweep")
-    settings.show(figure, TABLE, "picture", narrow=1)
+    settings.write(TABLE, "picture")
+    settings.show(figure, "picture", narrow=1)
     assert not plt.fignum_exists(figure.number)  # or it would be drawn once more
     settings.save = str(tmp_path / "out")
-    settings.show(figure, TABLE, "picture", narrow=1)  # no page is made of quick
-    settings.write(TABLE, "numbers")
+    settings.write(TABLE, "picture")
+    settings.show(figure, "picture", narrow=1)  # no page is made of quick
     names = sorted(file.name for file in (tmp_path / "out").iterdir())
-    assert names == [
-        f"rho_sweep_{name}" for name in ("numbers.csv", "picture.csv", "picture.png")
-    ]
+    assert names == ["rho_sweep_picture.csv", "rho_sweep_picture.png"]
     written = (tmp_path / "out" / "rho_sweep_picture.png").read_bytes()
     assert [image.data for image in shown] == [written, written]
-    assert (
-        tmp_path / "out" / "rho_sweep_numbers.csv"
-    ).read_text() == "value\n0.333333\n"
+    table = (tmp_path / "out" / "rho_sweep_picture.csv").read_text()
+    assert table == "value\n0.333333\n"
     words = "cocoseq-mini; majority: mAP (%) over power rho. Marks: PRS"
     about = {"width": 200, "alt": words, "file": "rho_sweep_picture.png"}
     assert shown[0].metadata == about
@@ -185,7 +186,8 @@ def test_a_picture_is_shown_and_written_only_where_save_says(figure, shown, tmp_
 def test_a_picture_for_phones_has_its_panels_below_each_other(figure, shown, tmp_path):
     settings = Settings.of("seeds", "rho_sweep", save=str(tmp_path))
     figure.set_size_inches(11, 3)
-    settings.show(figure, TABLE, "picture", narrow=1)
+    settings.write(TABLE, "picture")
+    settings.show(figure, "picture", narrow=1)
     about = shown[0].metadata
     height, width, _ = plt.imread(tmp_path / about["narrow"]).shape
     assert height > width
@@ -193,25 +195,57 @@ def test_a_picture_for_phones_has_its_panels_below_each_other(figure, shown, tmp
     assert height < width
 
 
-OPEN = ("rho_sweep", "schedules_and_memory", "tail_forgetting", "when_it_pays")
-BOTH = {"open", "balanced"}
+def test_a_table_is_read_back_as_a_redraw_reads_it(tmp_path, monkeypatch):
+    """From what a cell has kept or, in a kernel that computed nothing, from the file."""
+    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
+    settings = Settings.of("smoke", "rho_sweep", save=str(tmp_path / "smoke"))
+    table = pd.DataFrame({"method": ["CRS", None], "value": [np.nan, 1 / 3]})
+    table = table.assign(clearly=["", ""], draws=[np.ones(2)] * 2)
+    settings.write(table, "kept")
+    kept = settings.table("kept")
+    assert kept["method"].tolist() == ["CRS", ""] and kept["clearly"].tolist() == [
+        "",
+        "",
+    ]
+    np.testing.assert_allclose(kept["value"], [np.nan, 0.333333])
+    assert "draws" not in kept
+    notebook.TABLES.clear()
+    pd.testing.assert_frame_equal(settings.table("kept"), kept)
 
 
-@pytest.mark.parametrize(
-    ("name", "test_sets"),
-    [
-        *((name, {"open"}) for name in (*OPEN, "memory_distribution")),
-        ("main_results", BOTH),
-        ("precision_recall", BOTH),
-        ("imbalanced_test", {"imbalanced", "balanced"}),
-        ("deviations", {"both"}),
-    ],
-)
+def test_a_picture_without_its_table_is_refused(figure, shown, tmp_path, monkeypatch):
+    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="rho_sweep_no_table"):
+        Settings.of("smoke", "rho_sweep").show(figure, "no_table")
+    assert not shown
+
+
+def test_tables_are_shown_for_each_data_set_and_test_set(shown):
+    settings = Settings.of("smoke", "main_results")
+    row = {"method": "CRS", "group": "overall", "metric": "mAP", "measure": "score"}
+    row |= {"dataset": "cocoseq-tiny", "mean": 40.0, "sd": 1.0, "published": np.nan}
+    tests = ["balanced", "imbalanced"]
+    settings.write(pd.DataFrame([row | {"test_set": name} for name in tests]), "table")
+    settings.show_tables("table", metrics=["mAP"])
+    first, _, second, _ = shown
+    assert "cocoseq-tiny, classes alike" in first.data
+    assert "cocoseq-tiny, as the stream comes" in second.data
+
+
+# read no scores, or those of single classes
+OTHERWISE = {"feature_tsne", "gradient_variance", "memory_distribution"}
+OTHERWISE |= {"tail_forgetting"}
+
+
+@pytest.mark.parametrize("name", sorted({*known_notebooks("quick")} - OTHERWISE))
 @pytest.mark.usefixtures("registers")
-def test_notebooks_test_on_the_open_images_or_say_where(name, test_sets):
-    runs = runs_of("quick", name)
-    tested = {c.resolved["test_set"] for c in runs if c.dataset == "cocoseq-mini"}
-    assert tested == test_sets
+def test_scores_are_read_on_both_kinds_of_test_where_a_data_set_has_both(name):
+    tests_of = defaultdict(set)
+    for config in runs_of("quick", name):
+        tests_of[config.dataset].add(config.resolved["test_set"])
+    for dataset, tests in tests_of.items():
+        kinds = {"balanced", "imbalanced"} & labels_of(dataset).tests.keys()
+        assert tests - {"open"} == (kinds or {"full"}), dataset
 
 
 def test_prs_has_the_power_of_its_data_set_and_is_tested_where_the_paper_tests():
@@ -230,12 +264,17 @@ def test_a_share_of_the_memory_is_rounded():
     settings = Settings.of("quick", "tail_forgetting", **values)
     runs = functions_of("tail_forgetting").runs(settings)
     assert {c.memory_size for c in runs if c.method == "CRS"} == {200}  # of 333
-    assert all(config.class_forgetting for config in runs)
 
 
-def test_runs_are_tested_elsewhere_where_there_is_an_open_test_set():
-    asked = configs(dataset=["cocoseq-tiny", "digits70tiny"], method="CRS")
-    for test_set in ("open", "balanced"):
-        coco, digits = grids.tested_on(asked, test_set)
-        assert coco.test_set == test_set and coco.to_train == asked[0].to_train
-        assert digits == asked[1]
+def test_runs_are_read_on_the_tests_that_their_data_set_has():
+    names = ["cocoseq-tiny", "digits70tiny", "imbal-digits-tiny"]
+    asked = configs(dataset=names, method="CRS")
+    several, one_label = ["balanced", "imbalanced"], ["full"]
+    read = grids.on_tests(asked)
+    assert [config.test_set for config in read[:2]] == several
+    of_set = {name: [c.test_set for c in read if c.dataset == name] for name in names}
+    assert of_set == dict(zip(names, (several, several, one_label), strict=True))
+    assert read[0].to_train == read[1].to_train == asked[0].to_train
+    coco, *others = grids.on_open(asked)
+    assert coco.test_set == "open" and coco.to_train == asked[0].to_train
+    assert others == asked[1:]

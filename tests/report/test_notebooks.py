@@ -172,3 +172,13 @@ def test_what_is_missing_empty_or_made_of_something_else_is_drawn_again(smoke, p
     aside = run.rename(smoke / run.name)
     assert stale() == []
     aside.rename(run)
+
+
+def test_pictures_are_drawn_again_from_the_tables_alone(smoke, tmp_path, monkeypatch):
+    """Where no run is stored, and none is trained: a test for every cell that draws."""
+    figures = smoke / "figures" / "smoke"
+    before = {file: file.read_bytes() for file in figures.iterdir()}
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+    assert build.execute("smoke", NAMES, redraw=True) == {}
+    assert {file: file.read_bytes() for file in figures.iterdir()} == before
+    assert not (tmp_path / "runs").exists()

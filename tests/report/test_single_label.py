@@ -12,14 +12,24 @@ single_label = functions_of("single_label")
 TINY = "imbal-digits-tiny"
 
 
-def test_the_first_orders_of_the_study_stand_beside_the_papers_numbers():
+def test_the_papers_numbers_stand_beside_its_own_data_only():
     trained = single_label.order_scores(TINY, "random", 2)
     first = ["4+6,2+7,3+5,0+9,1+8", "2+9,3+6,0+4,7+8,1+5"]
     assert trained["schedule"].unique().tolist() == first
-    prs = trained[trained["method"] == "PRS"].drop_duplicates("trained_tasks")
-    assert prs["published"].tolist() == [21.46, 40.04, 31.3, 57.84, 68.45]
+    assert trained["published"].isna().all()  # a stand-in
+    printed = single_label.printed_accuracies("Imbal-MNISTseq")
+    prs = printed.loc[printed["method"] == "PRS", "value"]
+    assert prs.tolist() == [21.46, 40.04, 31.3, 57.84, 68.45]
     with pytest.raises(ValueError, match=r"expected 20 orders .* got 10; ask for"):
         single_label.order_scores(TINY, "random", 20)
+
+
+def test_prs_of_a_further_power_is_a_method_without_a_number_of_the_paper():
+    rows = pd.DataFrame({"method": ["CRS", "PRS", "PRS", "OCDM"]})
+    rows = rows.assign(rho=[np.nan, 0.0, 0.5, 0.5], published=[1.0, 2.0, 2.0, np.nan])
+    named = single_label.name_powers(rows, [0.5])
+    assert named["method"].tolist() == ["CRS", "PRS", "PRS, rho 0.5", "OCDM"]
+    assert named["published"].isna().tolist() == [False, False, True, True]
 
 
 def test_distances_by_hand():

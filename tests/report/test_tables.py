@@ -20,7 +20,8 @@ def run_scores(method, seed, gain=0.0):
             rows += [(trained, task, group, "C-P", 0.9) for task in ("seen", "0")]
     columns = ["trained_tasks", "task", "group", "metric", "value"]
     run = {"dataset": "digits70tiny", "method": method, "schedule": "0,1", "seed": seed}
-    return pd.DataFrame(rows, columns=columns).assign(rho=np.nan, memory_size=50, **run)
+    run |= {"test_set": "balanced", "rho": np.nan, "memory_size": 50}
+    return pd.DataFrame(rows, columns=columns).assign(**run)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def test_scores_and_forgetting_stand_apart_with_the_best_of_the_stream_in_bold(
 ):
     lost = (averages["method"] == "CRS") & (averages["measure"] == "forget")
     mean = averages["mean"].mask(averages["method"] == "Multitask", 99)  # no rival
-    shown = tables.main_tables(averages.assign(mean=mean.mask(lost, 3)), "digits70tiny")
+    shown = tables.main_tables(averages.assign(mean=mean.mask(lost, 3)))
     best = {"Scores": "PRS", "Forgetting": "CRS"}
     for table, (title, method) in zip(shown, best.items(), strict=True):
         summary = f"Of 12 columns {method} is best in 12"
@@ -113,7 +114,29 @@ def test_contrasts_are_taken_seed_by_seed(scores):
     )
     row = [gap[name] for name in ("difference", "sd", "published")]
     assert row == pytest.approx([11, 1, 39.7 - 26.9])
-    assert gap["sentence"].endswith("in the paper, on COCOseq, by +12.8.")
+    place = "digits70tiny, minority mAP, classes alike: PRS minus CRS: +11.0 ("
+    assert gap["sentence"].startswith(place)
+    assert gap["sentence"].endswith("; paper: +12.8.")
+
+
+def test_methods_on_different_tests_are_not_compared(scores):
+    """Also where one of them is on both and would leave rows of half of them."""
+    rows = tables.final(scores[scores["method"] != "Multitask"])
+    is_prs = rows["method"] == "PRS"
+    other = rows.assign(test_set="imbalanced")
+    match = "PRS and CRS on the same test sets of digits70tiny, got "
+    for mixed in (
+        pd.concat([other[is_prs], rows[~is_prs]]),
+        pd.concat([other[is_prs], rows]),
+    ):
+        with pytest.raises(ValueError, match=match) as caught:
+            tables.contrasts(mixed, "PRS", "CRS", [("overall", "mAP")])
+        assert "'CRS': 'balanced'" in str(caught.value)
+        assert "imbalanced" in str(caught.value)
+    both = pd.concat([rows, other.assign(value=rows["value"] / 2)])
+    gaps = tables.contrasts(both, "PRS", "CRS", [("minority", "mAP")])
+    gap = gaps.set_index("test_set")["difference"].to_dict()
+    assert gap == pytest.approx({"balanced": 11, "imbalanced": 5.5})
 
 
 @pytest.fixture(scope="module")
@@ -129,17 +152,17 @@ def on_two_tests():
 
 
 def test_the_test_set_is_a_column_that_joins(on_two_tests):
-    rows = tables.final(tables.scores_of(on_two_tests, "test_set"))
+    rows = tables.final(tables.scores_of(on_two_tests))
     cells = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     assert cells["test_set"].tolist() == ["imbalanced"] * 3 + ["balanced"] * 3
-    table = tables.merge_published(cells, "main", "imbalanced_test", also=["test_set"])
+    table = tables.merge_published(cells, "main", "imbalanced_test")
     shown = table[table["metric"] == "mAP"].set_index("test_set")["published"]
     assert shown.to_dict() == {"imbalanced": 55.3, "balanced": 50.2}
 
 
-def test_runs_on_different_tests_are_not_mixed(on_two_tests):
-    with pytest.raises(ValueError, match=r"one test set, .* imbalanced and balanced"):
-        tables.scores_of(on_two_tests)
+def test_the_papers_number_stands_beside_no_other_kind_of_test(scores):
+    cells = tables.final(scores.assign(test_set="open"))
+    assert tables.merge_published(cells, "main")["published"].isna().all()
 
 
 def test_tables_and_contrasts_keep_settings_apart(scores):

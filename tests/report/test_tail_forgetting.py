@@ -9,7 +9,9 @@ from scipy.stats import spearmanr
 
 from prslib.datasets import load_dataset
 from prslib.report import measures
-from prslib.report.asked import Asked
+from prslib.report.asked import Asked, configs
+from prslib.report.notebook import Settings
+from prslib.report.tables import scores_of
 
 tail = functions_of("tail_forgetting")
 
@@ -59,10 +61,48 @@ def test_the_mean_is_over_tasks_first_and_the_deviation_over_seeds():
     # the last of classes that forget alike
     values = [-0.2, -0.6, -0.8, 0.2, 0.0, np.nan]
     rows = pd.DataFrame({"seed": [0, 0, 1, 1, 1, 1], "correlation": values})
-    rows = rows.assign(dataset="d", method="CRS", metric="AP", measure="normalised")
+    rows = rows.assign(dataset="d", test_set="open", method="CRS", metric="AP")
+    rows = rows.assign(measure="normalised")
     table = tail.tail_table(pd.concat([rows.assign(method="PRS"), rows]))
     assert table["method"].tolist() == ["CRS", "PRS"]
     row = table.iloc[0]
     assert row["mean"] == pytest.approx(-0.3)
     assert row["sd"] == pytest.approx(np.std([-0.4, -0.2], ddof=1))
     assert (row["seeds"], row["negative"], row["cells"]) == (2, 3, 5)
+
+
+def test_groups_are_compared_on_one_test_and_with_the_paper_on_its_kind():
+    def scores(cells):
+        """The minority falls from 0.5 to 0.3, the majority from 0.5 to 0.4."""
+        lost = cells["group"].map({"minority": 0.2, "majority": 0.1}).fillna(0)
+        return 0.5 - lost * (cells["trained_tasks"] == 4)
+
+    asked = configs(
+        dataset="cocoseq-mini", method="CRS", test_set=["balanced", "imbalanced"]
+    )
+    rows = tail.minority_minus_majority(scores_of([fake_run(c, scores) for c in asked]))
+    gaps = rows.set_index(["test_set", "lost"])
+    assert gaps["difference"].to_dict() == pytest.approx(
+        {
+            ("balanced", "share of the best"): 20,
+            ("imbalanced", "share of the best"): 20,
+            ("balanced", "points"): 10,
+            ("imbalanced", "points"): 10,
+        }
+    )
+    (printed,) = gaps["published"].dropna().items()
+    assert printed == (("balanced", "share of the best"), pytest.approx(14.3))
+
+
+def test_groups_are_read_on_both_tests_and_classes_on_further_images():
+    names = ["cocoseq-mini", "reutersseq"]
+    runs = tail.runs(Settings.of("quick", "tail_forgetting", dataset=names))
+    tests = {(c.dataset, c.class_forgetting, c.resolved["test_set"]) for c in runs}
+    assert tests == {
+        ("cocoseq-mini", False, "balanced"),
+        ("cocoseq-mini", False, "imbalanced"),
+        ("cocoseq-mini", True, "open"),
+        ("reutersseq", False, "balanced"),
+        ("reutersseq", False, "imbalanced"),
+        ("reutersseq", True, "balanced"),
+    }

@@ -230,7 +230,7 @@ def test_resamples_are_of_the_groups_and_of_classes_in_their_task():
     )
     assert of_classes["value"].notna().all()
     usual = (rows["group"] == "overall") & rows["metric"].isin(["C-F1", "O-F1", "mAP"])
-    usual &= rows["test_set"] == "both"
+    usual &= rows["test_set"] == "balanced"
     spread = result.resampled[usual].astype(float)
     gaps = spread.mean(axis=1) - rows.loc[spread.index, "value"]
     assert (gaps.abs() < 0.05).all() and (spread.std(axis=1) < 0.05).all()
@@ -295,10 +295,11 @@ def test_a_tuned_threshold_is_chosen_on_samples_that_are_held_out(
     assert not set(rows) & set(np.concatenate(tuning.steps_of))
     assert set(rows) & set(np.concatenate(trainer.steps_of))
     assert all(0 < thresholds["C-F1"] < 1 for _, thresholds in chosen)
-    at_end = scores[(scores["trained_tasks"] == 4) & (scores["test_set"] == "both")]
+    at_end = scores[scores["trained_tasks"] == 4]
+    at_end = at_end[at_end["test_set"] == "balanced"]
     at_end = at_end[(at_end["group"] == "overall") & (at_end["task"] == "seen")]
     values = at_end.set_index("metric")["value"]
-    precision = data.tests["both"].labels.mean()  # all labels are predicted
+    precision = data.tests["balanced"].labels.mean()  # all labels are predicted
     by_hand = 2 * precision / (1 + precision)
     assert values["C-F1 (own threshold)"] == pytest.approx(by_hand)
     assert values["O-F1 (own threshold)"] == 0  # none is

@@ -1,0 +1,63 @@
+"""Write the final scores of a profile's stored runs into one file, ``scores.csv.xz``.
+
+The runs are not in the repository, so that this file is what is left of them.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from prslib.checks import expected
+from prslib.paths import figures_dir, replacing
+from prslib.report.build import list_runs
+from prslib.report.tables import F1_OTHERWISE, MAIN_METRICS, PRECISION_RECALL, final
+from prslib.runs import load, path_of
+from prslib.train import RunConfig, unread_fields
+
+METRICS = (*MAIN_METRICS, *F1_OTHERWISE[:2], *PRECISION_RECALL, "accuracy")
+# of the run, each in a column
+SETTINGS = ["dataset", "test_set", "method", "rho", "memory_size", "schedule"]
+# change no score, but add further scores or measurements
+MEASURED = {"own_threshold", "test_resamples", "features_per_class"}
+MEASURED |= {"variance_points", "prequential"}
+
+
+def write_scores(profile: str, names: Sequence[str]) -> str:
+    """Write the scores of notebooks' runs, a row each, and tell how many runs are missing."""
+    configs = {}
+    for name in names:
+        for _, config in list_runs(profile, name).values():
+            configs[path_of(config)] = config
+    stored = [path for path in configs if path.is_file()]
+    if not stored:
+        what = f"stored runs of profile {profile}"
+        raise FileNotFoundError(expected(what, "none", "run `prslib train`"))
+    rows = pd.concat(final_scores(configs[path], path) for path in stored)
+    columns = [*SETTINGS, "others", "seed", "group", "measure", "metric"]
+    # runs that measure something more have the scores of the others, too
+    rows = rows[[*columns, "value"]].drop_duplicates().sort_values(columns)
+    file = figures_dir(profile) / "scores.csv.xz"
+    with replacing(file) as opened:
+        rows.to_csv(opened, index=False, compression="xz")
+    missing = len(configs) - len(stored)
+    return f"{len(rows)} scores in {file}; {missing} of {len(configs)} runs are missing"
+
+
+def final_scores(config: RunConfig, path: Path) -> pd.DataFrame:
+    """Return the scores and the forgetting at the end of a run, in percent."""
+    rows = final(load(config, path).scores, METRICS).dropna(subset="value")
+    values = rows["value"].map("{:.4g}".format)
+    return rows.assign(value=values, others=say_others(config))
+
+
+def say_others(config: RunConfig) -> str:
+    """Say in which further fields a run differs from its data set's standard."""
+    usual = RunConfig(config.dataset, config.method, config.seed).resolved
+    left_out = MEASURED | {*SETTINGS, "seed"} | unread_fields(config.method)
+    varied = [
+        f"{name}={value}"
+        for name, value in config.resolved.items()
+        if name not in left_out and value != usual[name]
+    ]
+    return "; ".join(varied)
