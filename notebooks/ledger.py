@@ -34,7 +34,6 @@ device: str = "cpu"  # cpu or cuda, for what is not trained yet
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -50,7 +49,7 @@ from prslib.report.notebook import Settings
 from prslib.report.results import CELL, OTHER_STREAM, PRINTED, STAND_IN, data_sources_of
 from prslib.report.results import printed_rows
 from prslib.report.style import STYLE, join_panels, styles_for
-from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, TEST_WORDS, labels_of
+from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
 from prslib.rounding import versions
 
 # %%
@@ -249,9 +248,8 @@ settings.write(by_lead(leads_of_prs(rows)), "agreement")
 shown = settings.table("agreement")
 figure, ax = plt.subplots(figsize=(8, 1.8 + 0.5 * shown["table"].nunique()))
 plot_leads(shown, ax)
-join_panels(
-    figure, f"{', '.join(shown['dataset'].unique())}: PRS's leads against the paper's"
-)
+names = ", ".join(shown["dataset"].unique())
+join_panels(figure, f"{names}: PRS's leads against the paper's, on its kind of test")
 settings.show(figure, "agreement")
 display(Markdown(describe_leads(shown)))
 
@@ -321,8 +319,7 @@ def plot_claim(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
     ax.set_yticks(places, frame["dataset"])
     ax.set(ylim=(len(frame) - 0.5, -0.5), xlabel=f"effect ({frame['unit'].iloc[0]})")
-    tests = ", ".join(frame["test_set"].map(TEST_WORDS).unique())
-    ax.set_title(f"{frame['statement'].iloc[0]} ({tests})")
+    ax.set_title(f"{frame['statement'].iloc[0]} ({ledger.say_tests(frame)})")
     ax.grid(axis="x")
     return ax
 
@@ -345,10 +342,10 @@ for rows, ax in zip(panels, axes[:, 0], strict=True):
 for ax in axes[:-1, 0]:
     ax.set_xlabel("")
 seeds = chosen["seeds"].max()
-join_panels(
-    figure,
-    f"The paper's main claims, {settings.level:.0%} intervals, {seeds} seeds at most",
+title = (
+    f"The paper's main claims: {settings.level:.0%} intervals, {seeds} seeds at most"
 )
+join_panels(figure, f"{title}; verdicts after Holm's correction")
 settings.show(figure, "headlines")
 
 
@@ -445,7 +442,7 @@ display(settings.table("versions"))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 texts = [
-    f"of {row['rows']} on {name} {row['holds']} hold and {row['does not hold']} do not"
+    f"on {name} {row['holds']} of {row['rows']} hold and {row['does not hold']} do not"
     for name, row in ledger.counts(decided).iterrows()
 ]
 sentence = f"Of the paper's claims, decided on each data set, {join_words(texts)}"

@@ -306,7 +306,6 @@ def summarise(decided: pd.DataFrame) -> str:
 
 def _say_headline(rows: pd.DataFrame) -> str:
     """Say which data sets give a claim which verdict: "holds on 1 of 4 streams (...)"."""
-    tests = rows["test_set"].map(TEST_WORDS).unique()
     places = []
     for verdict in VERDICTS[:-1]:
         names = rows.loc[rows["verdict"] == verdict, "dataset"]
@@ -316,7 +315,13 @@ def _say_headline(rows: pd.DataFrame) -> str:
         elif len(names):
             places.append(f"{verdict} on {', '.join(names)}")
     statement = rows["statement"].iloc[0]
-    return f"**{statement}** ({', '.join(tests)}): {'; '.join(places)}."
+    return f"**{statement}** ({say_tests(rows)}): {'; '.join(places)}."
+
+
+def say_tests(decided: pd.DataFrame) -> str:
+    """Say in words on which test sets rows are decided; "" if no test image enters."""
+    words = [TEST_WORDS.get(name, "") for name in decided["test_set"].unique()]
+    return ", ".join(dict.fromkeys(filter(None, words)))
 
 
 def lay_out(decided: pd.DataFrame) -> pd.DataFrame:
@@ -330,7 +335,7 @@ def lay_out(decided: pd.DataFrame) -> pd.DataFrame:
         digits = digits_of(claim.unit)
         line = {
             "claim": about if claim.kind == PRIMARY else f"*{claim.kind}:* {about}",
-            "test": ", ".join(of_claim["test_set"].map(TEST_WORDS).unique()),
+            "test": say_tests(of_claim),
             "paper": "; ".join(
                 f"{row.published:+.{digits}f} ({row.stands_for})"
                 for row in papers.itertuples()

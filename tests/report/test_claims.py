@@ -241,6 +241,7 @@ def test_a_fact_has_no_interval_and_no_verdict():
     row = decide(rows, "largest_fifth")
     assert (row["effect"], row["alone"]) == (-4, "fact")
     assert np.isnan([row["low"], row["high"], row["p"]]).all()
+    assert row["test_set"] == ""  # no test image enters
 
 
 def test_near_balance_is_within_a_fifth_of_it_ends_included():

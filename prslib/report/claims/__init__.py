@@ -22,6 +22,7 @@ COCO = "COCOseq"
 NUS = "NUS-WIDEseq"
 # of claims; the last two also in place of a verdict
 PRIMARY, SENSITIVITY, FACT = KINDS = ("primary", "sensitivity", "fact")
+WITHOUT_TEST = {"memory", "gradient variance"}  # metrics that no test image enters
 # differences so small that an interval within them is "no difference": of memory as of
 # scores, and of a correlation what is called a small one (Cohen 1988); in other units
 # half of the paper's own effect, from which `SMALL` comes, too
@@ -89,7 +90,8 @@ class Claim:
         if row["dropped"]:  # a seed that never learned a task is not like the others
             row |= {"alone": "undecided", "p": np.nan}
         row |= count_clear(values, level)
-        row["test_set"] = scores.tests[self.test_set]
+        has_test = not set(self.metrics) <= WITHOUT_TEST
+        row["test_set"] = scores.tests[self.test_set] if has_test else ""
         row["weakest"] = ""
         if self.over == "every" and len(names) > 1:
             row["weakest"] = names[weakest]
