@@ -241,7 +241,7 @@ def answer(gaps: pd.DataFrame, dataset: str) -> str:
 # memory and for the loss.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-BARS = dict(zip(("neither", "memory", "loss", "both"), ("0.7", *HUES[:3]), strict=True))
+BARS = dict(zip(("neither", "memory", "loss", "both"), ("0.45", *HUES[:3]), strict=True))
 
 
 def plot_bars(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -250,7 +250,8 @@ def plot_bars(frame: pd.DataFrame, ax: Axes) -> Axes:
     bars = ax.bar(list(BARS), cells["value"], color=list(BARS.values()), width=0.65)
     ax.bar_label(bars, fmt="%.1f", label_type="center", color="white", fontweight="bold")
     ax.vlines(range(len(BARS)), *(cells["value"] + k * cells["sd"] for k in (-1, 1)), "black")
-    ax.vlines([], [], [], "black", label="one standard deviation over seeds")
+    if cells["sd"].notna().any():
+        ax.vlines([], [], [], "black", label="one standard deviation over seeds")
     return ax
 
 
@@ -276,7 +277,8 @@ for line, name in zip(axes, settings.dataset, strict=True):
     alike = alike.assign(bar=alike["method"].map(bars)).dropna(subset="bar")
     for ax, metric in zip(line, ("mAP", "C-F1", OWN), strict=True):
         plot_bars(alike[alike["metric"] == metric], ax)
-        ax.set(title=f"{name}: {SHOWN[BALANCED, metric].split(',')[0]}", ylabel="%")
+        title = SHOWN[BALANCED, metric].removesuffix(", classes alike")
+        ax.set(title=f"{name}:\n{title}", ylabel="%")
 join_panels(figure, f"Memory, loss or both, classes alike, {seeds_text(settings.seeds)}")
 settings.show(figure, "scores", narrow=1)
 

@@ -48,7 +48,6 @@ from itertools import product
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from IPython.display import Markdown
 from matplotlib.axes import Axes
 
 from prslib.report.answers import first_set, join_words, write_answer
