@@ -14,17 +14,18 @@
 # sets (Appendix, Algorithm 2): classes that occur together come into one task, and images whose
 # labels still span two tasks are dropped.
 #
-# `cocoseq-mini` holds 6 % of the real COCOseq, as features without pictures. `digits70seq` and
-# `digits49seq` are made in the same way as the real sets, from scenes of handwritten digits. They
-# have the class frequencies of COCOseq and NUS-WIDEseq divided by 4 and by 6. The seeds profile adds
-# `reutersseq`, whose samples are the articles of Reuters-21578. The paper profile shows the real sets
-# whole; it needs their labels (`make figures PROFILE=paper DATA=/path`).
+# Four streams are real. `cocoseq-mini` holds 6 % of COCOseq, as features without pictures. The samples
+# of `reutersseq` are the articles of Reuters-21578, those of `mdiseq` icons with their tags, and those
+# of `clipartseq` pictures with their keywords. `digits70seq` and `digits49seq` are synthetic: scenes of
+# handwritten digits with the class frequencies of COCOseq and NUS-WIDEseq divided by 4 and by 6. The
+# paper profile shows the paper's sets whole; it needs their labels (`make figures PROFILE=paper
+# DATA=/path`).
 #
 # *Half a minute.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
-dataset: list[str] = ["cocoseq-mini", "reutersseq", "digits70seq", "digits49seq"]  # one or more data sets
+dataset: list[str] = ["cocoseq-mini", "reutersseq", "mdiseq", "clipartseq", "digits70seq", "digits49seq"]  # one or more
 samples: int = 8  # images of each task on the sheet, 0 where only labels are available
 seed: int = 0  # which images the sheet shows
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -33,11 +34,8 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from IPython.display import Markdown
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import LogLocator
 
 from prslib import DATASETS, load_dataset
 from prslib.datasets import GROUPS, SequentialDataset
@@ -49,23 +47,63 @@ from prslib.report.measures import class_statistics
 from prslib.report.notebook import Settings
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES, STYLE, join_panels
 from prslib.report.style import plot_sample
+from prslib.report.tables import TEST_WORDS, labels_of
 
 # %%
 settings = Settings.read("datasets", globals())
 check_labels(settings.dataset, one=False)
 if settings.samples > 50:
     raise ValueError(f"samples must be 0 to 50, got {settings.samples}")
-with_images = settings.samples > 0
-sets = {name: load_dataset(name, images=with_images) for name in settings.dataset}
 settings
 
+# %% [markdown]
+# ## Sizes
+#
+# *Largest to smallest* is the number of training samples of the largest class over the smallest one.
+# Two classes decide it, whereas the number of classes below half the mean class tells how many a
+# balanced memory can help. A test set has *classes alike* or comes *as the stream comes*, with the mix
+# of the stream; cocoseq-mini has *further images*, too.
+#
+# The paper's COCOseq has 35072 training images, 70 classes in 4 tasks, and 18 majority, 38 moderate
+# and 14 minority classes. Its NUS-WIDEseq has 48724 images, 49 classes in 6 tasks, and by its released
+# lists 10, 18 and 21 classes. The paper also gives thresholds in words, which the synthetic data
+# follow. They put some of the lists' majority classes into other groups. The paper prints 6346 test
+# images for COCOseq; its released files hold 6366.
+
+# %% jupyter={"source_hidden": true} tags=["functions"]
+def count_sizes(dataset: SequentialDataset) -> dict:
+    """Count samples, labels, classes and groups of a data set (section "Datasets")."""
+    class_freq = dataset.class_freq
+    row = {
+        "dataset": dataset.name,
+        "stands for": dataset.stands_for or "",
+        "tasks": dataset.num_tasks,
+        "classes": dataset.num_classes,
+        "stream": len(dataset.train),
+        "labels per sample": dataset.train.labels.sum(axis=1).mean(),
+        "largest to smallest": class_freq.max() / max(class_freq.min(), 1),
+        "below half the mean": (class_freq < class_freq.mean() / 2).sum(),
+    }
+    row |= {f"test, {TEST_WORDS[kind]}": len(split) for kind, split in dataset.tests.items()}
+    return row | {group: dataset.class_group.count(group) for group in GROUPS}
+
+
+# %% tags=["compute"]
+sets = {name: labels_of(name) for name in settings.dataset}
+settings.write(pd.DataFrame([count_sizes(data) for data in sets.values()]), "sizes")
+settings.write(pd.concat([class_statistics(data) for data in sets.values()]), "classes")
+
+# %%
+sizes = settings.table("sizes").set_index("dataset")
+sizes.T.map(lambda value: f"{value:,.4g}" if isinstance(value, float) else value).replace("nan", "")
 
 # %% [markdown]
 # ## Classes, task by task
 #
-# A mark is the number of training images of a class, on a logarithmic scale; its colour and shape
-# are the group's. The classes of a task are imbalanced: the marks fall steeply. In NUS-WIDEseq and
-# its stand-in the tasks are imbalanced, too.
+# A mark is the number of training samples of a class, on a logarithmic scale; its colour and shape
+# are the group's. Classes are sorted from frequent to rare within each task, and dashed lines divide
+# the tasks. The classes of a task are imbalanced: the marks fall steeply. In NUS-WIDEseq and its
+# synthetic twin the tasks are imbalanced, too.
 #
 # Without the released id files, NUS-WIDEseq is derived here from all of NUS-WIDE's labels. Its
 # tasks differ from the published ones, which contain only images whose links worked at the time.
@@ -74,109 +112,40 @@ settings
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the classes of a task by frequency, coloured by group (Figure "COCOseq")."""
-    frame = frame.assign(place=np.arange(len(frame)))
+    """Draw the classes by task and frequency, coloured by group (Figure "COCOseq")."""
+    frame = frame.assign(rank=np.arange(1, len(frame) + 1))
     for group, colour in GROUP_COLOURS.items():
         rows = frame[frame["group"] == group]
-        style = {"color": colour, "markersize": 7, "label": group}
-        ax.plot(rows["place"], rows["images"], GROUP_MARKERS[group], **style)
-    ax.set_xticks(frame["place"], frame["class"], rotation=90, fontsize=9)
-    ax.set(ylabel="training samples, log scale", yscale="log")
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.plot(rows["rank"], rows["images"], GROUP_MARKERS[group], color=colour, label=group)
+    for last in frame.groupby("task")["rank"].max().iloc[:-1]:
+        ax.axvline(last + 0.5, color="0.55", linewidth=0.8, linestyle="--")
+    half = frame["images"].mean() / 2
+    ax.axhline(half, color=HUES[1], linewidth=1.2, label="half the mean class")
+    ax.set(yscale="log", xlabel="class, task by task", ylabel="training samples")
     ax.yaxis.set_major_formatter("{x:g}")
     ax.minorticks_off()
-    ax.set_xlim(-0.7, len(frame) - 0.3)
-    ax.label_outer()
     return ax
 
 
 # %%
 plt.style.use(STYLE)
-for name, data in sets.items():
-    frame = class_statistics(data)
-    tasks = frame.groupby("task")
-    shape = {"figsize": (11, 5), "sharey": True, "squeeze": False}
-    figure, axes = plt.subplots(1, len(tasks), width_ratios=tasks.size(), **shape)
-    for ax, (task, classes) in zip(axes[0], tasks, strict=True):
-        plot_class_statistics(classes, ax).set_title(f"task {task}")
-    join_panels(figure, f"{name}: training samples of each class")
-    settings.show(figure, frame, f"classes_{name}", narrow=1)
-
-
-# %% [markdown]
-# The next table has the counts. The paper's COCOseq has 35072 training images, 70 classes in 4
-# tasks, and 18 majority, 38 moderate and 14 minority classes. Its NUS-WIDEseq has 48724 images, 49
-# classes in 6 tasks, and by its released lists 10, 18 and 21 classes. The paper also gives thresholds
-# in words, and the stand-in follows these. They put some of the lists' majority classes into other
-# groups. The paper prints 6346 test images for COCOseq; its released files hold 6366.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def sizes(dataset: SequentialDataset) -> pd.DataFrame:
-    """Count images, classes and groups of a data set (section "Datasets")."""
-    row = {
-        "dataset": dataset.name,
-        "stands_for": dataset.stands_for,
-        "tasks": dataset.num_tasks,
-        "classes": dataset.num_classes,
-        "train": len(dataset.train),
-    }
-    row |= {f"{name} test": len(split) for name, split in dataset.tests.items()}
-    row |= {group: dataset.class_group.count(group) for group in GROUPS}
-    return pd.DataFrame([row])
-
-
-# %%
-table = pd.concat([sizes(data) for data in sets.values()], ignore_index=True)
-settings.write(table, "sizes")
-table
-
-# %% [markdown]
-# ## Labels of an image
-#
-# Most images carry one label, as in the paper's sets. Images with more labels are rarer than in
-# COCO and NUS-WIDE, because an image with many labels seldom fits into one task.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-# has the last of the colours, which are the same on every data set
-LAST_TASK = 5
-
-
-def labels_per_image(dataset: SequentialDataset) -> pd.DataFrame:
-    """Count the images with 1, 2, 3, ... labels, task by task (section "Datasets")."""
-    labels = dataset.train.labels.sum(axis=1)
-    images = pd.DataFrame({"task": dataset.train.task, "labels": labels})
-    images["dataset"] = dataset.name
-    counts = images.groupby(["dataset", "task", "labels"]).size()
-    frame = counts.rename("images").reset_index()
-    of_task = frame.groupby("task")["images"].transform("sum")
-    return frame.assign(share=100 * frame["images"] / of_task)
-
-
-def plot_labels_per_image(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw which share of each task's images carries 1, 2, 3, ... labels (section "Datasets")."""
-    import seaborn as sns  # which takes half a second to load
-
-    named = frame.assign(task="task " + frame["task"].astype(str))
-    viridis = colormaps["viridis"]
-    tasks = {f"task {task}": viridis(task / LAST_TASK) for task in set(frame["task"])}
-    sns.barplot(named, x="labels", y="share", hue="task", palette=tasks, ax=ax)
-    ax.set(xlabel="labels of a sample", ylabel="share of the task's samples (%)")
-    return ax
-
-
-# %%
-frame = pd.concat([labels_per_image(data) for data in sets.values()])
-figure, axes = plt.subplots(1, len(sets), figsize=(11, 3.6), squeeze=False, sharey=True)
-for ax, name in zip(axes[0], sets, strict=True):
-    plot_labels_per_image(frame[frame["dataset"] == name], ax).set_title(name)
-join_panels(figure, "Labels of a sample, by task")
-settings.show(figure, frame, "labels")
+classes = settings.table("classes")
+lines = -(-len(settings.dataset) // 2)
+shape = {"figsize": (11, 0.8 + 2.6 * lines), "squeeze": False}
+figure, axes = plt.subplots(lines, 2, **shape)
+for ax, name in zip(axes.flat, settings.dataset, strict=False):
+    plot_class_statistics(classes[classes["dataset"] == name], ax).set_title(name)
+for ax in axes.flat[len(settings.dataset) :]:
+    ax.remove()
+join_panels(figure, "Training samples of each class (log scale)")
+settings.show(figure, "classes", narrow=1)
 
 # %% [markdown]
 # ## Which classes meet
 #
-# The picture shows how many images contain two classes together, before any image is dropped. The
-# frames are the tasks that the clustering found. Images outside the frames are dropped.
+# The picture shows how many samples have two classes together, before any sample is dropped, on the
+# first of the data sets whose clustering is done here. Frames are the tasks that the clustering
+# found. Samples outside the frames are dropped.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 FRAME = "#E8000B"  # of a task, visible on all of viridis
@@ -192,37 +161,38 @@ def cooccurrence(dataset: SequentialDataset, clustering: Clustering) -> pd.DataF
     return pd.DataFrame(counts, index=names, columns=names)
 
 
-def plot_cooccurrence(matrix: pd.DataFrame, task: np.ndarray, ax: Axes) -> Axes:
+def plot_cooccurrence(counts: np.ndarray, task: np.ndarray, ax: Axes) -> Axes:
     """Draw how many images show two classes together, a frame around each task (Algorithm 2)."""
-    counts = matrix.to_numpy(float, copy=True)
+    counts = counts.astype(float)
     np.fill_diagonal(counts, 0)
     counts[counts == 0] = np.nan
     shown = ax.imshow(counts, norm="log", vmin=1, cmap="viridis_r")
-    text = {"ha": "left", "va": "center", "fontsize": 9, "color": FRAME, "rotation": 90}
-    frame = {"fill": False, "edgecolor": FRAME, "linewidth": 1.6, "clip_on": False}
+    frame = {"fill": False, "edgecolor": FRAME, "linewidth": 2, "clip_on": False}
     for number in np.unique(task):
         rows = np.flatnonzero(task == number)
         corner = rows[0] - 0.5, rows[0] - 0.5
         ax.add_patch(Rectangle(corner, len(rows), len(rows), **frame))
-        ax.text(len(task), rows.mean(), f"task {number}", **text)
-    ax.set_xticks(range(len(matrix)), matrix.index, rotation=90, fontsize=8)
-    ax.set_yticks(range(len(matrix)), matrix.index, fontsize=8)
-    ax.tick_params(length=0)
+        ax.text(len(task), rows.mean(), f"task {number}", va="center", color=FRAME)
     ax.grid(False)
-    ax.set(xlabel="class", ylabel="class")
+    ax.set(xticks=[], yticks=[], xlabel="class, task by task; rows in the same order")
     label = "samples with both classes, log scale; blank: none"
-    ax.figure.colorbar(shown, ax=ax, label=label, shrink=0.7, format="{x:g}")
+    ax.figure.colorbar(shown, ax=ax, label=label, pad=0.12, format="{x:g}")
     return ax
 
 
-# %%
+# %% tags=["compute"]
 sources = {name: DATASETS[name].clustering() for name in sets if DATASETS[name].clustering}
-for name, source in sources.items():
-    data, matrix = sets[name], cooccurrence(sets[name], source)
-    figure, ax = plt.subplots(figsize=(12, 11))
-    task = class_statistics(data)["task"].to_numpy()
-    plot_cooccurrence(matrix, task, ax).set_title(f"{name}: which classes meet")
-    settings.show(figure, matrix.reset_index(names="class"), f"cooccurrence_{name}")
+example = next(iter(sources))
+matrix = cooccurrence(sets[example], sources[example])
+settings.write(matrix.assign(dataset=example), "cooccurrence")
+
+# %%
+matrix = settings.table("cooccurrence")
+example = matrix.pop("dataset")[0]
+task = classes[classes["dataset"] == example]["task"].to_numpy()
+figure, ax = plt.subplots(figsize=(7.5, 6))
+plot_cooccurrence(matrix.to_numpy(), task, ax).set_title(f"{example}: which classes meet")
+settings.show(figure, "cooccurrence")
 
 
 # %% [markdown]
@@ -253,39 +223,27 @@ def clustering_steps(clustering: Clustering) -> pd.DataFrame:
 
 
 def plot_clustering_steps(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw which share of the images lies within one group, merge by merge (Algorithm 2)."""
-    merges = np.arange(1, len(frame) + 1)
-    groups, kept = frame[["groups", "kept"]].iloc[-1]
-    ax.plot(merges, frame["kept"], color=HUES[0], drawstyle="steps-post")
-    ax.plot(merges[-1], kept, "o", color=HUES[1])
-    text = {"ha": "right", "va": "bottom", "color": HUES[1]}
-    place = {"xytext": (-8, 4), "textcoords": "offset points"}
-    label = f"{groups:.0f} tasks keep {kept:.0f} %"
-    ax.annotate(label, (merges[-1], kept), **place, **text)
-    ax.set_ylim(0, 100)
-    ax.set(xlabel="merges done", ylabel="samples within one group (%)")
+    """Draw which share of the samples lies within one group, merge by merge (Algorithm 2)."""
+    for colour, (name, steps) in zip(HUES, frame.groupby("dataset", sort=False), strict=False):
+        groups, kept = steps[["groups", "kept"]].iloc[-1]
+        label = f"{name}: {groups:.0f} groups keep {kept:.0f} %"
+        ax.plot(steps["groups"], steps["kept"], color=colour, drawstyle="steps-post", label=label)
+        ax.plot(groups, kept, "o", color=colour)
+    ax.invert_xaxis()
+    ax.set(ylim=(0, 100), xlabel="groups left", ylabel="samples within one group (%)")
+    ax.legend(loc="lower right")
     return ax
 
 
-# %%
-followed = {name: clustering_steps(source) for name, source in sources.items()}
-frame = pd.concat([steps.assign(dataset=name) for name, steps in followed.items()])
-figure, axes = plt.subplots(1, len(sources), figsize=(11, 3.6), squeeze=False, sharey=True)
-for ax, (name, steps) in zip(axes[0], followed.items(), strict=True):
-    plot_clustering_steps(steps, ax).set_title(name)
-join_panels(figure, "Samples that the clustering keeps, merge by merge")
-settings.show(figure, frame, "clustering")
-
-# %% [markdown]
-# The tables have the first two merges and the last two, `datasets_clustering.csv` all. `groups` is
-# the number of groups after the merge of `first` and `second`. `together` counts the images that
-# show both sides, `apart` those that show one. `kept` is the share of images that lie within one
-# group.
+# %% tags=["compute"]
+followed = [clustering_steps(source).assign(dataset=name) for name, source in sources.items()]
+settings.write(pd.concat(followed, ignore_index=True), "clustering")
 
 # %%
-for name, steps in followed.items():
-    display(Markdown(f"**{name}**"), pd.concat([steps.head(2), steps.tail(2)]).round(4))
-
+merges = settings.table("clustering")
+figure, ax = plt.subplots(figsize=(8, 4))
+plot_clustering_steps(merges, ax).set_title("Samples that the clustering keeps")
+settings.show(figure, "clustering")
 
 # %% [markdown]
 # ## Images
@@ -307,8 +265,9 @@ def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataF
 
 
 # %%
-for name, data in sets.items():
-    if settings.samples and data.train.inputs.ndim == 4:  # not features
+for name in settings.dataset if settings.samples else []:
+    data = load_dataset(name)
+    if data.train.inputs.ndim == 4:  # not features
         frame = sample_images(data, settings.samples, settings.seed)
         shape = (data.num_tasks, settings.samples)
         figure, axes = plt.subplots(*shape, figsize=(11, 1.6 * shape[0]), squeeze=False)
@@ -316,11 +275,13 @@ for name, data in sets.items():
             plot_sample(data.train.inputs[shown.row], shown.labels, ax)
         for ax, task in zip(axes[:, 0], range(data.num_tasks), strict=True):
             ax.set_ylabel(f"task {task}")
-        settings.show(figure, frame, f"samples_{name}")
+        settings.write(frame, f"samples_{name}")
+        settings.show(figure, f"samples_{name}")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 first = settings.dataset[0]
-counts = np.sort(sets[first].class_freq)[::-1]
+counts = classes[classes["dataset"] == first]["images"].sort_values(ascending=False)
 share = counts[: len(counts) // 5].sum() / counts.sum()
-sentence = f"On {first} the largest fifth of the classes has {100 * share:.1f} % of the labels."
+sentence = f"On {first} the largest fifth of the classes has {100 * share:.1f} % of the labels,"
+sentence += f" and {sizes['below half the mean'][first]} of {len(counts)} classes are below half the mean."
 write_answer(settings, f"{sentence} Classes that occur together make a task.", first)

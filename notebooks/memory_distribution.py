@@ -13,9 +13,9 @@
 # sampling (CRS) keeps every *sample* with the same probability, so its memory is as skewed as the
 # stream. PRS gives every *class* its share, "without any auxiliary task information".
 #
-# CRS, PRS, CBRS and OCDM look at labels alone, so their memories are recomputed without training.
-# They are those of the runs of `main_results`, sample for sample. GSS looks at gradients and
-# ExStream at features, so their memories come from the trained runs of `main_results`. The quick
+# CRS, PRS, CBRS and OCDM look only at labels, so their memories are recomputed without training.
+# They equal the memories of the runs of `main_results`, sample for sample. GSS looks at gradients
+# and ExStream at features, so their memories come from trained runs. No test set enters. The quick
 # profile shows 6 % of the real COCOseq (`cocoseq-mini`) and Reuters-21578 (`reutersseq`), another
 # real stream. The paper's own stream needs its labels: `make figures PROFILE=paper DATA=/path`.
 #
@@ -34,13 +34,13 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.measures import follows_from_labels
-from prslib.report.grids import check_memory, standard_runs, tested_on
+from prslib.report.grids import check_memory, standard_runs
 
 
 def memories(settings):
     """List a memory of every method and seed."""
     check_memory(settings.method)
-    return tested_on(standard_runs(settings))
+    return standard_runs(settings)
 
 
 def runs(settings):
@@ -77,19 +77,18 @@ settings
 # %% [markdown]
 # ## Class by class
 #
-# The share of every class among the labels in memory. Classes stand group by group, within a group
+# The share of every class among the labels in memory. Classes are sorted by group, and within a group
 # from the most frequent in the stream to the rarest. The grey bars are the stream. With $\rho$ near 0 the target
 # partition is about the same share for every class. ExStream divides its memory among the classes
 # in advance; its vectors count once each, however many images are merged in them. PRS exceeds the
 # target at classes that occur together with others: an image with several labels counts for several
 # classes, and its rare label keeps it in memory.
 
-# %%
-plt.style.use(STYLE)
+# %% tags=["compute"]
 finished = run_all(runs(settings), device=settings.device)
 by_class = memory_shares(planned, finished)
-rows = -(-len(settings.method) // 2)
-shape = {"figsize": (11, 2.4 * rows), "sharex": True, "sharey": True, "squeeze": False}
+for name in settings.dataset:
+    settings.write(by_class[by_class["dataset"] == name], name)
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -121,8 +120,11 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
+plt.style.use(STYLE)
+rows = -(-len(settings.method) // 2)
+shape = {"figsize": (11, 2.4 * rows), "sharex": True, "sharey": True, "squeeze": False}
 for name in settings.dataset:
-    shown = by_class[by_class["dataset"] == name]
+    shown = settings.table(name)
     figure, axes = plt.subplots(rows, 2, **shape)
     for ax, sampler in zip(axes.flat, settings.method, strict=False):
         plot_class_shares(shown[shown["method"].isin(["Stream", sampler])], ax)
@@ -130,7 +132,7 @@ for name in settings.dataset:
         ax.remove()
     caption = seeds_text(settings.seeds, settings.few_seeds, name)
     join_panels(figure, f"{name}: the memory class by class, {caption}")
-    settings.show(figure, shown, name, narrow=1)
+    settings.show(figure, name, narrow=1)
 
 
 # %% [markdown]
@@ -154,16 +156,19 @@ def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
-# %%
+# %% tags=["compute"]
 keys = ["dataset", "method", "seed", "group"]
 shares = by_class.groupby(keys, sort=False)["share"]
-by_group = shares.agg(share="sum", classes="count").reset_index()
+settings.write(shares.agg(share="sum", classes="count").reset_index(), "groups")
+
+# %%
+by_group = settings.table("groups")
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.6), squeeze=False, sharey=True)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_group_shares(by_group[by_group["dataset"] == name], ax).set_title(name)
 ax.set_ylim(0, None)  # of all panels
 join_panels(figure, f"The memory by class group, {seed_text}")
-settings.show(figure, by_group, "groups")
+settings.show(figure, "groups")
 
 
 # %% [markdown]
@@ -186,9 +191,11 @@ def distances_to_targets(shares: pd.DataFrame) -> pd.DataFrame:
     return totals.reset_index()
 
 
+# %% tags=["compute"]
+settings.write(distances_to_targets(by_class), "distance")
+
 # %%
-to_targets = distances_to_targets(by_class)
-settings.write(to_targets, "distance")
+to_targets = settings.table("distance")
 to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]].mean().round(1)
 
 # %% [markdown]
@@ -196,7 +203,7 @@ to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]]
 #
 # A stream of 2,000 samples and 20 classes, drawn at random. The sliders start at an imbalance of 100
 # (the largest class over the smallest), $\rho = 0$ and 200 samples in memory. There CRS follows the
-# stream, and the others give rare classes far more. At an imbalance of 1 all four hold about the
+# stream, and the other three give rare classes far more. At an imbalance of 1 all four hold about the
 # same. At $\rho = 1$ PRS and OCDM follow the stream, too. Every move sends the whole stream through the
 # four samplers (`prslib.preview`). A page without a running kernel has no sliders. The
 # documentation's page "Move the stream, see the memories" needs none: its memories were computed

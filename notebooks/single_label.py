@@ -66,7 +66,7 @@ import pandas as pd
 from IPython.display import Markdown
 from matplotlib.axes import Axes
 
-from prslib import published
+from prslib import METHODS, published
 from prslib.checks import check_int, expected
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import project_root
@@ -77,7 +77,8 @@ from prslib.report.measures import accuracies, distances
 from prslib.report.notebook import Settings
 from prslib.report.style import STAR, STYLE, contrast_panels, join_panels
 from prslib.report.style import plot_progression, styles_of, without_far_numbers
-from prslib.report.tables import contrasts, in_short, merge_published, seed_gaps
+from prslib.report.tables import contrasts, in_short, label_powers, merge_published
+from prslib.report.tables import seed_gaps
 
 # %%
 settings = Settings.read("single_label", globals())
@@ -113,14 +114,6 @@ table.assign(total=table.sum(axis=1))
 # shows the order of the methods, and its numbers mean another thing.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-def name_powers(rows: pd.DataFrame, powers: list[float]) -> pd.DataFrame:
-    """Name PRS of each further power as a method, of which the paper has no number."""
-    further = rows["rho"].isin(powers) & (rows["method"] == "PRS")
-    names = "PRS, rho " + rows["rho"].map("{:g}".format)
-    numbers = rows["published"].mask(further)
-    return rows.assign(method=rows["method"].mask(further, names), published=numbers)
-
-
 def printed_accuracies(stands_for: str) -> pd.DataFrame:
     """Return the paper's accuracies on one of its data sets."""
     cells = pd.concat([published.load("mnist"), published.load("svhn")])
@@ -138,7 +131,9 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 # %% tags=["compute"]
 every = accuracies(planned, run_all(planned, device=settings.device))
-every = without_far_numbers(name_powers(every, settings.powers))
+every = without_far_numbers(label_powers(every, settings.powers))
+# the paper has no number of a further power
+every["published"] = every["published"].where(every["method"].isin(METHODS))
 for name in names:
     settings.write(every[every["dataset"] == name], name)
 

@@ -151,7 +151,8 @@ rows = fates(steps)
 figure, ax = plt.subplots(figsize=(5.2, 3))
 plot_fates(rows, settings.memory_size, ax)
 columns = ["sample", "class", "acceptance", "slot", "fate"]
-settings.show(figure, rows[columns], "stream")
+settings.write(rows[columns], "stream")
+settings.show(figure, "stream")
 
 # %% [markdown]
 # ## The partition (Equation 1)
@@ -220,7 +221,8 @@ by_class = quotas(stream, settings.memory_size, settings.rhos, settings.seed)
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), width_ratios=[2, 3])
 plot_frequencies(stream, axes[0])
 plot_quotas(by_class, axes[1]).set_title("after forty samples, one seed")
-settings.show(figure, by_class, "partition")
+settings.write(by_class, "partition")
+settings.show(figure, "partition")
 
 # %% [markdown]
 # ## Sample-in (Equation 2)
@@ -270,10 +272,10 @@ def plot_acceptance(frame: pd.DataFrame, ax: Axes) -> Axes:
 figure, ax = plt.subplots(figsize=(8, 3.2))
 later = rows[rows["sample"] > settings.memory_size]
 plot_acceptance(later, ax)
-settings.show(figure, later[columns], "sample_in")
+settings.write(later[columns], "sample_in")
+settings.show(figure, "sample_in")
 shown = max(steps[settings.memory_size :], key=lambda step: step.label.sum())
 terms = contributions(shown)
-settings.write(terms, "sample_in_terms")
 text = f"Sample {shown.sample} ({names(shown.label)}) enters with probability"
 text += f" s = {shown.decision.acceptance:.3f}, the sum of the products, cut at 1."
 display(Markdown(text), terms.round(4))
@@ -380,8 +382,8 @@ members = candidates(shown)
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4))
 plot_surpluses(of_classes, shrunk_class(shown), axes[0])
 plot_candidates(members, axes[1])
-settings.show(figure, members, "sample_out")
-settings.write(of_classes, "surplus")
+settings.write(members, "sample_out")
+settings.show(figure, "sample_out")
 text = f"Sample {shown.sample} ({names(shown.label)}) took slot {shown.slot} from"
 display(Markdown(f"{text} {names(shown.memory[shown.slot])}."), members)
 
@@ -411,7 +413,8 @@ def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
 distances = rows.drop_duplicates("sample")[["sample", "distance", "entered"]]
 figure, ax = plt.subplots(figsize=(8, 2.8))
 plot_distances(distances, settings.memory_size, ax)
-settings.show(figure, distances, "distance")
+settings.write(distances, "distance")
+settings.show(figure, "distance")
 
 # %% [markdown]
 # ## A long stream
@@ -426,7 +429,8 @@ long = skewed_stream(settings.samples, 70, skew=1.0, seed=settings.seed)
 kept = quotas(long, size, settings.rhos, settings.seed)
 figure, ax = plt.subplots(figsize=(9, 3.8))
 plot_quotas(kept, ax, letters=False).set_title(f"memory of {size:,}, one seed")
-settings.show(figure, kept, "long_stream")
+settings.write(kept, "long_stream")
+settings.show(figure, "long_stream")
 
 
 # %% [markdown]

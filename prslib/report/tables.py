@@ -296,23 +296,12 @@ def at_own_threshold(metric: str) -> str:
     return f"{metric} (own threshold)"
 
 
-def turned(gaps: pd.DataFrame) -> list[str]:
-    """Say which clear `contrasts` of F1 at 0.5 are gone, or turned, at the runs' own threshold."""
-    cells = gaps.fillna({"clearly": ""}).set_index(["dataset", "group", "metric"])
-    sentences = []
-    for row in cells.reset_index().to_dict("records"):
-        dataset, group, metric = row["dataset"], row["group"], row["metric"]
-        other = (dataset, group, at_own_threshold(metric))
-        if other not in cells.index or not row["clearly"]:
-            continue
-        at_other = cells.loc[other]
-        if at_other["clearly"] != row["clearly"]:
-            gap = f"{dataset}, {group} {metric}: PRS minus CRS is {row['difference']:+.1f} at 0.5"
-            interval = f"[{at_other['low']:+.1f}, {at_other['high']:+.1f}]"
-            sentences.append(
-                f"{gap} and {at_other['difference']:+.1f} {interval} at the own threshold."
-            )
-    return sentences
+def write_differences(gaps: pd.DataFrame) -> pd.Series:
+    """Write `contrasts` as "+1.3 [+0.2, +2.4]", the significant ones in bold."""
+    text = gaps["difference"].map("{:+.1f}".format)
+    low, high = gaps["low"].map("{:+.1f}".format), gaps["high"].map("{:+.1f}".format)
+    text = text.where(gaps["low"].isna(), text + " [" + low + ", " + high + "]")
+    return text.where(gaps["clearly"] == "", "<b>" + text + "</b>")
 
 
 def in_short(gaps: pd.DataFrame) -> str:

@@ -32,18 +32,15 @@ def clustering():
 
 
 def test_sizes_and_class_statistics(dataset):
-    row = datasets.sizes(dataset).iloc[0]
-    shown = row[["classes", "train", "balanced test", "minority"]]
-    assert shown.tolist() == [3, 5, 5, 1]
+    row = datasets.count_sizes(dataset)
+    names = ["classes", "stream", "test, classes alike", "minority"]
+    assert [row[name] for name in names] == [3, 5, 5, 1]
+    assert row["labels per sample"] == 7 / 5
+    assert row["largest to smallest"] == 3
+    assert row["below half the mean"] == 1  # 1 of 3, 3 and 1
     frame = measures.class_statistics(dataset)
     rows = frame[["task", "class", "images"]].values.tolist()
     assert rows == [[0, "c", 1], [1, "a", 3], [1, "b", 3]]
-
-
-def test_labels_per_image(dataset):
-    frame = datasets.labels_per_image(dataset)
-    rows = frame[["task", "labels", "images", "share"]].values.tolist()
-    assert rows == [[0, 1, 1, 100], [1, 1, 2, 50], [1, 2, 2, 50]]
 
 
 def test_cooccurrence_counts_dropped_images_too(dataset, clustering):

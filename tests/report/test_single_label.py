@@ -24,14 +24,6 @@ def test_the_papers_numbers_stand_beside_its_own_data_only():
         single_label.order_scores(TINY, "random", 20)
 
 
-def test_prs_of_a_further_power_is_a_method_without_a_number_of_the_paper():
-    rows = pd.DataFrame({"method": ["CRS", "PRS", "PRS", "OCDM"]})
-    rows = rows.assign(rho=[np.nan, 0.0, 0.5, 0.5], published=[1.0, 2.0, 2.0, np.nan])
-    named = single_label.name_powers(rows, [0.5])
-    assert named["method"].tolist() == ["CRS", "PRS", "PRS, rho 0.5", "OCDM"]
-    assert named["published"].isna().tolist() == [False, False, True, True]
-
-
 def test_distances_by_hand():
     rows = pd.DataFrame({"schedule": list("aaaabb"), "method": "CRS"})
     rows["trained_tasks"] = [1, 1, 2, 2, 1, 2]
