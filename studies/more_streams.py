@@ -277,12 +277,12 @@ def compare(data: SequentialDataset, memory: int, jobs: int) -> pd.DataFrame:
     planned = configs(**fixed, method=["CRS", "CBRS", "OCDM"])
     planned += configs(**fixed, method="PRS", rho=[0.0, POWER])
     runs = run_all(planned, jobs)
-    scores = label_powers(final(scores_of(runs, "test_set", "rho")), [POWER])
+    scores = label_powers(final(scores_of(runs)), [POWER])
     scores = scores[scores["group"] == "overall"]
     keys = ["dataset", "test_set", "group", "metric"]
     tables = []
     for rival in RIVALS:
-        gaps = seed_gaps(scores, rival, "CRS", ["test_set"])
+        gaps = seed_gaps(scores, rival, "CRS")
         tables.append(over_seeds(gaps, keys).assign(method=rival))
     table = pd.concat(tables).drop(columns="sd")
     is_read = table.set_index(["test_set", "metric"]).index.isin(CELLS)

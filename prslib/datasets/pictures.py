@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def load_clustering(name: str, n_groups: int, beta: float) -> Clustering:
 def _entry(name: str, length: int, n_tasks: int, n_groups: int, beta: float) -> Entry:
     # Those of cocoseq-mini, as its network made these features, too. The strength of EWC
     # is that of `studies/ewc_strength.py`, on a part of the stream.
-    settings = HEAD | {"ewc_lambda": 15000.0}
+    settings: dict[str, Any] = HEAD | {"ewc_lambda": 15000.0}
     recipe = Recipe(
         memory_size=memory_size_of(length), schedule=tuple(range(n_tasks)), **settings
     )

@@ -8,10 +8,10 @@ import ast
 import io
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import pandas as pd
 import yaml
@@ -81,7 +81,7 @@ class Settings(SimpleNamespace):
         if text is None:
             file = figures_dir(self.profile) / f"{self.notebook}_{name}.csv"
             text = file.read_text(encoding="utf-8")
-        types = dict.fromkeys(TEXTS, str)
+        types: dict[Hashable, type] = dict.fromkeys(TEXTS, str)
         table = pd.read_csv(
             io.StringIO(text), dtype=types, keep_default_na=False, na_values=[""]
         )
@@ -125,7 +125,8 @@ class Settings(SimpleNamespace):
 
         averages = self.table(name)
         for place, cells in averages.groupby(["dataset", "test_set"], sort=False):
-            display(heading(*place, what))
+            dataset, test_set = cast("tuple[str, str]", place)
+            display(heading(dataset, test_set, what))
             display(*main_tables(cells, metrics, by))
 
     def _repr_markdown_(self) -> str:

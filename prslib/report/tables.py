@@ -158,7 +158,7 @@ def main_tables(
         table = main_table(rows, metrics, by)
         best = best_cells(rows, metrics, by, lowest=measure == "forget")
         bold = table.mask(best.reindex_like(table), "<b>" + table + "</b>")
-        caption = f"{CAPTIONS[measure]} in percent, best in bold"
+        caption = f"{CAPTIONS[str(measure)]} in percent, best in bold"
         if summary := best_most(best, by):
             caption += f". {summary}"
         tables.append(bold.style.set_caption(caption))
