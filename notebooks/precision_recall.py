@@ -28,8 +28,8 @@ rho: float = None  # power of allocation of PRS and OCDM, None for each data set
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's own
 own_threshold: list[str] = ["CRS", "PRS"]  # methods with F1 at a tuned threshold, too, by a second training
-seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every method for each
-few_seeds: dict[str, int] = {"mdiseq": 3, "clipartseq": 3}  # methods and data sets with only so many of the seeds
+seeds: list[int] = [0, 1, 2]  # one run of every method for each
+few_seeds: dict[str, int] = {}  # methods and data sets with only so many of the seeds
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
