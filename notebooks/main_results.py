@@ -274,4 +274,4 @@ settings.show(figure, "progression")
 # %% jupyter={"source_hidden": true} tags=["answer"]
 shown = gaps[gaps["test_set"] == BALANCED]
 row = find_smallest(shown, group="minority", metric="mAP")
-write_answer(settings, describe_difference(row, what="mAP on the minority classes"), row["dataset"])
+write_answer(settings, describe_difference(row, what="mAP on the minority classes, classes alike,"), row["dataset"])

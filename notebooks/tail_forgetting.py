@@ -236,4 +236,4 @@ sentence = describe_difference(
     unclear="Undecided: with classes alike the share of the best mAP that CRS loses is {effect} points"
     " larger for the minority {interval}.",
 )
-write_answer(settings, sentence, row["dataset"])
+write_answer(settings, f"{row['dataset']}: {sentence}", row["dataset"])
