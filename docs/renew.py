@@ -14,6 +14,7 @@ import pandas as pd
 from articles import REPORTED
 
 from prslib.paths import figures_dir, project_root
+from prslib.report.answers import STREAMS
 from prslib.report.ledger import as_markdown, counts
 from prslib.report.tables import TEST_WORDS
 
@@ -132,10 +133,19 @@ def list_turns() -> str:
     survives = numbers("sensitivity_survives").query("method == 'CBRS'").fillna("")
     turned = survives[survives["turns"] != ""]
     places = [
-        f"{row['metric']} {TEST_WORDS[row['test_set']]} on {row['dataset']} ({row['turns']})"
+        f"{row['metric']} on {STREAMS[row['dataset']]} ({row['turns']})"
         for row in turned.to_dict("records")
     ]
-    return f"{answer('sensitivity')} It turns in {'; '.join(places)}."
+    gaps = numbers("sensitivity_minus_crs")
+    worst = gaps.loc[gaps["difference"].idxmin()]
+    lost = (
+        f"{worst['difference']:+.1f} points of {worst['metric']}, of {worst['method']}"
+    )
+    lost += f" on {STREAMS[worst['dataset']]} ({worst['setting']})"
+    return (
+        f"{answer('sensitivity')} It turns in {'; '.join(places)}. The largest loss of any "
+        f"sampler in any setting is {lost}."
+    )
 
 
 def count_claims() -> str:

@@ -8,7 +8,9 @@ from IPython.display import Markdown
 from prslib.datasets import DATASETS
 from prslib.report.notebook import Settings
 
-STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}  # as the pages name them
+# as the pages name them
+STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
+STREAMS |= {"mdiseq": "icons", "clipartseq": "clip art"}
 STAND_IN = ", measured on a stand-in made of handwritten digits."
 # sentences for a difference, by its sign
 ABOVE = "{method} gains {effect} points of {what} over {than} {interval}."
