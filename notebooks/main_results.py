@@ -60,6 +60,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from prslib import METHODS
 from prslib.report.answers import describe_difference, find_smallest, write_answer
@@ -177,14 +178,8 @@ def plot_methods(frame: pd.DataFrame, ax: Axes, order: list[str], coloured: list
     return ax
 
 
-# %% tags=["compute"]
-for name in settings.dataset:
-    of_set = (rows["dataset"] == name) & (rows["test_set"] == BALANCED)
-    settings.write(rows[of_set & (rows["measure"] == "score")], f"groups_{name}")
-
-# %%
-for name in settings.dataset:
-    shown = settings.table(f"groups_{name}")
+def draw_groups(shown: pd.DataFrame) -> Figure:
+    """Draw the methods in the order of their overall mAP, a panel for each group and metric."""
     overall = shown[(shown["group"] == "overall") & (shown["metric"] == "mAP")]
     means = overall.groupby("method")["value"].mean().sort_values(ascending=False)
     best = next(one for one in means.index if not METHODS[one].offline)
@@ -195,7 +190,18 @@ for name in settings.dataset:
             cells = near[(near["metric"] == metric) & (near["group"] == group)]
             plot_methods(cells, ax, list(means.index), ["CRS", "PRS", best])
             ax.set(title=group, xlabel=f"{metric} (%)")
+    return figure
+
+
+# %% tags=["compute"]
+for name in settings.dataset:
+    of_set = (rows["dataset"] == name) & (rows["test_set"] == BALANCED)
+    settings.write(rows[of_set & (rows["measure"] == "score")], f"groups_{name}")
+
+# %%
+for name in settings.dataset:
     caption = seeds_text(settings.seeds, settings.few_seeds, name)
+    figure = draw_groups(settings.table(f"groups_{name}"))
     join_panels(figure, f"{name}, classes alike: scores by class group, {caption}")
     settings.show(figure, f"groups_{name}", narrow=2)
 

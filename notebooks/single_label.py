@@ -65,6 +65,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from prslib import METHODS, published
 from prslib.checks import check_int, expected
@@ -161,13 +162,11 @@ def leads_on_crs(rows: pd.DataFrame) -> pd.DataFrame:
     gaps = [seed_gaps(rows, name, "CRS", by).assign(method=name) for name in others]
     return pd.concat(gaps, ignore_index=True)
 
-# %%
-plt.style.use(STYLE)
-for name in names:
-    ours = leads_on_crs(settings.table(name))
-    theirs = leads_on_crs(printed_accuracies(printed[name]).assign(seed=0))
+
+def draw_leads(ours: pd.DataFrame, theirs: pd.DataFrame, stands_for: str) -> Figure:
+    """Draw `leads_on_crs`, a panel for each of our orders of the classes and one of the paper's."""
     panels = [(f"order: {order}", rows) for order, rows in ours.groupby("order", sort=False)]
-    panels.append((f"the paper's {printed[name]}", theirs))
+    panels.append((f"the paper's {stands_for}", theirs))
     lines = -(-len(panels) // 2)
     size = {"figsize": (11, 1 + 3.4 * lines), "squeeze": False}
     figure, axes = plt.subplots(lines, 2, **size)
@@ -177,6 +176,15 @@ for name in names:
         ax.set_ylabel("accuracy less that of CRS (points)")
     for ax in axes.flat[len(panels) :]:
         ax.remove()
+    return figure
+
+
+# %%
+plt.style.use(STYLE)
+for name in names:
+    ours = leads_on_crs(settings.table(name))
+    theirs = leads_on_crs(printed_accuracies(printed[name]).assign(seed=0))
+    figure = draw_leads(ours, theirs, printed[name])
     title = f"{name}, classes alike: accuracy less that of CRS, {seeds_text(settings.seeds)}"
     join_panels(figure, title)
     settings.show(figure, name, narrow=1)

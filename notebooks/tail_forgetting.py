@@ -143,8 +143,8 @@ plt.style.use(STYLE)
 for name in settings.dataset:
     classes = settings.table(name)
     figure, axes = plt.subplots(len(settings.method), 1, figsize=(10, 7), sharex=True, sharey=True)
-    for ax, method in zip(axes, settings.method, strict=True):
-        plot_tail_forgetting(classes[classes["method"] == method], ax).set_title(method)
+    for ax, one in zip(axes, settings.method, strict=True):
+        plot_tail_forgetting(classes[classes["method"] == one], ax).set_title(one)
     memory = f"memory of {memory_size(name, settings.memory_share)} for methods with one"
     words = TEST_WORDS[classes["test_set"].iloc[0]]
     join_panels(figure, f"{name}, {words}: forgetting by class, {memory}, {seeds_text(settings.seeds)}")

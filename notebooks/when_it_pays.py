@@ -121,6 +121,7 @@ def stream_sizes(names) -> pd.DataFrame:
     for name in names:
         labels = labels_of(name).train.labels
         freq = labels_of(name).class_freq
+        freq = freq[freq > 0]  # a small part may lack a class
         row = {"dataset": name, "samples": len(labels), "classes": len(freq)}
         row["labels"] = labels.sum() / len(labels)
         row["memory"] = DATASETS[name].recipe.memory_size

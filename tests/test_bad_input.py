@@ -69,7 +69,7 @@ REFUSED = [
 def test_it_is_refused_in_a_sentence(call, error, message):
     with pytest.raises(error, match=message) as caught:
         call()
-    assert len(str(caught.value)) < 800 and "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1000 and "\n" not in str(caught.value)
 
 
 @pytest.mark.usefixtures("registers")

@@ -233,7 +233,7 @@ def test_resamples_are_of_the_groups_and_of_classes_in_their_task():
     usual &= rows["test_set"] == "balanced"
     spread = result.resampled[usual].astype(float)
     gaps = spread.mean(axis=1) - rows.loc[spread.index, "value"]
-    assert (gaps.abs() < 0.05).all() and (spread.std(axis=1) < 0.05).all()
+    assert (gaps.abs() < 0.05).all() and (spread.std(axis=1) < 0.08).all()
 
 
 def scores_of(given, test, dataset, groups, **options):
