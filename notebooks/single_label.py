@@ -81,11 +81,17 @@ from prslib.report.style import plot_progression, styles_of, without_far_numbers
 from prslib.report.tables import contrasts, in_short, label_powers, merge_published
 from prslib.report.tables import seed_gaps
 
+
+def check(settings) -> None:
+    """Raise ValueError for parameters that would be silently wrong."""
+    check_int("spread", settings.spread, least=1)
+    if len(settings.search) not in (0, 2):
+        raise ValueError(f"search: {expected('two numbers or none', settings.search)}")
+
+
 # %%
 settings = Settings.read("single_label", globals())
-check_int("spread", settings.spread, least=1)
-if len(settings.search) not in (0, 2):
-    raise ValueError(f"search: {expected('two numbers or none', settings.search)}")
+check(settings)
 planned = runs(settings)
 names = available(settings.dataset)
 mlps = [name for name in names if DATASETS[name].recipe.model == "mlp"]
