@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from prslib import Run, RunConfig
-from prslib.report.asked import Asked, load_stored, run_all
+from prslib import runs
+from prslib.report.asked import Asked, load_stored
 from prslib.report.claims import CLAIMS, COCO, FACT, PRIMARY, SENSITIVITY, Claim, Scores
 from prslib.report.results import (
+    KEY,
     OTHER_STREAM,
     PAPERS,
     PART,
@@ -25,6 +26,7 @@ from prslib.report.tables import (
 )
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
+AT_ONCE = 100  # runs that are loaded
 TEXTS = ("statement", "source", "test", "unit", "over", "kind")  # of a claim
 AT_OWN = "F1 at own threshold"
 # of `account`
@@ -41,10 +43,22 @@ REAL = (PAPERS, PART, OTHER_STREAM)
 
 
 def gather(configs: Sequence[Asked], missing: str, device: str = "cpu") -> pd.DataFrame:
-    """Gather what the stored runs measured; train the others if `missing` is "train"."""
+    """Gather what the stored runs measured; train the others if `missing` is "train".
+
+    Few runs are in memory at a time.
+    """
     if missing == "train":
-        return results_of(run_all(configs, device=device), configs)
-    return results_of(load_stored(configs), configs)
+        runs.train([config.to_train for config in configs], device=device)
+    by_set: dict[str, list[Asked]] = {}
+    for config in configs:
+        by_set.setdefault(config.dataset, []).append(config)
+    rows = [
+        results_of(load_stored(of_set[start : start + AT_ONCE]), of_set)
+        for of_set in by_set.values()
+        for start in range(0, len(of_set), AT_ONCE)
+    ]
+    filled = [frame for frame in rows if len(frame)] or rows[:1]
+    return pd.concat(filled, ignore_index=True).drop_duplicates(KEY, ignore_index=True)
 
 
 def decide(
@@ -258,16 +272,6 @@ def _data(row: dict) -> str:
         STAND_IN: f"{row['dataset']} [{row['stands_for']}]",
     }
     return about[row["data"]]
-
-
-def findings(runs: Sequence[Run], configs: Sequence[RunConfig], *names: str) -> str:
-    """Lay out claims as Markdown, each decided by itself on a notebook's own runs."""
-    claims = {name: CLAIMS[name] for name in names}
-    decided = decide(results_of(runs, configs), claims=claims)
-    table = account(decided[decided["alone"] != "not run"])
-    table = table.drop(columns=["after Holm", "seeds", "where"])
-    table = table.loc[:, (table != "").any()]  # a page is not wide
-    return as_markdown(table.rename(columns={"uncorrected": "verdict, uncorrected"}))
 
 
 def as_markdown(table: pd.DataFrame) -> str:

@@ -53,6 +53,7 @@ COLUMNS += ["seed", "run"]
 # columns of `published.load` that a setting has, too
 PRINTED = {name: f"printed_{name}" for name in ("memory_size", "schedule", "epochs")}
 CELL = ["trained_tasks", "task", "group", "measure", "metric"]
+KEY = ["dataset", "method", "test_set", *SETTINGS, "seed", *CELL]  # of a row
 
 
 def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
@@ -137,8 +138,7 @@ def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFram
         frames.insert(0, _scores(scored))
     rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
     # runs that share a training have the same memory
-    key = ["dataset", "method", "test_set", *SETTINGS, "seed", *CELL]
-    return rows.drop_duplicates(key, ignore_index=True)
+    return rows.drop_duplicates(KEY, ignore_index=True)
 
 
 def _scores(runs: Sequence[Run]) -> pd.DataFrame:

@@ -9,7 +9,12 @@ from prslib.report.asked import Asked, drop_repeated
 from prslib.report.notebook import Settings, cells_with
 
 LEDGER = "ledger"  # asks for the runs of the others
-NO_CLAIM = ("when_it_pays", "memory_or_loss", LEDGER)  # no claim is about their runs
+NO_CLAIM = (
+    "when_it_pays",
+    "memory_or_loss",
+    "sensitivity",
+    LEDGER,
+)  # no claim is about their runs
 # have the standard settings: the first run of a data set is what others vary
 STANDARD = ("main_results", "precision_recall", "single_label")
 
