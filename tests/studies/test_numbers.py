@@ -52,20 +52,6 @@ def sentences():
     run = (status == "run").sum()
     beside = "have one of ours beside them"
     yield WHAT_HOLDS, f"Of the paper's {len(status)} numbers {run} {beside}"
-    table = table_of("undecided_rows")
-    alone = (table["alone"] != "undecided").sum()
-    rows = f"Of the {len(table)} undecided rows on real data {alone} are clear by"
-    yield WHAT_HOLDS, rows
-    yield WHAT_HOLDS, f"More seeds cannot decide {(~table['clear']).sum()}: the chance"
-    is_larger = table["effect"].abs() > table["half_endless"]
-    assert (table["clear"] == is_larger).all()
-    claims = pd.read_csv(ROOT / "figures/seeds/ledger_claims.csv")
-    claims = claims[(claims["verdict"] == "undecided") & (claims["data"] != "stand-in")]
-    keys = ["claim", "dataset"]
-    assert sorted(table[keys].to_numpy().tolist()) == sorted(
-        claims[keys].to_numpy().tolist()
-    )
-
     table = table_of("head_choice").query("optimizer == 'adam'")
     table = table.set_index("learning_rate").drop(columns="optimizer")
     vote, used = table.loc[0.002].round(1), table.loc[0.003].round(1)
