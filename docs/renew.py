@@ -117,8 +117,8 @@ def compare_thresholds() -> str:
     words = []
     for test_set, metric in [("balanced", "C-F1"), ("imbalanced", "O-F1")]:
         usual = cells.loc[test_set, metric]
-        own = cells.loc[test_set, f"{metric} (own threshold)"]
-        text = f"{own['lowest']:+.1f} to {own['highest']:+.1f} points of {metric}"
+        at_own = cells.loc[test_set, f"{metric} (own threshold)"]
+        text = f"{at_own['lowest']:+.1f} to {at_own['highest']:+.1f} points of {metric}"
         text += f" (at 0.5: {usual['lowest']:+.1f} to {usual['highest']:+.1f})"
         words.append(f"{text} {TEST_WORDS[test_set]}")
     return (

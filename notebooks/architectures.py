@@ -203,7 +203,7 @@ for place, shown in settings.table("offline").groupby(["dataset", "test_set"], s
 
 # %% [markdown]
 # The picture compares the other networks with the plain one, on the same data and with the same number
-# of epochs. "convnet [ResNet101]" takes the place of the paper's ResNet-101, and the other networks are
+# of epochs. "convnet [ResNet101]" stands for the paper's ResNet-101, and the other networks are
 # built upon it.
 
 # %% tags=["compute"]

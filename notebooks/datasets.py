@@ -14,9 +14,9 @@
 # sets (Appendix, Algorithm 2): classes that occur together come into one task, and images whose
 # labels still span two tasks are dropped.
 #
-# Four streams are real. `cocoseq-mini` holds 6 % of COCOseq, as features without pictures. The samples
-# of `reutersseq` are the articles of Reuters-21578, those of `mdiseq` icons with their tags, and those
-# of `clipartseq` pictures with their keywords. `digits70seq` and `digits49seq` are synthetic: scenes of
+# Four streams are real. `cocoseq-mini` holds 6 % of COCOseq, as features without pictures.
+# `reutersseq` has the articles of Reuters-21578, `mdiseq` has icons with their tags, and `clipartseq`
+# has pictures with their keywords. `digits70seq` and `digits49seq` are synthetic: scenes of
 # handwritten digits with the class frequencies of COCOseq and NUS-WIDEseq divided by 4 and by 6. The
 # paper profile shows the paper's sets whole; it needs their labels (`make figures PROFILE=paper
 # DATA=/path`).
@@ -60,8 +60,7 @@ settings
 # ## Sizes
 #
 # *Largest to smallest* is the number of training samples of the largest class over the smallest one.
-# Two classes decide it, whereas the number of classes below half the mean class tells how many a
-# balanced memory can help. A test set has *classes alike* or comes *as the stream comes*, with the mix
+# This is a ratio of two classes. The number of classes below half the mean class is about all of them. A test set has *classes alike* or comes *as the stream comes*, with the mix
 # of the stream; cocoseq-mini has *further images*, too.
 #
 # The paper's COCOseq has 35072 training images, 70 classes in 4 tasks, and 18 majority, 38 moderate

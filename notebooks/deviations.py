@@ -103,12 +103,12 @@ def memory_mix(settings) -> pd.DataFrame:
     asked = settings.dataset, settings.varied_seeds, settings.rho
     for config in deviation_configs(*asked, DEVIATIONS):
         rare = np.array(labels_of(config.dataset).class_group) == "minority"
-        *_, (sampler, held, seen) = place_stream(config)
+        *_, (sampler, slots, samples) = place_stream(config)
         n = sampler.class_freq
         p = np.where(n > 0, np.maximum(n, 1.0) ** config.resolved["rho"], 0.0)
         mix = sampler.class_counts / sampler.class_counts.sum()
         distance = np.abs(mix - p / p.sum()).sum() / 2
-        age = 1 - held.mean() / seen
+        age = 1 - slots.mean() / samples
         place = config.dataset, WORDS[config.method], config.seed
         values = 100 * distance, 100 * mix[rare].sum(), 100 * age
         rows += [(*place, *row) for row in zip(MIX_LABELS, values, strict=True)]

@@ -118,7 +118,7 @@ rows = merge_published(final(scores), "main")
 # the share of the best score that was lost: 100 when nothing is left of the earlier tasks, 0 when
 # nothing was lost. Multitask sees all tasks at once and does not compete for the bold numbers.
 #
-# ExStream is level with PRS in mAP where the features are frozen, because it merges vectors. It
+# On `cocoseq-mini` ExStream comes close to PRS in mAP with classes alike, because it merges vectors. It
 # stores and merges the features that the head reads, and these stay the same while the head learns.
 # In the paper the upper half of the network goes on learning. A variant that keeps the older of two
 # close vectors, in place of their mean, falls behind PRS (`studies/exstream_merging.py`,

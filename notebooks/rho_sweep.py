@@ -181,10 +181,10 @@ def beside_crs(settings):
     rows = []
     fixed = {"rho": 1.0, "memory_size": settings.memory_size, "seed": settings.seeds}
     for config in configs(dataset=settings.dataset, method=["CRS", "PRS"], **fixed):
-        *_, (sampler, held, seen) = place_stream(config)
-        is_filled = held >= 0
+        *_, (sampler, slots, samples) = place_stream(config)
+        is_filled = slots >= 0
         labels = sampler.labels[is_filled].sum(axis=1).mean()
-        early = 100 * (held[is_filled] < seen // 10).mean()
+        early = 100 * (slots[is_filled] < samples // 10).mean()
         rows.append((config.dataset, config.method, config.seed, labels, early))
     columns = ["dataset", "method", "seed", "labels", "early"]
     return pd.DataFrame(rows, columns=columns)

@@ -84,13 +84,12 @@ def runs(settings):
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import matplotlib.pyplot as plt
 import pandas as pd
-from matplotlib.axes import Axes
 
 from prslib.report.answers import write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, join_panels, styles_of
+from prslib.report.style import STYLE, join_panels, plot_samplers
 from prslib.report.tables import TEST_WORDS, contrasts, final, label_powers, scores_of
 
 # what the verdict is about
@@ -120,23 +119,6 @@ gaps = gaps[gaps.set_index(["metric", "test_set"]).index.isin(CELLS)]
 settings.write(gaps.drop(columns=["sentence", "group"]), "minus_crs")
 
 
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def plot_settings(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw samplers minus CRS with intervals, a row for each setting."""
-    order = list(frame["setting"].unique())
-    styles = styles_of(frame["method"])
-    for number, (name, style) in enumerate(styles.items()):
-        cells = frame[frame["method"] == name]
-        place = cells["setting"].map(order.index) + 0.16 * (number - (len(styles) - 1) / 2)
-        ax.hlines(place, cells["low"], cells["high"], style["color"], linewidth=1.2)
-        ax.plot(cells["difference"], place, linestyle="", markersize=5, label=name, **style)
-    ax.axvline(0, color="black", linewidth=0.8)
-    ax.set_yticks(range(len(order)), order)
-    ax.set_ylim(len(order) - 0.5, -0.5)
-    ax.grid(axis="y", visible=False)
-    return ax
-
-
 # %%
 plt.style.use(STYLE)
 gaps = settings.table("minus_crs")
@@ -147,7 +129,7 @@ figure, axes = plt.subplots(*shape, figsize=size, squeeze=False, sharey=True)
 for line, (metric, test_set) in zip(axes, CELLS, strict=True):
     for ax, name in zip(line, names, strict=True):
         cells = gaps[(gaps["dataset"] == name) & (gaps["metric"] == metric)]
-        plot_settings(cells, ax).set_title(name)
+        plot_samplers(cells, ax, "setting").set_title(name)
         ax.set_xlabel(f"{metric}, {TEST_WORDS[test_set]}\nminus CRS (points)")
 join_panels(figure, f"Other settings, {gaps['seeds'].max()} seeds, 95 % intervals")
 settings.show(figure, "minus_crs", narrow=1)

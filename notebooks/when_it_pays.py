@@ -96,7 +96,7 @@ from prslib.report.answers import write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, IMBALANCED, seeds_text
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, join_panels, styles_of
+from prslib.report.style import STYLE, join_panels, plot_samplers
 from prslib.report.tables import MAIN_METRICS, TEST_WORDS, at_own_threshold, contrasts, final
 from prslib.report.tables import label_powers, labels_of, read_scores, scores_of
 from prslib.statistics import interval
@@ -162,26 +162,6 @@ def further_streams(name: str) -> pd.DataFrame:
     return pd.read_csv(project_root() / "figures" / "studies" / f"{name}.csv")
 
 
-def plot_streams(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw samplers minus CRS with intervals, a row for each stream."""
-    order = list(frame["dataset"].unique())
-    styles = styles_of(frame["method"])
-    for number, (name, style) in enumerate(styles.items()):
-        cells = frame[frame["method"] == name]
-        place = cells["dataset"].map(order.index) + 0.15 * (number - (len(styles) - 1) / 2)
-        ax.hlines(place, cells["low"], cells["high"], style["color"], linewidth=1.5)
-        ax.plot(cells["difference"], place, linestyle="", markersize=5, label=name, **style)
-    ax.axvline(0, color="black", linewidth=0.8)
-    ax.set_yticks(range(len(order)), order)
-    ax.set_ylim(len(order) - 0.5, -0.5)
-    for label in ax.get_yticklabels():
-        label.set_color("black" if label.get_text() in DATASETS else "0.5")
-    for line in np.arange(len(order) - 1) + 0.5:
-        ax.axhline(line, color="0.9", linewidth=0.8)
-    ax.grid(axis="y", visible=False)
-    return ax
-
-
 # %%
 plt.style.use(STYLE)
 gaps = settings.table("minus_crs")
@@ -191,7 +171,10 @@ every = every[every["method"].isin(overall["method"].unique())]
 height = 1.6 + 0.62 * every["dataset"].nunique()
 figure, axes = plt.subplots(1, 2, figsize=(9, height), sharey=True)
 for ax, metric, test_set in zip(axes, ["mAP", "O-F1"], [BALANCED, IMBALANCED], strict=True):
-    plot_streams(every[(every["metric"] == metric) & (every["test_set"] == test_set)], ax)
+    shown = every[(every["metric"] == metric) & (every["test_set"] == test_set)]
+    plot_samplers(shown, ax, "dataset")
+    for label in ax.get_yticklabels():
+        label.set_color("black" if label.get_text() in DATASETS else "0.5")
     ax.set(title=f"{metric}, {TEST_WORDS[test_set]}", xlabel="minus CRS (points)")
 caption = seeds_text(settings.seeds, settings.few_seeds)
 join_panels(figure, f"Each sampler minus CRS, {caption}, 95 % intervals")
@@ -358,11 +341,11 @@ def forecasts(gaps: pd.DataFrame) -> pd.DataFrame:
     table = [{"rule": "constant", "right": right, "streams": len(cells)}]
     others = cells[cells["dataset"] != "reutersseq"]
     for name in ("max:min", "small"):
-        known = others.dropna(subset=name)
-        row = {"rule": name, "right": "", "streams": len(known)}
-        if len(known) > 3:
-            row["correlation"] = spearmanr(known[name], known["difference"]).statistic
-            z, error = np.arctanh(row["correlation"]), 1.96 / np.sqrt(len(known) - 3)
+        streams = others.dropna(subset=name)
+        row = {"rule": name, "right": "", "streams": len(streams)}
+        if len(streams) > 3:
+            row["correlation"] = spearmanr(streams[name], streams["difference"]).statistic
+            z, error = np.arctanh(row["correlation"]), 1.96 / np.sqrt(len(streams) - 3)
             row |= {"low": np.tanh(z - error), "high": np.tanh(z + error)}
             row["foretells"] = bool(row["low"] > 0)
         table.append(row)
@@ -370,8 +353,8 @@ def forecasts(gaps: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-known = pd.concat([gaps.merge(sizes), further_streams("more_streams")], ignore_index=True)
-settings.write(forecasts(known), "forecasts")
+every = pd.concat([gaps.merge(sizes), further_streams("more_streams")], ignore_index=True)
+settings.write(forecasts(every), "forecasts")
 display(settings.table("forecasts").round(2))
 
 

@@ -29,8 +29,8 @@ NONE_SMALL = (
 SOME_SMALL = (
     "Classes with less than half of the mean class's samples: {small} of {classes}.\n"
     "For mAP or C-F1, above all on a test that counts classes alike, take CBRS.\n"
-    "For O-F1 on a test that is like the stream take CRS.\n"
-    "How much it brings cannot be read off labels: it takes a trial."
+    "For O-F1, on a test with the mix of the stream, take CRS.\n"
+    "Labels do not tell how much it brings. A trial does."
 )
 
 
@@ -182,8 +182,8 @@ def preview(
     all minority  minority      20            10.0    1    9
     Classes with less than half of the mean class's samples: 1 of 2.
     For mAP or C-F1, above all on a test that counts classes alike, take CBRS.
-    For O-F1 on a test that is like the stream take CRS.
-    How much it brings cannot be read off labels: it takes a trial.
+    For O-F1, on a test with the mix of the stream, take CRS.
+    Labels do not tell how much it brings. A trial does.
     """
     rows, names = read_rows(labels, class_names)
     class_freq = rows.sum(axis=0)

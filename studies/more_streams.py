@@ -107,10 +107,10 @@ def check_files(name: str, folder: Path) -> None:
         path = folder / name / file
         if not path.is_file():
             raise FileNotFoundError(expected(str(path), "none", advice))
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
-        if found != digest:
+        checksum = hashlib.sha256(path.read_bytes()).hexdigest()
+        if checksum != digest:
             what = f"{path} with SHA-256 {digest}"
-            raise ValueError(expected(what, found, advice))
+            raise ValueError(expected(what, checksum, advice))
 
 
 def read_comments(*files: Path) -> Samples:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from prslib.train import RunConfig
 
 LEDGER = "ledger"
-COMPUTE = "compute"  # tag of cells that a redraw leaves out
+COMPUTE = "compute"  # tag of cells that a redraw skips
 
 # notebooks; each keeps about one core busy once its runs are stored
 DRAWN_AT_ONCE = 4
@@ -211,7 +211,7 @@ def run_notebook(
 ) -> None:
     """Execute a notebook, which writes its pictures and tables into a folder.
 
-    A redraw leaves out the cells that compute the tables.
+    A redraw skips the cells that compute the tables, and says so to the notebook.
     """
     import nbformat
     import papermill
@@ -225,12 +225,9 @@ def run_notebook(
 
         options = {"kernel_manager_class": Manager, "shutdown_kernel": "immediate"}
     content = nbformat.read(notebook_file(name), as_version=4)
-    if redraw:
-        content.cells = [
-            cell
-            for cell in content.cells
-            if COMPUTE not in cell.metadata.get("tags", [])
-        ]
+    for cell in content.cells if redraw else []:
+        if COMPUTE in cell.metadata.get("tags", []):
+            cell.source = "settings.redraw = True"
     nbformat.write(content, executed)
     with closing(ensure_event_loop()):  # of this thread
         papermill.execute_notebook(

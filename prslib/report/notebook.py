@@ -72,15 +72,17 @@ class Settings(SimpleNamespace):
             file.write_text(text, encoding="utf-8")
 
     def table(self, name: str) -> pd.DataFrame:
-        """Read a table that `write` kept; in a redraw, where no cell did, the profile's.
+        """Read a table that `write` kept; in a redraw also the profile's.
 
-        Cells that draw take their numbers from here, so that a redraw, which leaves out
-        the cells with the tag `compute`, draws the same.
+        Cells that draw take their numbers from here, so that a redraw, which skips the
+        cells with the tag `compute`, draws the same.
         """
         text = TABLES.get((self.notebook, name))
-        if text is None:
+        if text is None and getattr(self, "redraw", False):
             file = figures_dir(self.profile) / f"{self.notebook}_{name}.csv"
             text = file.read_text(encoding="utf-8")
+        if text is None:
+            raise KeyError(expected(f"a cell that writes the table {name}", "none"))
         types: dict[Hashable, type] = dict.fromkeys(TEXTS, str)
         table = pd.read_csv(
             io.StringIO(text), dtype=types, keep_default_na=False, na_values=[""]

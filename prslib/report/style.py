@@ -283,6 +283,24 @@ def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
     return ax
 
 
+def plot_samplers(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
+    """Draw `contrasts` of several methods with intervals, a row for each value of `y`."""
+    rows, styles = list(frame[y].unique()), styles_of(frame["method"])
+    for number, (name, style) in enumerate(styles.items()):
+        cells = frame[frame["method"] == name]
+        place = cells[y].map(rows.index) + 0.15 * (number - (len(styles) - 1) / 2)
+        ax.hlines(place, cells["low"], cells["high"], style["color"], linewidth=1.5)
+        mark: Style = {"linestyle": "", "markersize": 5, "label": name} | style
+        ax.plot(cells["difference"], place, **mark)
+    ax.axvline(0, color="black", linewidth=0.8)
+    for border in np.arange(len(rows) - 1) + 0.5:
+        ax.axhline(border, color="0.9", linewidth=0.8)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.grid(axis="y", visible=False)
+    return ax
+
+
 def contrast_panels(
     frame: pd.DataFrame,
     title: str,

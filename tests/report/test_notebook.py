@@ -196,7 +196,7 @@ def test_a_picture_for_phones_has_its_panels_below_each_other(figure, shown, tmp
 
 
 def test_a_table_is_read_back_as_a_redraw_reads_it(tmp_path, monkeypatch):
-    """From what a cell has kept or, in a kernel that computed nothing, from the file."""
+    """From what a cell has kept or, in a redraw, from the file."""
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
     settings = Settings.of("smoke", "rho_sweep", save=str(tmp_path / "smoke"))
     table = pd.DataFrame({"method": ["CRS", None], "value": [np.nan, 1 / 3]})
@@ -210,12 +210,14 @@ def test_a_table_is_read_back_as_a_redraw_reads_it(tmp_path, monkeypatch):
     np.testing.assert_allclose(kept["value"], [np.nan, 0.333333])
     assert "draws" not in kept
     notebook.TABLES.clear()
+    with pytest.raises(KeyError, match="kept"):  # never from a folder by chance
+        settings.table("kept")
+    settings.redraw = True
     pd.testing.assert_frame_equal(settings.table("kept"), kept)
 
 
-def test_a_picture_without_its_table_is_refused(figure, shown, tmp_path, monkeypatch):
-    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match="rho_sweep_no_table"):
+def test_a_picture_without_its_table_is_refused(figure, shown):
+    with pytest.raises(KeyError, match="no_table"):
         Settings.of("smoke", "rho_sweep").show(figure, "no_table")
     assert not shown
 

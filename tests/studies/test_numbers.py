@@ -9,6 +9,7 @@ ROOT = project_root()
 REAL_COCO = "docs/real_coco.md"
 EXSTREAM = "docs/samplers/exstream.md"
 WHAT_HOLDS = "docs/what_holds.md"
+SAMPLERS = "docs/samplers/index.md"
 
 
 def table_of(name, folder="studies"):
@@ -52,6 +53,19 @@ def sentences():
     run = (status == "run").sum()
     beside = "have one of ours beside them"
     yield WHAT_HOLDS, f"Of the paper's {len(status)} numbers {run} {beside}"
+    firm = table_of("other_seeds").query("firm")
+    assert len(firm) > 50 and firm["same_sign"].all()
+    yield WHAT_HOLDS, "keep the sign of every difference that is firm"
+    sizes = table_of("schedules_and_memory_sizes", "seeds")
+    sizes = sizes[(sizes["group"] == "overall") & (sizes["measure"] == "score")]
+    sizes = sizes[sizes["test_set"] == "balanced"]
+    keys = ["dataset", "metric", "memory_size", "method"]
+    means = sizes.set_index(keys)["mean"].unstack("method")
+    few = means.loc["cocoseq-mini"].xs(60, level="memory_size")
+    assert set(few.loc[["mAP", "C-F1"]].idxmax(axis=1)) == {"ExStream"}
+    text = means.loc["reutersseq"]
+    assert (text["PRS"] > text["ExStream"]).all()
+    yield SAMPLERS, "on Reuters it is behind `prs` at every size"
     table = table_of("head_choice").query("optimizer == 'adam'")
     table = table.set_index("learning_rate").drop(columns="optimizer")
     vote, used = table.loc[0.002].round(1), table.loc[0.003].round(1)
@@ -77,3 +91,14 @@ def sentences():
 def test_a_page_says_what_the_table_says(page, sentence):
     text = (ROOT / page).read_text().replace("\n# ", " ")
     assert sentence in " ".join(text.split())
+
+
+def test_no_stream_is_clearly_against_a_row_of_the_verdict():
+    ranges = table_of("when_it_pays_ranges", "seeds").query("group == 'overall'")
+    gains = ranges[
+        (ranges["method"] == "CBRS") & ranges["metric"].isin(["mAP", "C-F1"])
+    ]
+    assert len(gains) == 4 and (gains["streams"] == 4).all()
+    assert (gains["below"] == 0).all() and (gains["mean"] > 0).all()
+    losses = ranges.query("test_set == 'imbalanced' and metric == 'O-F1'")
+    assert len(losses) == 4 and (losses["above"] == 0).all()
