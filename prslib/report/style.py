@@ -324,11 +324,12 @@ def contrast_panels(
         sharey="row",
         squeeze=False,
     )
-    between = ":\n" if len(columns) > 2 else ": "  # many panels are narrow
     for (row, column), ax in zip(product(rows, columns), axes.flat, strict=True):
         panel = frame[(frame[down] == row) & (frame[across] == column)]
         plot_contrasts(panel, ax, y)
-        ax.set_title(f"{row}{between}{column}")
+        # the first panel names its row, above the panels beside it
+        is_first = column == columns[0]
+        ax.set_title(f"{row}:\n{column}" if is_first else column)
         ax.label_outer()
     if "dataset" not in (across, down):
         title = f"{', '.join(frame['dataset'].unique())}: {title}"
