@@ -88,6 +88,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from scipy.stats import spearmanr
 
@@ -162,20 +163,26 @@ def further_streams(name: str) -> pd.DataFrame:
     return pd.read_csv(project_root() / "figures" / "studies" / f"{name}.csv")
 
 
+def draw_streams(frame: pd.DataFrame) -> Figure:
+    """Draw samplers minus CRS on each stream, those of the report in black, on both tests."""
+    height = 1.6 + 0.62 * frame["dataset"].nunique()
+    figure, axes = plt.subplots(1, 2, figsize=(9, height), sharey=True)
+    for ax, metric, test_set in zip(axes, ["mAP", "O-F1"], [BALANCED, IMBALANCED], strict=True):
+        shown = frame[(frame["metric"] == metric) & (frame["test_set"] == test_set)]
+        plot_samplers(shown, ax, "dataset")
+        for label in ax.get_yticklabels():
+            label.set_color("black" if label.get_text() in DATASETS else "0.5")
+        ax.set(title=f"{metric}, {TEST_WORDS[test_set]}", xlabel="minus CRS (points)")
+    return figure
+
+
 # %%
 plt.style.use(STYLE)
 gaps = settings.table("minus_crs")
 overall = gaps[gaps["group"] == "overall"]
 every = pd.concat([overall, further_streams("more_streams")], ignore_index=True)
 every = every[every["method"].isin(overall["method"].unique())]
-height = 1.6 + 0.62 * every["dataset"].nunique()
-figure, axes = plt.subplots(1, 2, figsize=(9, height), sharey=True)
-for ax, metric, test_set in zip(axes, ["mAP", "O-F1"], [BALANCED, IMBALANCED], strict=True):
-    shown = every[(every["metric"] == metric) & (every["test_set"] == test_set)]
-    plot_samplers(shown, ax, "dataset")
-    for label in ax.get_yticklabels():
-        label.set_color("black" if label.get_text() in DATASETS else "0.5")
-    ax.set(title=f"{metric}, {TEST_WORDS[test_set]}", xlabel="minus CRS (points)")
+figure = draw_streams(every)
 caption = seeds_text(settings.seeds, settings.few_seeds)
 join_panels(figure, f"Each sampler minus CRS, {caption}, 95 % intervals")
 settings.show(figure, "minus_crs", narrow=1)
