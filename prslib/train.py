@@ -57,7 +57,7 @@ from prslib.models.weights import (
 )
 from prslib.rounding import set_deterministic
 from prslib.samplers import SAMPLERS
-from prslib.scores import keeps_draws, score_batch, score_test
+from prslib.scoring import keeps_draws, score_batch, score_test
 
 set_deterministic()  # before the first sum: whoever trains imports this module
 

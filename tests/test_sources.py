@@ -73,7 +73,7 @@ EDITS = {
     "another": ("models/attention.py", "forward", "onward", {"attention"}),
     "on a GPU": ("exstream_gpu.py", "argmin", "argmax", {"ExStream"}),
     "measures": ("metrics.py", "THRESHOLD = 0.5", "THRESHOLD = 0.4", ALL),
-    "the scores": ("scores.py", "argmax", "argmin", ALL),
+    "the scores": ("scoring.py", "argmax", "argmin", ALL),
     "what is held out": ("train.py", "HELD_OUT = 5", "HELD_OUT = 4", ALL),
     "in place": ("train.py", "HELD_OUT = 5", "HELD_OUT = 5\nHELD_OUT += 1", ALL),
     "a text": ("train.py", '== "balanced"', '== "fair"', ALL),

@@ -26,7 +26,7 @@ from prslib.datasets import Entry, Recipe, SequentialDataset, Split, fingerprint
 from prslib.device import check_device, run_settings
 from prslib.metrics import best_thresholds, score_rows
 from prslib.resamples import image_draws
-from prslib.scores import score_test
+from prslib.scoring import score_test
 from prslib.train import Trainer, count_steps, held_out, stream
 
 PICTURES, SEVERAL, ONE_LABEL = "digits70tiny", "cocoseq-tiny", "imbal-digits-tiny"
