@@ -20,7 +20,8 @@ from prslib.report.tables import TEST_WORDS
 
 ROOT = project_root()
 BLOCK = re.compile(r"(<!-- (\w+)([^:]*): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
-QUESTION = re.compile(r"\[(.+)\]\((\w+)\.ipynb\)")
+# of the list; `your_stream` has another answer for each stream
+QUESTION = re.compile(r"^1\. \[(.+)\]\((\w+)\.ipynb\)", re.MULTILINE)
 FOOTNOTE = (
     "† on a stand-in made of handwritten digits; the other numbers are from real data, "
     "COCO images where no other is named."

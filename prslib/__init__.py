@@ -37,6 +37,7 @@ _HOME = {
     "Run": "train",
     "RunConfig": "train",
     "run": "train",
+    "trial": "trials",
 }
 __all__ = sorted(_HOME)
 

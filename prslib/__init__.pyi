@@ -20,5 +20,6 @@ from .train import METHODS as METHODS
 from .train import Run as Run
 from .train import RunConfig as RunConfig
 from .train import run as run
+from .trials import trial as trial
 
 __version__: str

@@ -25,6 +25,7 @@ PROFILE = {"default": "quick", "help": "a folder in params/ (%(default)s)"}
 OPTION = "another field of RunConfig, such as memory_size=500; may be repeated"
 DEVICE = "cpu, cuda, mps, or auto: a GPU where there is one (%(default)s)"
 SHARD = "train only part 3 of 20 of the runs, counted by their keys: a Slurm array"
+ABOUT = "a CSV file with columns task, order or group, a row per sample"
 REDRAW = "draw from the tables in figures/PROFILE as they are, and train nothing"
 
 
@@ -85,6 +86,15 @@ def _parser() -> ArgumentParser:
     argument("--seed", type=int, default=0)
     words = "leave out samples without a label, or count them as a class (%(default)s)"
     argument("--unlabelled", choices=UNLABELLED, default="drop", help=words)
+    argument = add("trial", try_samplers)
+    argument("inputs", type=Path, help="npy, npz, parquet, CSV, or a folder of images")
+    argument("labels", type=Path, help="as `prslib preview` reads them")
+    argument("--about", type=Path, metavar="FILE", help=ABOUT)
+    argument("--size", type=int, nargs="+", help="of the memory; 5.7 %% of the stream")
+    argument("--seeds", type=int, default=5, help="how many (%(default)s)")
+    argument("--picture", type=Path, metavar="FILE", help="draw it, such as trial.png")
+    argument("--save", type=Path, metavar="FILE", help="write all scores, as CSV")
+    argument("--device", default="cpu", help=DEVICE)
     return parser
 
 
@@ -187,10 +197,7 @@ def show_preview(options: Namespace) -> None:
     """
     from prslib.previews import preview, read_labels
 
-    picture = options.picture
-    if picture and not (picture.suffix and picture.parent.is_dir()):
-        what = "--picture as a file such as memory.png in a folder that is there"
-        raise ValueError(expected(what, picture))
+    check_picture(options.picture)
     labels, names = read_labels(options.file)
     result = preview(
         labels,
@@ -201,12 +208,54 @@ def show_preview(options: Namespace) -> None:
         unlabelled=options.unlabelled,
     )
     print(result)
-    if options.picture:
+    draw_picture(result, options.picture)
+
+
+def try_samplers(options: Namespace) -> None:
+    """Train a small network on your stream under each sampler, and compare them with CRS.
+
+    Labels are a file as `prslib preview` reads it, inputs one with the same rows. Without
+    --about the samples come in the order of the rows.
+
+    Example: prslib trial features.npy labels.csv --about tasks.csv
+    """
+    from prslib.label_files import read_about, read_inputs, read_labels
+    from prslib.trials import trial
+
+    check_picture(options.picture)
+    labels, names = read_labels(options.labels)
+    inputs = read_inputs(options.inputs, options.labels)
+    about = read_about(options.about) if options.about else {}
+    result = trial(
+        inputs,
+        labels,
+        class_names=names,
+        memory_size=options.size,
+        seeds=range(options.seeds),
+        device=options.device,
+        **about,
+    )
+    print(result)
+    if options.save:
+        result.scores.to_csv(options.save, index=False, float_format="%.6g")
+    draw_picture(result, options.picture)
+
+
+def check_picture(picture: Path | None) -> None:
+    """Refuse a picture that could not be written, before any work."""
+    if picture and not (picture.suffix and picture.parent.is_dir()):
+        what = "--picture as a file such as memory.png in a folder that is there"
+        raise ValueError(expected(what, picture))
+
+
+def draw_picture(result: Any, picture: Path | None) -> None:
+    """Draw a preview or a trial into a file."""
+    if picture:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(10, 5), layout="constrained")
         result.plot(figure.subplots())
-        figure.savefig(options.picture)
+        figure.savefig(picture)
 
 
 def _notebooks(profile: str, names: list[str]) -> list[str]:

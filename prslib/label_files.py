@@ -1,4 +1,4 @@
-"""Read labels of a file, and tell what was understood."""
+"""Read labels, inputs and tasks of files, and tell what was understood."""
 
 import io
 import re
@@ -28,6 +28,9 @@ LABEL_COLUMNS = {
     *("label", "labels", "class", "classes", "category", "categories"),
     *("tag", "tags", "target", "targets"),
 }
+# of a file that says where samples belong
+ABOUT = ("task", "order", "group")
+LARGEST_SIDE = 128  # pixels of an image that a small network learns
 INDEX_COLUMN = "Unnamed: 0"  # of a data frame
 # what cells of columns of 0 and 1 say beside numbers, in lower case; -1 is unknown
 UNKNOWN = ("", "nan", "na", "n/a", "<na>", "none", "null")
@@ -90,6 +93,88 @@ def read_labels(file: Path | str) -> tuple[np.ndarray, tuple[str, ...] | None]:
     text += ", ..." if len(names or ()) > SHOWN_NAMES else ""
     print(one_line(text), file=sys.stderr)
     return labels, names
+
+
+def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
+    """Read features of an npy, npz, parquet or CSV file, or the images of a folder.
+
+    Parameters
+    ----------
+    path : Path or str
+        An npz file has an array ``inputs``, or one array. Parquet and CSV files have a
+        column per feature, and parquet needs pyarrow. A folder has images of one size,
+        at most 128 pixels a side.
+    labels : Path or str
+        The CSV file with the labels of a folder's images. Its first column has the file
+        names.
+
+    Returns
+    -------
+    array, float (N, D) or uint8 (N, H, W, channels)
+        As `trial` reads them.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file is missing.
+    ValueError
+        If it is of another kind, or cannot be read.
+    """
+    path = Path(path)
+    if path.is_dir():
+        table, _ = read_table(Path(labels))
+        return read_images([path / name for name in table.iloc[:, 0]])
+    if not path.is_file():
+        raise FileNotFoundError(expected(f"a file or a folder {path}", "none"))
+    kind = Path(path.name.lower().removesuffix(".gz")).suffix
+    with readable(f"features in {path}", "see `prslib trial --help`"):
+        if kind in (".npy", ".npz"):
+            stored = np.load(path)
+            if isinstance(stored, np.ndarray):
+                return stored
+            name = "inputs" if len(stored.files) != 1 else stored.files[0]
+            if name not in stored:
+                raise ValueError(expected("an array 'inputs'", ", ".join(stored)))
+            return stored[name]
+        import pandas as pd
+
+        if kind == ".parquet":
+            return pd.read_parquet(path).to_numpy(np.float32)
+        if kind == ".csv":
+            return pd.read_csv(path).to_numpy(np.float32)
+        raise ValueError(expected("npy, npz, parquet, csv, or a folder", path.name))
+
+
+def read_images(files: list[Path]) -> np.ndarray:
+    """Read images of one size, uint8 (N, H, W, 3)."""
+    from PIL import Image
+
+    images = []
+    for file in files:
+        if not file.is_file():
+            what = "file names in the first column of the labels"
+            raise FileNotFoundError(expected(what, f"{file}, which is not there"))
+        with readable(f"an image {file}", "leave it out"), Image.open(file) as image:
+            images.append(np.asarray(image.convert("RGB")))
+    sizes = sorted({image.shape[:2] for image in images})
+    if len(sizes) > 1 or max(sizes[0]) > LARGEST_SIDE:
+        what = f"images of one size, at most {LARGEST_SIDE} pixels a side"
+        got = " and ".join(f"{width}x{height}" for height, width in sizes[:SHOWN_CELLS])
+        advice = "resize them, or give features of a pretrained network"
+        raise ValueError(expected(what, got, advice))
+    return np.stack(images)
+
+
+def read_about(file: Path | str) -> dict[str, Any]:
+    """Read the columns task, order and group of a CSV file, each if it is there."""
+    import pandas as pd
+
+    table = pd.read_csv(file)
+    columns = {name: table[name].to_numpy() for name in ABOUT if name in table}
+    if not columns:
+        what = f"a column called {', '.join(ABOUT[:-1])} or {ABOUT[-1]} in {file}"
+        raise ValueError(expected(what, ", ".join(map(str, table))))
+    return {"groups" if name == "group" else name: columns[name] for name in columns}
 
 
 def read_coco(file: Path) -> tuple[np.ndarray, Any, str]:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import cache, partial
@@ -302,22 +302,27 @@ def train_missing(
         data = load_dataset(config.dataset, images=False)
         check(config, data)
         steps.append(count_steps(config, data))
-    errors = []
-    stored = 0
     with counting(steps) as counts:
         if address:
             results = train_on_ray(missing, counts, address, device)
         else:
             results = train_here(missing, counts, workers, device)
-        try:
-            for error in results:
-                stored += error is None
-                errors += [error] if error else []
-        except KeyboardInterrupt:
-            kept = f"{stored} of {len(missing)} runs are stored and kept"
-            raise Interrupted(f"stopped: {kept}; the others start again") from None
+        gather(results, len(missing))
+
+
+def gather(results: Iterable[str | None], count: int) -> None:
+    """Wait for runs, each an error's text or None, and raise what stopped them."""
+    errors = []
+    stored = 0
+    try:
+        for error in results:
+            stored += error is None
+            errors += [error] if error else []
+    except KeyboardInterrupt:
+        kept = f"{stored} of {count} runs are stored and kept"
+        raise Interrupted(f"stopped: {kept}; the others start again") from None
     if errors:
-        what = f"{len(errors)} of {len(missing)} runs failed, the others are stored:"
+        what = f"{len(errors)} of {count} runs failed, the others are stored:"
         raise RuntimeError("\n".join([what, *errors]))
 
 
@@ -344,6 +349,10 @@ class Bar(tqdm):
         """Write the bar for the last time."""
         with suppress(OSError):
             super().close()
+
+
+# only this process writes bars; tqdm's own lock is a semaphore that a killed kernel leaves
+Bar.set_lock(threading.RLock())
 
 
 @contextmanager
@@ -373,7 +382,11 @@ def counting(steps: Sequence[int]) -> Iterator[Path]:
 
 
 def train_here(
-    missing: dict[Path, RunConfig], counts: Path, workers: int | None, device: str
+    missing: dict[Path, RunConfig],
+    counts: Path,
+    workers: int | None,
+    device: str,
+    train: Callable[..., str | None] | None = None,
 ) -> Iterator[str | None]:
     """Train runs in processes of this machine; yield an error's text, or None."""
     share = 0.0
@@ -392,7 +405,7 @@ def train_here(
         # others need other processes
         initargs=(os.getpid(), dict(REGISTERED), stamp_package()),
     )
-    task = partial(train_one, device, counts)
+    task = partial(train or train_one, device, counts)
     rows = enumerate(missing.items())
     yield from pool(delayed(task)(number, *row) for number, row in rows)
 

@@ -1,0 +1,296 @@
+"""Trials: a stream is split fairly, trained as runs are, and answered by the rule."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from prslib import DATASETS, RunConfig, register, run, trial
+from prslib.cli import main
+from prslib.datasets import Entry, Recipe, SequentialDataset
+from prslib.label_files import read_about, read_inputs
+from prslib.trials import (
+    NAME,
+    Stream,
+    answer,
+    entry_of,
+    hold_out,
+    list_configs,
+    make_stream,
+    say_costs,
+    say_needed,
+    score,
+)
+
+QUICK = {"samplers": ["PRS"], "rho": [0.0], "seeds": [0, 1], "memory_size": 20}
+
+
+def draw_stream(count: int = 400, classes: int = 6) -> dict:
+    """Draw features, labels of one of two tasks, and the tasks."""
+    rng = np.random.default_rng(0)
+    task = rng.integers(2, size=count)
+    labels = rng.random((count, classes)) < [0.5, 0.3, 0.1, 0.5, 0.3, 0.1]
+    labels &= np.arange(classes) // 3 == task[:, None]
+    labels[np.arange(count), 3 * task] |= ~labels.any(axis=1)
+    inputs = labels @ rng.normal(size=(classes, 8)) + rng.normal(size=(count, 8))
+    return {"inputs": inputs, "labels": labels, "task": task}
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """Keep trained runs of this module in one folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRSLIB_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def made_of(**columns) -> Stream:
+    """Make a stream of columns."""
+    values = dict.fromkeys(["task", "order", "groups", "class_names"]) | columns
+    return make_stream(**values)[0]
+
+
+def test_trial_scores_are_those_of_a_run_on_the_same_split(monkeypatch, registers):
+    made = made_of(**draw_stream())
+    monkeypatch.setitem(DATASETS, NAME, entry_of(made))
+    (config,) = list_configs([20], ["PRS"], [0.0], [3], {})[1:]
+    found = score(made, config, torch.device("cpu"), np.zeros(1, int))
+
+    def with_tasks(split):
+        return type(split)(
+            split.inputs, split.labels, split.labels[:, 3:].any(axis=1) * 1
+        )
+
+    data = made.data
+    tests = {name: with_tasks(test) for name, test in data.tests.items()}
+    class_task = np.repeat([0, 1], 3)
+    names = data.class_names, class_task, data.class_group
+    same = SequentialDataset("split", with_tasks(data.train), tests, *names)
+    recipe = Recipe(**vars(made.recipe))
+    register("split", Entry(lambda images: same, recipe, data_source="other"))
+    trained = run(RunConfig("split", "PRS", seed=3, memory_size=20)).scores
+    trained = trained[(trained["trained_tasks"] == 2) & (trained["task"] == "seen")]
+    both = found.merge(trained, on=["test_set", "group", "metric"])
+    assert len(both) > 2 * 12
+    np.testing.assert_allclose(both["value_x"], 100 * both["value_y"])
+
+
+def test_second_trial_trains_only_what_is_new(stored, capsys):
+    columns = draw_stream()
+    first = trial(**columns, **QUICK)
+    assert "training 4 runs" in capsys.readouterr().err
+    again = trial(**columns, **QUICK)
+    assert "training" not in capsys.readouterr().err
+    pd.testing.assert_frame_equal(first.differences, again.differences)
+    more = trial(**columns, **QUICK | {"rho": [0.0, 0.5]})
+    assert "training 2 runs" in capsys.readouterr().err
+    assert set(more.scores["method"]) == {"CRS", "PRS", "PRS, rho 0.5"}
+    assert "2 tasks" in str(more)
+    assert "O-F1, as the stream comes" in str(more)
+    kept = more.preview.class_counts
+    assert set(kept) == {"CRS", "PRS"}
+    assert more.preview.samples == pytest.approx(0.7 * 400, abs=20)
+
+
+def test_difference_is_a_pair_of_scores_of_one_seed(stored):
+    result = trial(**draw_stream(), **QUICK)
+    cells = ["test_set", "group", "metric"]
+    values = result.scores.pivot(
+        index=[*cells, "seed"], columns="method", values="value"
+    )
+    gaps = (values["PRS"] - values["CRS"]).groupby(cells).mean()
+    found = result.differences.set_index(cells)["difference"]
+    np.testing.assert_allclose(found, gaps[found.index], atol=1e-9)
+
+
+def test_one_label_a_sample_asks_for_accuracy(stored):
+    rng = np.random.default_rng(0)
+    numbers = rng.choice(4, 300, p=[0.6, 0.2, 0.1, 0.1])
+    images = rng.integers(256, size=(300, 12, 12, 1), dtype=np.uint8)
+    result = trial(images, numbers, order=np.arange(300)[::-1], **QUICK)
+    assert set(result.answers["metric"]) == {"mAP", "accuracy"}
+
+
+def test_order_sorts_the_stream_and_rows_keep_theirs():
+    columns = draw_stream()
+    del columns["task"]
+    plain = made_of(**columns)
+    backwards = made_of(**columns, order=-np.arange(400))
+    turned = made_of(**{name: rows[::-1] for name, rows in columns.items()})
+    assert plain.task is None
+    np.testing.assert_array_equal(backwards.data.train.inputs, turned.data.train.inputs)
+
+
+def test_each_class_is_held_out_by_its_share_and_groups_stay_whole():
+    rng = np.random.default_rng(1)
+    labels = rng.random((3000, 8)) < 0.5 / 2 ** np.arange(8)
+    labels[~labels.any(axis=1), 0] = True
+    is_test = hold_out(labels, None)
+    shares = labels[is_test].sum(axis=0) / labels.sum(axis=0)
+    assert (abs(shares - 0.3) < 0.05).all()
+    groups = rng.integers(400, size=3000)
+    of_groups = pd.Series(hold_out(labels, groups)).groupby(groups).nunique()
+    assert (of_groups == 1).all()
+
+
+def test_smallest_class_that_is_scored_is_on_both_sides():
+    labels = np.zeros((200, 2), bool)
+    labels[:, 0] = True
+    labels[:5, 1] = True
+    made = made_of(inputs=np.random.default_rng(0).normal(size=(200, 3)), labels=labels)
+    for split in (made.data.train, made.data.tests["imbalanced"]):
+        assert split.labels[:, 1].sum() > 0
+
+
+def test_small_classes_are_told_trained_and_not_scored():
+    columns = draw_stream()
+    columns["labels"] = np.column_stack([columns["labels"], np.arange(400) < 3])
+    with pytest.warns(UserWarning, match="fewer than 5"):
+        made = made_of(**columns)
+    assert made.is_scored.tolist() == [True] * 6 + [False]
+    parts = made.data.train, made.data.tests["imbalanced"]
+    assert sum(part.labels[:, 6].sum() for part in parts) == 3
+
+
+def test_samples_without_a_label_are_left_out_and_told():
+    columns = draw_stream()
+    columns["labels"][:7] = False
+    with pytest.warns(UserWarning, match="7 samples without a label"):
+        made = made_of(**columns)
+    assert sum(map(len, (made.data.train, made.data.tests["imbalanced"]))) == 393
+
+
+BAD = {
+    "length": ({"inputs": np.zeros((9, 2))}, "inputs of 400 samples"),
+    "nan": ({"inputs": np.full((400, 2), np.nan)}, "NaN or infinity in 400 samples"),
+    "constant": ({"inputs": np.ones((400, 2))}, "features that vary"),
+    "shape": ({"inputs": np.zeros((400, 2, 2))}, "features \\(N, D\\)"),
+    "one task": ({"task": np.zeros(400)}, "at least two tasks"),
+    "task and order": ({"order": np.arange(400)}, "task or order"),
+    "few": ({"labels": np.eye(400, dtype=bool)}, "at least 5 samples"),
+    "unknown": ({"labels": np.full((400, 2), np.nan)}, "labels that are all known"),
+    "memory": ({"memory_size": 400}, "a memory smaller than the stream"),
+    "sampler": ({"samplers": ["PSR"]}, "unknown sampler 'PSR'"),
+    "no sampler": ({"samplers": ["CRS"]}, "a sampler beside CRS"),
+    "device": ({"device": "cuda:7"}, "unknown device"),
+    "group": ({"groups": np.zeros(400)}, "smaller groups"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_sentence_before_training(name, monkeypatch):
+    values, match = BAD[name]
+    monkeypatch.setattr("prslib.trials.train_here", None)
+    with pytest.raises(ValueError, match=match) as error:
+        trial(**draw_stream() | QUICK | values)
+    assert "\n" not in str(error.value)
+
+
+def frame_of(gains: dict[str, float], noise: float = 0.5) -> pd.DataFrame:
+    """Make overall mAP of five seeds with classes alike; a gain over CRS by method."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {"method": method, "seed": seed, "value": 50 + gain + noise * rng.normal()}
+        for method, gain in ({"CRS": 0.0} | gains).items()
+        for seed in range(5)
+    ]
+    frame = pd.DataFrame(rows)
+    fixed = {"memory_size": 9, "test_set": "balanced", "group": "overall"}
+    draws = [value + rng.normal(size=100) * noise for value in frame["value"]]
+    return frame.assign(metric="mAP", draws=draws, **fixed)
+
+
+@pytest.mark.parametrize(
+    ("gains", "take", "alike"),
+    [
+        ({"PRS": 5.0, "CBRS": 2.0}, "PRS", ""),
+        ({"PRS": 5.0, "CBRS": 4.9}, "PRS", "CBRS"),
+        ({"PRS": -5.0, "CBRS": -4.0}, "CRS", ""),
+        ({"PRS": -5.0, "CBRS": 0.1}, "", ""),
+        ({"PRS": 0.2, "CBRS": -0.1}, "", ""),
+    ],
+)
+def test_rule_names_a_sampler_or_nothing(gains, take, alike):
+    made = made_of(**draw_stream())
+    row = answer(made, frame_of(gains), 9, ("mAP", "balanced"))
+    assert (row["take"], row["alike"]) == (take, alike)
+
+
+def test_a_test_as_large_as_it_says_would_tell():
+    rng = np.random.default_rng(0)
+    gaps = np.column_stack([[0.4, 0.6, 0.5, 0.5, 0.5], rng.normal(0.5, 1, (5, 400))])
+    text = say_needed(gaps, 100, 0.95)
+    needed = int(text.split("about ")[1].split(" ")[0].replace(",", ""))
+    of_samples = gaps[:, 1:].mean(axis=0).var(ddof=1) * 100 / needed
+    of_seeds = gaps[:, 0].var(ddof=1) / 20
+    assert 0.5 / np.sqrt(of_samples + of_seeds) == pytest.approx(2.093, rel=0.05)
+    assert "no test" in say_needed(gaps - 0.4999, 100, 0.95)
+    assert "two seeds" in say_needed(gaps[:1], 100, 0.95)
+
+
+def test_costs_are_what_is_clearly_lost():
+    answers = pd.DataFrame(
+        [
+            {"memory_size": 9, "metric": "mAP", "test_set": "balanced", "take": "PRS"},
+            {"memory_size": 9, "metric": "O-F1", "test_set": "imbalanced", "take": ""},
+        ]
+    )
+    fixed = {"memory_size": 9, "method": "PRS", "group": "overall"}
+    rows = [
+        {"metric": "mAP", "test_set": "balanced", "difference": 4.0, "high": 5.0},
+        {"metric": "O-F1", "test_set": "imbalanced", "difference": -3.0, "high": -1.0},
+    ]
+    (sentence,) = say_costs(answers, pd.DataFrame(rows).assign(**fixed))
+    assert sentence.startswith("With a memory of 9 PRS costs -3.0 points of O-F1")
+    rows[1]["high"] = 1.0
+    (sentence,) = say_costs(answers, pd.DataFrame(rows).assign(**fixed))
+    assert "costs nothing that this trial shows" in sentence
+
+
+def test_files_of_a_stream_are_tried_by_one_command(stored, tmp_path, capsys):
+    columns = draw_stream()
+    np.save(tmp_path / "inputs.npy", columns["inputs"])
+    names = [*"abcdef"]
+    labels = pd.DataFrame(columns["labels"].astype(int), columns=names)
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    pd.DataFrame({"task": columns["task"]}).to_csv(tmp_path / "about.csv", index=False)
+    files = [str(tmp_path / name) for name in ("inputs.npy", "labels.csv")]
+    options = ["--about", str(tmp_path / "about.csv"), "--size", "20", "--seeds", "2"]
+    options += ["--save", str(tmp_path / "scores.csv")]
+    options += ["--picture", str(tmp_path / "trial.png")]
+    assert main(["trial", *files, *options]) == 0
+    assert "classes alike" in capsys.readouterr().out
+    assert set(pd.read_csv(tmp_path / "scores.csv")["group"]) >= {"overall", *names}
+    assert (tmp_path / "trial.png").stat().st_size > 5000
+
+
+def test_inputs_of_any_file_are_the_same(tmp_path):
+    pytest.importorskip("PIL")
+    from PIL import Image
+
+    values = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    np.save(tmp_path / "a.npy", values)
+    np.savez(tmp_path / "a.npz", inputs=values, others=values[:2])
+    pd.DataFrame(values).to_csv(tmp_path / "a.csv", index=False)
+    for name in ("a.npy", "a.npz", "a.csv"):
+        np.testing.assert_allclose(read_inputs(tmp_path / name), values, rtol=1e-6)
+    for number in range(2):
+        Image.new("RGB", (8, 6), (number, 0, 0)).save(tmp_path / f"{number}.png")
+    labels = tmp_path / "labels.csv"
+    labels.write_text("file,labels\n1.png,a\n0.png,b\n")
+    images = read_inputs(tmp_path, labels)
+    assert images.shape == (2, 6, 8, 3)
+    assert images[:, 0, 0, 0].tolist() == [1, 0]
+    Image.new("RGB", (9, 6)).save(tmp_path / "0.png")
+    with pytest.raises(ValueError, match="images of one size"):
+        read_inputs(tmp_path, labels)
+    with pytest.raises(ValueError, match="task, order or group"):
+        read_about(labels)
+
+
+def test_warnings_of_a_clean_stream_are_none():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made_of(**draw_stream())
