@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import cache, partial
@@ -290,10 +290,29 @@ def train(
 def train_missing(
     configs: dict[Path, RunConfig], workers: int | None, device: str
 ) -> None:
-    """Train runs whose files are not there, with one bar for all their steps."""
+    """Train runs whose files are not there."""
     missing = {path: configs[path] for path in configs if not path.is_file()}
-    if not missing:
-        return
+    if missing:
+        gather(results_of(missing, workers, device), missing)
+
+
+def gather(results: Iterable[str | None], paths: Collection[Path]) -> None:
+    """Wait for runs, each an error's text or None, and raise what stopped them."""
+    try:
+        errors = [error for error in results if error]
+    except KeyboardInterrupt:
+        stored = sum(path.is_file() for path in paths)
+        kept = f"{stored} of {len(paths)} runs are stored and kept"
+        raise Interrupted(f"stopped: {kept}; the others start again") from None
+    if errors:
+        what = f"{len(errors)} of {len(paths)} runs failed, the others are stored:"
+        raise RuntimeError("\n".join([what, *errors]))
+
+
+def results_of(
+    missing: dict[Path, RunConfig], workers: int | None, device: str
+) -> Iterator[str | None]:
+    """Train runs with one bar for all their steps; yield an error's text, or None."""
     address = os.environ.get("RAY_ADDRESS")
     if not address:
         device = check_device(str(device))
@@ -304,26 +323,9 @@ def train_missing(
         steps.append(count_steps(config, data))
     with counting(steps) as counts:
         if address:
-            results = train_on_ray(missing, counts, address, device)
+            yield from train_on_ray(missing, counts, address, device)
         else:
-            results = train_here(missing, counts, workers, device)
-        gather(results, len(missing))
-
-
-def gather(results: Iterable[str | None], count: int) -> None:
-    """Wait for runs, each an error's text or None, and raise what stopped them."""
-    errors = []
-    stored = 0
-    try:
-        for error in results:
-            stored += error is None
-            errors += [error] if error else []
-    except KeyboardInterrupt:
-        kept = f"{stored} of {count} runs are stored and kept"
-        raise Interrupted(f"stopped: {kept}; the others start again") from None
-    if errors:
-        what = f"{len(errors)} of {count} runs failed, the others are stored:"
-        raise RuntimeError("\n".join([what, *errors]))
+            yield from train_here(missing, counts, workers, device)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -407,7 +409,25 @@ def train_here(
     )
     task = partial(train or train_one, device, counts)
     rows = enumerate(missing.items())
-    yield from pool(delayed(task)(number, *row) for number, row in rows)
+    with block_interrupts():
+        results = pool(delayed(task)(number, *row) for number, row in rows)
+    yield from results
+
+
+@contextmanager
+def block_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C from processes that start here, until `begin_worker` ignores it.
+
+    It would end those that still import, each with a traceback of its own.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def begin_worker(
@@ -491,9 +511,14 @@ def train_there(
 
 
 def bar_stream() -> TextIO:
-    """Return stderr; what papermill's kernel writes goes to its terminal, too."""
-    stream: Any = sys.stderr
-    is_kernel = hasattr(stream, "echo")
-    if is_kernel and "JPY_SESSION_NAME" not in os.environ:  # JupyterLab shows the cell
-        stream.echo = open(stream.fileno(), "w", buffering=1, closefd=False)  # noqa: SIM115
-    return stream
+    """Return stderr, or in a kernel stdout, as notebooks show stderr in red.
+
+    What papermill's kernel writes goes to its terminal, too.
+    """
+    stderr: Any = sys.stderr
+    if not hasattr(stderr, "echo"):
+        return stderr
+    stdout: Any = sys.stdout
+    if "JPY_SESSION_NAME" not in os.environ:  # JupyterLab shows the cell
+        stdout.echo = open(stderr.fileno(), "w", buffering=1, closefd=False)  # noqa: SIM115
+    return stdout

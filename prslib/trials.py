@@ -480,7 +480,7 @@ def run_all(
         ]
         with counting(steps[: len(missing)]) as counts:
             train = partial(train_one, made)
-            gather(train_here(missing, counts, workers, device, train), len(missing))
+            gather(train_here(missing, counts, workers, device, train), missing)
     frames = []
     for path, config in paths.items():
         method = config.method

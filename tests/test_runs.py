@@ -10,6 +10,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -181,19 +182,16 @@ def test_a_bar_that_nobody_reads_holds_nobody_up(monkeypatch):
         stream.close()
 
 
-def test_the_bar_reaches_the_terminal_under_papermill(monkeypatch):
+def test_the_bar_is_not_red_in_a_notebook_and_reaches_papermills_terminal(monkeypatch):
     """A kernel's stderr has the file descriptor of its terminal."""
+    assert runs.bar_stream() is sys.stderr
     reader, writer = os.pipe()
-
-    class OutStream:
-        echo = None
-
-        def fileno(self):
-            return writer
-
-    monkeypatch.setattr("sys.stderr", OutStream())
+    stdout = SimpleNamespace(echo=None)
+    monkeypatch.setattr("sys.stdout", stdout)
+    monkeypatch.setattr("sys.stderr", SimpleNamespace(echo=None, fileno=lambda: writer))
     monkeypatch.setenv("JPY_SESSION_NAME", "a notebook in JupyterLab")
-    assert runs.bar_stream().echo is None
+    assert runs.bar_stream() is stdout
+    assert stdout.echo is None
     monkeypatch.delenv("JPY_SESSION_NAME")
     with runs.bar_stream().echo as terminal:
         terminal.write("\r1/2")

@@ -7,6 +7,7 @@ with what it changes. `prslib train`, `make figures` and the ledger read both he
 import ast
 import io
 import json
+import os
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
@@ -46,7 +47,9 @@ class Settings(SimpleNamespace):
             if source.startswith(PAPERMILL):
                 check_names(notebook, assigned_names(source))
         values = {name: namespace[name] for name in defaults_of(notebook)}
-        return cls.of(notebook=notebook, **values)
+        settings = cls.of(notebook=notebook, **values)
+        settings.refuse_missing_device()
+        return settings
 
     @classmethod
     def of(cls, profile: str, notebook: str, **values: Any) -> Self:
@@ -60,6 +63,20 @@ class Settings(SimpleNamespace):
                 what = f"{name} as a {kind.__name__}, which papermill takes by -y"
                 raise TypeError(expected(what, repr(value)))
         return cls(notebook=notebook, **defaults | values)
+
+    def refuse_missing_device(self) -> None:
+        """Raise ValueError for a device that is not here, even if no run is missing.
+
+        The device of a profile is not checked, because it has trained the profile's stored
+        runs, which are drawn on any machine. Those of a Ray cluster have devices of their own.
+        """
+        device: Any = getattr(self, "device", None)
+        usual = getattr(self.of(self.profile, self.notebook), "device", None)
+        if device == usual or "RAY_ADDRESS" in os.environ:
+            return
+        from prslib.device import check_device  # loads torch
+
+        check_device(device)
 
     def write(self, table: pd.DataFrame, name: str) -> None:
         """Keep a table as CSV, also as a file if ``save`` names a folder."""

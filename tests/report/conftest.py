@@ -1,6 +1,7 @@
 """Fixtures of the tests that draw and of those that run notebooks."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ from registered import forgetting
 from prslib.paths import project_root
 
 mpl.use("Agg")
+BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +37,17 @@ def forget_deviations():
     """Forget the methods that a list of runs has registered."""
     with forgetting():
         yield
+
+
+@pytest.fixture
+def browser(tmp_path):
+    webdriver = pytest.importorskip("selenium.webdriver")
+    if not (BROWSER and DRIVER):
+        pytest.skip("no chromium and chromium-driver (Debian's packages) here")
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for argument in ("headless=new", "no-sandbox", f"user-data-dir={tmp_path / 'me'}"):
+        options.add_argument(f"--{argument}")
+    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()

@@ -1,7 +1,6 @@
 """The documentation as a reader meets it, in a browser where there is one."""
 
 import re
-import shutil
 from base64 import b64decode
 from pathlib import Path
 
@@ -12,8 +11,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from prslib.paths import project_root
 from prslib.previews import preview
 from prslib.report.measures import imbalanced_stream
-
-BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 # what a page gets wrong: it is wider, or a picture is lost
 FAULTS = """
@@ -110,20 +107,6 @@ def test_the_memories_behind_the_sliders_are_the_samplers_own(program):
     assert table["memory"]["PRS 30 40 0.5"] == counts["PRS"].tolist()
     assert table["memory"]["CRS 30 40"] == counts["CRS"].tolist()
     assert table["stream"][30] == stream.sum(axis=0).tolist()
-
-
-@pytest.fixture
-def browser(tmp_path):
-    webdriver = pytest.importorskip("selenium.webdriver")
-    if not (BROWSER and DRIVER):
-        pytest.skip("no chromium and chromium-driver (Debian's packages) here")
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in ("headless=new", "no-sandbox", f"user-data-dir={tmp_path / 'me'}"):
-        options.add_argument(f"--{argument}")
-    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
 
 
 def set_width(browser, width):

@@ -29,6 +29,13 @@ def test_the_notebooks_values_are_the_settings():
     assert "| `seeds` | [4] |" in settings._repr_markdown_()
 
 
+def test_a_device_that_is_not_here_is_refused_unless_it_is_the_profiles():
+    with pytest.raises(ValueError, match="unknown device 'cuda:99'; known devices"):
+        Settings.read("rho_sweep", SWEEP | {"device": "cuda:99"})
+    paper = vars(Settings.of("paper", "rho_sweep"))
+    assert Settings.read("rho_sweep", paper).device == "cuda"
+
+
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [

@@ -9,12 +9,12 @@ import pytest
 import yaml
 from papermill import inspect_notebook
 
-from prslib.paths import project_root
+from prslib.paths import DEFAULT, known_notebooks, project_root
 from prslib.report import build
 from prslib.report.notebook import Settings, assigned_names, defaults_of
 
 ROOT = project_root()
-NAMES = sorted(file.stem for file in (ROOT / "notebooks").glob("*.ipynb"))
+NAMES = known_notebooks(DEFAULT)
 PROFILE_FILES = sorted((ROOT / "params").glob("*/*.yaml"))
 FOLDED = {"source_hidden": True}
 FOLDED_TAGS = {"runs", "functions", "answer"}
