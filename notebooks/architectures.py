@@ -96,6 +96,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
+import prslib
 from prslib import Run
 from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
@@ -176,7 +177,9 @@ def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
 
 
 # %% tags=["compute"]
-rows = rows_of(run_all(planned, device=settings.device))
+finished = run_all(planned, device=settings.device)
+scores = prslib.scores(finished)  # to go on with
+rows = rows_of(finished)
 offline = plain_first(beside_offline(rows))
 settings.write(offline, "offline")
 

@@ -54,6 +54,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+import prslib
 from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, SOURCES, WORDS
@@ -196,6 +197,7 @@ def contest(rows: pd.DataFrame) -> pd.DataFrame:
 
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
+scores = prslib.scores(finished)  # to go on with
 rows = final(scores_of(finished)).assign(published=np.nan)
 settings.write(against_prs(rows), "costs")
 settings.write(contest(rows), "contest")
@@ -232,12 +234,12 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # classes alike: means over seeds, with the difference from PRS and its 95 % interval.
 
 # %%
-scores = settings.table("contest")
-gaps = scores.apply(" ({difference:+.1f} [{low:+.1f}, {high:+.1f}])".format_map, axis=1)
-gaps = gaps.where(scores["difference"].notna(), "")  # PRS has none
-scores["score"] = scores["mean"].map("{:.1f}".format) + gaps
+best = settings.table("contest")
+gaps = best.apply(" ({difference:+.1f} [{low:+.1f}, {high:+.1f}])".format_map, axis=1)
+gaps = gaps.where(best["difference"].notna(), "")  # PRS has none
+best["score"] = best["mean"].map("{:.1f}".format) + gaps
 keys = ["dataset", "method", "source"]
-scores.pivot(index=keys, columns="metric", values="score").reindex(scores[keys].drop_duplicates())
+best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop_duplicates())
 
 # %% [markdown]
 # What these papers call "PRS" is one of three things. In CUTER the memory is overwritten at random.

@@ -63,6 +63,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
 
+import prslib
 from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.notebook import Settings
@@ -82,7 +83,9 @@ settings
 # has the $\rho$ that the paper chooses for this kind of test set.
 
 # %% tags=["compute"]
-rows = final(scores_of(run_all(planned, device=settings.device)))
+finished = run_all(planned, device=settings.device)
+scores = prslib.scores(finished)  # to go on with
+rows = final(scores_of(finished))
 has_rho = rows["rho"].isna() | (rows["rho"] == settings.rho)
 chosen = rows[has_rho & (rows["test_set"] == IMBALANCED) & (rows["measure"] == "score")]
 chosen = merge_published(chosen, "imbalanced_test")

@@ -54,6 +54,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
 
+import prslib
 from prslib import METHODS
 from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
@@ -108,6 +109,7 @@ settings
 
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
+scores = prslib.scores(finished)  # to go on with
 is_standard = [config.vector_stages is None for config in planned]
 standard = [run for run, is_one in zip(finished, is_standard, strict=True) if is_one]
 trained = [run for run, is_one in zip(finished, is_standard, strict=True) if not is_one]

@@ -56,13 +56,18 @@ def runs(settings):
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
+from functools import partial
+
+import ipywidgets
 import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+import prslib
 from prslib import METHODS
+from prslib.metrics import GROUP_METRICS
 from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, seeds_text
@@ -71,7 +76,7 @@ from prslib.report.style import HOLLOW, STYLE, contrast_panels, join_panels
 from prslib.report.style import plot_progression, styles_of, without_far_numbers
 from prslib.report.tables import ALL_GROUPS, F1_OTHERWISE, MAIN_METRICS, average
 from prslib.report.tables import contrasts, final, in_short, merge_published
-from prslib.report.tables import progression, scores_of, seed_gaps
+from prslib.report.tables import TEST_WORDS, progression, scores_of, seed_gaps
 
 # %%
 settings = Settings.read("main_results", globals())
@@ -101,11 +106,16 @@ settings
 # [`inter_task`](inter_task.ipynb) and [`architectures`](architectures.ipynb) have networks that
 # learn from pixels. There EWC and ExStream freeze layers as in the paper. Stored runs are loaded
 # and not trained again.
+#
+# In the notebook the frame `scores` has every final score, each class among them, for questions of
+# your own. `scores.query("metric == 'AP'").pivot_table("value", ["dataset", "group"], "method")` lists
+# the average precision of every class.
 
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
-scores = scores_of(finished)
-rows = merge_published(final(scores), "main")
+scores = prslib.scores(finished)  # to go on with
+history = scores_of(finished)  # after each task
+rows = merge_published(final(history), "main")
 
 # %% [markdown]
 # ## Table 1
@@ -125,7 +135,7 @@ rows = merge_published(final(scores), "main")
 # `figures/studies/exstream_merging.csv`).
 
 # %% tags=["compute"]
-averages = merge_published(average(final(scores, settings.metrics)), "main")
+averages = merge_published(average(final(history, settings.metrics)), "main")
 settings.write(averages, "table")
 
 # %%
@@ -138,7 +148,7 @@ settings.show_tables("table", metrics=settings.metrics)
 # samples. *Top 3* predicts the three most probable classes ([`precision_recall`](precision_recall.ipynb) says more).
 
 # %% tags=["compute"]
-decided = final(scores, F1_OTHERWISE)
+decided = final(history, F1_OTHERWISE)
 decided = average(decided[decided["measure"] == "score"]).assign(published=float("nan"))
 settings.write(decided, "thresholds")
 
@@ -154,9 +164,13 @@ settings.show_tables("thresholds", metrics=F1_OTHERWISE)
 # best method that sees a stream are in colour, the others are grey. Hollow marks are the paper's
 # numbers. The minority classes show most clearly what a memory does. On `cocoseq-mini` their C-F1 is
 # near 0 for every method: after one pass over so few images hardly any rare class is predicted. mAP
-# needs no threshold and shows how the methods differ.
+# needs no threshold and shows how the methods differ. With a running kernel the menus show another
+# test set or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
+SHOWN = ["C-F1", "mAP"]
+
+
 def plot_methods(frame: pd.DataFrame, ax: Axes, order: list[str], coloured: list[str]) -> Axes:
     """Draw the methods' scores in one group and metric, in a given order from the top."""
     styles = styles_of(order)
@@ -178,19 +192,40 @@ def plot_methods(frame: pd.DataFrame, ax: Axes, order: list[str], coloured: list
     return ax
 
 
-def draw_groups(shown: pd.DataFrame) -> Figure:
+def draw_groups(shown: pd.DataFrame, metrics: list[str]) -> Figure:
     """Draw the methods in the order of their overall mAP, a panel for each group and metric."""
     overall = shown[(shown["group"] == "overall") & (shown["metric"] == "mAP")]
     means = overall.groupby("method")["value"].mean().sort_values(ascending=False)
     best = next(one for one in means.index if not METHODS[one].offline)
     near = without_far_numbers(shown)
-    figure, axes = plt.subplots(2, 4, figsize=(11, 6), sharey=True)
-    for line, metric in zip(axes, ["C-F1", "mAP"], strict=True):
+    shape = {"figsize": (11, 3 * len(metrics)), "sharey": True, "squeeze": False}
+    figure, axes = plt.subplots(len(metrics), 4, **shape)
+    for line, metric in zip(axes, metrics, strict=True):
         for ax, group in zip(line, ALL_GROUPS, strict=True):
             cells = near[(near["metric"] == metric) & (near["group"] == group)]
             plot_methods(cells, ax, list(means.index), ["CRS", "PRS", best])
             ax.set(title=group, xlabel=f"{metric} (%)")
     return figure
+
+
+def draw_again(dataset: str, test_set: str, metric: list[str]) -> Figure:
+    """Draw one metric or several on a test set."""
+    chosen = (scores["dataset"] == dataset) & (scores["test_set"] == test_set)
+    chosen &= scores["group"].isin(ALL_GROUPS) & scores["metric"].isin([*metric, "mAP"])
+    shown = merge_published(scores[chosen].assign(measure="score"), "main")
+    figure = draw_groups(shown, metric)
+    join_panels(figure, f"{dataset}, {TEST_WORDS[test_set]}: scores by class group")
+    return figure
+
+
+def make_menus(tests: list[str]) -> dict[str, ipywidgets.Dropdown]:
+    """Return menus of test sets and of metrics."""
+    tests = [(TEST_WORDS[name], name) for name in tests]
+    metrics = [(name, [name]) for name in (*GROUP_METRICS, *F1_OTHERWISE)]
+    return {
+        "test_set": ipywidgets.Dropdown(options=tests),
+        "metric": ipywidgets.Dropdown(options=[(" and ".join(SHOWN), SHOWN), *metrics]),
+    }
 
 
 # %% tags=["compute"]
@@ -199,11 +234,14 @@ for name in settings.dataset:
     settings.write(rows[of_set & (rows["measure"] == "score")], f"groups_{name}")
 
 # %%
+averages = settings.table("table")
 for name in settings.dataset:
     caption = seeds_text(settings.seeds, settings.few_seeds, name)
-    figure = draw_groups(settings.table(f"groups_{name}"))
+    figure = draw_groups(settings.table(f"groups_{name}"), SHOWN)
     join_panels(figure, f"{name}, classes alike: scores by class group, {caption}")
-    settings.show(figure, f"groups_{name}", narrow=2)
+    tests = averages.loc[averages["dataset"] == name, "test_set"].unique()
+    redraw = partial(draw_again, name)
+    settings.show(figure, f"groups_{name}", narrow=2, redraw=redraw, **make_menus(list(tests)))
 
 # %% [markdown]
 # ## PRS against CRS
@@ -254,7 +292,7 @@ display(Markdown(in_short(against)))
 # CSV has all scores.
 
 # %% tags=["compute"]
-steps = merge_published(progression(scores), "coco_progression", "nus_progression")
+steps = merge_published(progression(history), "coco_progression", "nus_progression")
 steps = steps[(steps["test_set"] == BALANCED) & (steps["metric"] == "mAP")]
 settings.write(steps, "progression")
 

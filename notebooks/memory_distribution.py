@@ -49,7 +49,7 @@ def runs(settings):
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import io
+from functools import partial
 
 import ipywidgets
 import matplotlib.pyplot as plt
@@ -57,16 +57,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.style import context as style_context
 
-from prslib.previews import preview
 from prslib.report.answers import first_set, write_answer
-from prslib.report.asked import run_all
+from prslib.report.asked import configs, run_all
 from prslib.report.grids import seeds_text
-from prslib.report.measures import imbalanced_stream, memory_shares
+from prslib.report.measures import memory_shares
 from prslib.report.notebook import Settings
-from prslib.report.style import METHOD_STYLES, STYLE, join_panels, plot_variations
-from prslib.report.style import styles_of
+from prslib.report.style import STYLE, join_panels, plot_variations, styles_of
+from prslib.report.tables import labels_of
 
 # %%
 settings = Settings.read("memory_distribution", globals())
@@ -83,6 +81,10 @@ settings
 # in advance; its vectors count once each, however many images are merged in them. PRS exceeds the
 # target at classes that occur together with others: an image with several labels counts for several
 # classes, and its rare label keeps it in memory.
+#
+# With a running kernel sliders send the labels through CRS and PRS again, in a fraction of a second.
+# The documentation's page [Move the stream, see the memories](../docs/memories.md) has sliders for a
+# stream of another imbalance.
 
 # %% tags=["compute"]
 finished = run_all(runs(settings), device=settings.device)
@@ -97,14 +99,18 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     stream = frame[frame["method"] == "Stream"]
     ax.bar(stream["class_rank"], stream["share"], 1.0, color="0.82", label="stream")
     ((method, style),) = styles_of(set(frame["method"]) - {"Stream"}).items()
-    shares = frame[frame["method"] == method].groupby("class_rank")["share"]
+    memories = frame[frame["method"] == method]
+    shares = memories.groupby("class_rank")["share"]
     mean, sd = shares.mean(), shares.std().fillna(0)
     ax.plot(mean, color=style["color"], drawstyle="steps-mid")
-    band = {"alpha": 0.25, "linewidth": 0, "step": "mid"}
-    ax.fill_between(mean.index, mean - sd, mean + sd, color=style["color"], **band)
     # the legend is of all panels, each with a colour of its own
-    ax.plot([], color="0.2", label="memory, mean over seeds")
-    ax.fill_between([], [], [], color="0.2", label="one standard deviation", **band)
+    if memories["seed"].nunique() > 1:
+        band = {"alpha": 0.25, "linewidth": 0, "step": "mid"}
+        ax.fill_between(mean.index, mean - sd, mean + sd, color=style["color"], **band)
+        ax.plot([], color="0.2", label="memory, mean over seeds")
+        ax.fill_between([], [], [], color="0.2", label="one standard deviation", **band)
+    else:
+        ax.plot([], color="0.2", label="memory")
     text = {"ha": "center", "va": "top", "color": "0.35", "fontsize": 9}
     for group, ranks in stream.groupby("group", sort=False)["class_rank"]:
         if ranks.max() < stream["class_rank"].max():
@@ -119,20 +125,41 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
+def draw_memories(shown: pd.DataFrame, methods: list[str], title: str) -> Figure:
+    """Draw the memory of each method class by class, two panels in a row."""
+    rows = -(-len(methods) // 2)
+    shape = {"figsize": (11, 2.4 * rows), "sharex": True, "sharey": True, "squeeze": False}
+    figure, axes = plt.subplots(rows, 2, **shape)
+    for ax, sampler in zip(axes.flat, methods, strict=False):
+        plot_class_shares(shown[shown["method"].isin(["Stream", sampler])], ax)
+    for ax in axes.flat[len(methods) :]:
+        ax.remove()
+    join_panels(figure, title)
+    return figure
+
+
+def draw_again(dataset: str, seed: int, rho: float, memory_size: int) -> Figure:
+    """Send the labels of a data set through CRS and PRS, and draw their memories."""
+    settings = {"seed": seed, "rho": rho, "memory_size": memory_size}
+    again = configs(dataset=dataset, method=["CRS", "PRS"], **settings)
+    title = rf"{dataset}: $\rho$ = {rho:g}, {memory_size:,} samples in memory, one seed"
+    return draw_memories(memory_shares(again, []), ["CRS", "PRS"], title)
+
+
 # %%
 plt.style.use(STYLE)
-rows = -(-len(settings.method) // 2)
-shape = {"figsize": (11, 2.4 * rows), "sharex": True, "sharey": True, "squeeze": False}
 for name in settings.dataset:
-    shown = settings.table(name)
-    figure, axes = plt.subplots(rows, 2, **shape)
-    for ax, sampler in zip(axes.flat, settings.method, strict=False):
-        plot_class_shares(shown[shown["method"].isin(["Stream", sampler])], ax)
-    for ax in axes.flat[len(settings.method) :]:
-        ax.remove()
     caption = seeds_text(settings.seeds, settings.few_seeds, name)
-    join_panels(figure, f"{name}: the memory class by class, {caption}")
-    settings.show(figure, name, narrow=1)
+    title = f"{name}: the memory class by class, {caption}"
+    figure = draw_memories(settings.table(name), settings.method, title)
+    usual = configs(dataset=name, rho=settings.rho, memory_size=settings.memory_size)[0].resolved
+    most = len(labels_of(name).train) // 4
+    sliders = {
+        "rho": ipywidgets.FloatSlider(usual["rho"], min=-1, max=1.5, step=0.1),
+        "memory_size": ipywidgets.IntSlider(usual["memory_size"], min=10, max=most, step=10),
+    }
+    redraw = partial(draw_again, name, settings.seeds[0])
+    settings.show(figure, name, narrow=1, redraw=redraw, **sliders)
 
 
 # %% [markdown]
@@ -197,70 +224,6 @@ settings.write(distances_to_targets(by_class), "distance")
 # %%
 to_targets = settings.table("distance")
 to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]].mean().round(1)
-
-# %% [markdown]
-# ## Move the stream yourself
-#
-# A stream of 2,000 samples and 20 classes, drawn at random. The sliders start at an imbalance of 100
-# (the largest class over the smallest), $\rho = 0$ and 200 samples in memory. There CRS follows the
-# stream, and the other three give rare classes far more. At an imbalance of 1 all four hold about the
-# same. At $\rho = 1$ PRS and OCDM follow the stream, too. Every move sends the whole stream through the
-# four samplers (`prslib.preview`). A page without a running kernel has no sliders. The
-# documentation's page "Move the stream, see the memories" needs none: its memories were computed
-# beforehand.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-SAMPLERS = ("CRS", "PRS", "CBRS", "OCDM")  # that look at labels alone
-
-# of the axes: finding a place takes as long as drawing them
-PLACE = (0.06, 0.18, 0.93, 0.78)
-
-
-def memories_picture(imbalance: float, rho: float, size: int, seed: int = 0) -> bytes:
-    """Send a stream through four samplers; return a PNG of their memories, class by class."""
-    stream = imbalanced_stream(imbalance, samples=2000, classes=20, seed=seed)
-    memories = preview(stream, size, SAMPLERS, rho=rho, seed=seed)
-    order = np.argsort(-memories.class_freq, kind="stable")
-    edges = np.arange(len(order) + 1)
-    rarest = order[len(order) // 2 :]
-    file = io.BytesIO()
-    names = []
-    with style_context([*STYLE, {"figure.constrained_layout.use": False}]):
-        figure = Figure(figsize=(10, 3))
-        ax = figure.add_axes(PLACE)
-        for number, (name, counts) in enumerate(memories.class_counts.items()):
-            begin = number * (len(order) + 3)
-            as_stream = memories.class_freq * counts.sum() / memories.class_freq.sum()
-            style = {"fill": True, "color": METHOD_STYLES[name]["color"]}
-            ax.stairs(counts[order], begin + edges, **style)
-            ax.stairs(as_stream[order], begin + edges, baseline=None, color="0.2")
-            share = counts[rarest].sum() / counts.sum()
-            names.append(f"{name}: {share:.0%} in the rarer half")
-        ax.set_xticks(np.arange(len(names)) * (len(order) + 3) + len(order) / 2, names)
-        ax.set_xlabel("class, from frequent to rare; the line is the mix of the stream")
-        ax.set_ylabel("labels in memory")
-        figure.savefig(file, dpi=90)
-    return file.getvalue()
-
-
-def memories_sliders(seed: int = 0) -> ipywidgets.VBox:
-    """Return sliders above a `memories_picture`, which every move of a slider redraws."""
-    image = ipywidgets.Image(format="png", width=900)
-
-    def redraw(imbalance: float, rho: float, memory: int) -> None:
-        image.value = memories_picture(imbalance, rho, memory, seed)
-
-    sliders = ipywidgets.interactive(
-        redraw,
-        imbalance=ipywidgets.FloatLogSlider(100, base=10, min=0, max=3, step=0.25),
-        rho=ipywidgets.FloatSlider(0, min=-1, max=1.5, step=0.25),
-        memory=ipywidgets.IntSlider(200, min=20, max=600, step=20),
-    )
-    return ipywidgets.VBox([ipywidgets.HBox(sliders.children), image])
-
-
-# %%
-memories_sliders()
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 means = first_set(to_targets).groupby("method")[["to equal", "to stream"]].mean()

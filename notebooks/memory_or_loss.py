@@ -91,6 +91,7 @@ import pandas as pd
 from IPython.display import Markdown
 from matplotlib.axes import Axes
 
+import prslib
 from prslib.report.answers import write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, IMBALANCED, seeds_text
@@ -256,7 +257,9 @@ def plot_bars(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %% tags=["compute"]
-rows = final(scores_of(run_all(planned, device=settings.device), "loss", "draw"), WAYS)
+finished = run_all(planned, device=settings.device)
+scores = prslib.scores(finished)  # to go on with
+rows = final(scores_of(finished, "loss", "draw"), WAYS)
 rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
 arms = [name_arm(*key) for key in rows[["method", "loss", "draw"]].itertuples(index=False)]
 rows = rows.assign(method=arms)

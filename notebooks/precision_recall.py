@@ -43,13 +43,17 @@ def runs(settings):
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
+from functools import partial
 from itertools import product
 
+import ipywidgets
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+import prslib
 from prslib.report.answers import first_set, join_words, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, IMBALANCED, seeds_text
@@ -97,8 +101,10 @@ def plot_dumbbells(frame: pd.DataFrame, ax: Axes, order: list[str]) -> Axes:
 
 
 # %% tags=["compute"]
-scores = scores_of(run_all(planned, device=settings.device))
-rows = final(scores, PRECISION_RECALL)
+finished = run_all(planned, device=settings.device)
+scores = prslib.scores(finished)  # to go on with
+history = scores_of(finished)  # after each task
+rows = final(history, PRECISION_RECALL)
 rows = rows[rows["measure"] == "score"]
 rows = merge_published(rows, "coco_precision_recall", "nus_precision_recall")
 averages = average(rows)
@@ -149,7 +155,7 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 # nothing. *Top 3* predicts the three most probable classes of each sample. A gain or a loss that
 # is there at 0.5 and gone at the tuned threshold comes from calibration: another threshold would do
 # the same without another memory. A gain that is there at the tuned threshold only is one that the
-# threshold of 0.5 hides.
+# threshold of 0.5 hides. With a running kernel the menus show a class group or the other test set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 WAYS = {"threshold 0.5": "", "tuned threshold": " (own threshold)", "top 3": " (top 3)"}
@@ -170,23 +176,38 @@ def plot_ways(frame: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
+def draw_ways(frame: pd.DataFrame, group: str, left: str, right: str) -> Figure:
+    """Draw the differences of both F1 in a class group, each on a test set."""
+    names = frame["dataset"].unique()
+    figure, axes = plt.subplots(1, 2, figsize=(11, 1.4 + 0.7 * len(names)), sharey=True)
+    for ax, (f1, test) in zip(axes, [("C-F1", left), ("O-F1", right)], strict=True):
+        chosen = (frame["f1"] == f1) & (frame["test_set"] == test) & (frame["group"] == group)
+        plot_ways(frame[chosen], ax).set_title(f"{f1}, {TEST_WORDS[test]}")
+    where = "" if group == "overall" else f" on the {group} classes"
+    join_panels(figure, f"PRS minus CRS{where} by how labels are decided, bars are 95 % intervals")
+    return figure
+
+
 # %% tags=["compute"]
 f1s = [f"{f1}{how}" for f1, how in product(MAIN_METRICS[:2], WAYS.values())]
-decided = final(scores, f1s)
+decided = final(history, f1s)
 settings.write(contrasts(decided, "PRS", "CRS", list(product(ALL_GROUPS, f1s))), "thresholds")
 
 # %%
-overall = settings.table("thresholds").query("group == 'overall'")
-parts = overall["metric"].str.extract(r"^(?P<f1>\S+)(?P<how>.*)$")
-overall = overall.assign(f1=parts["f1"], way=parts["how"].map({how: way for way, how in WAYS.items()}))
-figure, axes = plt.subplots(1, 2, figsize=(11, 1.4 + 0.7 * overall["dataset"].nunique()), sharey=True)
-for ax, (f1, test) in zip(axes, [("C-F1", BALANCED), ("O-F1", IMBALANCED)], strict=True):
-    shown = overall[(overall["f1"] == f1) & (overall["test_set"] == test)]
-    plot_ways(shown, ax).set_title(f"{f1}, {TEST_WORDS[test]}")
-join_panels(figure, "PRS minus CRS by how labels are decided, bars are 95 % intervals")
-settings.show(figure, "thresholds", narrow=1)
+ways = settings.table("thresholds")
+parts = ways["metric"].str.extract(r"^(?P<f1>\S+)(?P<how>.*)$")
+ways = ways.assign(f1=parts["f1"], way=parts["how"].map({how: way for way, how in WAYS.items()}))
+tests = [(TEST_WORDS[name], name) for name in (BALANCED, IMBALANCED)]
+menus = {
+    "group": ipywidgets.Dropdown(options=ALL_GROUPS, value="overall"),
+    "left": ipywidgets.Dropdown(options=tests, value=BALANCED),
+    "right": ipywidgets.Dropdown(options=tests, value=IMBALANCED),
+}
+figure = draw_ways(ways, "overall", BALANCED, IMBALANCED)
+settings.show(figure, "thresholds", narrow=1, redraw=partial(draw_ways, ways), **menus)
 
 # %%
+overall = ways[ways["group"] == "overall"]
 cells = overall.assign(cell=write_differences(overall), test=overall["test_set"].map(TEST_WORDS))
 wide = cells.pivot_table("cell", ["dataset", "test"], ["f1", "way"], "first", sort=False)
 wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style

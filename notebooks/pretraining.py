@@ -73,6 +73,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
+import prslib
 from prslib import Run, RunConfig, load_dataset
 from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
 from prslib.models.weights import NONE
@@ -102,6 +103,7 @@ def beginning(config: RunConfig) -> str:
 
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
+scores = prslib.scores(finished)  # to go on with
 rows = merge_published(final(scores_of(finished, weights=beginning)), "main")
 
 

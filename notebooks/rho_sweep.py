@@ -50,9 +50,14 @@ def runs(settings):
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
+from functools import partial
+
+import ipywidgets
 import matplotlib.pyplot as plt
 import pandas as pd
 
+import prslib
+from prslib.metrics import GROUP_METRICS
 from prslib.report.answers import join_words, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import seeds_text
@@ -60,8 +65,8 @@ from prslib.report.measures import place_stream
 from prslib.report.notebook import Settings
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, STYLE, draw_curves
 from prslib.report.style import join_panels, styles_for
-from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, TEST_WORDS, contrasts, final
-from prslib.report.tables import scores_of
+from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
+from prslib.report.tables import contrasts, final, scores_of
 
 # %%
 settings = Settings.read("rho_sweep", globals())
@@ -69,7 +74,9 @@ needed = runs(settings)
 settings
 
 # %% tags=["compute"]
-every = final(scores_of(run_all(needed, device=settings.device)))
+finished = run_all(needed, device=settings.device)
+scores = prslib.scores(finished)  # to go on with
+every = final(scores_of(finished))
 every = every[every["measure"] == "score"]
 for name in settings.dataset:
     is_shown = (every["dataset"] == name) & (every["method"] == "PRS")
@@ -81,18 +88,20 @@ for name in settings.dataset:
 # C-F1, O-F1 and mAP after the last task: mean over seeds, a band of one standard deviation, and a
 # ring at the best $\rho$ of each metric. The paper draws the left panel and prints no numbers with
 # it, so only the shape can be compared: a ring inside $[-0.2, 0.2]$ agrees with its claim. `ledger`
-# decides whether values outside are significantly worse.
+# decides whether values outside are significantly worse. With a running kernel the menus show another
+# class group or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-METRIC_STYLES = styles_for(MAIN_METRICS)
+METRIC_STYLES = styles_for([*MAIN_METRICS, *PRECISION_RECALL])
 
 
 def plot_sweep(frame, ax):
     """Draw PRS's metrics on one test set against rho, with a ring at the best."""
-    draw_curves(frame, ax, "rho", "metric", METRIC_STYLES)
+    styles = {metric: METRIC_STYLES[metric] for metric in frame["metric"].unique()}
+    draw_curves(frame, ax, "rho", "metric", styles)
     means = frame.groupby(["metric", "rho"])["value"].mean()
     ring = {"marker": "o", "ls": "", "markersize": 13, "markerfacecolor": "none"}
-    for metric, style in METRIC_STYLES.items():
+    for metric, style in styles.items():
         best = means[metric].idxmax()
         ax.plot(best, means[metric, best], **ring, color=style["color"])
     ax.plot([], [], **ring, color="0.3", label=r"best $\rho$")
@@ -100,17 +109,34 @@ def plot_sweep(frame, ax):
     return ax
 
 
+def draw_sweep(frame, title):
+    """Draw PRS's metrics against rho, a panel for each test set."""
+    tests = frame["test_set"].unique()
+    figure, axes = plt.subplots(1, len(tests), figsize=(10, 4), sharey=True, squeeze=False)
+    for ax, test_set in zip(axes.flat, tests, strict=True):
+        plot_sweep(frame[frame["test_set"] == test_set], ax).set_title(TEST_WORDS[test_set])
+        ax.label_outer()
+    join_panels(figure, title)
+    return figure
+
+
+def draw_again(dataset, group, metric):
+    """Draw another class group, and one metric or several."""
+    chosen = (scores["dataset"] == dataset) & (scores["method"] == "PRS") & (scores["group"] == group)
+    shown = scores[chosen & scores["metric"].isin(metric)]
+    return draw_sweep(shown, f"{dataset}: PRS, {group}, {seeds_text(settings.seeds)}")
+
+
 # %%
 plt.style.use(STYLE)
 for name in settings.dataset:
-    rows = settings.table(name)
-    tests = rows["test_set"].unique()
-    figure, axes = plt.subplots(1, len(tests), figsize=(10, 4), sharey=True, squeeze=False)
-    for ax, test_set in zip(axes.flat, tests, strict=True):
-        plot_sweep(rows[rows["test_set"] == test_set], ax).set_title(TEST_WORDS[test_set])
-        ax.label_outer()
-    join_panels(figure, f"{name}: PRS overall, {seeds_text(settings.seeds)}")
-    settings.show(figure, name, narrow=1)
+    figure = draw_sweep(settings.table(name), f"{name}: PRS overall, {seeds_text(settings.seeds)}")
+    metrics = [(", ".join(MAIN_METRICS), MAIN_METRICS), *((one, [one]) for one in GROUP_METRICS)]
+    menus = {
+        "group": ipywidgets.Dropdown(options=ALL_GROUPS, value="overall"),
+        "metric": ipywidgets.Dropdown(options=metrics),
+    }
+    settings.show(figure, name, narrow=1, redraw=partial(draw_again, name), **menus)
 
 # %% [markdown]
 # ## What does each $\rho$ gain, and what does it cost?

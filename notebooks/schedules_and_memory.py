@@ -109,6 +109,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown
 
+import prslib
 from prslib.report.answers import join_words, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, IMBALANCED
@@ -173,8 +174,10 @@ planned = runs(settings)
 settings
 
 # %% tags=["compute"]
-scores = scores_of(run_all(planned, device=settings.device))
-by_schedule, by_memory = scores_by_schedule(scores), scores_by_memory(scores)
+finished = run_all(planned, device=settings.device)
+scores = prslib.scores(finished)  # to go on with
+history = scores_of(finished)  # after each task
+by_schedule, by_memory = scores_by_schedule(history), scores_by_memory(history)
 settings.write(average(by_schedule), "schedules")
 settings.write(average(by_memory), "sizes")
 settings.write(contrasts(by_schedule, "PRS", "CRS", OVERALL, by=["order"]), "schedules_prs_minus_crs")

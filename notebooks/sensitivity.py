@@ -85,6 +85,7 @@ def runs(settings):
 import matplotlib.pyplot as plt
 import pandas as pd
 
+import prslib
 from prslib.report.answers import write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, IMBALANCED
@@ -107,9 +108,10 @@ settings
 # are read where classes are alike, O-F1 where the test is as the stream comes.
 
 # %% tags=["compute"]
-frames = []
+frames, parts = [], []
 for setting, configs in planned.items():
     finished = run_all(on_tests(configs), device=settings.device)
+    parts.append(prslib.scores(finished).assign(setting=setting))
     rows = label_powers(final(scores_of(finished)), settings.powers)
     for name in [one for one in rows["method"].unique() if one != "CRS"]:
         gaps = contrasts(rows, name, "CRS", [("overall", metric) for metric, _ in CELLS])
@@ -117,6 +119,7 @@ for setting, configs in planned.items():
 gaps = pd.concat(frames, ignore_index=True)
 gaps = gaps[gaps.set_index(["metric", "test_set"]).index.isin(CELLS)]
 settings.write(gaps.drop(columns=["sentence", "group"]), "minus_crs")
+scores = pd.concat(parts, ignore_index=True)  # to go on with
 
 
 # %%

@@ -67,6 +67,7 @@ from IPython.display import Markdown
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+import prslib
 from prslib import METHODS, published
 from prslib.checks import check_int, expected
 from prslib.datasets import DATASETS, load_dataset
@@ -137,8 +138,9 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 # %% tags=["compute"]
-every = accuracies(planned, run_all(planned, device=settings.device))
-every = without_far_numbers(label_powers(every, settings.powers))
+finished = run_all(planned, device=settings.device)
+scores = prslib.scores(finished)  # to go on with
+every = without_far_numbers(label_powers(accuracies(planned, finished), settings.powers))
 # the paper has no number of a further power
 every["published"] = every["published"].where(every["method"].isin(METHODS))
 for name in names:

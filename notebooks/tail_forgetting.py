@@ -75,6 +75,7 @@ import pandas as pd
 from IPython.display import Markdown
 from matplotlib.axes import Axes
 
+import prslib
 from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, seeds_text
@@ -91,6 +92,7 @@ settings
 
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
+scores = prslib.scores(finished)  # to go on with
 of_classes = [run for run in finished if run.config.class_forgetting]
 by_class = pd.concat(map(run_forgetting, of_classes), ignore_index=True)
 keys = ["dataset", "test_set", "method", "task", "class", "class_group", "images", "place"]
@@ -213,8 +215,8 @@ def minority_minus_majority(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 # %% tags=["compute"]
-scores = scores_of([run for run in finished if not run.config.class_forgetting])
-settings.write(minority_minus_majority(scores), "groups")
+history = scores_of([run for run in finished if not run.config.class_forgetting])
+settings.write(minority_minus_majority(history), "groups")
 
 # %%
 gaps = settings.table("groups")

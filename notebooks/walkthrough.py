@@ -16,7 +16,8 @@
 # returns what it would decide and why. It changes nothing and calls the functions of
 # `sampler.place(labels)`.
 #
-# At the end the same sampler takes a stream as long as COCOseq, and you move its sliders.
+# At the end the same sampler takes a stream as long as COCOseq. In JupyterLab sliders move the first
+# picture.
 #
 # *A quarter of a minute. No network is trained.*
 
@@ -26,11 +27,11 @@ rho: float = 0.0  # power of allocation on the forty samples, any finite number
 memory_size: int = 12  # samples in memory on the forty samples
 seed: int = 73  # of the streams and the samplers
 rhos: list[float] = [-0.5, 0.0, 0.5, 1.0]  # powers of allocation set side by side
-samples: int = 35000  # length of the stream behind the sliders, at least 200
+samples: int = 35000  # length of the long stream, at least 200
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import io
+from functools import partial
 from types import SimpleNamespace
 
 import ipywidgets
@@ -40,18 +41,17 @@ import pandas as pd
 from IPython.display import Markdown
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.style import context as style_context
 from matplotlib.ticker import MaxNLocator
 
 from prslib.checks import check_int, expected
 from prslib.report.answers import write_answer
 from prslib.report.notebook import Settings
-from prslib.report.style import HUES, METHOD_STYLES, STYLE
+from prslib.report.style import HUES, STYLE
 from prslib.samplers import make_sampler
 
 # %%
 settings = Settings.read("walkthrough", globals())
-check_int("samples", settings.samples, least=200, most=1_000_000)  # for the sliders
+check_int("samples", settings.samples, least=200, most=1_000_000)
 if not 1 <= settings.memory_size < 40:  # it fills and goes on
     raise ValueError(f"memory_size must be 1 to 39, got {settings.memory_size}")
 settings
@@ -63,6 +63,9 @@ settings
 # by a line. The sampler sees them one by one. The first ones fill the memory (Algorithm 1, lines 6
 # to 9). Each later sample is dropped, or it enters and overwrites another one. Later samples may
 # overwrite it in turn. The seed was picked so that one removal shows every case below.
+#
+# With a running kernel move $\rho$ and the memory's size. At $\rho=1$ mostly samples of the frequent
+# class A are kept, at $-1$ those of D and E.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 FATES = {
@@ -128,8 +131,9 @@ def fates(steps: list) -> pd.DataFrame:
     return frame.explode("class", ignore_index=True).astype({"class": int})
 
 
-def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
+def draw_fates(frame: pd.DataFrame, full_at: int) -> Figure:
     """Draw each label of a stream with a mark for the fate of its sample (Algorithm 1)."""
+    figure, ax = plt.subplots(figsize=(5.2, 3))
     ends = frame.groupby("sample")["class"].agg(["min", "max"])
     ax.plot([ends.index, ends.index], ends.T, color="0.75", linewidth=1)
     for fate, style in FATES.items():
@@ -140,7 +144,19 @@ def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     ax.set(xlabel="sample of the stream", ylabel="class")
     ax.invert_yaxis()
     ax.legend(ncols=4, **ABOVE)
-    return ax
+    return figure
+
+
+def draw_again(stream: np.ndarray, seed: int, rho: float, memory_size: int) -> Figure:
+    """Send the samples through another sampler, and say how many of each class it keeps."""
+    steps = walk(stream, memory_size, rho, seed)
+    figure = draw_fates(fates(steps), memory_size)
+    sampler = make_sampler("prs", memory_size, stream.shape[1], seed, rho=rho)
+    sampler.place(stream)
+    counts = zip(LETTERS, sampler.class_counts, strict=True)
+    kept = ", ".join(f"{letter} {count}" for letter, count in counts)
+    figure.suptitle(rf"$\rho$ = {rho:g}, {memory_size} in memory: {kept}")
+    return figure
 
 
 # %%
@@ -148,11 +164,14 @@ plt.style.use(STYLE)
 stream = skewed_stream(40, 5, skew=1.2, second_labels=0.3, seed=settings.seed)
 steps = walk(stream, settings.memory_size, settings.rho, settings.seed)
 rows = fates(steps)
-figure, ax = plt.subplots(figsize=(5.2, 3))
-plot_fates(rows, settings.memory_size, ax)
 columns = ["sample", "class", "acceptance", "slot", "fate"]
 settings.write(rows[columns], "stream")
-settings.show(figure, "stream")
+figure = draw_fates(rows, settings.memory_size)
+sliders = {
+    "rho": ipywidgets.FloatSlider(settings.rho, min=-1, max=1.5, step=0.1),
+    "memory_size": ipywidgets.IntSlider(settings.memory_size, min=1, max=39),
+}
+settings.show(figure, "stream", redraw=partial(draw_again, stream, settings.seed), **sliders)
 
 # %% [markdown]
 # ## The partition (Equation 1)
@@ -450,62 +469,6 @@ outside, rarest = by_rho.apply(outside_quota), by_rho.last()
 share = rarest["in_memory"] / rarest["frequency"]
 table = {"labels outside their quota (%)": outside, "rarest class in memory (%)": share}
 (100 * pd.DataFrame(table)).round(1)
-
-# %% [markdown]
-# Now move the sliders. Every move sends the whole stream through a new sampler. Skew 0 makes all
-# classes equally frequent. A page without a running kernel has no sliders, only the picture above.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-CLASSES = 70  # of the long stream
-
-LARGEST = 4000  # samples in memory
-
-# of the sliders' axes: finding a place takes as long as drawing them
-PLACE = (0.08, 0.14, 0.91, 0.75)
-
-
-def memory_picture(
-    samples: int, rho: float, size: int, skew: float, seed: int = 0
-) -> bytes:
-    """Send a skewed stream through a sampler; return a PNG of quotas and memory (Eq. 1)."""
-    stream = skewed_stream(samples, CLASSES, skew, seed=seed)
-    frame = quotas(stream, size, [rho], seed)
-    labels = frame["in_memory"].sum()
-    as_stream = labels * frame["frequency"] / frame["frequency"].sum()
-    outside = f"{outside_quota(frame):.1%} of them not in their quota"
-    file = io.BytesIO()
-    with style_context([*STYLE, {"figure.constrained_layout.use": False}]):
-        figure = Figure(figsize=(9, 3.6))
-        ax = plot_quotas(frame, figure.add_axes(PLACE), letters=False)
-        ax.plot(frame["class"] + 1, as_stream, **METHOD_STYLES["Stream"])
-        names = ["quota", "in memory", "as the stream"]
-        ax.legend(ax.lines, names, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
-        ax.set_title(f"{labels:,} labels, {outside}")
-        ax.set_ylim(0.7, 2 * LARGEST)
-        ax.minorticks_off()
-        figure.savefig(file, dpi=100)
-    return file.getvalue()
-
-
-def memory_sliders(samples: int, size: int, rho: float, seed: int) -> ipywidgets.VBox:
-    """Return sliders above a `memory_picture`, which every move of a slider redraws."""
-    largest = min(LARGEST, samples // 2)
-    image = ipywidgets.Image(format="png", width=900)
-
-    def redraw(rho: float, memory: int, skew: float) -> None:
-        image.value = memory_picture(samples, rho, memory, skew, seed)
-
-    sliders = ipywidgets.interactive(
-        redraw,
-        rho=ipywidgets.FloatSlider(rho, min=-1, max=1.5, step=0.05),
-        memory=ipywidgets.IntSlider(size, min=10, max=largest, step=largest // 80),
-        skew=ipywidgets.FloatSlider(1.0, min=0, max=2, step=0.1),
-    )
-    return ipywidgets.VBox([ipywidgets.HBox(sliders.children), image])
-
-
-# %%
-memory_sliders(settings.samples, size, settings.rho, settings.seed)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 write_answer(settings, "It lets samples of rare classes in, and removes one from a class above its quota.")

@@ -92,6 +92,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from scipy.stats import spearmanr
 
+import prslib
 from prslib.paths import project_root
 from prslib.report.answers import write_answer
 from prslib.report.asked import run_all
@@ -100,7 +101,7 @@ from prslib.report.notebook import Settings
 from prslib.report.style import STYLE, join_panels, plot_samplers
 from prslib.report.tables import MAIN_METRICS, TEST_WORDS, at_own_threshold, contrasts, final
 from prslib.report.tables import label_powers, labels_of, read_scores, scores_of
-from prslib.statistics import interval
+from prslib.statistics import at_end, interval
 
 # %%
 settings = Settings.read("when_it_pays", globals())
@@ -148,6 +149,7 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 
 # %% tags=["compute"]
 finished = run_all(on_tests(stream_runs(settings)), device=settings.device)
+scores = prslib.scores(finished)  # to go on with
 metrics = [*MAIN_METRICS, *map(at_own_threshold, MAIN_METRICS[:2])]
 rows = label_powers(final(scores_of(finished), metrics), settings.powers)
 cells = [(group, metric) for group in ("overall", "majority", "minority") for metric in metrics]
@@ -207,9 +209,7 @@ def class_changes(finished) -> pd.DataFrame:
     """Measure how CBRS changes the AP of each class against CRS, by data set and memory."""
     frames = []
     for run in finished:
-        scores = read_scores(run)
-        end = scores["trained_tasks"] == scores["trained_tasks"].max()
-        scores = scores[end & (scores["task"] == "seen") & (scores["metric"] == "AP")]
+        scores = at_end(read_scores(run)).query("metric == 'AP'")
         size = run.config.resolved["memory_size"]
         share = size / DATASETS[run.config.dataset].recipe.memory_size
         frames.append(scores.assign(share=round(share, 2)))

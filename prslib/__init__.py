@@ -33,12 +33,14 @@ _HOME = {
     "check_sampler": "samplers",
     "make_sampler": "samplers",
     "compare": "statistics",
+    "scores": "statistics",
     "METHODS": "train",
     "Run": "train",
     "RunConfig": "train",
     "run": "train",
     "trial": "trials",
 }
+WITHOUT_TORCH = ("compare", "evaluate", "scores")
 __all__ = sorted(_HOME)
 
 
@@ -47,7 +49,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'prslib' has no attribute {name!r}")
     from prslib.checks import naming_extra
 
-    with naming_extra("data" if name in ("compare", "evaluate") else "training"):
+    with naming_extra("data" if name in WITHOUT_TORCH else "training"):
         return getattr(import_module(f"prslib.{_HOME[name]}"), name)
 
 

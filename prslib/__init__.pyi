@@ -16,6 +16,7 @@ from .samplers import Sampler as Sampler
 from .samplers import check_sampler as check_sampler
 from .samplers import make_sampler as make_sampler
 from .statistics import compare as compare
+from .statistics import scores as scores
 from .train import METHODS as METHODS
 from .train import Run as Run
 from .train import RunConfig as RunConfig

@@ -1,9 +1,9 @@
-"""Measure differences with t intervals over seeds and test images."""
+"""Gather the final scores of runs, and measure differences with t intervals."""
 
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from prslib.datasets import DATASETS
 from prslib.metrics import values_and_draws
 
 if TYPE_CHECKING:  # torch is not needed for scores
-    from prslib.train import Run
+    from prslib.train import Run, RunConfig
 
 LEVEL = 0.95  # of all intervals; pages and notebooks name it in their prose
 DECIDING = 5  # seeds; with fewer nothing is decided
@@ -24,6 +24,9 @@ EXACT = 9  # decimals; what lies below is rounding
 # half of the paper's smallest overall gain of PRS over CRS on COCOseq (Table 1: 3.7, in
 # O-F1), rounded to a whole point: less would not be the effect that the paper reports.
 SMALL = 2.0
+# fields of a run that change no score, but add scores or measurements
+MEASURED = {"own_threshold", "test_resamples", "features_per_class"}
+MEASURED |= {"variance_points", "prequential"}
 Scores = Sequence[float] | Sequence["Run"] | np.ndarray
 VERDICTS = ("holds", "does not hold", "no difference", "undecided", "not run")
 WORDS = {"holds": "above", "does not hold": "below"}  # of a difference from 0
@@ -68,6 +71,81 @@ class Interval:
 def within(low: Any, high: Any, small: float = SMALL) -> Any:
     """Tell whether an interval, or each of many, shows no difference larger than `small`."""
     return (low >= -small) & (high <= small)
+
+
+def scores(runs: "Run | Sequence[Run]") -> pd.DataFrame:
+    """Return the final scores of runs in one tidy frame.
+
+    Parameters
+    ----------
+    runs : Run or sequence of Run
+        Runs of any data sets and methods.
+
+    Returns
+    -------
+    DataFrame
+        Columns dataset, test_set, method, seed, group, metric and value in percent,
+        measured on all tasks after the last one. A group is "overall", a class group or
+        a class. Fields of `RunConfig` that differ between the runs, such as rho, have a
+        column after the method; NaN if the method does not read the field.
+
+    See Also
+    --------
+    compare : The difference of two methods with its interval.
+    prslib.metrics.forgetting : What a run has lost of its earlier scores.
+
+    Examples
+    --------
+    >>> from prslib import RunConfig, run
+    >>> runs = [run(RunConfig("digits70tiny", name)) for name in ("CRS", "PRS")]
+    >>> table = scores(runs).query("test_set == 'balanced' and metric == 'mAP'")
+    >>> table = table.pivot_table("value", "group", "method").round()
+    >>> table.loc[["majority", "minority"]].to_dict("index")
+    {'majority': {'CRS': 42.0, 'PRS': 34.0}, 'minority': {'CRS': 4.0, 'PRS': 12.0}}
+    """
+    several = cast("list[Run]", [runs] if hasattr(runs, "scores") else list(runs))
+    if not several:
+        raise ValueError(expected("at least one run", "none"))
+    varied = list_varied([run.config for run in several])
+    frames = []
+    for run in several:
+        rows = at_end(run.scores)
+        if asked := run.config.resolved.get("test_set"):  # by a notebook
+            rows = rows[rows["test_set"] == asked]
+        others = [name for name in varied if name not in rows]
+        settings: dict[str, Any] = {n: setting_of(run.config, n) for n in others}
+        frames.append(rows.assign(**settings))
+    columns = ["dataset", "test_set", "method", *varied, "seed", "group", "metric"]
+    table = pd.concat(frames)
+    table = table[columns].assign(value=100 * table["value"])
+    return table.drop_duplicates(ignore_index=True)
+
+
+def at_end(scores: pd.DataFrame) -> pd.DataFrame:
+    """Pick a run's scores on all tasks after the last one."""
+    is_last = scores["trained_tasks"] == scores["trained_tasks"].max()
+    return scores[is_last & (scores["task"] == "seen")]
+
+
+def list_varied(configs: Sequence["RunConfig"]) -> list[str]:
+    """List the fields that tell runs apart beside data set, test set, method and seed."""
+    from prslib.train import RunConfig  # with torch, which scores alone do not need
+
+    left_out = {"dataset", "method", "seed", *MEASURED}
+    names = [row.name for row in fields(RunConfig) if row.name not in left_out]
+    return [
+        name
+        for name in names
+        if any(getattr(each, name) != getattr(configs[0], name) for each in configs)
+    ]
+
+
+def setting_of(config: "RunConfig", name: str) -> Any:
+    """Return a field of a run as a cell of a table, NaN if its method does not read it."""
+    if name not in config.identity:
+        return math.nan
+    value = config.resolved[name]
+    return str(value) if isinstance(value, dict | tuple) else value
 
 
 def compare(
@@ -178,10 +256,8 @@ def _last_score(run: "Run", metric: str, group: str, test_set: str) -> np.ndarra
     """Return a run's score at its end and its resamples, (1 + draws,)."""
     scores = run.scores
     one_of("test_set", test_set, scores["test_set"].unique())
-    scores = scores[scores["test_set"] == test_set]
-    at_end = scores["trained_tasks"] == scores["trained_tasks"].max()
-    rows = scores[at_end & (scores["task"] == "seen") & (scores["group"] == group)]
-    rows = rows[rows["metric"] == metric]
+    scores = at_end(scores[scores["test_set"] == test_set])
+    rows = scores[(scores["group"] == group) & (scores["metric"] == metric)]
     if rows.empty:
         known = scores.loc[scores["group"] == group, "metric"].unique().tolist()
         what = f"{metric} of {group} in the scores"

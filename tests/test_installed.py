@@ -58,8 +58,9 @@ def test_what_is_missing_is_named_with_its_extra_and_labels_need_neither_it_nor_
     first, second, *errors, status = done.stdout.splitlines()
     assert (first, second, status) == ("2 4", "(2072, 70)", "1")
     extras = [re.search(r"pip install '\.\[(\w+)\]' in the", one)[1] for one in errors]
-    names = sorted([*NEED_MORE.split(), "run", "run_all"])
-    expected = ["data" if n in ("compare", "evaluate") else "training" for n in names]
+    names = sorted([*NEED_MORE.split(), "run", "run_all", "scores"])
+    without_torch = ("compare", "evaluate", "scores")
+    expected = ["data" if n in without_torch else "training" for n in names]
     assert extras == [*expected, "data"]
     assert "pip install '.[report]' in the checkout" in done.stderr
     assert not (tmp_path / "cache").exists()

@@ -17,6 +17,7 @@ from prslib.statistics import (
     interval,
     over_seeds,
     say_difference,
+    scores,
 )
 
 
@@ -70,6 +71,40 @@ def runs():
         ]
         for method, order in seeds.items()
     }
+
+
+def test_final_scores_are_one_frame_of_what_the_report_reads(runs):
+    every = [*runs["PRS"], *runs["CRS"]]
+    table = scores(every)
+    place = ["dataset", "test_set", "method", "seed", "group", "metric"]
+    assert [*table] == [*place, "value"]
+    assert not table.duplicated(place).any()
+    report = tables.final(tables.scores_of(every)).query("measure == 'score'")
+    both = report.merge(table, on=place, validate="one_to_one")
+    assert len(both) == len(report)
+    np.testing.assert_allclose(both["value_x"], both["value_y"])
+    assert {"train", "overall"} <= set(table["group"])  # classes, too
+
+
+def test_runs_in_a_frame_are_told_apart_by_what_they_were_asked_for(runs):
+    (prs, *_), (crs, *_) = runs.values()
+    plain = RunConfig("cocoseq-tiny", "PRS", rho=0.5, own_threshold=True)
+    other = replace(prs, config=plain, scores=prs.scores.assign(rho=0.5))
+    table = scores([prs, other, crs, crs])
+    assert [*table][:5] == ["dataset", "test_set", "method", "rho", "seed"]
+    rho = table.groupby(["method", "test_set"])["rho"].unique()
+    assert sorted(rho["PRS", "balanced"]) == [-0.03, 0.5]
+    assert np.isnan(rho["CRS", "balanced"]).all()  # it has none
+    assert rho["PRS", "imbalanced"] == [0.5]  # the other run is read on one test set
+    counts = table.groupby(["method", "test_set"]).size()
+    assert counts["PRS", "balanced"] == 2 * counts["CRS", "balanced"]
+    options = [{"gamma": 1.0}, {"gamma": 2.0}]
+    focal = [replace(plain, loss="focal", loss_options=each) for each in options]
+    table = scores([replace(prs, config=each) for each in focal])
+    assert table["loss_options"].unique().tolist() == list(map(str, options))
+    assert "rho" not in scores(crs)
+    with pytest.raises(ValueError, match="at least one run, got none"):
+        scores([])
 
 
 def score_by_seed(runs, **place):

@@ -13,14 +13,12 @@ from prslib.paths import figures_dir, replacing
 from prslib.report.build import list_runs
 from prslib.report.tables import F1_OTHERWISE, MAIN_METRICS, PRECISION_RECALL, final
 from prslib.runs import load, path_of
+from prslib.statistics import MEASURED
 from prslib.train import RunConfig, unread_fields
 
 METRICS = (*MAIN_METRICS, *F1_OTHERWISE[:2], *PRECISION_RECALL, "accuracy")
 # of the run, each in a column
 SETTINGS = ["dataset", "test_set", "method", "rho", "memory_size", "schedule"]
-# change no score, but add further scores or measurements
-MEASURED = {"own_threshold", "test_resamples", "features_per_class"}
-MEASURED |= {"variance_points", "prequential"}
 
 
 def write_scores(profile: str, names: Sequence[str]) -> str:

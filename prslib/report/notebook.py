@@ -9,7 +9,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -24,13 +24,13 @@ from prslib.report.tables import MAIN_METRICS, TEST_WORDS, labels_of, main_table
 
 if TYPE_CHECKING:
     from IPython.display import Markdown
+    from ipywidgets import ValueWidget
 
 PAPERMILL = "# Parameters"  # begins the cell that papermill adds
-TABLES: dict[tuple[str, str], str] = {}  # CSV by notebook and name, of this kernel
 # columns of text that may be empty altogether
 TEXTS = ("clearly", "stands_for", "weakest", "note", "schedule")
 # do not belong into a page: a folder of this machine, and what the page shows
-NOT_SHOWN = ("notebook", "save")
+NOT_SHOWN = ("notebook", "save", "tables")
 
 
 class Settings(SimpleNamespace):
@@ -39,13 +39,14 @@ class Settings(SimpleNamespace):
     notebook: str
     profile: str
     save: str
+    tables: dict[str, str]  # CSV by name; new parameters begin without
 
     @classmethod
     def read(cls, notebook: str, namespace: dict) -> Self:
         """Read the parameters among a notebook's ``globals()``."""
-        for source in namespace.get("In", []):
-            if source.startswith(PAPERMILL):
-                check_names(notebook, assigned_names(source))
+        ran = [each for each in namespace.get("In", []) if each.startswith(PAPERMILL)]
+        for source in ran[-1:]:  # earlier ones may have been mended
+            check_names(notebook, assigned_names(source))
         values = {name: namespace[name] for name in defaults_of(notebook)}
         settings = cls.of(notebook=notebook, **values)
         settings.refuse_missing_device()
@@ -62,7 +63,7 @@ class Settings(SimpleNamespace):
             if kind in (list, dict) and not isinstance(value, kind):
                 what = f"{name} as a {kind.__name__}, which papermill takes by -y"
                 raise TypeError(expected(what, repr(value)))
-        return cls(notebook=notebook, **defaults | values)
+        return cls(notebook=notebook, tables={}, **defaults | values)
 
     def refuse_missing_device(self) -> None:
         """Raise ValueError for a device that is not here, even if no run is missing.
@@ -82,7 +83,7 @@ class Settings(SimpleNamespace):
         """Keep a table as CSV, also as a file if ``save`` names a folder."""
         table = table.drop(columns="draws", errors="ignore")  # arrays
         text = table.to_csv(index=False, float_format="%.6g")
-        TABLES[self.notebook, name] = text
+        self.tables[name] = text
         if self.save:
             file = Path(self.save) / f"{self.notebook}_{name}.csv"
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +95,7 @@ class Settings(SimpleNamespace):
         Cells that draw take their numbers from here, so that a redraw, which skips the
         cells with the tag `compute`, draws the same.
         """
-        text = TABLES.get((self.notebook, name))
+        text = self.tables.get(name)
         if text is None and getattr(self, "redraw", False):
             file = figures_dir(self.profile) / f"{self.notebook}_{name}.csv"
             text = file.read_text(encoding="utf-8")
@@ -107,11 +108,19 @@ class Settings(SimpleNamespace):
         texts = [column for column in table if table[column].dtype.kind == "O"]
         return table.fillna(dict.fromkeys(texts, ""))
 
-    def show(self, figure: Figure, name: str, narrow: int = 0) -> None:
+    def show(
+        self,
+        figure: Figure,
+        name: str,
+        narrow: int = 0,
+        redraw: Callable[..., Figure] | None = None,
+        **controls: "ValueWidget",
+    ) -> None:
         """Display a figure of the table `name`, and write it if ``save`` names a folder.
 
         With `narrow` a second PNG, for phones, has the panels in as many columns. The
-        profile quick has none, as no page is made of it.
+        profile quick has none, as no page is made of it. Controls, such as sliders, are
+        above the figure; when one of them moves, ``redraw`` draws it for their values.
         """
         # slow to load; parameters do not need it
         import matplotlib.pyplot as plt
@@ -130,7 +139,14 @@ class Settings(SimpleNamespace):
             about["narrow"] = f"{self.notebook}_{name}_narrow.png"
             (Path(self.save) / about["narrow"]).write_bytes(render(figure))
         plt.close(figure)  # or Jupyter would show it once more
-        display(Image(picture, metadata=about))
+        if redraw is None:
+            display(Image(picture, metadata=about))
+            return
+        from prslib.report.controls import follow, lay_out
+
+        display(lay_out(controls))
+        shown = display(Image(picture, metadata=about), display_id=True)
+        follow(controls, redraw, shown)
 
     def show_tables(
         self,

@@ -54,14 +54,3 @@ def test_some_data_sets_take_fewer_seeds_and_training_where_methods_look():
     seeds = {(config.dataset, config.seed) for config in made}
     assert seeds == {("digits70tiny", 3), ("digits70tiny", 4), ("digits49tiny", 3)}
     assert {config.method for config in topic.runs(settings)} == LOOKING
-
-
-def test_sliders_start_where_the_text_says_and_move_the_memories():
-    row, image = topic.memories_sliders().children
-    imbalance, rho, memory, _ = row.children
-    assert (imbalance.value, rho.value, memory.value) == (100, 0, 200)
-    for slider, value in ((imbalance, 10), (rho, 0.5), (memory, 100)):
-        before = image.value
-        slider.value = value
-        assert image.value != before
-    assert image.value == topic.memories_picture(10, 0.5, 100)

@@ -5,6 +5,7 @@ import sys
 from collections import defaultdict
 from itertools import product
 
+import ipywidgets
 import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
@@ -24,7 +25,8 @@ SWEEP = defaults_of("rho_sweep")
 
 def test_the_notebooks_values_are_the_settings():
     settings = Settings.read("rho_sweep", SWEEP | {"seeds": [4], "unrelated": 3})
-    assert vars(settings) == SWEEP | {"seeds": [4], "notebook": "rho_sweep"}
+    about = {"notebook": "rho_sweep", "tables": {}}
+    assert vars(settings) == SWEEP | {"seeds": [4]} | about
     assert "rho_sweep" not in settings._repr_markdown_()
     assert "| `seeds` | [4] |" in settings._repr_markdown_()
 
@@ -161,10 +163,22 @@ def figure():
     plt.close(figure)
 
 
+class Handle:
+    """Of a displayed picture, which another one may replace."""
+
+    def __init__(self, shown):
+        self.update = shown.append
+
+
 @pytest.fixture
 def shown(monkeypatch):
     shown = []
-    monkeypatch.setattr("IPython.display.display", lambda *all: shown.extend(all))
+
+    def display(*outputs, **options):
+        shown.extend(outputs)
+        return Handle(shown)
+
+    monkeypatch.setattr("IPython.display.display", display)
     return shown
 
 
@@ -216,7 +230,7 @@ def test_a_table_is_read_back_as_a_redraw_reads_it(tmp_path, monkeypatch):
     ]
     np.testing.assert_allclose(kept["value"], [np.nan, 0.333333])
     assert "draws" not in kept
-    notebook.TABLES.clear()
+    settings = Settings.of("smoke", "rho_sweep")  # other parameters, perhaps
     with pytest.raises(KeyError, match="kept"):  # never from a folder by chance
         settings.table("kept")
     settings.redraw = True
@@ -227,6 +241,24 @@ def test_a_picture_without_its_table_is_refused(figure, shown):
     with pytest.raises(KeyError, match="no_table"):
         Settings.of("smoke", "rho_sweep").show(figure, "no_table")
     assert not shown
+
+
+def test_a_slider_above_a_picture_draws_it_anew(figure, shown):
+    def redraw(memory_size):
+        figure, ax = plt.subplots(figsize=(memory_size, 1), dpi=100)
+        ax.set_title(f"{memory_size} samples", loc="left")
+        return figure
+
+    settings = Settings.of("quick", "rho_sweep")
+    settings.write(TABLE, "picture")
+    slider = ipywidgets.IntSlider(1, min=1, max=3)
+    settings.show(figure, "picture", redraw=redraw, memory_size=slider)
+    controls, first = shown
+    assert controls.children == (slider,) and slider.description == "memory size"
+    slider.value = 3
+    assert shown[2:] != [] and shown[-1].data != first.data
+    assert shown[-1].metadata == {"width": 300, "alt": "3 samples"}
+    assert not plt.get_fignums()
 
 
 def test_tables_are_shown_for_each_data_set_and_test_set(shown):
