@@ -217,13 +217,15 @@ def run_notebook(
     import papermill
     from jupyter_core.utils import ensure_event_loop
 
+    from prslib.report.native import Manager
     from prslib.report.notebook import profile_values
 
-    options = {"extra_arguments": ["--log-level=CRITICAL"]}
+    options = {"kernel_manager_class": Manager}
+    options |= {"extra_arguments": ["--log-level=CRITICAL"]}
     if FORKS:
-        from prslib.report.kernels import Manager
+        from prslib.report.kernels import ForkManager
 
-        options = {"kernel_manager_class": Manager, "shutdown_kernel": "immediate"}
+        options = {"kernel_manager_class": ForkManager, "shutdown_kernel": "immediate"}
     content = nbformat.read(notebook_file(name), as_version=4)
     for cell in content.cells if redraw else []:
         if COMPUTE in cell.metadata.get("tags", []):
@@ -234,6 +236,7 @@ def run_notebook(
             executed,
             executed,
             profile_values(profile, name) | {"save": str(save)},
+            kernel_name="python3",  # also if a notebook names another environment
             cwd=project_root(),
             progress_bar=False,
             stderr_file=sys.stderr,
