@@ -13,6 +13,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import cache, partial
@@ -313,9 +314,13 @@ def train_missing(
             for error in results:
                 stored += error is None
                 errors += [error] if error else []
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, BrokenProcessPool) as error:
             kept = f"{stored} of {len(missing)} runs are stored and kept"
-            raise Interrupted(f"stopped: {kept}; the others start again") from None
+            kept += "; the others start again"
+            if isinstance(error, KeyboardInterrupt):
+                raise Interrupted(f"stopped: {kept}") from None
+            why = "a worker process was killed, perhaps for lack of memory"
+            raise RuntimeError(f"{why}: {kept}") from None
     if errors:
         what = f"{len(errors)} of {len(missing)} runs failed, the others are stored:"
         raise RuntimeError("\n".join([what, *errors]))
