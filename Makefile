@@ -76,12 +76,18 @@ bench: $(READY)  ## measure the samplers and a whole run beside a bare PyTorch l
 clean:  ## remove .venv, build/ and cache/: runs, executed notebooks, pages, data sets made
 	rm -rf .venv build cache
 
+# the checkout that .venv was made in: a copy's .venv runs the code of the first
+MADE_IN := $(shell cat .venv/installed .venv/locked 2>/dev/null)
+MOVED := $(if $(filter-out $(CURDIR),$(MADE_IN)),--clear)
 .venv/installed: pyproject.toml
 .venv/locked: pyproject.toml locked.txt
+ifneq ($(MADE_IN),$(CURDIR))
+.PHONY: .venv/installed .venv/locked
+endif
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check
 .venv/installed .venv/locked:
 	rm -f .venv/installed .venv/locked
-	python3 -m venv .venv
+	python3 -m venv $(MOVED) .venv
 ifdef LOCKED
 	$(PIP) --require-hashes --requirement locked.txt
 	$(PIP) --no-deps --no-build-isolation --editable .
@@ -89,4 +95,4 @@ else
 	$(PIP) uv
 	.venv/bin/uv pip install --python .venv/bin/python --compile-bytecode --editable '.[test]'
 endif
-	touch $@
+	echo '$(CURDIR)' > $@

@@ -6,7 +6,7 @@ import re
 import pandas as pd
 import torch
 
-from prslib.paths import figures_dir
+from prslib.paths import figures_dir, replacing
 
 
 def parser(text: str) -> argparse.ArgumentParser:
@@ -31,6 +31,5 @@ def show(table: pd.DataFrame, repetitions: int) -> None:
 
 def write(table: pd.DataFrame, name: str, float_format: str | None = None) -> None:
     """Write a table to figures/bench/NAME.csv."""
-    folder = figures_dir("bench")
-    folder.mkdir(parents=True, exist_ok=True)
-    table.to_csv(folder / f"{name}.csv", index=False, float_format=float_format)
+    with replacing(figures_dir("bench") / f"{name}.csv") as file:
+        table.to_csv(file, index=False, float_format=float_format)

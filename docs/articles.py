@@ -20,8 +20,9 @@ from prslib.paths import (
     known_profiles,
     notebook_file,
     project_root,
+    replacing,
 )
-from prslib.report.build import executed_file
+from prslib.report.build import executed_file, write_sums
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 NARROW = 700  # pixels; pictures up to this width are shown whole on a phone
@@ -34,7 +35,7 @@ MADE_BY = (
 
 
 def write_article(profile: str, name: str, folder: Path) -> None:
-    """Write the article of an executed notebook into a folder."""
+    """Write the article of an executed notebook into a folder, and list its digest."""
     code = relpath(notebook_file(name), folder)
     made_by = MADE_BY.format(notebook=code, profile=profile)
     pictures = relpath(figures_dir(profile), folder)
@@ -42,7 +43,10 @@ def write_article(profile: str, name: str, folder: Path) -> None:
     text, _ = MarkdownExporter(exclude_input=True).from_notebook_node(notebook)
     text = re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.md)", text)
     text = re.sub(r"\n{3,}", "\n\n", text).replace("](../docs/", "](../")
-    (folder / f"{name}.md").write_text(text.strip() + "\n", encoding="utf-8")
+    file = folder / f"{name}.md"
+    with replacing(file) as opened:
+        opened.write(f"{text.strip()}\n".encode())
+    write_sums(folder, [file])
 
 
 def read(file: Path, pictures: str, made_by: str) -> NotebookNode:

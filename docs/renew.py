@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 from articles import REPORTED
 
-from prslib.paths import figures_dir, project_root
+from prslib.paths import figures_dir, project_root, replacing
 from prslib.report.answers import STREAMS
 from prslib.report.ledger import as_markdown, counts
 from prslib.report.tables import TEST_WORDS
@@ -193,4 +193,5 @@ def renew() -> dict[Path, str]:
 
 if __name__ == "__main__":
     for file, text in renew().items():
-        file.write_text(text, encoding="utf-8")
+        with replacing(file) as opened:
+            opened.write(text.encode())

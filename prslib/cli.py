@@ -1,5 +1,6 @@
 """Train what is missing, draw the report, and look after its runs and data."""
 
+import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from ast import literal_eval
@@ -35,6 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):  # names of any letters on any terminal
         sys.stdout.reconfigure(errors="backslashreplace")
     set_deterministic()  # features and weights are the same then on all processors
+    # the processes that it starts import nothing of the current folder
+    os.environ.setdefault("PYTHONSAFEPATH", "1")
     try:
         with naming_extra("report"):
             return options.command(options) or 0

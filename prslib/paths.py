@@ -1,7 +1,7 @@
 """Name the folders of the project, check and write files, and end worker processes.
 
 A relative folder in the environment is one in `project_root`, wherever a process was
-started.
+started. ``~`` is the home, because files of variables are read by no shell.
 """
 
 import hashlib
@@ -35,29 +35,39 @@ def project_root() -> Path:
         raise FileNotFoundError(text) from error
 
 
+def named_folder(variable: str) -> Path | None:
+    """Return the folder that an environment variable names, None if it is unset or empty."""
+    text = os.environ.get(variable, "")
+    if "$" in text or text != text.strip().strip("'\""):
+        what = f"{variable} as a path without quotes, $ or blanks at its ends"
+        raise ValueError(expected(what, repr(text)))
+    return project_root() / Path(text).expanduser() if text else None
+
+
 def cache_dir() -> Path:
     """Return ``PRSLIB_CACHE``, by default ``cache/`` of a checkout or among the user's caches."""
+    if named := named_folder("PRSLIB_CACHE"):
+        return named
     root = project_root()
-    named = os.environ.get("PRSLIB_CACHE")
-    if named or (root / "params").is_dir():
-        return root / (named or "cache")
+    if (root / "params").is_dir():
+        return root / "cache"
     usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(usual) / "prslib"
 
 
 def data_dir() -> Path:
     """Return ``PRSLIB_DATA``, the folder of downloads."""
-    named = os.environ.get("PRSLIB_DATA")
-    if not named or not (project_root() / named).is_dir():
+    named = named_folder("PRSLIB_DATA")
+    if not named or not named.is_dir():
         what = "the environment variable PRSLIB_DATA to name the folder of downloads"
         advice = "set it (`make figures DATA=/path`); `prslib prepare --help` says more"
         raise FileNotFoundError(expected(what, named, advice))
-    return project_root() / named
+    return named
 
 
 def figures_dir(profile: str) -> Path:
     """Return a profile's folder in ``PRSLIB_FIGURES``, by default ``figures/``."""
-    return project_root() / (os.environ.get("PRSLIB_FIGURES") or "figures") / profile
+    return (named_folder("PRSLIB_FIGURES") or project_root() / "figures") / profile
 
 
 def notebook_file(name: str) -> Path:

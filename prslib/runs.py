@@ -13,6 +13,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import cache, partial
@@ -300,10 +301,14 @@ def gather(results: Iterable[str | None], paths: Collection[Path]) -> None:
     """Wait for runs, each an error's text or None, and raise what stopped them."""
     try:
         errors = [error for error in results if error]
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, BrokenProcessPool) as error:
         stored = sum(path.is_file() for path in paths)
         kept = f"{stored} of {len(paths)} runs are stored and kept"
-        raise Interrupted(f"stopped: {kept}; the others start again") from None
+        kept += "; the others start again"
+        if isinstance(error, KeyboardInterrupt):
+            raise Interrupted(f"stopped: {kept}") from None
+        why = "a worker process was killed, perhaps for lack of memory"
+        raise RuntimeError(f"{why}: {kept}") from None
     if errors:
         what = f"{len(errors)} of {len(paths)} runs failed, the others are stored:"
         raise RuntimeError("\n".join([what, *errors]))

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from prslib import DATASETS, METHODS, load_dataset, run
 from prslib.datasets import Entry, SequentialDataset, Split
-from prslib.paths import figures_dir
+from prslib.paths import figures_dir, replacing
 from prslib.report.asked import Asked
 from prslib.report.tables import final, scores_of
 
@@ -61,9 +61,9 @@ def score(
 def save(table: pd.DataFrame, name: str) -> None:
     """Write a study's table to figures/studies and print it; other data sets stay."""
     path = figures_dir("studies") / f"{name}.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_file() and "dataset" in table:
         before = pd.read_csv(path)
         table = pd.concat([before[~before["dataset"].isin(table["dataset"])], table])
-    table.to_csv(path, index=False)
+    with replacing(path) as file:
+        table.to_csv(file, index=False)
     print(table.to_string(index=False))

@@ -33,6 +33,7 @@ from released import ReleasedPRS
 from prslib import load_dataset, published, register
 from prslib.datasets import SequentialDataset
 from prslib.datasets.base import schedule_of
+from prslib.paths import replacing
 from prslib.report.asked import Asked, configs, run_all
 from prslib.report.measures import accuracies, distances
 
@@ -153,7 +154,9 @@ def main() -> None:
     before = pd.read_csv(FILE, keep_default_na=False)
     new = pd.concat(looks)
     same = before["dataset"].eq(options.dataset) & before["look"].isin(new["look"])
-    pd.concat([before[~same], new]).to_csv(FILE, index=False, float_format="%.10g")
+    table = pd.concat([before[~same], new])
+    with replacing(FILE) as file:
+        table.to_csv(file, index=False, float_format="%.10g")
 
 
 if __name__ == "__main__":

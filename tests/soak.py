@@ -80,14 +80,16 @@ def work(command, folder, output):
         os.environ[f"PRSLIB_{name.upper()}"] = f"{folder}/{name}"
     if command[-1] == "rival":
         os.fork()
-    if command[0] in METHODS:
-        fields = {"dataset": "imbal-digits-tiny", "batch_size": 40}
-        runs = configs(method=command[0], seed=[0, 1, 2], **fields)
-        run_all(runs, workers=int(command[1]))
-    elif cli.main(command):
-        sys.exit(1)
-    if pool := loky.reusable_executor._executor:
-        pool.shutdown()  # as a process that is no fork does at its end
+    try:
+        if command[0] in METHODS:
+            fields = {"dataset": "imbal-digits-tiny", "batch_size": 40}
+            runs = configs(method=command[0], seed=[0, 1, 2], **fields)
+            run_all(runs, workers=int(command[1]))
+        elif cli.main(command):
+            sys.exit(1)
+    finally:
+        if pool := loky.reusable_executor._executor:
+            pool.shutdown()  # as a process that is no fork does at its end
 
 
 def disturb(process, harm):

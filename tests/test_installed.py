@@ -130,6 +130,15 @@ def test_commands_work_without_docstrings(tmp_path):
         assert done.returncode == 0, done.stderr
 
 
+def test_workers_of_a_command_import_nothing_of_the_current_folder(tmp_path):
+    (tmp_path / "threading.py").write_text("raise SystemExit('imported')")
+    code = "import joblib; from prslib.cli import main; main(['figures', 'none']);"
+    code += "print(joblib.Parallel(2)(joblib.delayed(abs)(k) for k in (1, -1)))"
+    command = [sys.executable, "-P", "-c", code]  # as the console script
+    done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True)
+    assert done.stdout == "[1, 1]\n", done.stderr
+
+
 def test_every_help_text_has_an_example_that_is_understood():
     commands = _parser()._subparsers._group_actions[0].choices
     prepared = commands["prepare"]._subparsers._group_actions[0].choices

@@ -1,6 +1,7 @@
 """Folders that the environment names."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -29,8 +30,20 @@ def test_folders_are_the_same_from_everywhere(tmp_path, monkeypatch):
             assert cache_dir() == data_dir() == folder
             assert figures_dir("smoke") == folder / "smoke"
     monkeypatch.setenv("PRSLIB_DATA", "no such folder")
-    with pytest.raises(FileNotFoundError, match=r"PRSLIB_DATA .* got no such folder"):
+    with pytest.raises(FileNotFoundError, match=r"PRSLIB_DATA .* got .*no such folder"):
         data_dir()
+
+
+@pytest.mark.parametrize("text", ['"/x"', "'/x'", "/x\r", " /x", "$HOME/x", " "])
+def test_a_path_that_no_shell_has_read_is_refused(monkeypatch, text):
+    for name, read in zip(
+        FOLDERS, [cache_dir, lambda: figures_dir("a"), data_dir], strict=True
+    ):
+        monkeypatch.setenv(name, text)
+        with pytest.raises(ValueError, match=f"{name} as a path without quotes"):
+            read()
+        monkeypatch.setenv(name, "~/x")
+    assert cache_dir() == Path.home() / "x"
 
 
 def test_a_removed_working_directory_is_told(tmp_path, monkeypatch):

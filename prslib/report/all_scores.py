@@ -10,7 +10,7 @@ import pandas as pd
 
 from prslib.checks import expected
 from prslib.paths import figures_dir, replacing
-from prslib.report.build import list_runs
+from prslib.report.build import list_runs, write_sums
 from prslib.report.tables import F1_OTHERWISE, MAIN_METRICS, PRECISION_RECALL, final
 from prslib.runs import load, path_of
 from prslib.statistics import MEASURED
@@ -38,6 +38,7 @@ def write_scores(profile: str, names: Sequence[str]) -> str:
     file = figures_dir(profile) / "scores.csv.xz"
     with replacing(file) as opened:
         rows.to_csv(opened, index=False, compression="xz")
+    write_sums(file.parent, [file])
     missing = len(configs) - len(stored)
     return f"{len(rows)} scores in {file}; {missing} of {len(configs)} runs are missing"
 

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+import threading
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from prslib.checks import expected, one_line
 from prslib.paths import (
     PACKAGE,
+    SUMS,
     cache_dir,
     figures_dir,
     known_notebooks,
@@ -35,6 +37,7 @@ COMPUTE = "compute"  # tag of cells that a redraw skips
 
 # notebooks; each keeps about one core busy once its runs are stored
 DRAWN_AT_ONCE = 4
+SUMMING = threading.Lock()  # a thread at a time changes a list of digests
 FORKS = sys.platform == "linux"  # elsewhere a fork of a process with torch is not safe
 COMPILED = (".pyc", ".nbc", ".nbi")  # files of the package that are no source
 
@@ -89,6 +92,22 @@ def digest_package() -> str:
 def digest(file: Path) -> str:
     """Hash a file."""
     return sha256(file.read_bytes()).hexdigest()
+
+
+def read_sums(folder: Path) -> dict[str, str]:
+    """Return the digests that a folder's `SUMS` lists, by the file's name."""
+    file = folder / SUMS
+    lines = file.read_text().splitlines() if file.is_file() else []
+    return {name: listed for listed, name in map(str.split, lines)}
+
+
+def write_sums(folder: Path, files: Iterable[Path]) -> None:
+    """List the digests of files just written in a folder's `SUMS`; keep those of others."""
+    with SUMMING:
+        sums = read_sums(folder) | {file.name: digest(file) for file in files}
+        names = [name for name in sorted(sums) if (folder / name).is_file()]
+        with replacing(folder / SUMS) as file:
+            file.write("".join(f"{sums[name]}  {name}\n" for name in names).encode())
 
 
 def execute(profile: str, names: Sequence[str], redraw: bool = False) -> dict[str, str]:
@@ -192,6 +211,7 @@ def draw(profile: str, name: str, redraw: bool = False) -> None:
         raise OSError(expected(what, error.strerror)) from error
     for file in before - written.keys():  # a table or picture that it draws no more
         file.unlink(missing_ok=True)
+    write_sums(figures, [file for file in written if file.parent == figures])
     if redraw:
         return
     outputs = {str(file): digest(file) for file in written}
@@ -217,13 +237,16 @@ def run_notebook(
     import papermill
     from jupyter_core.utils import ensure_event_loop
 
+    from prslib.report.native import Manager
     from prslib.report.notebook import profile_values
 
+    manager = Manager
     options = {"extra_arguments": ["--log-level=CRITICAL"]}
     if FORKS:
-        from prslib.report.kernels import Manager
+        from prslib.report.kernels import ForkManager
 
-        options = {"kernel_manager_class": Manager, "shutdown_kernel": "immediate"}
+        manager = ForkManager
+        options = {"shutdown_kernel": "immediate"}
     content = nbformat.read(notebook_file(name), as_version=4)
     for cell in content.cells if redraw else []:
         if COMPUTE in cell.metadata.get("tags", []):
@@ -234,6 +257,8 @@ def run_notebook(
             executed,
             executed,
             profile_values(profile, name) | {"save": str(save)},
+            kernel_manager_class=manager,
+            kernel_name="python3",  # also if a notebook names another environment
             cwd=project_root(),
             progress_bar=False,
             stderr_file=sys.stderr,

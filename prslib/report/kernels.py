@@ -1,8 +1,7 @@
 """Start the kernels of notebooks as forks of one process.
 
 That process has imported what notebooks import, which takes a kernel two seconds
-otherwise. Each kernel has a namespace and matplotlib settings of its own, and is the
-Python that runs this, whatever kernels a user has installed.
+otherwise. Each kernel has a namespace and matplotlib settings of its own.
 """
 
 import multiprocessing
@@ -12,8 +11,9 @@ from multiprocessing.context import ForkServerProcess
 from typing import Any
 
 from jupyter_client.connect import KernelConnectionInfo
-from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
+
+from prslib.report.native import Manager
 
 IMPORTED = [
     "ipykernel.kernelapp",
@@ -87,7 +87,7 @@ class Provisioner(LocalProvisioner):
         return self.connection_info
 
 
-class Manager(AsyncKernelManager):
+class ForkManager(Manager):
     """A manager of such a kernel, for nbclient."""
 
     def __init__(self, **options: Any):

@@ -19,7 +19,13 @@ import yaml
 from matplotlib.figure import Figure
 
 from prslib.checks import expected, one_of
-from prslib.paths import figures_dir, known_profiles, notebook_file, params_file
+from prslib.paths import (
+    figures_dir,
+    known_profiles,
+    notebook_file,
+    params_file,
+    replacing,
+)
 from prslib.report.tables import MAIN_METRICS, TEST_WORDS, labels_of, main_tables
 
 if TYPE_CHECKING:
@@ -85,9 +91,8 @@ class Settings(SimpleNamespace):
         text = table.to_csv(index=False, float_format="%.6g")
         self.tables[name] = text
         if self.save:
-            file = Path(self.save) / f"{self.notebook}_{name}.csv"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+            with replacing(Path(self.save) / f"{self.notebook}_{name}.csv") as file:
+                file.write(text.encode())
 
     def table(self, name: str) -> pd.DataFrame:
         """Read a table that `write` kept; in a redraw also the profile's.
@@ -133,11 +138,13 @@ class Settings(SimpleNamespace):
         about["width"] = round(figure.get_figwidth() * figure.dpi)
         picture = render(figure)
         if self.save:
-            (Path(self.save) / about["file"]).write_bytes(picture)
+            with replacing(Path(self.save) / about["file"]) as file:
+                file.write(picture)
         if self.save and narrow and self.profile != "quick":
             stack_panels(figure, narrow)
             about["narrow"] = f"{self.notebook}_{name}_narrow.png"
-            (Path(self.save) / about["narrow"]).write_bytes(render(figure))
+            with replacing(Path(self.save) / about["narrow"]) as file:
+                file.write(render(figure))
         plt.close(figure)  # or Jupyter would show it once more
         if redraw is None:
             display(Image(picture, metadata=about))

@@ -77,7 +77,7 @@ def test_two_drawings_at_once_leave_whole_files(monkeypatch):
     with ThreadPoolExecutor() as pool:
         list(pool.map(build.draw, ["smoke"] * 2, ["datasets"] * 2))
     assert not build.is_stale("smoke", "datasets")
-    assert [file.name for file in figures_dir("smoke").iterdir()] == ["datasets.csv"]
+    assert set(build.read_sums(figures_dir("smoke"))) == {"datasets.csv"}
 
 
 @pytest.fixture
@@ -118,8 +118,9 @@ def test_a_table_that_is_drawn_no_more_goes(monkeypatch):
     monkeypatch.setattr(build, "run_notebook", run_notebook)
     for _ in range(2):
         build.draw("smoke", "datasets")
-    (file,) = figures_dir("smoke").iterdir()
+    (file,) = figures_dir("smoke").glob("*.csv")
     assert file.name == "datasets_after.csv"
+    assert set(build.read_sums(file.parent)) == {file.name}
 
 
 def test_a_redraw_trains_nothing_keeps_the_tables_and_leaves_no_record(monkeypatch):
@@ -139,9 +140,11 @@ def test_a_redraw_trains_nothing_keeps_the_tables_and_leaves_no_record(monkeypat
     monkeypatch.setattr("prslib.runs.train", train)
     command = ["figures", "--profile", "smoke", "rho_sweep", "--redraw"]
     assert main(command) == 0
-    files = sorted(figures_dir("smoke").iterdir())
-    assert [file.name for file in files] == ["rho_sweep.csv", "rho_sweep.png"]
-    assert files[1].read_bytes() == b"redrawn"
+    sums = build.read_sums(figures_dir("smoke"))
+    assert sorted(sums) == ["rho_sweep.csv", "rho_sweep.png"]
+    picture = figures_dir("smoke") / "rho_sweep.png"
+    assert picture.read_bytes() == b"redrawn"
+    assert sums[picture.name] == build.digest(picture)
     assert build.is_stale("smoke", "rho_sweep")
     assert not build.record_file("smoke", "rho_sweep").exists()
 

@@ -8,18 +8,19 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_notebook
 
-from prslib.report.kernels import Manager, prepare
+from prslib.report.kernels import ForkManager, prepare
+from prslib.report.native import Manager
 
 SPOILS = "import os, sys, matplotlib\nmatplotlib.rcParams['font.size'] = 99\nsys.x = 1"
 TELLS = "import os, sys, matplotlib, torch\nprint(matplotlib.rcParams['font.size'], "
 TELLS += "hasattr(sys, 'x'), os.environ['TOLD'], sys.executable, os.getcwd())"
 
 
-def run(*sources):
+def run(*sources, manager=ForkManager):
     """Return what the last cell prints."""
     prepare()
     cells = [new_code_cell(source) for source in sources]
-    options = {"kernel_manager_class": Manager, "shutdown_kernel": "immediate"}
+    options = {"kernel_manager_class": manager, "shutdown_kernel": "immediate"}
     notebook = NotebookClient(new_notebook(cells=cells), **options).execute()
     return notebook.cells[-1].outputs[0].text
 
@@ -37,3 +38,16 @@ def test_each_kernel_has_a_namespace_and_settings_of_its_own(monkeypatch):
 def test_a_kernel_that_ends_is_told():
     with pytest.raises(RuntimeError, match="Kernel died"):
         run("import os\nos._exit(1)", "1")
+
+
+@pytest.mark.parametrize("manager", [Manager, ForkManager])
+def test_a_kernel_is_this_python_whatever_a_user_has_installed(
+    tmp_path, monkeypatch, manager
+):
+    installed = tmp_path / "kernels" / "python3" / "kernel.json"
+    installed.parent.mkdir(parents=True)
+    installed.write_text('{"argv": ["false"], "display_name": "other"}')
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "0")
+    text = run("import sys\nprint(sys.executable)", manager=manager)
+    assert text == f"{sys.executable}\n"

@@ -1,8 +1,9 @@
-"""Numbers of studies that pages tell by hand are those of the committed tables."""
+"""Numbers of studies and benchmarks that pages tell by hand are those of the tables."""
 
 import pandas as pd
 import pytest
 
+from prslib import load_dataset
 from prslib.paths import project_root
 
 ROOT = project_root()
@@ -10,6 +11,15 @@ REAL_COCO = "docs/real_coco.md"
 EXSTREAM = "docs/samplers/exstream.md"
 WHAT_HOLDS = "docs/what_holds.md"
 SAMPLERS = "docs/samplers/index.md"
+GPU = "docs/gpu_and_cluster.md"
+METHODS = "docs/methods.md"
+REUTERS = "docs/reuters.md"
+PRECISIONS = {"bf16": "bfloat16, the paper profile", "fp32": "float32"}
+PRECISIONS |= {"tf32": "TF32, which a run leaves out"}
+PARTS = ["launched singly", "step", "compiled", "floor"]
+SINGLY = ("EWC", "ER-ACE", "DER++")  # whose kernels are launched one by one
+CUTS = [*(f"cap{size}" for size in (1000, 300, 100, 30)), "tiny"]
+CUTS += [f"part{size}" for size in (5010, 3292, 1981, 893)]
 
 
 def table_of(name, folder="studies"):
@@ -82,12 +92,111 @@ def sentences():
     yield EXSTREAM, loss
     yield (
         EXSTREAM,
-        f"interval {worth['low']} to {worth['high']}, ten seeds, the open test images",
+        f"CI {worth['low']} to {worth['high']}, 10 seeds, the open test images",
     )
     yield EXSTREAM, f"It is then {rest} points below PRS"
 
 
-@pytest.mark.parametrize(("page", "sentence"), list(sentences()))
+def on_a_card():
+    """Yield what the page about GPUs says of steps and of whole runs."""
+    steps = table_of("step_h200", "bench").set_index(["precision", "part"])["ms"]
+    for precision, words in PRECISIONS.items():
+        cells = [f"{steps[precision, part]:.1f} ms" for part in PARTS]
+        yield GPU, f"| {words} | {' | '.join(cells)} |"
+    fetch, place = steps["any", "fetch"], steps["any", "sampler"]
+    yield GPU, f"took {fetch:.2f} ms and PRS {place:.2f} ms"
+    less = steps["bf16", "step"] - steps["bf16", "compiled"]
+    yield GPU, f"with it a step on the H200 takes {less:.1f} ms less"
+    of_h100 = table_of("step_h100", "bench").query("precision == 'bf16'")
+    step = of_h100.set_index("part").loc["step", "ms"]
+    yield GPU, f"On an H100 a step takes {step:.1f} ms"
+    times = table_of("kernels_h100", "bench").set_index("kernels")["ms"]
+    products = f"convolutions and matrix products {times.iloc[2]:.1f} ms"
+    yield GPU, f"batch norm takes {times['batch norm']:.1f} ms of it, {products}"
+    rest = times["additions, ReLU"], times["optimiser and clipping"]
+    clipping = f"the optimiser with clipping {rest[1]:.1f} ms"
+    yield GPU, f"additions and ReLU {rest[0]:.1f} ms, and {clipping}"
+    card = table_of("card_h100", "bench").set_index("kind")
+    for kind, row in card.drop(index="Finetune").iterrows():
+        kind += ", launched one by one" if kind in SINGLY else ""
+        yield GPU, f"| {kind} | {row['ms']:.0f} ms | {row['GB']:.1f} GB |"
+    other = table_of("card_h200", "bench").set_index("kind")["tflops"]["PRS"]
+    speed = f"{card['tflops']['PRS']:.0f} TFLOP a second there and {other:.0f} on"
+    yield GPU, f"PRS reached {speed} the H200"
+    slow = ends(card["tflops"][[*SINGLY, "GSS"]])
+    yield GPU, f"reached {slow} on the H100"
+    near = table_of("agreement_h100", "bench")
+    mean, spread = near["mean_difference"].abs().max(), near["sd_of_seeds"]
+    yield GPU, f"at most {near['largest'].max():.2f} points in one run"
+    yield GPU, f"at most {mean:.2f} in the mean of a method"
+    yield GPU, f"over seeds is {spread.min():.1f} to {spread.max():.1f}."
+    prs, crs = table_of("drawn_images_h200", "bench").to_dict("records")
+    yield GPU, f"Drawing took {prs['draw_s']:.0f} s"
+    yield GPU, f"`prslib prepare` {prs['prepare_s']:.0f} s"
+    times = f"{prs['seconds']:.0f} s for PRS and {crs['seconds']:.0f} s for CRS"
+    yield GPU, f"A run of {prs['steps']:,} steps, scores included, took {times}"
+    yield GPU, f"with {prs['GB']:.0f} GB of the card's memory"
+    scores = [row["minority mAP"] for row in (prs, crs)]
+    yield GPU, f"{scores[0]:.0f} mAP on the minority classes and CRS {scores[1]:.0f}"
+
+
+def on_a_cpu():
+    """Yield how long runs and steps take beside plain ones, and Mammoth's accuracies."""
+    ratios = table_of("whole_cpu", "bench").set_index(["contestant", "dataset"])
+    ratios = ratios["ratio"].round(2)
+    without, scored = ratios["without scores"], ratios["with scores"]
+    yield GPU, f"takes {without['cocoseq-mini']} times as long as a bare PyTorch loop"
+    yield GPU, f"{without['digits70seq']} times on digits70seq"
+    both = f"{scored['cocoseq-mini']} and {scored['digits70seq']} times"
+    yield GPU, f"test sets after each task it takes {both} as long"
+    steps = table_of("step_losses", "bench").set_index(["plain", "contestant"])
+    steps = steps["times_plain"]
+    plain = steps["multilabel_soft_margin"]
+    derpp = f"{plain['DER++']:.2f} times as long as a plain one"
+    fair = f"{steps['20 replayed', 'DER++']:.2f} times as long as a plain one that"
+    yield METHODS, f"takes {derpp}, and {fair}"
+    yield METHODS, f"ER-ACE {plain['ER-ACE']:.2f} times as long"
+    losses = plain.drop(["20 replayed", "DER++", "ER-ACE"])
+    assert max(*losses, *steps["cross_entropy"]) < 1.15
+    yield "docs/losses/index.md", "at most 1.15 times as long as the plain one"
+    mammoth = table_of("mammoth").fillna(0.1)
+    for (method, alpha), rows in mammoth.groupby(["method", "alpha"]):
+        name = method if alpha == 0.1 else f"{method}, `alpha` 1"
+        cells = [rows[of].agg(["mean", "std"]) for of in ("mammoth", "prslib")]
+        cells = [f"{mean:.1f} ± {std:.1f}" for mean, std in cells]
+        yield METHODS, f"| {name} | {cells[0]} | {cells[1]} |"
+
+
+def sizes():
+    """Yield the sizes of real streams, and how many intervals hold the difference."""
+    row = table_of("datasets_sizes", "seeds").set_index("dataset").loc["cocoseq-mini"]
+    yield REAL_COCO, f"| training | {row['stream']:,} | 35,072 |"
+    yield REAL_COCO, f"| balanced test | {row['test, classes alike']} | 6,366 |"
+    as_it_comes = row["test, as the stream comes"]
+    yield REAL_COCO, f"| unbalanced test | {as_it_comes} | 18,860 |"
+    yield REAL_COCO, f"| `open` | {row['test, further images']:,.0f} |"
+    for name in ["reutersseq", *(f"reutersseq-{cut}" for cut in CUTS)]:
+        data = load_dataset(name)
+        counts = data.train.labels.sum(0)
+        test = len(data.tests["imbalanced"].labels)
+        most, least = f"{counts.max():,}", counts.min()
+        size = f"{len(data.train.labels):,}"
+        yield REUTERS, f"| `{name}` | {size} | {most} | {least} | {test:,} |"
+    held = table_of("interval_coverage").set_index(["dataset", "images"])
+    yield REUTERS, f"of 95 %, {ends(held.loc['reutersseq', 'covered'])} hold the"
+    of_coco = held.loc["cocoseq-mini"]
+    open_ends, both_ends = (ends(of_coco.loc[n, "covered"]) for n in (3199, 816))
+    yield REAL_COCO, f"{open_ends} hold it on 3,199 open images and {both_ends} on 816"
+    few = of_coco.loc[323].set_index(["group", "metric"])["covered"]
+    odd = few["minority"][["C-F1", "O-F1"]]
+    rest = few.drop([("minority", "C-F1"), ("minority", "O-F1")])
+    yield REAL_COCO, f"On 323 images {ends(rest)} hold it, but only {ends(odd)} in"
+
+
+ALL = [*sentences(), *on_a_card(), *on_a_cpu(), *sizes()]
+
+
+@pytest.mark.parametrize(("page", "sentence"), ALL)
 def test_a_page_says_what_the_table_says(page, sentence):
     text = (ROOT / page).read_text().replace("\n# ", " ")
     assert sentence in " ".join(text.split())

@@ -1,0 +1,22 @@
+"""Let notebooks run in the Python that asks, whatever kernels a user has installed."""
+
+from typing import Any
+
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+
+
+class Specs(KernelSpecManager):
+    """Know one kernel, python3, which is this Python."""
+
+    def __init__(self, **options: Any):
+        super().__init__(**options)
+        self.kernel_dirs = []
+
+
+class Manager(AsyncKernelManager):
+    """A manager of that kernel, for nbclient."""
+
+    def __init__(self, **options: Any):
+        super().__init__(**options)
+        self.kernel_spec_manager = Specs()
