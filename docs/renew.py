@@ -186,7 +186,8 @@ def fill(block: re.Match) -> str:
 
 def renew() -> dict[Path, str]:
     """Return each page and its text with present numbers and code."""
-    pages = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+    top = [ROOT / "README.md", ROOT / "paper.md"]
+    pages = [*top, *sorted(ROOT.glob("docs/**/*.md"))]
     return {page: BLOCK.sub(fill, page.read_text("utf-8")) for page in pages}
 
 
