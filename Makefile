@@ -18,7 +18,7 @@ READY := .venv/$(if $(LOCKED),locked,installed)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help figures docs verify test wheel soak lab lint bench clean
+.PHONY: help figures docs verify test wheel release soak lab lint bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
@@ -45,14 +45,21 @@ test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ty check --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.prefix)')"
 	$(PYTHON) -m pytest -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart 2
 
-wheel: $(READY)  ## build the wheel, install it alone and run the first examples of its READMEs
-	rm -rf build
+wheel: $(READY)  ## build the source archive and the wheel into dist, install the wheel alone and run the READMEs' first examples
+	rm -rf build dist
 	$(PYTHON) -m venv build/bare
-	build/bare/bin/python -m pip wheel --quiet --no-deps --wheel-dir build/bare .
-	test "$$(cat build/bare/prslib-*.whl | wc -c)" -lt 1000000
-	build/bare/bin/python -m pip install --quiet --no-compile build/bare/prslib-*.whl
+	build/bare/bin/python -m pip install --quiet build
+	build/bare/bin/python -m build --outdir dist . > build/log
+	test "$$(cat dist/prslib-*.whl | wc -c)" -lt 1000000
+	build/bare/bin/python -m pip install --quiet --no-compile dist/prslib-*.whl
 	awk -v RS='```' '/^python\n.*make_sampler/ && !/torch/ {print substr($$0, 8); nextfile}' README.md prslib/README.md > build/bare/first.py
 	cd build/bare && cat first.py && bin/python first.py
+
+release: wheel test  ## check that VERSION=1.2.3 is named everywhere, and write its changes into dist/notes.md
+	grep -q '__version__ = "$(VERSION)"' prslib/__init__.py
+	grep -q '^version: $(VERSION)$$' CITATION.cff
+	awk '$$0 == "## $(VERSION)" {on = 1; next} /^## / {on = 0} on' CHANGELOG.md > dist/notes.md
+	grep -q . dist/notes.md
 
 KILLS ?= 1000
 soak: $(READY)  ## kill all kinds of work KILLS times at random, half an hour, and compare all bytes
@@ -73,8 +80,8 @@ bench: $(READY)  ## measure the samplers and a whole run beside a bare PyTorch l
 	$(PYTHON) bench/labels.py
 	$(PYTHON) bench/whole.py
 
-clean:  ## remove .venv, build/ and cache/: runs, executed notebooks, pages, data sets made
-	rm -rf .venv build cache
+clean:  ## remove .venv, build/, dist/ and cache/: runs, executed notebooks, pages, data sets made
+	rm -rf .venv build dist cache
 
 # the checkout that .venv was made in: a copy's .venv runs the code of the first
 MADE_IN := $(shell cat .venv/installed .venv/locked 2>/dev/null)

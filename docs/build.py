@@ -1,18 +1,16 @@
 """Build the documentation site of a profile: ``python docs/build.py --profile quick``.
 
-The site consists of this folder's pages and of the notebooks that `make figures` has
-executed. Nothing is executed again.
+The site consists of this folder's pages, among them the committed articles, and of the
+notebooks as `make figures` has executed them. Nothing is executed again.
 """
 
 import argparse
 import os
-import re
 import shutil
 from pathlib import Path
 
 import nbformat
 from articles import REPORTED, read
-from memories import memories, script
 from sphinx.cmd.build import build_main
 
 from prslib.paths import (
@@ -27,6 +25,9 @@ from prslib.paths import (
 from prslib.report.build import executed_file
 
 DOCS = Path(__file__).resolve().parent
+NOTEBOOKS = DOCS.parent / "notebooks"
+MADE_BY = "*Executed with the parameters of the profile `{}`.*"
+ARTICLE = " [The article](../report/{}.md) has the results of the profile `{}`."
 BINDER = " [Run it on Binder](https://mybinder.org/v2/gh/{}/HEAD?labpath=notebooks/{}.ipynb)."
 
 
@@ -38,14 +39,11 @@ def build(profile: str) -> Path:
     shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("__pycache__", "lab"))
     shutil.copy(PACKAGE.parent / "LICENSE", place)  # to which a page links
     (source / "_static" / "figures").symlink_to(figures_dir("."))
-    data_file = source / "_static" / "memories_data.js"
-    data_file.write_text(script(memories()), encoding="utf-8")
-    add_notebooks(profile, source / "report")
-    names = "|".join(known_notebooks(DEFAULT))
+    add_notebooks(profile, source / "notebooks")
     for file in source.rglob("*.md"):
         text = file.read_text(encoding="utf-8")
-        text = re.sub(rf"\b({names})\.md\b", r"\1.ipynb", text)
         text = text.replace("../figures/", "_static/figures/")
+        text = text.replace("../../notebooks/", "../notebooks/")
         file.write_text(text, encoding="utf-8")
     if build_main(["-q", "-W", "--keep-going", "-b", "html", str(source), str(pages)]):
         raise SystemExit("Sphinx stopped, or warned of what is above")
@@ -53,31 +51,30 @@ def build(profile: str) -> Path:
 
 
 def add_notebooks(profile: str, folder: Path) -> None:
-    """Put executed notebooks, their code folded, in place of the articles."""
-    made_by = f"*The notebook with the parameters of the profile `{profile}`.*"
+    """Add the notebooks as pages, their code folded, executed ones with their outputs."""
     repository = os.environ.get("GITHUB_REPOSITORY")  # set in a build on GitHub
-    contents = folder / "README.md"
-    text = contents.read_text(encoding="utf-8")
-    names = re.findall(r"\]\((\w+)\.md\)", text)
-    if not any(executed_file(profile, name).is_file() for name in names):
-        what = f"expected executed notebooks of {profile}, got none"
-        raise SystemExit(f"{what}; run `make figures PROFILE={profile}` first")
-    toctree = "\n".join(["```{toctree}", ":maxdepth: 1", "", *names, "```"])
-    contents.write_text(f"{text}\n{toctree}\n", encoding="utf-8")
+    names = known_notebooks(DEFAULT)
+    contents = (NOTEBOOKS / "start.md").read_text(encoding="utf-8")
+    toctree = "\n".join(["```{toctree}", ":hidden:", "", *names, "```"])
+    folder.mkdir()
+    (folder / "start.md").write_text(f"{contents}\n{toctree}\n", encoding="utf-8")
     for name in names:
+        made_by = MADE_BY.format(profile)
+        if (DOCS / "report" / f"{name}.md").is_file():
+            made_by += ARTICLE.format(name, REPORTED)
+        if repository:
+            made_by += BINDER.format(repository, name)
         file = executed_file(profile, name)
-        if not file.is_file():  # a profile need not have all
+        if not file.is_file():
             file = notebook_file(name)
-        binder = BINDER.format(repository, name) if repository else ""
-        notebook = read(file, f"../_static/figures/{profile}", made_by + binder)
+        notebook = read(file, f"../_static/figures/{profile}", made_by)
         for cell in notebook.cells:
             cell.metadata = {"tags": ["hide-input"]}
         text = nbformat.writes(notebook).replace("](../docs/", "](../")
         (folder / f"{name}.ipynb").write_text(text, encoding="utf-8")
-        (folder / f"{name}.md").unlink()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--profile", default=REPORTED, choices=known_profiles())
+    parser.add_argument("--profile", default=DEFAULT, choices=known_profiles())
     print(build(parser.parse_args().profile))

@@ -19,6 +19,7 @@ if repository := os.environ.get("GITHUB_REPOSITORY"):  # the site leads back to 
     html_theme_options = {"footer_icons": [icon]}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_extra_path = ["memories.html"]
 html_show_sphinx = html_show_copyright = False
 html_copy_source = False
 templates_path = ["_templates"]

@@ -5,6 +5,7 @@
 `KINDS`, with the words as its arguments.
 """
 
+import argparse
 import ast
 import re
 import textwrap
@@ -13,15 +14,18 @@ from pathlib import Path
 import pandas as pd
 from articles import REPORTED
 
+from prslib.cli import _parser
+from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, project_root, replacing
 from prslib.report.answers import STREAMS
 from prslib.report.ledger import as_markdown, counts
 from prslib.report.tables import TEST_WORDS
+from prslib.train import RunConfig
 
 ROOT = project_root()
 BLOCK = re.compile(r"(<!-- (\w+)([^:]*): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
 # of the list; `your_stream` has another answer for each stream
-QUESTION = re.compile(r"^1\. \[(.+)\]\((\w+)\.ipynb\)", re.MULTILINE)
+QUESTION = re.compile(r"^- \[(.+)\]\((\w+)\.ipynb\)", re.MULTILINE)
 FOOTNOTE = (
     "† on a stand-in made of handwritten digits; the other numbers are from real data, "
     "COCO images where no other is named."
@@ -40,13 +44,17 @@ def answer(notebook: str) -> str:
 
 
 def list_answers(folder: str = "") -> str:
-    """Return a table of questions, which lead to the articles, and answers."""
+    """Return the questions, which lead to the articles, and answers, chapter by chapter."""
     start = (ROOT / "notebooks" / "start.md").read_text("utf-8")
-    rows = [
-        {"question": f"[{question}]({folder}{name}.md)", "answer": answer(name)}
-        for question, name in QUESTION.findall(start)
-    ]
-    return f"{as_markdown(pd.DataFrame(rows))}\n\n{FOOTNOTE}"
+    parts = []
+    for chapter in start.split("\n## ")[1:]:
+        rows = [
+            {"question": f"[{question}]({folder}{name}.md)", "answer": answer(name)}
+            for question, name in QUESTION.findall(chapter)
+        ]
+        title = chapter.partition("\n")[0]
+        parts.append(f"### {title}\n\n{as_markdown(pd.DataFrame(rows))}")
+    return "\n\n".join([*parts, FOOTNOTE])
 
 
 def pivot(file: str, index: str, columns: str, values: str, *where: str) -> str:
@@ -167,12 +175,68 @@ def quote(file: str, name: str = "") -> str:
     return f"```py\n# {file}\n{text.strip()}\n```"
 
 
+def list_recipes() -> str:
+    """Return the settings of a run by data set, one row for those that share them."""
+    rows = []
+    for name, entry in DATASETS.items():
+        recipe = entry.recipe
+        if "tiny" in name or name.startswith("reutersseq-"):  # for tests; as reutersseq
+            continue
+        rows.append(
+            {
+                "data set": f"`{name}`",
+                "network": f"`{recipe.model}`",
+                "optimiser": recipe.optimizer,
+                "step size": f"{recipe.learning_rate:g}",
+                "batch": f"{recipe.batch_size} + {recipe.replay_batch_size}",
+                "clip": f"{recipe.clip_value:g}",
+                "memory": recipe.memory_size,
+                "epochs": RunConfig.epochs,
+                "$\\rho$": f"{recipe.rho:g}",
+                "EWC": f"{recipe.ewc_lambda:g}",
+            }
+        )
+    return as_markdown(pd.DataFrame(rows))
+
+
+def list_commands() -> str:
+    """Return a section per command: what it does, its arguments and an example."""
+    sections = {}  # by description: sets of one kind share a command
+    for command in commands_of(_parser()):
+        sections.setdefault(command.description, []).append(command)
+    return "\n\n".join(describe(commands) for commands in sections.values())
+
+
+def commands_of(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """Return the parsers of all commands, those of `prepare` among them."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            parts = [commands_of(command) for command in action.choices.values()]
+            return [command for part in parts for command in part]
+    return [parser]
+
+
+def describe(commands: list[argparse.ArgumentParser]) -> str:
+    """Return the section of commands that differ in a name only."""
+    command = commands[0]
+    names = " or ".join(command.prog for command in commands)
+    lines = [f"## {names}", "", command.description, ""]
+    for action in command._actions[1:]:  # without --help
+        name = ", ".join(action.option_strings) or action.dest
+        meaning = (action.help or "") % vars(action)
+        lines.append(f"- `{name}`: {meaning}" if meaning else f"- `{name}`")
+    example = command.epilog.removeprefix("example: ")
+    return "\n".join([*lines, "", "```sh", example, "```"])
+
+
 KINDS = {
     "answer": answer,
     "answers": list_answers,
     "calibration": compare_thresholds,
     "claims": count_claims,
     "code": quote,
+    "commands": list_commands,
+    "recipes": list_recipes,
     "table": pivot,
     "turns": list_turns,
     "verdict": give_verdict,
@@ -187,7 +251,8 @@ def fill(block: re.Match) -> str:
 
 def renew() -> dict[Path, str]:
     """Return each page and its text with present numbers and code."""
-    pages = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+    top = [ROOT / "README.md", ROOT / "paper.md"]
+    pages = [*top, *sorted(ROOT.glob("docs/**/*.md"))]
     return {page: BLOCK.sub(fill, page.read_text("utf-8")) for page in pages}
 
 

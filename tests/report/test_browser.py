@@ -1,5 +1,6 @@
 """The documentation as a reader meets it, in a browser where there is one."""
 
+import json
 import re
 from base64 import b64decode
 from pathlib import Path
@@ -66,9 +67,9 @@ def site(tmp_path_factory, python):
     return Path(built.stdout.strip()).parent
 
 
-def test_an_article_folds_its_code_and_shows_what_needs_no_kernel(site):
+def test_a_notebook_folds_its_code_and_shows_what_needs_no_kernel(site):
     assert (site / "api" / "prslib.make_sampler.html").is_file()
-    text = (site / "report" / "walkthrough.html").read_text(encoding="utf-8")
+    text = (site / "notebooks" / "walkthrough.html").read_text(encoding="utf-8")
     assert 'alt="mAP (%) over tasks"' in text
     assert "VBox()" not in text
     assert "everything" in re.search("<details(.*?)</details>", text, re.DOTALL)[1]
@@ -85,28 +86,24 @@ def test_nothing_is_loaded_from_elsewhere(site):
 
 
 def test_a_public_site_leads_to_binder_and_to_its_repository(site):
-    text = (site / "report" / "rho_sweep.html").read_text(encoding="utf-8")
+    text = (site / "notebooks" / "rho_sweep.html").read_text(encoding="utf-8")
     binder = "https://mybinder.org/v2/gh/someone/prs/HEAD?labpath=notebooks/{}.ipynb"
     assert f'href="{binder.format("rho_sweep")}"' in text
     assert 'href="https://github.com/someone/prs"' in text
-    page = "https://someone.github.io/prs/report/rho_sweep.html"
+    page = "https://someone.github.io/prs/notebooks/rho_sweep.html"
     assert f'rel="canonical" href="{page}"' in text
-
-
-def test_without_an_executed_notebook_there_is_no_site(program, tmp_path, monkeypatch):
-    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
-    with pytest.raises(SystemExit, match="make figures PROFILE=smoke"):
-        program("build").build("smoke")
 
 
 def test_the_memories_behind_the_sliders_are_the_samplers_own(program):
     memories = program("memories")
-    table = memories.memories(imbalances=(30,), sizes=(40,), rhos=(0.5,))
+    text = (memories.DOCS / "memories.html").read_text("utf-8")
+    table = json.loads(re.search("const MEMORIES = (.*);", text)[1])
     stream = imbalanced_stream(30, memories.SAMPLES, memories.CLASSES)
-    counts = preview(stream, 40, ["PRS", "CRS"], rho=0.5).class_counts
-    assert table["memory"]["PRS 30 40 0.5"] == counts["PRS"].tolist()
-    assert table["memory"]["CRS 30 40"] == counts["CRS"].tolist()
-    assert table["stream"][30] == stream.sum(axis=0).tolist()
+    counts = preview(stream, 50, ["PRS", "CRS"], rho=0.5).class_counts
+    assert table["memory"]["PRS 30 50 0.5"] == counts["PRS"].tolist()
+    assert table["memory"]["CRS 30 50"] == counts["CRS"].tolist()
+    assert table["stream"]["30"] == stream.sum(axis=0).tolist()
+    assert (memories.DOCS / "memories.js").read_text("utf-8") in text
 
 
 def set_width(browser, width):
@@ -116,7 +113,7 @@ def set_width(browser, width):
 
 def test_pages_fit_a_phone_and_show_their_pictures(site, browser):
     set_width(browser, 390)
-    for file in [*site.glob("*.html"), site / "report" / "walkthrough.html"]:
+    for file in [*site.glob("*.html"), site / "notebooks" / "walkthrough.html"]:
         if file.stem not in ("genindex", "search"):
             browser.get(file.as_uri())
             assert browser.execute_script(FAULTS) == [], file
@@ -128,11 +125,11 @@ SHOWN = "return document.querySelector('picture img').currentSrc.split('/').at(-
 @pytest.mark.parametrize(("width", "picture"), [(358, "thin.png"), (800, "rho.png")])
 def test_a_phone_shows_the_narrow_form_of_a_picture(site, browser, width, picture):
     set_width(browser, width)
-    browser.get((site / "report" / "walkthrough.html").as_uri())
+    browser.get((site / "notebooks" / "walkthrough.html").as_uri())
     assert browser.execute_script(SHOWN) == picture
 
 
-# the shares of the table of memories.md, by row
+# the shares of the table of memories.html, by row
 SHARES = """
 const rows = [...document.querySelectorAll('.shares tbody tr')];
 return Object.fromEntries(rows.map(

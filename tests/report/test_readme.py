@@ -39,10 +39,12 @@ def test_a_page_quotes_a_file_or_one_function_of_it(program, tmp_path, monkeypat
 
 PAGES = sorted(project_root().glob("docs/**/*.md"))
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)[^)]*\)")
-TOP = [project_root() / name for name in ("README.md", "CONTRIBUTING.md")]
+TOP = ["README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md"]
 
 
-@pytest.mark.parametrize("page", [*TOP, *PAGES], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [*map(project_root().joinpath, TOP), *PAGES], ids=lambda page: page.stem
+)
 def test_links_lead_to_files_of_the_repository(page):
     text = page.read_text("utf-8")
     assert "literalinclude" not in text  # Sphinx alone shows it

@@ -1,4 +1,4 @@
-// The sliders of memories.md. MEMORIES comes from docs/memories.py.
+// The sliders of memories.html. MEMORIES comes from docs/memories.py.
 const COLOURS = { CRS: "#0072B2", PRS: "#D55E00", CBRS: "#56B4E9", OCDM: "#E69F00" };
 const NAMES = {
   imbalance: "imbalance, largest class over smallest",
@@ -89,5 +89,4 @@ function begin(root) {
   }
 }
 
-const root = document.getElementById("memories");
-if (root) begin(root);
+begin(document.getElementById("memories"));
