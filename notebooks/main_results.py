@@ -240,8 +240,8 @@ for name in settings.dataset:
     figure = draw_groups(settings.table(f"groups_{name}"), SHOWN)
     join_panels(figure, f"{name}, classes alike: scores by class group, {caption}")
     tests = averages.loc[averages["dataset"] == name, "test_set"].unique()
-    redraw = partial(draw_again, name)
-    settings.show(figure, f"groups_{name}", narrow=2, redraw=redraw, **make_menus(list(tests)))
+    controls = make_menus(list(tests))
+    settings.show(figure, f"groups_{name}", narrow=2, redraw=partial(draw_again, name), **controls)
 
 # %% [markdown]
 # ## PRS against CRS

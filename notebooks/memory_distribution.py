@@ -154,12 +154,12 @@ for name in settings.dataset:
     figure = draw_memories(settings.table(name), settings.method, title)
     usual = configs(dataset=name, rho=settings.rho, memory_size=settings.memory_size)[0].resolved
     most = len(labels_of(name).train) // 4
-    sliders = {
+    controls = {
         "rho": ipywidgets.FloatSlider(usual["rho"], min=-1, max=1.5, step=0.1),
         "memory_size": ipywidgets.IntSlider(usual["memory_size"], min=10, max=most, step=10),
     }
     redraw = partial(draw_again, name, settings.seeds[0])
-    settings.show(figure, name, narrow=1, redraw=redraw, **sliders)
+    settings.show(figure, name, narrow=1, redraw=redraw, **controls)
 
 
 # %% [markdown]

@@ -198,13 +198,13 @@ ways = settings.table("thresholds")
 parts = ways["metric"].str.extract(r"^(?P<f1>\S+)(?P<how>.*)$")
 ways = ways.assign(f1=parts["f1"], way=parts["how"].map({how: way for way, how in WAYS.items()}))
 tests = [(TEST_WORDS[name], name) for name in (BALANCED, IMBALANCED)]
-menus = {
+controls = {
     "group": ipywidgets.Dropdown(options=ALL_GROUPS, value="overall"),
     "left": ipywidgets.Dropdown(options=tests, value=BALANCED),
     "right": ipywidgets.Dropdown(options=tests, value=IMBALANCED),
 }
 figure = draw_ways(ways, "overall", BALANCED, IMBALANCED)
-settings.show(figure, "thresholds", narrow=1, redraw=partial(draw_ways, ways), **menus)
+settings.show(figure, "thresholds", narrow=1, redraw=partial(draw_ways, ways), **controls)
 
 # %%
 overall = ways[ways["group"] == "overall"]

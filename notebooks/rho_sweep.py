@@ -132,11 +132,11 @@ plt.style.use(STYLE)
 for name in settings.dataset:
     figure = draw_sweep(settings.table(name), f"{name}: PRS overall, {seeds_text(settings.seeds)}")
     metrics = [(", ".join(MAIN_METRICS), MAIN_METRICS), *((one, [one]) for one in GROUP_METRICS)]
-    menus = {
+    controls = {
         "group": ipywidgets.Dropdown(options=ALL_GROUPS, value="overall"),
         "metric": ipywidgets.Dropdown(options=metrics),
     }
-    settings.show(figure, name, narrow=1, redraw=partial(draw_again, name), **menus)
+    settings.show(figure, name, narrow=1, redraw=partial(draw_again, name), **controls)
 
 # %% [markdown]
 # ## What does each $\rho$ gain, and what does it cost?

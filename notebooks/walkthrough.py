@@ -167,11 +167,11 @@ rows = fates(steps)
 columns = ["sample", "class", "acceptance", "slot", "fate"]
 settings.write(rows[columns], "stream")
 figure = draw_fates(rows, settings.memory_size)
-sliders = {
+controls = {
     "rho": ipywidgets.FloatSlider(settings.rho, min=-1, max=1.5, step=0.1),
     "memory_size": ipywidgets.IntSlider(settings.memory_size, min=1, max=39),
 }
-settings.show(figure, "stream", redraw=partial(draw_again, stream, settings.seed), **sliders)
+settings.show(figure, "stream", redraw=partial(draw_again, stream, settings.seed), **controls)
 
 # %% [markdown]
 # ## The partition (Equation 1)

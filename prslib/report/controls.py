@@ -16,6 +16,7 @@ def lay_out(controls: Controls) -> HBox:
     """Return controls side by side, each with its name."""
     for name, control in controls.items():
         control.set_trait("description", name.replace("_", " "))
+        control.set_trait("style", {"description_width": "initial"})
     return HBox(list(controls.values()), layout=Layout(flex_flow="row wrap"))
 
 

@@ -7,11 +7,18 @@ import jupytext
 import nbformat
 import pytest
 import yaml
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell
 from papermill import inspect_notebook
 
 from prslib.paths import DEFAULT, known_notebooks, project_root
 from prslib.report import build
-from prslib.report.notebook import Settings, assigned_names, defaults_of
+from prslib.report.notebook import (
+    Settings,
+    assigned_names,
+    defaults_of,
+    profile_values,
+)
 
 ROOT = project_root()
 NAMES = known_notebooks(DEFAULT)
@@ -109,6 +116,39 @@ def test_notebooks_run_under_smoke_and_train_nothing_themselves(smoke, name):
     assert bool(trains) == (name == "your_stream")
     assert any("image/png" in o.get("data", {}) for o in outputs)
     assert "/tmp" not in str(executed.cells)
+
+
+# as a reader moves each slider, and takes another row of each menu
+MOVE = """
+for control in controls.values():
+    if hasattr(control, "options"):
+        control.index = len(control.options) - 1
+    else:
+        control.value = control.min
+"""
+WITH_CONTROLS = [
+    name for name in NAMES if any("**controls" in cell.source for cell in code_of(name))
+]
+
+
+@pytest.mark.parametrize("name", WITH_CONTROLS)
+@pytest.mark.usefixtures("smoke")
+def test_a_slider_or_menu_draws_a_picture_anew(name):
+    notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+    (place,) = [
+        number
+        for number, cell in enumerate(notebook.cells)
+        if "parameters" in tags_of(cell)
+    ]
+    values = profile_values("smoke", name).items()
+    chosen = "\n".join(f"{parameter} = {value!r}" for parameter, value in values)
+    notebook.cells.insert(place + 1, new_code_cell(chosen))
+    notebook.cells.append(new_code_cell(MOVE))
+    where = {"metadata": {"path": str(ROOT)}}
+    NotebookClient(notebook, resources=where, kernel_name="python3").execute()
+    outputs = [o for cell in notebook.cells for o in cell.get("outputs", [])]
+    pictures = [o.metadata for o in outputs if "image/png" in o.get("data", {})]
+    assert any("file" not in about["image/png"] for about in pictures)
 
 
 def test_every_picture_has_its_numbers(smoke):
