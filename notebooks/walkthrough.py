@@ -64,8 +64,8 @@ settings
 # to 9). Each later sample is dropped, or it enters and overwrites another one. Later samples may
 # overwrite it in turn. The seed was picked so that one removal shows every case below.
 #
-# With a running kernel move $\rho$ and the memory's size. At $\rho=1$ mostly samples of the frequent
-# class A are kept, at $-1$ those of D and E.
+# With a running kernel move $\rho$ and the memory's size. At $\rho=1$ most of the memory is of the
+# frequent class A, whereas at 0 and below all classes have about the same.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 FATES = {
