@@ -13,6 +13,7 @@ SUMMARY = "docs/report/README.md"
 SAMPLERS = "docs/samplers/index.md"
 GPU = "docs/gpu_and_cluster.md"
 METHODS = "docs/methods.md"
+SPEED = "docs/speed.md"
 REUTERS = "docs/reuters.md"
 PRECISIONS = {"bf16": "bfloat16, the paper profile", "fp32": "float32"}
 PRECISIONS |= {"tf32": "TF32, which a run leaves out"}
@@ -159,6 +160,14 @@ def on_a_cpu():
     losses = plain.drop(["20 replayed", "DER++", "ER-ACE"])
     assert max(*losses, *steps["cross_entropy"]) < 1.15
     yield "docs/losses/index.md", "at most 1.15 times as long as the plain one"
+    table = table_of("samplers", "bench")
+    times = table.set_index(["contestant", "classes", "batch"])["us"]
+    single = times["CRS", 70, 1] / times["Mammoth reservoir", 70, 1]
+    yield SPEED, f"one sample at a time CRS takes {single:.1f} times as long"
+    in_batches = times["PRS", 70, 10] / times["CUTER's PRS", 70, 10]
+    yield SPEED, f"one sample at a time, and {10 * in_batches:.0f}0 % of it in batches"
+    large = ends(times["PRS", 80] / times["PRS", 70])
+    yield SPEED, f"80 classes and 200,000 slots (16,000 sets) {large} times"
     mammoth = table_of("mammoth").fillna(0.1)
     for (method, alpha), rows in mammoth.groupby(["method", "alpha"]):
         name = method if alpha == 0.1 else f"{method}, `alpha` 1"
