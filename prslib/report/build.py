@@ -59,7 +59,7 @@ def is_stale(profile: str, name: str) -> bool:
         if record["inputs"] != digest_inputs(profile, name):
             return True
         outputs = record["outputs"].items()
-        return any(digest(Path(file)) != written for file, written in outputs)
+        return any(digest(output(profile, file)) != was for file, was in outputs)
     except Exception:  # drawing it tells the error
         return True
 
@@ -187,7 +187,7 @@ def draw(profile: str, name: str, redraw: bool = False) -> None:
     redraw has no record, as its tables may be of other runs.
     """
     record = record_file(profile, name)
-    before = set() if redraw else read_outputs(record)
+    before = [] if redraw else read_outputs(record)
     record.unlink(missing_ok=True)
     inputs = "" if redraw else digest_inputs(profile, name)
     figures = figures_dir(profile)
@@ -209,21 +209,26 @@ def draw(profile: str, name: str, redraw: bool = False) -> None:
     except OSError as error:
         what = f"a folder {file.parent} that can be written"
         raise OSError(expected(what, error.strerror)) from error
-    for file in before - written.keys():  # a table or picture that it draws no more
-        file.unlink(missing_ok=True)
+    for file in {output(profile, old) for old in before} - written.keys():
+        file.unlink(missing_ok=True)  # a table or picture that it draws no more
     write_sums(figures, [file for file in written if file.parent == figures])
     if redraw:
         return
-    outputs = {str(file): digest(file) for file in written}
+    outputs = {file.name: digest(file) for file in written}
     with replacing(record) as opened:
         opened.write(json.dumps({"inputs": inputs, "outputs": outputs}).encode())
 
 
-def read_outputs(record: Path) -> set[Path]:
-    """Return the files that a drawing has written."""
-    if not record.is_file():
-        return set()
-    return set(map(Path, json.loads(record.read_text())["outputs"]))
+def read_outputs(record: Path) -> list[str]:
+    """Return the names of the files that a drawing has written."""
+    return list(json.loads(record.read_text())["outputs"]) if record.is_file() else []
+
+
+def output(profile: str, name: str) -> Path:
+    """Return an output of a drawing, in this checkout: another may have the same cache."""
+    executed = executed_file(profile, name).parent
+    folder = executed if name.endswith(".ipynb") else figures_dir(profile)
+    return folder / name
 
 
 def run_notebook(

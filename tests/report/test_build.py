@@ -123,6 +123,20 @@ def test_a_table_that_is_drawn_no_more_goes(monkeypatch):
     assert set(build.read_sums(file.parent)) == {file.name}
 
 
+def test_two_checkouts_with_one_cache_draw_and_keep_their_own(tmp_path, monkeypatch):
+    def run_notebook(_profile, name, executed, save, redraw):
+        executed.touch()
+        (save / f"{name}.csv").touch()
+
+    monkeypatch.setattr(build, "run_notebook", run_notebook)
+    build.draw("smoke", "datasets")
+    first = figures_dir("smoke") / "datasets.csv"
+    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path / "other"))
+    assert build.is_stale("smoke", "datasets")
+    build.draw("smoke", "datasets")
+    assert not build.is_stale("smoke", "datasets") and first.is_file()
+
+
 def test_a_redraw_trains_nothing_keeps_the_tables_and_leaves_no_record(monkeypatch):
     """What it has drawn is not up to date, as the tables may be of other runs."""
 

@@ -11,8 +11,8 @@ REAL_COCO = "docs/real_coco.md"
 EXSTREAM = "docs/samplers/exstream.md"
 SUMMARY = "docs/report/README.md"
 SAMPLERS = "docs/samplers/index.md"
-GPU = "docs/gpu_and_cluster.md"
 METHODS = "docs/methods.md"
+SPEED = "docs/speed.md"
 REUTERS = "docs/reuters.md"
 PRECISIONS = {"bf16": "bfloat16, the paper profile", "fp32": "float32"}
 PRECISIONS |= {"tf32": "TF32, which a run leaves out"}
@@ -98,46 +98,46 @@ def sentences():
 
 
 def on_a_card():
-    """Yield what the page about GPUs says of steps and of whole runs."""
+    """Yield what the page about speed says of steps and of whole runs."""
     steps = table_of("step_h200", "bench").set_index(["precision", "part"])["ms"]
     for precision, words in PRECISIONS.items():
         cells = [f"{steps[precision, part]:.1f} ms" for part in PARTS]
-        yield GPU, f"| {words} | {' | '.join(cells)} |"
+        yield SPEED, f"| {words} | {' | '.join(cells)} |"
     fetch, place = steps["any", "fetch"], steps["any", "sampler"]
-    yield GPU, f"took {fetch:.2f} ms and PRS {place:.2f} ms"
+    yield SPEED, f"took {fetch:.2f} ms and PRS {place:.2f} ms"
     less = steps["bf16", "step"] - steps["bf16", "compiled"]
-    yield GPU, f"with it a step on the H200 takes {less:.1f} ms less"
+    yield SPEED, f"with it a step on the H200 takes {less:.1f} ms less"
     of_h100 = table_of("step_h100", "bench").query("precision == 'bf16'")
     step = of_h100.set_index("part").loc["step", "ms"]
-    yield GPU, f"On an H100 a step takes {step:.1f} ms"
+    yield SPEED, f"On an H100 a step takes {step:.1f} ms"
     times = table_of("kernels_h100", "bench").set_index("kernels")["ms"]
     products = f"convolutions and matrix products {times.iloc[2]:.1f} ms"
-    yield GPU, f"batch norm takes {times['batch norm']:.1f} ms of it, {products}"
+    yield SPEED, f"batch norm takes {times['batch norm']:.1f} ms of it, {products}"
     rest = times["additions, ReLU"], times["optimiser and clipping"]
     clipping = f"the optimiser with clipping {rest[1]:.1f} ms"
-    yield GPU, f"additions and ReLU {rest[0]:.1f} ms, and {clipping}"
+    yield SPEED, f"additions and ReLU {rest[0]:.1f} ms, and {clipping}"
     card = table_of("card_h100", "bench").set_index("kind")
     for kind, row in card.drop(index="Finetune").iterrows():
         kind += ", launched one by one" if kind in SINGLY else ""
-        yield GPU, f"| {kind} | {row['ms']:.0f} ms | {row['GB']:.1f} GB |"
+        yield SPEED, f"| {kind} | {row['ms']:.0f} ms | {row['GB']:.1f} GB |"
     other = table_of("card_h200", "bench").set_index("kind")["tflops"]["PRS"]
     speed = f"{card['tflops']['PRS']:.0f} TFLOP a second there and {other:.0f} on"
-    yield GPU, f"PRS reached {speed} the H200"
+    yield SPEED, f"PRS reached {speed} the H200"
     slow = ends(card["tflops"][[*SINGLY, "GSS"]])
-    yield GPU, f"reached {slow} on the H100"
+    yield SPEED, f"reached {slow} on the H100"
     near = table_of("agreement_h100", "bench")
     mean, spread = near["mean_difference"].abs().max(), near["sd_of_seeds"]
-    yield GPU, f"at most {near['largest'].max():.2f} points in one run"
-    yield GPU, f"at most {mean:.2f} in the mean of a method"
-    yield GPU, f"over seeds is {spread.min():.1f} to {spread.max():.1f}."
+    yield SPEED, f"at most {near['largest'].max():.2f} points in one run"
+    yield SPEED, f"at most {mean:.2f} in the mean of a method"
+    yield SPEED, f"over seeds is {spread.min():.1f} to {spread.max():.1f}."
     prs, crs = table_of("drawn_images_h200", "bench").to_dict("records")
-    yield GPU, f"Drawing took {prs['draw_s']:.0f} s"
-    yield GPU, f"`prslib prepare` {prs['prepare_s']:.0f} s"
+    yield SPEED, f"Drawing took {prs['draw_s']:.0f} s"
+    yield SPEED, f"`prslib prepare` {prs['prepare_s']:.0f} s"
     times = f"{prs['seconds']:.0f} s for PRS and {crs['seconds']:.0f} s for CRS"
-    yield GPU, f"A run of {prs['steps']:,} steps, scores included, took {times}"
-    yield GPU, f"with {prs['GB']:.0f} GB of the card's memory"
+    yield SPEED, f"A run of {prs['steps']:,} steps, scores included, took {times}"
+    yield SPEED, f"with {prs['GB']:.0f} GB of the card's memory"
     scores = [row["minority mAP"] for row in (prs, crs)]
-    yield GPU, f"{scores[0]:.0f} mAP on the minority classes and CRS {scores[1]:.0f}"
+    yield SPEED, f"{scores[0]:.0f} mAP on the minority classes and CRS {scores[1]:.0f}"
 
 
 def on_a_cpu():
@@ -145,10 +145,10 @@ def on_a_cpu():
     ratios = table_of("whole_cpu", "bench").set_index(["contestant", "dataset"])
     ratios = ratios["ratio"].round(2)
     without, scored = ratios["without scores"], ratios["with scores"]
-    yield GPU, f"takes {without['cocoseq-mini']} times as long as a bare PyTorch loop"
-    yield GPU, f"{without['digits70seq']} times on digits70seq"
+    yield SPEED, f"takes {without['cocoseq-mini']} times as long as a bare PyTorch loop"
+    yield SPEED, f"{without['digits70seq']} times on digits70seq"
     both = f"{scored['cocoseq-mini']} and {scored['digits70seq']} times"
-    yield GPU, f"test sets after each task it takes {both} as long"
+    yield SPEED, f"test sets after each task it takes {both} as long"
     steps = table_of("step_losses", "bench").set_index(["plain", "contestant"])
     steps = steps["times_plain"]
     plain = steps["multilabel_soft_margin"]
@@ -159,6 +159,14 @@ def on_a_cpu():
     losses = plain.drop(["20 replayed", "DER++", "ER-ACE"])
     assert max(*losses, *steps["cross_entropy"]) < 1.15
     yield "docs/losses/index.md", "at most 1.15 times as long as the plain one"
+    table = table_of("samplers", "bench")
+    times = table.set_index(["contestant", "classes", "batch"])["us"].sort_index()
+    single = times["CRS", 70, 1] / times["Mammoth reservoir", 70, 1]
+    yield SPEED, f"one sample at a time CRS takes {single:.1f} times as long"
+    in_batches = times["PRS", 70, 10] / times["CUTER's PRS", 70, 10]
+    yield SPEED, f"one sample at a time, and {10 * in_batches:.0f}0 % of it in batches"
+    large = ends(times["PRS", 80] / times["PRS", 70])
+    yield SPEED, f"80 classes and 200,000 slots (16,000 sets) {large} times"
     mammoth = table_of("mammoth").fillna(0.1)
     for (method, alpha), rows in mammoth.groupby(["method", "alpha"]):
         name = method if alpha == 0.1 else f"{method}, `alpha` 1"
