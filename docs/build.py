@@ -43,7 +43,7 @@ def build(profile: str) -> Path:
     for file in source.rglob("*.md"):
         text = file.read_text(encoding="utf-8")
         text = text.replace("../figures/", "_static/figures/")
-        text = text.replace("../../notebooks/", "../notebooks/")
+        text = text.replace("../notebooks/", "notebooks/")
         file.write_text(text, encoding="utf-8")
     if build_main(["-q", "-W", "--keep-going", "-b", "html", str(source), str(pages)]):
         raise SystemExit("Sphinx stopped, or warned of what is above")

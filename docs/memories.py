@@ -37,6 +37,7 @@ body { max-width: 50em; margin: 1em auto; padding: 0 1em; font: 1em/1.5 sans-ser
 .panels svg { width: 100%; font-size: 12px; }
 .shares { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 0.9em; }
+td { white-space: nowrap; }
 :is(td, th) { padding: 0.2em 0.6em; text-align: right; border-bottom: 1px solid #8888; }
 </style>
 <h1>Which samples stay in memory?</h1>

@@ -220,7 +220,8 @@ def describe(commands: list[argparse.ArgumentParser]) -> str:
     """Return the section of commands that differ in a name only."""
     command = commands[0]
     names = " or ".join(command.prog for command in commands)
-    lines = [f"## {names}", "", command.description, ""]
+    text = re.sub(r"(\$[\w/<>]+|--[\w-]+)", r"`\1`", command.description)
+    lines = [f"## {names}", "", text, ""]
     for action in command._actions[1:]:  # without --help
         name = ", ".join(action.option_strings) or action.dest
         meaning = (action.help or "") % vars(action)

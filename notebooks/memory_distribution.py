@@ -83,7 +83,7 @@ settings
 # classes, and its rare label keeps it in memory.
 #
 # With a running kernel sliders send the labels through CRS and PRS again, in a fraction of a second.
-# The documentation's page [Move the stream, see the memories](../docs/memories.md) has sliders for a
+# The page [Which samples stay in memory?](../docs/memories.html), one file for any browser, has sliders for a
 # stream of another imbalance.
 
 # %% tags=["compute"]
