@@ -18,7 +18,7 @@ from prslib.cli import _parser
 from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, project_root, replacing
 from prslib.report.answers import STREAMS
-from prslib.report.ledger import as_markdown, counts
+from prslib.report.ledger import as_markdown, counts, summarise
 from prslib.report.tables import TEST_WORDS
 from prslib.train import RunConfig
 
@@ -115,7 +115,8 @@ def give_verdict() -> str:
     row = {"your test and score": "no class is much smaller than the mean class"}
     row |= {"take": "CRS", "against CRS": f"CBRS: {', '.join(level)}"}
     rows.append(row | {"what it costs": "nothing"})
-    return as_markdown(pd.DataFrame(rows))
+    table = as_markdown(pd.DataFrame(rows))
+    return f"{table}\n\n{describe_further()} {compare_thresholds()}"
 
 
 def compare_thresholds() -> str:
@@ -160,6 +161,37 @@ def list_turns() -> str:
 def count_claims() -> str:
     """Count the claims by verdict, real images apart from stand-ins."""
     return as_markdown(counts(numbers("ledger_claims")).reset_index())
+
+
+def list_replicated() -> str:
+    """Say what the rare classes gain, and where each of the paper's main claims holds."""
+    text = f"- **PRS keeps the rare classes**: {answer('main_results')}\n"
+    text += summarise(numbers("ledger_claims"))
+    for name, words in STREAMS.items():
+        text = text.replace(name, words)
+    # the last line counts what was not tested
+    return "\n".join(text.splitlines()[:-1])
+
+
+def describe_further() -> str:
+    """Say what came out on further streams, whose data are not in the repository."""
+    gaps = numbers("more_streams", "studies")
+    by_method = gaps.set_index(["method", "test_set", "metric"])
+    words = []
+    for test_set, metric in [("balanced", "mAP"), ("imbalanced", "O-F1")]:
+        cells = by_method.loc[("CBRS", test_set, metric)]
+        low, high = cells["difference"].min(), cells["difference"].max()
+        words.append(f"{low:+.1f} to {high:+.1f} in {metric} {TEST_WORDS[test_set]}")
+    o_f1 = gaps[(gaps["test_set"] == "imbalanced") & (gaps["metric"] == "O-F1")]
+    above = [
+        f"{row['method']} on {row['dataset']} ({row['difference']:+.1f})"
+        for row in o_f1[o_f1["low"] > 0].to_dict("records")
+    ]
+    text = f"On {gaps['dataset'].nunique()} further streams CBRS minus CRS is "
+    text += (
+        f"{' and '.join(words)}. Significantly above CRS in O-F1 as the stream comes: "
+    )
+    return text + (", ".join(above) or "no sampler") + "."
 
 
 def quote(file: str, name: str = "") -> str:
@@ -238,6 +270,7 @@ KINDS = {
     "code": quote,
     "commands": list_commands,
     "recipes": list_recipes,
+    "replicated": list_replicated,
     "table": pivot,
     "turns": list_turns,
     "verdict": give_verdict,

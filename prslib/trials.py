@@ -3,7 +3,6 @@
 From top to bottom: `trial`, the stream and its tests, a run, and what the runs answer.
 """
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -215,11 +214,6 @@ def trial(
         Before any training, if inputs and labels differ in length, an input is NaN or
         all are equal, a memory is larger than the stream, there is one task, no class
         has five samples, or as in `RunConfig`.
-
-    Warns
-    -----
-    UserWarning
-        If classes are too small to be scored, or samples have no label.
     """
     device = check_device(str(device))
     made, notes = make_stream(inputs, labels, task, order, groups, class_names)
@@ -285,8 +279,6 @@ def make_stream(
             f"{(~is_scored).sum()} classes with fewer than {LEAST} samples are trained "
             f"but not scored: {few}{', ...' if (~is_scored).sum() > 10 else ''}."
         )
-    for note in notes:
-        warnings.warn(note, stacklevel=3)
     is_test = hold_out(rows & is_scored, columns.get("groups"))
     return split_stream(columns, rows, names, is_scored, is_test, notes)
 

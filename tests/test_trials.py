@@ -1,7 +1,5 @@
 """Trials: a stream is split fairly, trained as runs are, and answered by the rule."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,6 +22,7 @@ from prslib.trials import (
     score,
 )
 
+NOTHING = dict.fromkeys(["task", "order", "groups", "class_names"])
 QUICK = {"samplers": ["PRS"], "rho": [0.0], "seeds": [0, 1], "memory_size": 20}
 
 
@@ -48,8 +47,7 @@ def stored(tmp_path_factory):
 
 def made_of(**columns) -> Stream:
     """Make a stream of columns."""
-    values = dict.fromkeys(["task", "order", "groups", "class_names"]) | columns
-    return make_stream(**values)[0]
+    return make_stream(**NOTHING | columns)[0]
 
 
 def test_trial_scores_are_those_of_a_run_on_the_same_split(monkeypatch, registers):
@@ -147,8 +145,8 @@ def test_smallest_class_that_is_scored_is_on_both_sides():
 def test_small_classes_are_told_trained_and_not_scored():
     columns = draw_stream()
     columns["labels"] = np.column_stack([columns["labels"], np.arange(400) < 3])
-    with pytest.warns(UserWarning, match="fewer than 5"):
-        made = made_of(**columns)
+    made, notes = make_stream(**NOTHING | columns)
+    assert "1 classes with fewer than 5 samples" in notes[1]
     assert made.is_scored.tolist() == [True] * 6 + [False]
     parts = made.data.train, made.data.tests["imbalanced"]
     assert sum(part.labels[:, 6].sum() for part in parts) == 3
@@ -157,8 +155,8 @@ def test_small_classes_are_told_trained_and_not_scored():
 def test_samples_without_a_label_are_left_out_and_told():
     columns = draw_stream()
     columns["labels"][:7] = False
-    with pytest.warns(UserWarning, match="7 samples without a label"):
-        made = made_of(**columns)
+    made, notes = make_stream(**NOTHING | columns)
+    assert "7 samples without a label" in notes[1]
     assert sum(map(len, (made.data.train, made.data.tests["imbalanced"]))) == 393
 
 
@@ -288,9 +286,3 @@ def test_inputs_of_any_file_are_the_same(tmp_path):
         read_inputs(tmp_path, labels)
     with pytest.raises(ValueError, match="task, order or group"):
         read_about(labels)
-
-
-def test_warnings_of_a_clean_stream_are_none():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        made_of(**draw_stream())
