@@ -8,6 +8,12 @@ from registered import forgetting
 from prslib.paths import project_root
 
 collect_ignore = ["helpers"]
+LONGEST = ["test_notebooks.py", "test_run.py", "test_runs.py", "test_card.py"]
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest, so that no worker ends with one."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,6 +35,18 @@ def one_thread():
 
     with run_settings(torch.device("cpu")):
         yield
+
+
+@pytest.fixture
+def trains_here(monkeypatch):
+    """Train in this process: others would have to start, and import torch."""
+    from prslib import runs
+
+    def train_here(missing, counts, workers, device):
+        for number, (path, config) in enumerate(missing.items()):
+            yield runs.train_one(device, counts, number, path, config)
+
+    monkeypatch.setattr(runs, "train_here", train_here)
 
 
 @pytest.fixture

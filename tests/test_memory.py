@@ -45,19 +45,6 @@ def test_nothing_is_shared():
     assert memory.read([1])["images"].tolist() == [[1, 1]]
 
 
-def test_an_empty_memory_is_true_and_reads_no_rows():
-    memory = Memory(5)
-    rng = np.random.default_rng(0)
-    assert memory
-    assert len(memory) == 0
-    assert memory.read([]) == {}
-    memory.write([-1], index=numbers(3))  # nothing is stored, but the columns are set
-    assert memory.read([])["index"].shape == (0,)
-    assert memory.draw(3, rng).dtype == np.int64
-    memory.write([], index=numbers())
-    assert len(memory) == 0
-
-
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_draw_is_uniform_without_replacement_over_filled_slots(count):
     memory, rng = Memory(50), np.random.default_rng(0)
@@ -84,25 +71,6 @@ def test_draws_stay_the_same():
     expected = [filled[(twin.random(3) * 60).astype(int)].tolist()]
     expected.append(filled[twin.choice(60, 12, replace=False)].tolist())
     assert drawn == expected
-
-
-def test_rows_of_some_columns_are_refreshed():
-    memory = Memory(4)
-    memory.write([2, 0], index=numbers(5, 6), logits=np.zeros((2, 3)))
-    memory.write([0, 2], **memory.read([0, 2]) | {"logits": np.eye(3)[:2]})
-    rows = memory.read([2, 0])
-    assert rows["index"].tolist() == [5, 6]
-    assert rows["logits"].tolist() == [[0, 1, 0], [1, 0, 0]]
-    assert memory.filled.tolist() == [2, 0]
-
-
-@pytest.mark.parametrize("kind", ["U", "S"])
-def test_text_may_be_longer_later(kind):
-    memory = Memory(3)
-    for slot, name in enumerate(("bb.jpg", "a.jpg", "ccc.jpg")):
-        memory.write([slot], name=np.array([name], dtype=kind))
-    names = memory.read([0, 1, 2])["name"].astype(str)
-    assert names.tolist() == ["bb.jpg", "a.jpg", "ccc.jpg"]
 
 
 IMAGES = np.ones((1, 2, 2), np.uint8)
@@ -141,30 +109,6 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(slots, change, error):
     np.testing.assert_equal(memory.state_dict(), before)
 
 
-@pytest.mark.parametrize(("column", "error"), NO_COLUMN)
-def test_the_first_write_is_checked_too(column, error):
-    memory = Memory(4)
-    with pytest.raises(TypeError, match=error):
-        memory.write([0], index=numbers(1), x=column)
-    assert memory.names == () and len(memory) == 0
-
-
-@pytest.mark.parametrize(
-    ("ask", "match"),
-    [
-        (lambda: Memory(0), "size must be at least 1"),
-        (lambda: written().read([0, 1, 2]), "expected filled slots, got 1$"),
-        (lambda: written().read([-1]), "slots: expected 0 to 3, got -1$"),
-        (lambda: written().read([4]), "slots: expected 0 to 3, got 4$"),
-        (lambda: written().draw(-1, np.random.default_rng(0)), "negative"),
-        (lambda: Memory(3).load_state_dict(written().state_dict()), "size 3, got 4"),
-    ],
-)
-def test_other_questions_are_refused(ask, match):
-    with pytest.raises(ValueError, match=match):
-        ask()
-
-
 def test_a_state_is_restored_from_a_file(tmp_path):
     memory = written()
     np.savez(tmp_path / "memory.npz", **memory.state_dict())
@@ -189,46 +133,6 @@ def test_tensors_are_stored_without_their_graph():
     assert not rows.requires_grad
     assert rows.tolist() == [[2, 2, 2]]
     assert memory.read([1, 0][::-1])["features"].tolist() == [[0, 0, 0], [2, 2, 2]]
-
-
-@pytest.mark.parametrize("first", ["inference_mode", "no_grad", "enable_grad"])
-def test_the_first_write_may_be_in_any_mode_of_torch(first):
-    torch = pytest.importorskip("torch")
-    memory = Memory(4)
-    with getattr(torch, first)():
-        memory.write([0, 1], x=torch.ones(2, 3))
-    made_there = torch.inference_mode()(torch.ones)(1, 3)
-    memory.write([2], x=made_there)
-    with torch.inference_mode():
-        memory.write([3], x=torch.zeros(1, 3))
-    weight = torch.ones(3, requires_grad=True)
-    (memory.read([0, 3])["x"] @ weight).sum().backward()
-    assert weight.grad.tolist() == [1, 1, 1]
-
-
-def test_tensors_of_a_kind_that_does_not_fit_are_refused():
-    torch = pytest.importorskip("torch")
-    memory = Memory(3)
-    memory.write([0], x=torch.ones(1, 2))
-    for other in (
-        np.ones((1, 2), np.float32),
-        torch.ones(1, 3),
-        torch.ones(1, 2).double(),
-        torch.ones(1, 2, device="meta"),
-        torch.ones(1, 2).to_sparse(),
-    ):
-        with pytest.raises((TypeError, ValueError), match="column 'x': expected"):
-            memory.write([1], x=other)
-        assert len(memory) == 1
-
-
-def test_a_dtype_that_torch_cannot_write_is_refused_at_once():
-    torch = pytest.importorskip("torch")
-    memory = Memory(3)
-    column = torch.ones(2).to(torch.uint16)
-    with pytest.raises(NotImplementedError):
-        memory.write([0, 1], column=column)
-    memory.write([0], other=numbers(1))  # it left no column
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "int64", "bool", "complex64"])

@@ -46,17 +46,6 @@ def test_a_path_that_no_shell_has_read_is_refused(monkeypatch, text):
     assert cache_dir() == Path.home() / "x"
 
 
-def test_a_removed_working_directory_is_told(tmp_path, monkeypatch):
-    removed = tmp_path / "removed"
-    removed.mkdir()
-    monkeypatch.chdir(removed)
-    removed.rmdir()
-    monkeypatch.setattr(paths, "PACKAGE", tmp_path / "site-packages" / "prslib")
-    with pytest.raises(FileNotFoundError, match="directory, got one that was removed"):
-        project_root()
-    monkeypatch.chdir(tmp_path)
-
-
 def test_an_installed_wheel_has_its_cache_in_the_users(tmp_path, monkeypatch):
     monkeypatch.delenv("PRSLIB_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from prslib.metrics import best_thresholds, evaluate_draws, score_rows, top_classes
-from prslib.resamples import image_draws, resampled_mean
+from prslib.metrics import best_thresholds, score_rows
+from prslib.resamples import image_draws
 from prslib.statistics import interval
 
 DRAWS = [[1, 0, 2, 2, 1, 0], [2, 1, 3, 0, 0, 0]]
@@ -44,42 +44,6 @@ def test_draws_are_of_as_many_images_and_those_of_all_stored_results():
     weights = image_draws(300, 50)
     assert (weights.sum(axis=1) == 300).all()
     assert weights.var() == pytest.approx(1, abs=0.05)
-
-
-def test_means_of_some_images_follow_the_resamples_of_all():
-    weights = image_draws(5, 30)[:, [4, 1]]
-    total = weights.sum(axis=1)
-    by_hand = np.full(30, np.nan)
-    np.divide(weights @ [3.0, 9.0], total, out=by_hand, where=total > 0)
-    means = resampled_mean(np.array([3.0, 9.0]), np.array([4, 1]), 5, 30)
-    np.testing.assert_allclose(means, by_hand)
-    assert np.isnan(means).any()
-
-
-def test_further_decisions_are_scored_as_if_they_were_the_prediction(predictions):
-    probabilities, labels, groups = predictions
-    top = top_classes(probabilities)
-    assert (top.sum(axis=1) == 3).all()
-    kept = np.where(top, probabilities, np.inf).min(axis=1)
-    assert (kept >= np.where(top, -np.inf, probabilities).max(axis=1)).all()
-    names = [f"class {c}" for c in range(6)]
-    decisions = [("C-F1", "top 3", top), ("O-F1", "top 3", top)]
-    rows = evaluate_draws(probabilities, labels, names, groups, None, decisions)
-    values = rows.set_index(["group", "metric"])["draws"]
-    as_scores, _ = score_rows(top.astype(float), labels, groups)
-    for group, metric, expected in as_scores:
-        if metric in ("C-F1", "O-F1"):
-            np.testing.assert_allclose(values[group, f"{metric} (top 3)"], expected)
-
-
-def test_top_classes_are_of_those_seen_and_the_first_of_equal_ones():
-    probabilities = np.array([[0.9, 0.2, 0.2, 0.2, 0.8]])
-    assert top_classes(probabilities).tolist() == [[True, True, False, False, True]]
-    seen = np.array([False, True, True, True, True])
-    (top,) = top_classes(probabilities, seen)
-    assert top.tolist() == [False, True, True, False, True]
-    nothing = np.zeros((1, 3))
-    assert top_classes(nothing, np.arange(3) == 2, 1).tolist() == [[False, False, True]]
 
 
 def test_the_threshold_is_the_lowest_with_the_best_score():

@@ -41,18 +41,3 @@ def test_who_trains_rounds_alike():
         "print(os.environ['MKL_CBWR'], torch.backends.cpu.get_cpu_capability())"
     )
     assert fresh_process(code) == ["COMPATIBLE", "AVX2"]
-
-
-def test_who_takes_only_a_sampler_waits_for_no_torch():
-    code = (
-        "import os, sys, prslib; prslib.make_sampler('prs', 2, 3, seed=0);"
-        "prslib.Memory(2); prslib.load_dataset('digits70tiny', images=False);"
-        "prslib.MODELS; print('MKL_CBWR' in os.environ, 'torch' in sys.modules)"
-    )
-    assert fresh_process(code) == ["False", "False"]
-
-
-def test_the_versions_that_decide_a_byte_are_listed():
-    table = rounding.versions().set_index("package")["version"]
-    assert {"torch", "numpy", "scikit-learn"} <= set(table.index)
-    assert table.str.contains(r"^\d+\.").all()

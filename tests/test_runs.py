@@ -2,27 +2,23 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
 import warnings
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import psutil
 import pytest
+from registered import of_cell
 
-from prslib import RunConfig, cli, run, run_all, runs
+from prslib import RunConfig, register, run, run_all, runs
 from prslib.paths import project_root
 from prslib.runs import counting, load, path_of, save
 
 SEVERAL, ONE_LABEL = "cocoseq-tiny", "imbal-digits-tiny"
-SCRIPT = Path(__file__).parent / "helpers" / "run_script.py"
 FULL = {
     "variance_points": 2,
     "features_per_class": 2,
@@ -135,7 +131,6 @@ UNFIT = [
     ({"batch_size": 600}, "cpu", "up to the samples of task"),
     ({"loss": "cross_entropy", "dataset": SEVERAL}, "cpu", "loss of several labels"),
     ({}, "gpu", "unknown device 'gpu'; known devices: "),
-    ({}, "cuda:99", "unknown device 'cuda:99'; known devices: "),
 ]
 
 
@@ -170,18 +165,6 @@ def test_the_bar_counts_the_steps_of_all_runs(monkeypatch):
     assert not file.exists()
 
 
-def test_a_bar_that_nobody_reads_holds_nobody_up(monkeypatch):
-    reader, writer = os.pipe()
-    stream = open(writer, "w", buffering=1)  # noqa: SIM115 - it cannot be closed
-    os.close(reader)
-    monkeypatch.setattr(runs, "bar_stream", lambda: stream)
-    with counting([3]) as file:
-        np.memmap(file, np.int64, "r+")[:] = 2
-        time.sleep(4 * runs.POLL)
-    with suppress(BrokenPipeError):
-        stream.close()
-
-
 def test_the_bar_is_not_red_in_a_notebook_and_reaches_papermills_terminal(monkeypatch):
     """A kernel's stderr has the file descriptor of its terminal."""
     assert runs.bar_stream() is sys.stderr
@@ -203,13 +186,24 @@ def test_the_bar_is_not_red_in_a_notebook_and_reaches_papermills_terminal(monkey
 # worker processes
 
 
+NEWEST = """from prslib import Sampler
+class Newest(Sampler):
+    def choose(self, y, u):
+        return len(self) if len(self) < self.size else int(u[0] * self.size)
+"""
+
+
+@pytest.mark.usefixtures("registers")
 def test_runs_are_trained_and_one_that_fails_does_not_lose_the_others(
     tmp_path, monkeypatch
 ):
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
-    good = [RunConfig(ONE_LABEL, "CRS", seed=n, batch_size=40) for n in (0, 1)]
+    register("Newest", of_cell(NEWEST)["Newest"])
+    good = [RunConfig(ONE_LABEL, "Newest", seed=n, batch_size=40) for n in (0, 1)]
     bad = replace(good[0], learning_rate=1e30)
-    said = r"1 of 3 runs failed, the others are stored:\nCRS on imbal-digits-tiny, se"
+    said = (
+        r"1 of 3 runs failed, the others are stored:\nNewest on imbal-digits-tiny, se"
+    )
     said += r"ed 0: FloatingPointError: expected .*; lower learning_rate$"
     with pytest.raises(RuntimeError, match=said):
         run_all([good[0], bad, good[1]], workers=2)
@@ -222,79 +216,15 @@ def test_runs_are_trained_and_one_that_fails_does_not_lose_the_others(
         assert_equal(run_all(good)[1], here)
 
 
-def begin(cache, *arguments):
-    """Start the script, which trains runs of its own sampler, in a session of its own."""
-    environment = os.environ | {"PRSLIB_CACHE": str(cache)}
-    environment["PYTHONPATH"] = str(project_root())
-    return subprocess.Popen(
-        [sys.executable, SCRIPT, *map(str, arguments)],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+def test_work_that_is_killed_or_stopped_ends_with_the_same_bytes():
+    """A few of the kills of `make soak`; no process stays, and no run is made twice."""
+    kinds = ["runs in two processes", "prepare in two processes"]
+    soak = subprocess.run(
+        [sys.executable, "tests/soak.py", "4", "0", *kinds],
+        cwd=project_root(),
+        env=os.environ | {"PYTHONPATH": str(project_root())},
+        capture_output=True,
         text=True,
-        start_new_session=True,
-        # a shell's background work ignores Ctrl-C, and the tests may be that
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-
-
-def files_in(cache):
-    return {file.name: file.read_bytes() for file in cache.glob("runs/*.npz")}
-
-
-def disturb(cache, harm):
-    """Harm the script, with 4 runs, once one is stored; return its output when all has ended."""
-    script = begin(cache, 4, 20)
-    children = []
-    while script.poll() is None and not files_in(cache):
-        time.sleep(0.02)
-    with suppress(psutil.NoSuchProcess):
-        children = psutil.Process(script.pid).children(recursive=True)
-    kept = files_in(cache)
-    workers = [one for one in children if "LokyProcess" in " ".join(one.cmdline())]
-    assert len(workers) == 2 and kept
-    if harm == "interrupt":
-        os.killpg(script.pid, signal.SIGINT)
-    else:
-        victim = script.pid if harm == "kill" else workers[0].pid
-        os.kill(victim, signal.SIGKILL)
-    output, errors = script.communicate(timeout=300)
-    _, alive = psutil.wait_procs(children, timeout=60)
-    assert not [one for one in alive if one.status() != psutil.STATUS_ZOMBIE]
-    assert kept.items() <= files_in(cache).items()
-    return script.returncode, output, errors
-
-
-@pytest.mark.parametrize("harm", ["interrupt", "kill", "kill a worker"])
-def test_whatever_happens_finished_runs_are_kept_and_no_process_stays(tmp_path, harm):
-    code, output, errors = disturb(tmp_path, harm)
-    if harm == "interrupt":
-        assert code == 130 and "Traceback" not in errors
-        assert output.startswith("stopped: ") and output.count("\n") == 1
-        assert output.endswith(
-            "of 4 runs are stored and kept; the others start again\n"
-        )
-    elif harm == "kill a worker":
-        assert code == 1 and "worker process was killed" in output
-        assert output.endswith("are stored and kept; the others start again\n")
-    stored = files_in(tmp_path)
-    assert 1 <= len(stored) < 4
-    for file in tmp_path.glob("runs/*.npz"):
-        with np.load(file) as whole:
-            assert all(whole[name].size >= 0 for name in whole.files)
-    if harm == "kill a worker":  # the next call goes on
-        output, errors = begin(tmp_path, 4, 20).communicate()
-        assert output == "4 runs\n", errors
-        assert stored.items() <= files_in(tmp_path).items()
-        assert {file.suffix for file in tmp_path.glob("runs/*")} <= {".npz", ".part"}
-
-
-def test_a_command_that_is_stopped_says_so(capsys, monkeypatch):
-    def stop(*_, **__):
-        raise runs.Interrupted("stopped: 1 of 2 runs are stored and kept")
-
-    monkeypatch.setattr(runs, "run_all", stop)
-    assert cli.main(["run", ONE_LABEL, "CRS"]) == 130
-    said = capsys.readouterr().err
-    assert said == "stopped: 1 of 2 runs are stored and kept\n"
-    assert runs.Interrupted("said")._render_traceback_() == ["said"]
+    assert soak.returncode == 0, soak.stderr
+    assert soak.stdout.count("all bytes equal after") == 2

@@ -6,17 +6,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from prslib import RunConfig, published, run
+from prslib import RunConfig, run
 from prslib.report import tables
 from prslib.report.asked import Asked
 from prslib.statistics import (
-    SMALL,
     compare,
     ends,
     holm,
     interval,
     over_seeds,
-    say_difference,
     scores,
 )
 
@@ -139,46 +137,6 @@ def test_a_class_of_runs_is_compared_by_the_chance_of_the_seeds(runs, test_set):
     assert not ours.images
 
 
-def test_a_difference_is_said_with_its_sign():
-    """Also one below 0, whose interval is that of the difference, not of its size."""
-    result = compare([47.0, 48.0, 47.0, 49.0, 48.0], [50.0, 51.0, 50.0, 51.0, 50.0])
-    interval = f"{result.low:+.1f} to {result.high:+.1f}"
-    assert str(result).startswith(f"-2.6 (95 % CI {interval}, 5 seeds; without ")
-    assert result.low < -2.6 < result.high < 0
-    row = vars(result) | {"difference": result.effect}
-    said = f"PRS minus CRS: -2.6 (95 % CI {interval}, 5 seeds)"
-    assert say_difference(row, "PRS", "CRS") == said
-    assert say_difference(row | {"seeds": 1}, "PRS", "CRS").endswith("-2.6 (one seed)")
-
-
-def test_runs_that_do_not_fit_each_other_are_refused(runs):
-    prs, crs = runs.values()
-    with pytest.raises(ValueError, match=r"seeds \[0, 1, 2\] and \[0, 2\]"):
-        compare(prs, crs[:2])
-    twice = [*prs, prs[0]]
-    for first, second in ((twice, twice), (twice, prs), (prs, twice)):
-        with pytest.raises(ValueError, match="one run per seed"):
-            compare(first, second)
-    on_open = [replace(one, config=replace(one.config, test_set="open")) for one in crs]
-    with pytest.raises(ValueError, match=r"one test set, got \['balanced', 'open'\]"):
-        compare(prs, on_open)
-    others = [replace(one, config=RunConfig("digits70tiny", "CRS")) for one in crs]
-    with pytest.raises(ValueError, match="one data set, got "):
-        compare(prs, others)
-    with pytest.raises(ValueError, match=r"unknown test_set 'all'; known .* open"):
-        compare(prs, crs, test_set="all")
-    with pytest.raises(ValueError, match="mAP50 of overall in the scores, got "):
-        compare(prs, crs, metric="mAP50")
-
-
-def test_the_margin_is_half_of_the_papers_smallest_gain_on_coco():
-    cells = published.load("main").query("dataset == 'COCOseq' and group == 'overall'")
-    scores = cells[cells["measure"] == "score"]
-    table = scores.pivot(index="metric", columns="method", values="value")
-    smallest = (table["PRS"] - table["CRS"]).min()
-    assert round(smallest / 2) == SMALL
-
-
 def test_the_weakest_of_several_has_its_own_interval():
     """The one with the least evidence; its upper end is at a corrected level."""
     rng = np.random.default_rng(1)
@@ -192,13 +150,6 @@ def test_the_weakest_of_several_has_its_own_interval():
     wide = interval(cells[2], level=1 - 0.05 / 3)
     assert result.high == pytest.approx(wide.high)
     assert interval(values[..., None]).effect == pytest.approx(values.mean())
-
-
-def test_of_cells_without_doubt_the_lowest_is_the_weakest():
-    certain = np.tile([3.0, -1.0, -2.0, 5.0], (5, 1))
-    result = interval(certain[..., None], "every")
-    assert (result.cell, result.effect, result.high) == (2, -2, -2)
-    assert interval(certain[:1, :, None], "every").cell == 2  # of one seed
 
 
 def test_the_chance_of_the_test_images_is_added():
@@ -268,10 +219,3 @@ def test_verdicts_are_false_as_seldom_as_they_say(seeds, cells, common):
     holds, fails = rates(values + 99 * (np.arange(cells) > 0))
     assert abs(holds - 0.025) < CHANCE
     assert fails < 0.025 + CHANCE
-
-
-def test_every_difference_has_a_row_in_order_of_appearance():
-    gaps = pd.DataFrame({"dataset": [*"bbaa"], "rho": [None, None, 0.5, 0.5]})
-    result = over_seeds(gaps.assign(value=[1.0, 3.0, 2.0, 4.0]), ["dataset", "rho"])
-    assert result["dataset"].tolist() == ["b", "a"]
-    assert result["difference"].tolist() == [2, 3]

@@ -7,14 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prslib.datasets import Split, curation
+from prslib.datasets import curation
 from prslib.datasets.base import Clustering
 from prslib.datasets.curation import (
     balanced_test,
-    class_groups,
-    class_merges,
-    feature_rows,
-    number_by_size,
 )
 
 
@@ -81,22 +77,6 @@ def test_minimum_of_classes_forces_small_groups_to_merge():
         cluster_classes(alone_at_the_end, 2, 0.0, min_classes=2)
 
 
-def test_merges_are_listed_with_their_reasons():
-    labels = matrix(4, *[{0, 1}] * 3, *[{0, 1, 2}] * 2, {0}, {2, 3})
-    first, second = class_merges(Clustering(labels, (), 2, 0.01))
-    assert first == ((0,), (1,), 3, 1, pytest.approx(np.log(3) - 0.01))
-    # {2, 3} has co 1 and elem 0, {0, 1} u {2} has co 2 and elem 4: ln 2 - 0.16 > ln 1.
-    assert second == ((0, 1), (2,), 2, 4, pytest.approx(np.log(2) - 0.16))
-
-
-def test_groups_are_numbered_by_what_they_keep():
-    group = np.array([0, 1, 1, 1, 2, 2, 3, 3])
-    every = np.ones(8, dtype=bool)
-    assert number_by_size(group, every).tolist() == [3, 0, 0, 0, 1, 1, 2, 2]
-    every[[1, 2]] = False  # group 1 keeps one class, like group 0, which comes first
-    assert number_by_size(group, every).tolist() == [2, 3, 3, 3, 0, 0, 1, 1]
-
-
 def test_balanced_test_is_exact_and_takes_the_reserve_last():
     rng = np.random.default_rng(0)
     labels = rng.random((600, 5)) < [0.5, 0.3, 0.2, 0.1, 0.05]
@@ -112,15 +92,6 @@ def test_balanced_test_is_exact_and_takes_the_reserve_last():
     said = r"expected 99 test images of every class, got \d+ of class 4"
     with pytest.raises(ValueError, match=said):
         balanced_test(labels, 99, rng, reserve)
-
-
-def test_balanced_test_draws_every_image_equally_often():
-    labels = np.eye(2, dtype=bool)[[0] * 6 + [1] * 3]
-    rng = np.random.default_rng(1)
-    drawn = [balanced_test(labels, 2, rng, np.zeros(9, bool)) for _ in range(3000)]
-    times = np.bincount(np.concatenate(drawn))
-    np.testing.assert_allclose(times[:6] / 3000, 1 / 3, atol=0.035)
-    np.testing.assert_allclose(times[6:] / 3000, 2 / 3, atol=0.035)
 
 
 @given(st.data())
@@ -139,18 +110,6 @@ def test_twin_agrees(data):
             cluster_classes(*question)
     else:
         assert cluster_classes(*question).tolist() == expected
-
-
-def test_class_groups_take_the_thresholds_in():
-    expected = ("minority", "moderate", "moderate", "majority")
-    assert class_groups(np.array([199, 200, 899, 900])) == expected
-    assert class_groups(np.array([4, 5, 22, 23]), 5.0, 22.5) == expected
-
-
-def test_features_are_of_the_first_images_with_a_single_label():
-    labels = matrix(2, {0}, {0, 1}, {1}, {0}, {0})
-    split = Split(None, labels, np.zeros(5, dtype=np.int64))
-    assert feature_rows(split, 2).tolist() == [0, 2, 3]
 
 
 def test_a_balanced_draw_takes_all_of_a_class_that_is_short_and_no_image_twice():

@@ -1,18 +1,14 @@
 """Features of a frozen network: embedded ones, and those of a user's images."""
 
-import sys
 from fractions import Fraction
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 from real_folders import prepare_coco, write_coco, write_ids
-from torchvision.models import resnet18
 
 from prslib.cli import main
 from prslib.datasets import features, fingerprint, load_dataset
-from prslib.datasets.arrays import read_arrays
 
 FEATURES = "cocoseq-features"
 NAMES = ("apple", "bear", "person")
@@ -75,26 +71,6 @@ def test_inputs_are_standardised_by_two_scalars_of_the_training_set(name):
         np.testing.assert_allclose(split.inputs, by_hand, rtol=1e-5, atol=1e-5)
 
 
-def test_open_images_are_no_others_and_hold_classes_of_several_tasks():
-    data = raw("cocoseq-mini")
-    open_set = data.tests["open"]
-    ours = {
-        row.tobytes()
-        for split in (data.train, *(data.tests[name] for name in RELEASED))
-        for row in split.inputs
-    }
-    assert not ours & {row.tobytes() for row in open_set.inputs}
-    tasks = [data.class_task[row] for row in open_set.labels]
-    several = np.array([len(set(row.tolist())) > 1 for row in tasks])
-    assert several.mean() > 0.9
-    np.testing.assert_array_equal(open_set.task < 0, several)
-    first = np.array([row[0] for row in tasks])
-    np.testing.assert_array_equal(open_set.task[~several], first[~several])
-    scale = read_arrays(features.MINI, "scale")["scale"]
-    steps = open_set.inputs / scale  # whole multiples of the same columns' scale
-    np.testing.assert_allclose(steps, np.rint(steps), atol=1e-3)
-
-
 def test_from_jpegs_to_a_data_set(root):
     run = "run `python -m prslib prepare features cocoseq`"
     with pytest.raises(FileNotFoundError, match=run):
@@ -119,18 +95,3 @@ def test_from_jpegs_to_a_data_set(root):
     file.write_bytes(file.read_bytes()[:-60])
     with pytest.raises(ValueError, match=f"{file}, but it cannot be read"):
         load_dataset(FEATURES)
-
-
-def test_other_networks(root, capsys, monkeypatch):
-    monkeypatch.setenv("TORCH_HOME", str(root))
-    weights = root / "hub/checkpoints/resnet18-f37072fd.pth"
-    weights.parent.mkdir(parents=True)
-    torch.save(resnet18().state_dict(), weights)
-    assert extract("--backbone", "resnet19") == 1
-    assert "unknown backbone 'resnet19'; known" in capsys.readouterr().err
-    assert extract("--backbone", "resnet18") == 0
-    assert load_dataset(FEATURES).train.inputs.shape == (9, 512)
-    features.frozen_network.cache_clear()
-    monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
-    assert extract() == 1
-    assert "pip install '.[laptop]' in the checkout" in capsys.readouterr().err

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from prslib.datasets import DATASETS, curation, fingerprint, load_dataset, reuters
-from prslib.datasets.prepared import Selection
+from prslib.datasets import DATASETS, curation, load_dataset, reuters
 from prslib.paths import project_root
 
 PAGE = project_root() / "docs" / "reuters.md"
@@ -44,17 +43,6 @@ def test_clustering_finds_the_tasks_in_the_stored_labels():
     np.testing.assert_array_equal(labels[labels.any(axis=1)], data.train.labels)
 
 
-def test_the_documents_of_stream_and_test_are_others():
-    selection = Selection.load(reuters.FILE)
-    stream, balanced, official = (
-        set(selection.files[selection.rows(split)].tolist())
-        for split in ("train", "balanced", "imbalanced")
-    )
-    assert not stream & official
-    assert balanced < official
-    assert len(stream | official) == len(selection)
-
-
 def test_classes_and_groups_are_those_of_the_rule():
     data = load_dataset("reutersseq", images=False)
     official = data.tests["imbalanced"].labels.sum(axis=0)
@@ -67,20 +55,6 @@ def test_classes_and_groups_are_those_of_the_rule():
     balanced = data.tests["balanced"].labels.sum(axis=0)
     assert balanced.max() == 10
     assert balanced.min() > 0
-
-
-@pytest.mark.parametrize("name", reuters.ENTRIES)
-def test_a_stream_has_its_recipe_its_classes_and_the_balanced_test(name):
-    data, whole = (load_dataset(n, images=False) for n in (name, "reutersseq"))
-    entry = DATASETS[name]
-    size = round(len(data.train) * 2000 / 35072) if "tiny" in name else 426
-    assert entry.recipe.memory_size == size
-    assert entry.recipe.test_set == "balanced"
-    assert entry.data_source == "other" and data.stands_for is None
-    assert data.class_group == whole.class_group
-    assert data.class_freq.min() > 0
-    balanced = (each.tests["balanced"].labels for each in (data, whole))
-    np.testing.assert_array_equal(*balanced)
 
 
 @pytest.mark.parametrize("name", reuters.ENTRIES)
@@ -124,19 +98,6 @@ def test_a_part_is_as_long_as_a_cap_and_keeps_the_mix_of_classes():
         apart = np.abs(labels.sum(axis=0) - share * whole)
         # a few more or less, where a class shares documents with smaller ones
         assert (apart <= 3 + 0.03 * whole).all()
-
-
-@pytest.mark.parametrize("name", [*list(CAPS)[:-1], *PARTS])
-def test_draws_are_others_of_the_same_kind(name):
-    first, *others = (kept(name + draw) for draw in DRAWS)
-    for other in others:
-        assert abs(len(other) / len(first) - 1) < 0.03
-        assert len(first & other) < len(first)
-    assert others[0] != others[1]
-
-
-def test_streams_are_told_apart():
-    assert len({fingerprint(name) for name in reuters.ENTRIES}) == len(reuters.ENTRIES)
 
 
 def test_the_table_of_the_page_is_that_of_the_code():

@@ -75,10 +75,6 @@ class OnCard(torch.Tensor):
     def numpy(self, *args, **kwargs):
         raise TypeError("can't convert a card's tensor to numpy")
 
-    def __reduce_ex__(self, protocol):
-        """Save as a plain tensor; `loaded` moves it where a file is mapped."""
-        return self.computed.__reduce_ex__(protocol)
-
 
 class Card(TorchDispatchMode):
     """Compute on the card; count waits by (what, "file:function" of prslib)."""
@@ -181,15 +177,3 @@ def lstm_cell(x, state, *weights):
     enters, stays, new, leaves = gates.chunk(4, 1)
     cell = stays.sigmoid() * cell + enters.sigmoid() * new.tanh()
     return leaves.sigmoid() * cell.tanh(), cell
-
-
-def loaded(load):
-    """Return `torch.load` as it is with a card: all tensors go where they are mapped."""
-
-    def load_mapped(file, *, map_location, **options):
-        saved = load(file, map_location="cpu", **options)
-        return tree_map(
-            lambda x: x.to(map_location) if isinstance(x, torch.Tensor) else x, saved
-        )
-
-    return load_mapped

@@ -1,5 +1,6 @@
 """What tests register, forgotten afterwards."""
 
+import linecache
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
@@ -16,3 +17,12 @@ def forgetting():
         yield
     runs.fingerprint.cache_clear()
     runs.code_of.cache_clear()
+
+
+def of_cell(source, name="<cell 1 of a test>"):
+    """Execute a cell as IPython does, which keeps its source."""
+    lines = source.splitlines(keepends=True)
+    linecache.cache[name] = len(source), None, lines, name
+    space = {"__name__": "__main__"}
+    exec(compile(source, name, "exec"), space)
+    return space

@@ -111,18 +111,6 @@ def test_the_objective_by_hand():
 # RNN-Attention
 
 
-def test_the_head_looks_at_the_whole_map_and_then_at_five_regions():
-    model = made(RECURRENT).eval()
-    maps = model.stages[:-1](images())
-    seen, regions = model.head.look(maps)
-    assert seen.shape == (5, 4, 128) and regions.shape == (5, 4, 4)
-    assert model.features(images()).shape == (4, 5 * 128)
-    whole = model.head.pool(maps)
-    state, _ = model.head.recurrent(F.relu(model.head.read(whole)))
-    first = model.head.where(F.relu(model.head.state(state)))
-    torch.testing.assert_close(regions[0], first + torch.tensor([0.5, 0.5, 0.0, 0.0]))
-
-
 def test_a_cut_is_torchs_own_and_its_places_are_not_rounded():
     draws = torch.Generator().manual_seed(0)
     maps = torch.rand(4, 3, 5, 8, generator=draws)

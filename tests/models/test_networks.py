@@ -12,8 +12,7 @@ from torch import nn
 
 from prslib import RunConfig, load_dataset
 from prslib.models import MODELS
-from prslib.models.networks import Staged, make_model, resnet_backbone
-from prslib.runs import key_of
+from prslib.models.networks import make_model, resnet_backbone
 from prslib.train import Trainer
 
 TINY = "digits70tiny"
@@ -72,15 +71,6 @@ def test_resnet101_is_the_papers():
         assert maps.shape[1] == width
     assert maps.shape[2:] == (2, 2)
     assert isinstance(model.head, nn.Linear) and model.head.in_features == 2048
-
-
-@pytest.mark.parametrize("name", ["cocoseq", "nuswideseq"])
-def test_the_paper_freezes_what_it_says(name):
-    ewc = RunConfig(dataset=name, method="EWC").resolved
-    assert ewc["weights"] == "IMAGENET1K_V1"
-    assert ewc["pretrained_stages"] == 6  # all but the head
-    assert ewc["vector_stages"] == 3  # stem and two residual blocks
-    assert RunConfig(dataset=name, weights="none").resolved["pretrained_stages"] == 0
 
 
 def test_a_resnet_is_torchvisions_with_another_head():
@@ -163,22 +153,3 @@ def test_files_that_do_not_fit_are_refused(tmp_path, file):
 
 
 # the configuration
-
-
-def test_weights_count_by_their_content_and_only_where_they_are_read(file, tmp_path):
-    def key(model, weights):
-        return key_of(RunConfig(TINY, model=model, weights=weights))
-
-    assert key("mlp", "anything") == key("mlp", None)
-    copied = tmp_path / "copy.pth"
-    copied.write_bytes(Path(file).read_bytes())
-    assert key(SMALL, file) == key(SMALL, str(copied))
-    torch.save({}, copied)
-    assert len({key(SMALL, w) for w in (None, "none", file, str(copied))}) == 4
-    assert key(SMALL, None) == key(SMALL, "IMAGENET1K_V1")
-
-
-def test_a_network_that_learns_whole_keeps_its_own_forward():
-    network = Staged(nn.Flatten(), nn.Linear(3, 2))
-    _, upper = network.split(0)
-    assert upper is network

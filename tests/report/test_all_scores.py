@@ -19,7 +19,7 @@ KEYS = ["others", "test_set", "group", "measure", "metric"]
 
 
 @pytest.fixture
-def stored(tmp_path, monkeypatch):
+def stored(tmp_path, monkeypatch, trains_here):
     """Runs that are stored, and two notebooks that ask for some of them each."""
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path / "figures"))
@@ -29,7 +29,7 @@ def stored(tmp_path, monkeypatch):
         return {str(path_of(config)): ("cpu", config) for config in asked.get(name, [])}
 
     monkeypatch.setattr(all_scores, "list_runs", list_runs)
-    return run_all(CONFIGS, workers=1)
+    return run_all(CONFIGS)
 
 
 def test_a_row_is_a_final_score_of_a_run_in_percent(stored, capsys):

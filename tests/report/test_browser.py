@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from base64 import b64decode
 from pathlib import Path
 
@@ -38,17 +39,55 @@ PUBLIC = {  # as GitHub and .github/workflows/pages.yml set them
 TEXT = "# How?\n\n[That](ledger.ipynb), [this](../docs/own_data.md): $s = n^\\rho$."
 
 
+NAMES = ["walkthrough", "ledger"]
+API = """# API
+```{eval-rst}
+.. currentmodule:: prslib
+.. autosummary::
+   :toctree: api
+
+   make_sampler
+```
+"""
+PAGES = {
+    "index.md": "# Home\n```{toctree}\napi\nown_data\nnotebooks/start\n```\n",
+    "api.md": API,
+    "own_data.md": "# Your own data\n",
+}
+START = "# Notebooks\n\n[How?](walkthrough.ipynb) [That](ledger.ipynb)\n"
+BUILD = """import sys
+from pathlib import Path
+sys.path.insert(0, "docs")
+import build
+build.DOCS = Path(sys.argv[1])
+build.NOTEBOOKS = build.DOCS.parent
+build.known_notebooks = lambda profile: sys.argv[2:]
+print(build.build("smoke"))
+"""
+
+
+def write_pages(folder):
+    """Write a site of few pages, configured as the whole."""
+    docs = project_root() / "docs"
+    for name in ("_static", "_templates"):
+        shutil.copytree(docs / name, folder / name)
+    for name in ("conf.py", "memories.html"):
+        shutil.copy(docs / name, folder)
+    for name, text in PAGES.items():
+        (folder / name).write_text(text)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, python):
-    """The site with one notebook as if executed; Sphinx checks all links."""
+    """A site of few pages, the notebooks as if executed; Sphinx checks its links."""
     pytest.importorskip("myst_nb")
     cache = tmp_path_factory.mktemp("site")
+    write_pages(cache / "pages")
+    (cache / "start.md").write_text(START)
     figures = cache / "figures"
     (figures / "smoke").mkdir(parents=True)
     for name in ("curve", "rho", "thin"):
         (figures / "smoke" / f"{name}.png").write_bytes(b64decode(PNG))
-    for name in ("bench", "paper", "seeds"):  # of which other pages have pictures
-        (figures / name).symlink_to(project_root() / "figures" / name)
     outputs = [new_output("display_data", data) for data in DATA]
     for about in PICTURES:
         metadata = {"image/png": about}
@@ -58,11 +97,12 @@ def site(tmp_path_factory, python):
     code = new_code_cell("draw(everything)", outputs=outputs)
     language = {"language_info": {"name": "python"}}
     notebook = new_notebook(cells=[new_markdown_cell(TEXT), code], metadata=language)
-    file = cache / "executed" / "smoke" / "walkthrough.ipynb"
-    file.parent.mkdir(parents=True)
-    write(notebook, file)
+    folder = cache / "executed" / "smoke"
+    folder.mkdir(parents=True)
+    for name in NAMES:
+        write(notebook, folder / f"{name}.ipynb")
     environment = {"PRSLIB_CACHE": str(cache), "PRSLIB_FIGURES": str(figures)}
-    built = python("docs/build.py", "--profile", "smoke", **environment, **PUBLIC)
+    built = python("-c", BUILD, str(cache / "pages"), *NAMES, **environment, **PUBLIC)
     assert built.returncode == 0, built.stderr
     return Path(built.stdout.strip()).parent
 
@@ -86,11 +126,11 @@ def test_nothing_is_loaded_from_elsewhere(site):
 
 
 def test_a_public_site_leads_to_binder_and_to_its_repository(site):
-    text = (site / "notebooks" / "rho_sweep.html").read_text(encoding="utf-8")
+    text = (site / "notebooks" / "walkthrough.html").read_text(encoding="utf-8")
     binder = "https://mybinder.org/v2/gh/someone/prs/HEAD?labpath=notebooks/{}.ipynb"
-    assert f'href="{binder.format("rho_sweep")}"' in text
+    assert f'href="{binder.format("walkthrough")}"' in text
     assert 'href="https://github.com/someone/prs"' in text
-    page = "https://someone.github.io/prs/notebooks/rho_sweep.html"
+    page = "https://someone.github.io/prs/notebooks/walkthrough.html"
     assert f'rel="canonical" href="{page}"' in text
 
 

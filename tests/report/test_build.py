@@ -163,34 +163,6 @@ def test_a_redraw_trains_nothing_keeps_the_tables_and_leaves_no_record(monkeypat
     assert not build.record_file("smoke", "rho_sweep").exists()
 
 
-def test_other_files_among_the_notebooks_do_not_count(tmp_path, monkeypatch):
-    notebooks = tmp_path / "notebooks"
-    shutil.copytree(project_root() / "notebooks", notebooks)
-    (tmp_path / "params").mkdir()
-    (notebooks / "._rho_sweep.ipynb").write_bytes(b"\0\5\26\7")
-    (notebooks / "Untitled.ipynb").write_text('{"cells": []}')
-    shutil.copy(notebooks / "rho_sweep.ipynb", notebooks / "rho_sweep-Copy1.ipynb")
-    before = known_notebooks("quick")
-    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
-    assert known_notebooks("quick") == before
-
-
-def test_a_sweep_that_stops_is_no_notebook(monkeypatch, capsys):
-    def stop(_configs, device):
-        raise ConnectionError(f"no {device}")
-
-    def draw(_profile, name, redraw):
-        if name == "rho_sweep":
-            raise RuntimeError("Kernel died")
-
-    monkeypatch.setattr("prslib.runs.train", stop)
-    monkeypatch.setattr(build, "draw", draw)
-    assert main(["figures", "--profile", "smoke", "datasets", "rho_sweep"]) == 1
-    said = capsys.readouterr().err
-    assert "training stopped: ConnectionError: no cpu" in said
-    assert said.endswith("rho_sweep stopped: RuntimeError: Kernel died\n")
-
-
 def test_the_runs_of_all_notebooks_are_one_sweep(monkeypatch):
     asked = []
     monkeypatch.setattr(
@@ -222,19 +194,13 @@ def test_shards_are_cut_from_all_runs_whatever_is_stored(monkeypatch):
         assert sorted(map(key_of, asked.pop())) == every[number - 1 :: 3]
 
 
-def test_an_error_of_a_training_reaches_the_command_line(monkeypatch, capsys):
-    def stop(_configs, device):
-        raise RuntimeError("1 of 9 runs failed")
-
-    monkeypatch.setattr("prslib.runs.train", stop)
-    assert main(["train", "--profile", "smoke", "rho_sweep", "--shard", "1/2"]) == 1
-    assert capsys.readouterr().err == "1 of 9 runs failed\n"
-
-
-@pytest.mark.parametrize("command", ["figures", "train"])
-def test_an_unknown_profile_or_notebook_names_the_known_ones(command, capsys):
-    assert main([command, "--profile", "nope"]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("unknown profile 'nope'; known profiles: la")
-    assert main([command, "--profile", "smoke", "main_result"]) == 1
-    assert ", main_results, memory_distribution, " in capsys.readouterr().err
+def test_other_files_among_the_notebooks_do_not_count(tmp_path, monkeypatch):
+    notebooks = tmp_path / "notebooks"
+    shutil.copytree(project_root() / "notebooks", notebooks)
+    (tmp_path / "params").mkdir()
+    (notebooks / "._rho_sweep.ipynb").write_bytes(b"\0\5\26\7")
+    (notebooks / "Untitled.ipynb").write_text('{"cells": []}')
+    shutil.copy(notebooks / "rho_sweep.ipynb", notebooks / "rho_sweep-Copy1.ipynb")
+    before = known_notebooks("quick")
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    assert known_notebooks("quick") == before

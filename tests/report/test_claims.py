@@ -7,14 +7,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from prslib import run
 from prslib.paths import project_root
-from prslib.report.asked import Asked
-from prslib.report.claims import CLAIMS, NAMED, Scores, find_methods
+from prslib.report.claims import CLAIMS, Scores
 from prslib.report.claims.functions import by_seed, schedule_variance
-from prslib.report.claims.scores import Seed
-from prslib.report.results import printed_rows, results_of
-from prslib.report.tables import MAIN_METRICS, with_resamples
+from prslib.report.results import printed_rows
+from prslib.report.tables import MAIN_METRICS
 
 LEVELS = {"Finetune": 10, "EWC": 20, "GSS": 25, "ExStream": 30, "CRS": 35, "PRS": 40}
 LEVELS |= {"Multitask": 60, "several classes": 38}
@@ -126,14 +123,6 @@ def test_a_claim_is_above_0_where_the_paper_is_right_and_below_where_all_is_turn
         assert CLAIMS[name].decide(turned)["effect"] < 0
 
 
-def test_the_rows_name_only_what_there_is():
-    for claim in CLAIMS.values():
-        implied = [CLAIMS[name] for name in claim.implies]
-        assert {each.kind for each in implied} <= {"primary"}
-    with pytest.raises(ValueError, match="unknown setting 'rhoo'"):
-        Seed(None, 0, "mAP", "classes alike").score("PRS", rhoo=1.0)
-
-
 def test_a_claim_reads_the_test_set_that_it_names(right):
     """Scores of groups have the paper's kind of test, scores of classes further images."""
     scores = right[right["trained_tasks"] == 4]
@@ -155,17 +144,6 @@ def test_a_claim_reads_the_test_set_that_it_names(right):
     assert (only_open["alone"], only_open["test_set"]) == ("not run", "")
 
 
-@pytest.mark.parametrize(
-    ("scores", "effect"),
-    [([60, 50, 40, 30, 20, 10], 1), ([10, 20, 30, 40, 50, 60], -1)],
-)
-def test_tasks_become_harder_in_the_order_of_the_schedule(scores, effect):
-    tasks = dict(zip(["3", "1", "0", "5", "4", "2"], scores, strict=True))
-    usual = USUAL | {"method": "Multitask"}
-    rows = [usual | {"task": task, "value": value} for task, value in tasks.items()]
-    assert decide(in_metrics(rows), "harder_tasks")["effect"] == pytest.approx(effect)
-
-
 def test_a_fall_that_one_task_interrupts_is_a_smaller_correlation():
     """Spearman's of scipy, on the scores and on a resample."""
     drawn = np.array([[60, 20, 40, 30, 50, 10], [9, 8, 7, 6, 5, 4]])
@@ -178,14 +156,6 @@ def test_a_fall_that_one_task_interrupts_is_a_smaller_correlation():
     _, values = claim.evaluate(Scores(in_metrics(rows, ["mAP"])), ["mAP"])
     expected = [-stats.spearmanr(range(6), scores).statistic for scores in drawn]
     np.testing.assert_allclose(values[0, 0], expected)
-
-
-def test_departures_that_a_claim_names_are_known():
-    assert "several classes" in NAMED and {"PRS", "CRS", "EWC"} <= NAMED
-    assert find_methods({"high": {"method": "a"}, "method": "b", "plus": 2}) == {
-        "a",
-        "b",
-    }
 
 
 FIVE = {("PRS", seed): 50.0 + seed for seed in range(5)}
@@ -234,52 +204,6 @@ def test_the_papers_own_numbers_by_hand():
     assert effects == pytest.approx(by_hand, nan_ok=True)
 
 
-def test_a_fact_has_no_interval_and_no_verdict():
-    """The paper's 50.7 % are of all classes of MSCOCO, ours of a stream's own classes."""
-    rows = rows_of({("CRS", seed): 46.0 for seed in range(5)})
-    rows = rows.assign(measure="largest fifth of stream", metric="memory")
-    row = decide(rows, "largest_fifth")
-    assert (row["effect"], row["alone"]) == (-4, "fact")
-    assert np.isnan([row["low"], row["high"], row["p"]]).all()
-    assert row["test_set"] == ""  # no test image enters
-
-
-def test_near_balance_is_within_a_fifth_of_it_ends_included():
-    scores = {-1.0: 40, -0.2: 50, None: 60, 0.2: 55, 0.3: 0, 1.0: 45}
-    row = USUAL | {"method": "PRS"}
-    rows = in_metrics([row | {"rho": r, "value": v} for r, v in scores.items()])
-    assert decide(rows, "rho_ends")["effect"] == 55 - 45
-
-
-def test_settings_on_another_test_set_are_no_part_of_a_sweep():
-    """PRS with rho 0.5 is run for the imbalanced test set; the sweep has other values."""
-    row = USUAL | {"method": "PRS"}
-    sweep = in_metrics(
-        [row | {"rho": r, "value": 40 + 20 * (r is None)} for r in (-1.0, None, 1.0)]
-    )
-    other = in_metrics([row | {"rho": 0.5, "value": 0, "test_set": "imbalanced"}])
-    assert decide(pd.concat([sweep, other]), "rho_declines")["effect"] == 20
-
-
-@pytest.mark.parametrize(
-    ("spread", "verdict"), [(0.07, "no difference"), (0.11, "undecided")]
-)
-def test_a_small_correlation_is_no_difference(spread, verdict):
-    """Intervals that end at 0.09 and 0.14 on both sides; the margin is 0.1."""
-    values = spread * np.array([-1, -1, 0, 1, 1])
-    rows = rows_of({("EWC", seed): value for seed, value in enumerate(values)})
-    rows = rows[rows["metric"] == "mAP"].assign(measure="order", metric="AP")
-    assert decide(rows, "order_ewc_ap")["alone"] == verdict
-
-
-@pytest.mark.parametrize(("distance", "effect"), [(18, 8), (25, 1), (27, -1)])
-def test_with_rho_1_prs_may_be_nearer_to_the_stream_than_crs(distance, effect):
-    crs = rows_of({("CRS", seed): 24.0 + seed for seed in range(5)})
-    prs = rows_of({("PRS", seed): 1.0 * distance + seed for seed in range(5)}, rho=1.0)
-    rows = pd.concat([crs, prs]).assign(measure="to stream", metric="memory")
-    assert decide(rows, "rho_one")["effect"] == effect
-
-
 def test_the_weakest_cell_is_named_and_clear_ones_are_counted():
     rows = rows_of(FIVE)
     worse = (rows["metric"] == "O-F1") & (rows["method"] == "PRS")
@@ -304,27 +228,6 @@ def test_a_claim_has_the_cells_of_those_that_it_implies():
     assert several > 10
 
 
-def test_seeds_are_paired_and_what_is_missing_is_not_run():
-    rows = rows_of(FIVE, group="majority")
-    one = rows[(rows["method"] == "PRS") | (rows["seed"] == 3)]
-    row = decide(one)
-    assert (row["seeds"], row["effect"], row["alone"]) == (1, -2, "undecided")
-    assert decide(rows[rows["method"] == "PRS"])["alone"] == "not run"
-    assert decide(rows[rows["metric"] != "mAP"])["alone"] == "not run"
-
-
-def test_a_row_whose_seeds_drop_out_is_not_decided():
-    place = {"group": "majority"}
-    rows = rows_of(FIVE | {("PRS", s): 20.0 for s in range(5)}, **place)
-    assert decide(rows)["alone"] == "holds"
-    lost = rows.assign(value=rows["value"].mask(rows["seed"].eq(4)))
-    assert (decide(lost)["alone"], decide(lost)["seeds"]) == ("undecided", 4)
-    one_more = rows_of({("PRS", 5): 1.0, ("CRS", 5): 20.0}, **place)
-    row = decide(pd.concat([lost, one_more]))
-    assert (row["alone"], row["seeds"], row["dropped"]) == ("undecided", 5, 1)
-    assert np.isnan(row["p"])
-
-
 def test_the_chance_of_the_test_images_widens_the_interval():
     """PRS moves by 10 points with the test images, CRS not at all."""
     rows = rows_of(FIVE)
@@ -334,23 +237,6 @@ def test_the_chance_of_the_test_images_widens_the_interval():
     assert decide(rows, "above_crs")["high"] == pytest.approx(2)
     assert row["high"] == pytest.approx(2 + 10 * stats.t.isf(0.025 / 3, 2))
     assert row["alone"] == "undecided"
-
-
-def test_every_score_of_real_images_has_draws_forgetting_and_order_too():
-    fields = {"method": "CRS", "class_forgetting": True, "test_resamples": 9}
-    config = Asked("cocoseq-tiny", **fields)
-    done = run(config)
-    scores = with_resamples(done)
-    is_alike = done.scores["test_set"] == "balanced"
-    assert set(scores.index) == set(np.flatnonzero(is_alike))
-    drawn = scores["draws"].dropna()
-    theirs = done.resampled.loc[drawn.index].to_numpy()
-    np.testing.assert_array_equal(np.stack(drawn), theirs)
-    rows = results_of([done], [config]).dropna(subset="value")
-    main = rows["metric"].isin([*MAIN_METRICS, "AP", "F1"])
-    assert set(rows.loc[main, "measure"]) >= {"score", "forget", "lost", "order"}
-    draws = config.resolved["test_resamples"]
-    assert set(map(len, rows.loc[main, "draws"])) == {draws}
 
 
 def test_a_number_a_seed_of_the_variance_leaves_the_seeds_noise_out():

@@ -1,20 +1,16 @@
 import numpy as np
 import pytest
 from cells import functions_of
-from fake_runs import fake_run
 from prs_examples import A, B, C, rows
 
-from prslib.report import deviations
 from prslib.report.asked import Asked, identify, run_all
 from prslib.report.deviations import (
     ALL,
     CONTEST,
     DEVIATIONS,
-    WORDS,
     deviation_configs,
 )
 from prslib.report.measures import place_stream
-from prslib.report.tables import final, scores_of
 from prslib.samplers import PRS
 
 notebook = functions_of("deviations")
@@ -59,27 +55,6 @@ def test_each_deviation_departs_in_its_step_alone():
     assert seen == [[7, 6, 1]] * 3
 
 
-def test_several_classes_offer_the_candidates_of_all_that_are_above_their_target():
-    sampler = filled("several classes", samples=[A, A, B, B, (B, C), C])
-    scarce = np.array([False, False, True, False])
-    sets = sampler._sets
-    offered = sampler.candidates(A, scarce)
-    assert {sets.keys[k] for k in offered} == {(A,), (B,)}  # whichever is drawn
-    assert {sets.keys[k] for k in filled("PRS", [A, B]).candidates(A, scarce)} == {(A,)}
-    none = np.array([True, True, True, False])
-    assert {sets.keys[k] for k in sampler.candidates(C, none)} == {(C,)}
-
-
-def test_counts_may_be_known_ahead():
-    sampler = DEVIATIONS["counts known ahead"](6, 3, 0, dataset=TINY)
-    sampler.task, sampler.total = np.array([0, 0, 1]), np.array([5, 4, 3])
-    sampler.place([A])
-    assert sampler.class_freq.tolist() == [5, 4, 0]
-    sampler.place([C, C, B])
-    assert sampler.class_freq.tolist() == [5, 4, 3]
-    assert sampler.partition()[:3] == pytest.approx([1 / 3] * 3)
-
-
 def test_the_contest_does_what_the_published_codes_do():
     stream = rows(*[A] * 800, *[(A, B)] * 3, *[B] * 40)
     ahead = {"EmoGrowth": {"dataset": TINY}}
@@ -97,10 +72,8 @@ def test_the_contest_does_what_the_published_codes_do():
     assert chance.tolist() == [0, 1, 0]
 
 
-@pytest.mark.usefixtures("registers")
-def test_deviations_are_methods_of_their_own_that_any_process_can_train(
-    tmp_path, monkeypatch
-):
+@pytest.mark.usefixtures("registers", "trains_here")
+def test_deviations_are_methods_of_their_own(tmp_path, monkeypatch):
     made = deviation_configs([TINY], [0], 0.0, DEVIATIONS)
     assert len({identify(config) for config in made}) == len(ALL)
     assert made[0] == Asked(TINY, "PRS", rho=0.0)  # as every notebook's
@@ -113,31 +86,3 @@ def test_deviations_are_methods_of_their_own_that_any_process_can_train(
     assert type(sampler) is DEVIATIONS["counts known ahead"]
     (read,) = run_all([ahead])
     assert read.scores.equals(run.scores)
-
-
-@pytest.mark.usefixtures("registers")
-def test_verdicts_say_what_matters():
-    lead = {"CRS": -4.0, "CUTER": -10.0, "uniform victim": -3.0, "ties by slot": 0.5}
-    # intervals that end at 1.83 and 2.26; half of the lead is 2
-    noise = {"softened exp": 1.7, "signed distances": 2.1, "batch at once": 5.0}
-
-    def made(config):
-        name = config.method
-        moves = noise.get(name, 0.1) * (config.seed % 2)
-        return fake_run(config, (50 + lead.get(name, 0.0) + moves) / 100)
-
-    asked = deviation_configs([TINY], list(range(6)), 0.0, deviations.EVERY)
-    scores = scores_of(list(map(made, asked)))
-    rows = final(scores)
-    table = notebook.against_prs(rows)
-    overall = table[table["group"] == "overall"].set_index("departure")
-    assert overall["difference"].is_monotonic_decreasing
-    verdict = {name: overall.loc[WORDS[name], "verdict"] for name in DEVIATIONS}
-    assert verdict["uniform victim"] == "costs"
-    assert verdict["class from p"] == "does not matter"
-    assert verdict["ties by slot"] == "gains"
-    assert verdict["batch at once"] == "cannot be told"
-    assert verdict["softened exp"] == "does not matter"
-    assert verdict["signed distances"] == "cannot be told"
-    scores = notebook.contest(rows).set_index(["method", "metric"])
-    assert scores.loc[("CUTER", "O-F1"), "difference"] == pytest.approx(-10)

@@ -3,15 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from cells import functions_of
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 
-from prslib.datasets import load_dataset
 from prslib.report import measures
 from prslib.report.asked import Asked
-from prslib.train import Run, Trainer, run
+from prslib.train import Run
 
 tsne = functions_of("feature_tsne")
 
@@ -31,30 +29,6 @@ def blobs(spread):
     classes = measures.labelled_images(CONFIG)["class"].to_numpy()
     noise = np.random.default_rng(0).normal(size=(60, 10))
     return (100 * np.eye(10)[classes] + spread * noise).astype(np.float32)
-
-
-def test_features_and_head_give_the_scores():
-    dataset = load_dataset(TINY)
-    inputs, device = torch.from_numpy(dataset.train.inputs), torch.device("cpu")
-    trainer = Trainer(Asked(TINY), dataset, inputs, device)
-    model, rows = trainer.model, np.arange(7)
-    features = trainer.predict(model.features, inputs, rows)
-    scores = torch.sigmoid(model.head(features)).detach().numpy()
-    theirs = trainer.probabilities(inputs, rows)
-    np.testing.assert_allclose(scores, theirs, atol=1e-6)
-
-
-def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows():
-    features = measures.features_of(run(CONFIG))
-    assert features.shape == (60, 64)
-    assert (features >= 0).all()  # behind a ReLU
-    dataset = load_dataset(ONE_LABEL, images=False)
-    images = measures.labelled_images(CONFIG)
-    np.testing.assert_array_equal(np.bincount(images["class"]), np.full(10, 6))
-    assert dataset.tests["full"].labels[images["image"], images["class"]].all()
-    assert set(images.loc[images["class"] >= 4, "group"]) == {"minority"}
-    names = np.array(dataset.class_names)[images["class"]]
-    assert images["class_name"].tolist() == names.tolist()
 
 
 def test_one_blob_scores_nothing_and_a_bad_group_is_seen():

@@ -22,12 +22,3 @@ def test_scores_of_single_tasks_in_percent_the_largest_first():
     assert set(smallest["label"]) == {"task 3 (19)"}
     assert smallest["value"].tolist() == pytest.approx([60] * 6)
     assert rows.groupby("method").size().to_dict() == {"CRS": 18, "Multitask": 18}
-
-
-def test_crs_prs_and_the_best_of_the_online_methods_with_classes_alike_are_drawn():
-    values = {"Multitask": 0.9, "CRS": 0.2, "PRS": 0.3, "GSS": 0.1, "OCDM": 0.4}
-    asked = configs(dataset="digits49tiny", method=list(values))
-    runs = [fake_run(one, values[one.method]) for one in asked]
-    stream = configs(dataset="digits49tiny", method="GSS", test_set="imbalanced")
-    rows = inter_task.task_scores(scores_of([*runs, fake_run(stream[0], 0.8)]))
-    assert set(inter_task.pick_methods(rows)["method"]) == {"CRS", "PRS", "OCDM"}

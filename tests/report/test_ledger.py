@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,15 +8,14 @@ from cells import functions_of
 from fake_runs import fake_run, with_variance
 from registered import forgetting
 
-from prslib.datasets import DATASETS, load_dataset
+from prslib.datasets import load_dataset
 from prslib.paths import project_root
-from prslib.report import ledger, topics
-from prslib.report import results as results_module
-from prslib.report.asked import configs, drop_repeated, identify
+from prslib.report import ledger
+from prslib.report.asked import configs, drop_repeated
 from prslib.report.claims import CLAIMS, SETTINGS, Scores
 from prslib.report.results import results_of, run_settings
 from prslib.report.tables import MAIN_METRICS
-from prslib.runs import path_of, register, save
+from prslib.runs import register
 from prslib.statistics import DECIDING, LEVEL, WORDS, interval
 from prslib.train import METHODS, Method
 
@@ -148,24 +146,6 @@ def test_the_largest_fifth_of_the_classes_is_14_of_70(results):
     assert share.to_numpy() == pytest.approx(100 * counts[-14:].sum() / counts.sum())
 
 
-def test_runs_of_the_standard_setting_are_asked_for_first(monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        topics, "runs_of", lambda profile, name: asked.append(name) or []
-    )
-    topics.runs("quick")
-    assert asked[:3] == ["main_results", "precision_recall", "single_label"]
-    assert asked[3:] == sorted(asked[3:]) and "ledger" not in asked
-
-
-@pytest.mark.usefixtures("registers")
-def test_runs_that_no_printed_cell_is_about_are_left_out():
-    register("frozen", Method(sampler="crs", frozen="vector_stages"))
-    usual = {"dataset": TINY, "method": ["PRS", "frozen"]}
-    asked = configs(**usual, draw=["uniform", "balanced"], learning_rate=[None, 0.1])
-    assert run_settings(asked)["run"].tolist() == [identify(asked[0])]
-
-
 def test_there_is_a_row_for_each_published_cell(cells):
     assert len(cells) == 2220
     assert set(cells["status"]) == {"run", "not run"}
@@ -232,46 +212,6 @@ def test_every_data_set_is_decided_the_papers_own_first(results):
     assert ledger.account(rows)["data"].tolist() == names
     row = cell(notebook.cells(both, "smoke"), "main", "PRS", "overall", "mAP")
     assert (row["dataset"], row["data"]) == ("cocoseq-mini", "part")
-
-
-@pytest.fixture
-def reuters(monkeypatch):
-    """Another real stream, which stands for no data set of the paper."""
-    entry = replace(DATASETS[TINY], data_source="other")
-    monkeypatch.setitem(DATASETS, "stream", entry)
-    labels = replace(load_dataset(TINY, images=False), name="stream", stands_for=None)
-    known = results_module.labels_of
-    find = lambda name: labels if name == "stream" else known(name)  # noqa: E731
-    for module in (ledger, results_module):
-        monkeypatch.setattr(module, "labels_of", find)
-    return "stream"
-
-
-def test_another_real_stream_is_decided_in_rows_of_its_own(results, reuters):
-    """No printed number is set beside it."""
-    coco = results[results["dataset"] == TINY]
-    rows = coco.assign(dataset=reuters, stands_for="")
-    both = ledger.decide(pd.concat([coco, rows], ignore_index=True))
-    other = both[both["data"] == "other"]
-    assert set(other["stands_for"]) == {""} and other["published"].isna().all()
-    claims = [CLAIMS[name] for name in other["claim"]]
-    assert all("COCOseq" in claim.on and claim.other_streams for claim in claims)
-    ours = both[(both["claim"] == "above_crs") & (both["dataset"] != "")]
-    names = [f"{TINY} [COCOseq]", f"{reuters} [another real stream]"]
-    assert ledger.account(ours)["data"].tolist() == names
-    assert ledger.counts(both).index.tolist() == ["other real streams", "stand-ins"]
-    differ = both.assign(alone=both["alone"].mask(both["data"].eq("other"), "holds"))
-    assert not notebook.disagreements(differ)["data"].str.contains("another").any()
-    assert set(notebook.cells(rows, "smoke")["status"]) == {"not run"}
-
-
-def test_nothing_is_decided_without_runs(runs):
-    nothing = results_of([], runs)
-    decided = decide_some(nothing, "above_crs", "rho_ends", "features")
-    assert set(decided["verdict"]) == {"not run"}
-    assert decided["published"].notna().tolist() == [True, False, False]
-    assert set(ledger.account(decided)["effect"]) == {""}
-    assert set(notebook.cells(nothing, "smoke")["status"]) == {"not run"}
 
 
 def test_a_gradient_variance_counts_by_its_logarithm(runs):
@@ -398,145 +338,3 @@ def test_the_committed_claims_come_out_as_committed():
             compared += not np.isnan(new)
             assert np.isnan(new) or new == pytest.approx(effect, abs=0.001)
     assert compared >= 4
-
-
-@pytest.mark.filterwarnings("ignore:runs computed")  # one is made up
-def test_gather_leaves_what_is_not_stored_or_trains_it(own_folders):
-    runs = configs(dataset="imbal-digits-tiny", method=["Finetune"], seed=[0, 1])
-    save(fake_run(runs[0], 0.5), path_of(runs[0].to_train))
-    assert set(ledger.gather(runs, "leave")["seed"]) == {0}
-    assert set(ledger.gather(runs, "train")["seed"]) == {0, 1}
-
-
-def with_leads(**leads):
-    """Scores of PRS and of others, which it leads by numbers of five seeds."""
-    usual = {"trained_tasks": 4, "task": "seen", "group": "overall"}
-    usual |= {"measure": "score", "dataset": TINY, "stands_for": "COCOseq"}
-    usual |= BALANCED
-    rows = [
-        {"method": method, "seed": seed, "metric": metric, "value": 50.0 - lead}
-        for method, values in {"PRS": [0.0] * DECIDING, **leads}.items()
-        for seed, lead in enumerate(values)
-        for metric in ("C-F1", "O-F1", "mAP")
-    ]
-    return pd.DataFrame(rows).assign(**usual)
-
-
-def test_an_undecided_row_says_which_difference_would_have_shown():
-    rows = with_leads(CRS=[1.0, 2.0, 3.0, 4.0, 5.0], GSS=[-2.0, 1.0, 0.0, -1.0, 3.0])
-    row = decide_some(rows, "above_crs", "above_gss")
-    assert row["verdict"].to_dict() == {"above_crs": "holds", "above_gss": "undecided"}
-    half = (row["high"] - row["low"])["above_gss"] / 2
-    expected = pytest.approx([np.nan, half], nan_ok=True)
-    assert row["would_show"].tolist() == expected
-    # where the correction alone leaves it open, of the interval at half of the level
-    rows = with_leads(CRS=[-2.0, 1.0, 0.0, -1.0, 3.0], GSS=[0.2, 1.4, 1.2, 2.0, 0.4])
-    row = decide_some(rows, "above_crs", "above_gss").loc["above_gss"]
-    assert (row["alone"], row["verdict"]) == ("holds", "undecided")
-    assert row["would_show"] > max(row["effect"], (row["high"] - row["low"]) / 2)
-
-
-def test_without_a_margin_of_the_unit_half_of_the_papers_effect_is_one():
-    claim = CLAIMS["steadier_gss"]  # in square points
-    effect = interval(np.array([-0.5, 1.0, -1.0, 0.5, 1.0])[:, None, None])
-    widest = max(effect.high, -effect.low)
-    assert claim.verdict(effect, 2.1 * widest) == "no difference"
-    assert claim.verdict(effect, 1.9 * widest) == "undecided"
-    assert claim.verdict(effect, np.nan) == "undecided"
-
-
-def test_the_papers_numbers_stand_beside_runs_on_its_own_kind_of_test():
-    rows = with_leads(CRS=[1.0] * DECIDING)
-    rows = rows.reindex(columns=[*rows, *set(SETTINGS).difference(rows)])
-    further = rows.assign(test_set="open")
-    balanced = rows[rows["method"] == "PRS"].assign(value=70.0)
-    cells = notebook.cells(pd.concat([further, balanced]).astype(SETTINGS), "smoke")
-    assert cell(cells, "main", "PRS", "overall", "mAP")["ours"] == 70
-    assert cell(cells, "main", "CRS", "overall", "mAP")["status"] == "not run"
-
-
-def test_leads_are_compared_table_by_table():
-    rows = with_leads(CRS=[1.0] * DECIDING, GSS=[-4.0] * DECIDING)
-    rows = rows.reindex(columns=[*rows, *set(SETTINGS).difference(rows)])
-    rows = rows.assign(dataset="cocoseq-mini").astype(SETTINGS)
-    leads = notebook.by_lead(notebook.leads_of_prs(notebook.cells(rows, "smoke")))
-    assert leads["table"].unique()[0] == "main"
-    row = leads[(leads["table"] == "main") & (leads["kind"] == "mAP")].iloc[0]
-    theirs = 55.3 - 50.2, 55.3 - 44.0  # overall, over CRS and over GSS
-    assert (row["cells"], row["ours"]) == (2, -1.5)
-    assert row["theirs"] == pytest.approx(np.mean(theirs))
-    assert row["lowest"] == pytest.approx(-4 - theirs[1])
-    assert row["highest"] == pytest.approx(1 - theirs[0])
-    assert row["same_sign"] == 1
-
-
-def real(name, **verdicts):
-    """Rows of a claim with verdicts on data sets."""
-    claim = CLAIMS[name]
-    about = {"claim": name, "statement": claim.statement, "unit": claim.unit}
-    about |= {"kind": claim.kind, "stands_for": "", "published": np.nan}
-    about |= {"test_set": "balanced", "data": "other", "alone": "holds"}
-    about |= {"effect": 1.0, "low": 0.5, "high": 1.5, "weakest": "over CRS O-F1"}
-    rows = [
-        about | {"dataset": name, "verdict": verdict}
-        for name, verdict in verdicts.items()
-    ]
-    return pd.DataFrame(rows)
-
-
-def test_the_head_says_where_a_headline_holds_and_what_was_not_tested():
-    rows = [
-        real("above_crs", a="holds", b="does not hold", c="holds", d="undecided"),
-        real("above_crs", stand_in="holds").assign(data="stand-in"),
-        real("above_gss", a="holds"),
-        real("imbalanced_crs", a="not run", b="no difference"),
-    ]
-    text = ledger.summarise(pd.concat(rows, ignore_index=True))
-    first, second, last = text.splitlines()
-    assert (
-        "holds on 2 of 4 real streams (a, c); does not hold on b; undecided on d"
-        in first
-    )
-    assert "holds on 0 of 1 real streams; no difference on b" in second
-    count = sum(claim.kind == "primary" for claim in CLAIMS.values())
-    assert f"{count - 3} of {count} claims" in last
-
-
-def test_a_claim_has_a_row_and_a_data_set_a_column(decided):
-    rows = [
-        real("tail_crs", reutersseq="holds"),
-        real("tail_ewc", reutersseq="sensitivity").assign(test_set="imbalanced"),
-        real("prs_balances", mdiseq="fact").assign(low=np.nan, test_set=""),
-        real("above_crs", mdiseq="does not hold", reutersseq="not run"),
-    ]
-    table = ledger.lay_out(pd.concat(rows, ignore_index=True))
-    assert list(table) == ["claim", "test", "reutersseq", "mdiseq"]
-    assert table["reutersseq"].tolist() == [
-        *["**holds** +1.0 [+0.5, +1.5]"] * 2,
-        "",
-        "",
-    ]
-    assert table["mdiseq"].tolist()[2:] == [
-        "+1.0",
-        "**does not hold** +1.0 [+0.5, +1.5], over CRS O-F1",
-    ]
-    tests = ["classes alike", "as the stream comes", "", "classes alike"]
-    assert table["test"].tolist() == tests
-    whole = ledger.lay_out(decided)
-    assert list(whole.columns[-2:]) == ["imbal-digits-tiny", "imbal-colour-digits-tiny"]
-    paper = whole.loc[whole["claim"].str.startswith("PRS outperforms CRS:"), "paper"]
-    assert paper.item() == "+3.7 (COCOseq); +5.4 (NUS-WIDEseq)"
-
-
-def test_features_and_gradients_may_come_from_runs_on_other_test_images(runs):
-    usual = {"dataset": "cocoseq-tiny", "method": "PRS"}
-    asked = configs(**usual, test_set="open")
-    asked += configs(**usual, features_per_class=2)
-    asked += configs(**usual, variance_points=2)
-    settings = run_settings(asked)
-    assert settings[list(SETTINGS)].isna().all(axis=None)
-    assert settings["test_set"].tolist() == ["open", "balanced", "balanced"]
-    rows = results_of([make_run(config) for config in asked], asked)
-    scores = rows["measure"] == "score"
-    assert set(rows.loc[scores, "run"]) == {identify(asked[0])}
-    assert (rows["measure"] == "variance").any()

@@ -7,7 +7,6 @@ from cells import functions_of
 from prslib.datasets import load_dataset
 from prslib.report import measures
 from prslib.report.asked import configs
-from prslib.report.notebook import Settings
 from prslib.train import run
 
 topic = functions_of("memory_distribution")
@@ -44,13 +43,3 @@ def test_distances_put_each_memory_where_it_belongs():
     assert to_equal["Stream"] == pytest.approx(np.abs(expected - 100 / 70).sum() / 2)
     assert to_equal["PRS"] < 0.5 * to_equal["CRS"]
     assert to_stream["CRS"] < 0.5 * to_stream["PRS"]
-
-
-def test_some_data_sets_take_fewer_seeds_and_training_where_methods_look():
-    names = ["digits70tiny", "digits49tiny"]
-    values = {"dataset": names, "seeds": [3, 4], "few_seeds": {"digits49tiny": 1}}
-    settings = Settings.of("quick", "memory_distribution", **values)
-    made = topic.memories(settings)
-    seeds = {(config.dataset, config.seed) for config in made}
-    assert seeds == {("digits70tiny", 3), ("digits70tiny", 4), ("digits49tiny", 3)}
-    assert {config.method for config in topic.runs(settings)} == LOOKING

@@ -31,23 +31,6 @@ def test_strengths_are_those_of_the_study_best_first(dataset):
     assert list(CHOSEN[dataset]) == list(settings)
 
 
-@pytest.mark.parametrize(
-    ("f1", "own", "ranking", "moves"),
-    [
-        ("above", "", "", "the threshold"),
-        ("above", "below", "", "the threshold"),
-        ("above", "above", "above", "the ranking"),
-        ("", "", "above", "the ranking"),
-        ("above", "", "below", "ranking and threshold"),
-        ("above", "above", "", "F1 at any threshold"),
-        ("", "above", "", "neither, significantly"),
-    ],
-)
-def test_what_moves_the_threshold_alone_is_gone_at_the_own_one(f1, own, ranking, moves):
-    clearly = pd.Series({"C-F1": f1, notebook.OWN: own, "mAP": ranking})
-    assert notebook.say_moved(clearly) == moves
-
-
 @pytest.fixture
 def rows():
     """Return made-up scores: the loss adds 10 points at 0.5 and nothing at the tuned one."""

@@ -1,34 +1,22 @@
 """The parameters of a notebook, what is refused, and what is shown and written."""
 
-import subprocess
-import sys
+import os
 from collections import defaultdict
-from itertools import product
 
 import ipywidgets
 import matplotlib.pyplot as plt
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 from cells import functions_of
 
-from prslib.paths import known_notebooks, notebook_file, project_root
-from prslib.report import grids, notebook
-from prslib.report.asked import configs
+from prslib.paths import known_notebooks, notebook_file, params_file
+from prslib.report import notebook
 from prslib.report.notebook import Settings, defaults_of
 from prslib.report.tables import labels_of
-from prslib.report.topics import definitions, runs_of
+from prslib.report.topics import runs_of
 
 SWEEP = defaults_of("rho_sweep")
-
-
-def test_the_notebooks_values_are_the_settings():
-    settings = Settings.read("rho_sweep", SWEEP | {"seeds": [4], "unrelated": 3})
-    about = {"notebook": "rho_sweep", "tables": {}}
-    assert vars(settings) == SWEEP | {"seeds": [4]} | about
-    assert "rho_sweep" not in settings._repr_markdown_()
-    assert "| `seeds` | [4] |" in settings._repr_markdown_()
 
 
 def test_a_device_that_is_not_here_is_refused_unless_it_is_the_profiles():
@@ -43,35 +31,15 @@ def test_a_device_that_is_not_here_is_refused_unless_it_is_the_profiles():
     [
         ("rho_sweep", {"rhoo": 0.1}, "unknown parameter of rho_sweep 'rhoo'; known"),
         ("rho_sweep", {"seeds": "0,1"}, "expected seeds as a list.* -y, got '0,1'"),
-        ("rho_sweep", {"seeds": 5}, "expected seeds as a list, which .*, got 5"),
         ("rho_sweep", {"profile": "fast"}, "unknown profile 'fast'; known profiles"),
-        ("main_results", {"few_seeds": "GSS: 3"}, "expected few_seeds as a dict"),
         ("rho_sweep", {"dataset": ["digits"]}, "unknown dataset 'digits'; known data"),
-        ("rho_sweep", {"dataset": []}, "expected at least one of dataset, got none"),
         ("rho_sweep", {"seeds": [0.5]}, "seed must be a whole number, got 0.5"),
-        ("rho_sweep", {"rhos": [0.1, "high"]}, "rho must be a number, got 'high'"),
         ("main_results", {"metrics": ["mAB"]}, "unknown metric 'mAB'; known metrics"),
         ("main_results", {"own_threshold": ["prs"]}, "unknown method 'prs'"),
-        ("main_results", {"few_seeds": {"gSS": 1}}, "unknown method or data set 'gSS'"),
-        ("main_results", {"few_seeds": {"GSS": "x"}}, "few_seeds of GSS must be a"),
         ("main_results", {"method": ["PRS", "OCDM"]}, "method with CRS and PRS, got"),
-        ("main_results", {"dataset": ["imbal-digits"]}, "several labels a sample, got"),
-        ("when_it_pays", {"cuts": ["cap31"]}, "unknown cut 'cap31'; known cuts"),
-        ("when_it_pays", {"method": ["CRS", "PRS"]}, "method with CBRS, got"),
-        ("architectures", {"costly_models": ["resnet"]}, "unknown model 'resnet'"),
         ("architectures", {"method": ["PRS", "CRS", "Multitask"]}, "beside Multitask"),
-        ("memory_or_loss", {"balanced": ["hinge"]}, "unknown loss 'hinge'"),
-        ("memory_or_loss", {"method": ["PRS"]}, "method: expected two or more, got"),
-        ("gradient_variance", {"points": [0, 8]}, "points must be at least 1, got 0"),
-        ("gradient_variance", {"method": ["EWC"]}, "method with a memory 'EWC'"),
-        ("tail_forgetting", {"memory_share": -1}, "memory_size must be at least 1"),
-        ("tail_forgetting", {"method": ["Multitask"]}, "a stream 'Multitask'; known"),
-        ("imbalanced_test", {"method": ["CRS", "PRS"]}, "method beside PRS 'PRS'"),
         ("feature_tsne", {"neighbours": 0}, "neighbours must be at least 1"),
-        ("memory_distribution", {"method": ["EWC"]}, "method with a memory 'EWC'"),
         ("single_label", {"dataset": ["digits70tiny"]}, "one label a sample, got "),
-        ("single_label", {"orders": ["one+two"]}, "an order of classes such as"),
-        ("schedules_and_memory", {"shares": [1.0]}, "shares with another memory than"),
     ],
 )
 def test_bad_values_are_refused_in_one_line_before_training(name, values, message):
@@ -82,33 +50,10 @@ def test_bad_values_are_refused_in_one_line_before_training(name, values, messag
 
 
 @pytest.mark.parametrize(
-    ("name", "parameter", "value", "message"),
-    [
-        ("ledger", "level", 1.5, "level must be between 0 and 1, got 1.5"),
-        ("ledger", "missing", "no", "known values of missing: leave, train"),
-        ("single_label", "spread", 0, "spread must be at least 1, got 0"),
-        ("single_label", "search", [3], r"search: expected two numbers or none"),
-        ("walkthrough", "memory_size", 40, "memory_size must be 1 to 39, got 40"),
-    ],
-)
-def test_the_first_cell_refuses_what_later_ones_cannot_take(
-    name, parameter, value, message
-):
-    scope = definitions(name, "runs", "functions") | vars(Settings.of("smoke", name))
-    scope[parameter] = value
-    cells = nbformat.read(notebook_file(name), as_version=4).cells
-    (first,) = [cell.source for cell in cells if "Settings.read" in cell.source]
-    with pytest.raises(ValueError, match=message):
-        exec(first, scope)
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("memory-size: 3", "unknown parameter of rho_sweep 'memory-size'; known"),
         ("a: b: c", "expected YAML in .*rho_sweep.yaml, got mapping values"),
-        ("- rhos", "expected lines `name: value` in .*rho_sweep.yaml, got .'rhos'"),
-        ("", "expected lines `name: value` in .*rho_sweep.yaml, got None"),
     ],
 )
 def test_a_damaged_profile_is_refused(text, message, tmp_path, monkeypatch):
@@ -120,35 +65,43 @@ def test_a_damaged_profile_is_refused(text, message, tmp_path, monkeypatch):
     assert "\n" not in str(caught.value)
 
 
-def papermill(*options):
-    """Run the cells of parameters of a notebook as papermill sets them."""
-    code = (
-        "import sys, papermill.cli, papermill.execute as e;"
-        "run = lambda name, nb, **_: [exec(c.source, scope) for c in nb.cells if "
-        "{'parameters', 'injected-parameters'} & {*c.metadata.get('tags', [])}"
-        "] and scope['In'].extend(c.source for c in nb.cells) or nb;"
-        "scope = {'In': []};"
-        "e.papermill_engines.execute_notebook_with_engine = run;"
-        "papermill.cli.papermill(sys.argv[1:], standalone_mode=False);"
-        "from prslib.report.notebook import Settings;"
-        "print(Settings.read('walkthrough', scope))"
-    )
-    file = str(notebook_file("walkthrough"))
-    command = [sys.executable, "-c", code, file, "/dev/null", *options]
-    return subprocess.run(
-        command, cwd=project_root(), capture_output=True, text=True, check=False
-    )
+@pytest.fixture
+def papermill(monkeypatch):
+    """Run the cells of parameters of a notebook as papermill sets them; return names."""
+    from papermill import cli, execute
+
+    def call(*options):
+        scope = {"In": []}
+
+        def run(name, notebook, **_):
+            for cell in notebook.cells:
+                scope["In"].append(cell.source)
+                if TAGS & {*cell.metadata.get("tags", [])}:
+                    exec(cell.source, scope)
+            return notebook
+
+        engines = execute.papermill_engines
+        monkeypatch.setattr(engines, "execute_notebook_with_engine", run)
+        files = [str(notebook_file("walkthrough")), os.devnull]
+        cli.papermill([*files, "--no-progress-bar", *options], standalone_mode=False)
+        return scope
+
+    return call
 
 
-def test_what_comes_last_wins_also_where_it_is_the_notebooks_own_value():
+TAGS = {"parameters", "injected-parameters"}
+
+
+@pytest.mark.filterwarnings("default")  # papermill's own
+def test_what_comes_last_wins_also_where_it_is_the_notebooks_own_value(papermill):
     """`-p` over `-f` over the cell, through papermill itself."""
-    ours = str(defaults_of("walkthrough")["samples"])
-    profile = "params/smoke/walkthrough.yaml"
-    done = papermill("-f", profile, "-p", "samples", ours, "-y", "rhos: [0.5]")
-    assert f"samples={ours}" in done.stdout
-    assert "rhos=[0.5]" in done.stdout
-    done = papermill("-p", "rhoo", "0.1")
-    assert "ValueError: unknown parameter of walkthrough 'rhoo'" in done.stderr
+    ours = defaults_of("walkthrough")["samples"]
+    profile = str(params_file("smoke", "walkthrough"))
+    names = papermill("-f", profile, "-p", "samples", str(ours), "-y", "rhos: [0.5]")
+    settings = Settings.read("walkthrough", names)
+    assert (settings.samples, settings.rhos) == (ours, [0.5])
+    with pytest.raises(ValueError, match="unknown parameter of walkthrough 'rhoo'"):
+        Settings.read("walkthrough", papermill("-p", "rhoo", "0.1"))
 
 
 @pytest.fixture
@@ -261,18 +214,6 @@ def test_a_slider_above_a_picture_draws_it_anew(figure, shown):
     assert not plt.get_fignums()
 
 
-def test_tables_are_shown_for_each_data_set_and_test_set(shown):
-    settings = Settings.of("smoke", "main_results")
-    row = {"method": "CRS", "group": "overall", "metric": "mAP", "measure": "score"}
-    row |= {"dataset": "cocoseq-tiny", "mean": 40.0, "sd": 1.0, "published": np.nan}
-    tests = ["balanced", "imbalanced"]
-    settings.write(pd.DataFrame([row | {"test_set": name} for name in tests]), "table")
-    settings.show_tables("table", metrics=["mAP"])
-    first, _, second, _ = shown
-    assert "cocoseq-tiny, classes alike" in first.data
-    assert "cocoseq-tiny, as the stream comes" in second.data
-
-
 # read no scores, or those of single classes; shortcuts are compared with classes alike
 OTHERWISE = {"feature_tsne", "gradient_variance", "memory_distribution"}
 OTHERWISE |= {"tail_forgetting", "deviations"}
@@ -287,35 +228,3 @@ def test_scores_are_read_on_both_kinds_of_test_where_a_data_set_has_both(name):
     for dataset, tests in tests_of.items():
         kinds = {"balanced", "imbalanced"} & labels_of(dataset).tests.keys()
         assert tests - {"open"} == (kinds or {"full"}), dataset
-
-
-def test_prs_has_the_power_of_its_data_set_and_is_tested_where_the_paper_tests():
-    def powers(name):
-        prs = [c for c in runs_of("quick", name) if c.method == "PRS"]
-        return {(c.dataset, c.resolved["rho"], c.test_set) for c in prs}
-
-    own = {("imbal-digits", 0.0), ("cocoseq-mini", -0.03)}
-    assert {row[:2] for row in powers("feature_tsne")} == own
-    both = {*product((0.5, -0.03), ("balanced", "imbalanced"))}
-    assert {row[1:] for row in powers("imbalanced_test")} == both
-
-
-def test_a_share_of_the_memory_is_rounded():
-    values = {"dataset": ["digits49seq"], "memory_share": 0.6}
-    settings = Settings.of("quick", "tail_forgetting", **values)
-    runs = functions_of("tail_forgetting").runs(settings)
-    assert {c.memory_size for c in runs if c.method == "CRS"} == {200}  # of 333
-
-
-def test_runs_are_read_on_the_tests_that_their_data_set_has():
-    names = ["cocoseq-tiny", "digits70tiny", "imbal-digits-tiny"]
-    asked = configs(dataset=names, method="CRS")
-    several, one_label = ["balanced", "imbalanced"], ["full"]
-    read = grids.on_tests(asked)
-    assert [config.test_set for config in read[:2]] == several
-    of_set = {name: [c.test_set for c in read if c.dataset == name] for name in names}
-    assert of_set == dict(zip(names, (several, several, one_label), strict=True))
-    assert read[0].to_train == read[1].to_train == asked[0].to_train
-    coco, *others = grids.on_open(asked)
-    assert coco.test_set == "open" and coco.to_train == asked[0].to_train
-    assert others == asked[1:]

@@ -27,16 +27,6 @@ def test_the_list_of_questions_has_every_notebook_and_its_title(program):
         assert f"# # {title}\n" in (folder / f"{name}.py").read_text("utf-8")
 
 
-def test_a_page_quotes_a_file_or_one_function_of_it(program, tmp_path, monkeypatch):
-    renew = program("renew")
-    monkeypatch.setattr(renew, "ROOT", tmp_path)
-    code = "X = 1\n\n\nclass A:\n    def go(self):\n        return X\n"
-    (tmp_path / "a.py").write_text(code)
-    assert renew.quote("a.py") == f"```py\n# a.py\n{code}```"
-    of_method = "```py\n# a.py\ndef go(self):\n    return X\n```"
-    assert renew.quote("a.py", "A.go") == of_method
-
-
 PAGES = sorted(project_root().glob("docs/**/*.md"))
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)[^)]*\)")
 TOP = ["README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md"]

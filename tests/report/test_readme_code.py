@@ -30,7 +30,7 @@ BLOCKS = [
 ]
 
 
-@pytest.mark.usefixtures("registers")
+@pytest.mark.usefixtures("registers", "trains_here")
 @pytest.mark.parametrize(("code", "printed"), BLOCKS)
 def test_a_block_runs(code, printed, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

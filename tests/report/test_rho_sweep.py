@@ -27,9 +27,9 @@ def test_each_rho_is_compared_with_the_same_runs_of_crs_on_the_same_test():
 
 
 def test_a_reservoir_holds_a_tenth_from_the_first_tenth_of_the_stream():
-    more = {"dataset": ["digits70seq"], "seeds": list(range(8)), "memory_size": 2000}
+    more = {"dataset": ["digits70seq"], "seeds": [0, 1], "memory_size": 2000}
     settings = Settings.of("quick", "rho_sweep", **more)
     memories = rho_sweep.beside_crs(settings).groupby("method").mean(numeric_only=True)
-    assert memories.loc["CRS", "early"] == pytest.approx(10, abs=0.5)
+    assert memories.loc["CRS", "early"] == pytest.approx(10, abs=1.5)
     of_stream = load_dataset("digits70seq", images=False).train.labels.sum(axis=1)
-    assert memories.loc["CRS", "labels"] == pytest.approx(of_stream.mean(), abs=0.02)
+    assert memories.loc["CRS", "labels"] == pytest.approx(of_stream.mean(), abs=0.04)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from cells import functions_of
 from fake_runs import fake_run
 
@@ -31,13 +30,6 @@ def cell(rows, measure="score", group="overall", metric="mAP", **where):
         rows = rows[rows[name] == value]
     keys = ["measure", "group", "metric"]
     return rows.set_index(keys).loc[(measure, group, metric)]
-
-
-def test_the_papers_schedules_without_the_standard_one():
-    coco = topic.permuted_schedules(COCO, 9)  # Table 2's first
-    assert coco == [ORDER, (2, 3, 0, 1), (3, 1, 0, 2), (1, 0, 3, 2)]
-    nus = topic.permuted_schedules(NUS, 9)
-    assert nus == [(0, 1, 2, 3, 4, 5), (1, 2, 0, 5, 3, 4), (5, 2, 0, 3, 1, 4)]
 
 
 def test_sizes_are_whole_and_find_the_papers():
@@ -82,13 +74,3 @@ def test_the_papers_numbers_are_of_classes_alike():
     assert table["metric"].tolist() == ["C-F1", "O-F1", "mAP"]
     assert set(table["dataset"]) == {COCO}
     assert table["published"].iloc[2] == 55.3
-
-
-def test_the_spread_compares_seeds_that_every_schedule_has():
-    scores = [scores_of(0.5), scores_of(0.6, seed=1), scores_of(0.52, schedule=ORDER)]
-    spread = topic.schedule_spread(topic.scores_by_schedule(pd.concat(scores)))
-    prs = spread.set_index("metric").loc["mAP"]
-    assert prs["schedules"] == 2
-    assert prs["sd"] == pytest.approx(np.std([50, 52], ddof=1))
-    assert prs["seed_sd"] == pytest.approx(np.std([50, 60], ddof=1))
-    assert prs["published_sd"] == pytest.approx(np.std([55.0, 54.9], ddof=1))

@@ -3,20 +3,7 @@
 import pandas as pd
 from cells import functions_of
 
-from prslib import DATASETS
-
 topic = functions_of("sensitivity")
-
-
-def test_a_setting_changes_one_field_of_the_data_sets_own():
-    recipe = DATASETS["reutersseq"].recipe
-    assert topic.changed("reutersseq", "standard") == {}
-    assert topic.changed("reutersseq", "step size x 3") == {
-        "learning_rate": 3 * recipe.learning_rate
-    }
-    quarter = topic.changed("reutersseq", "memory x 1/4")
-    assert quarter == {"memory_size": round(recipe.memory_size / 4)}
-    assert topic.changed("reutersseq", "3 epochs") == {"epochs": 3}
 
 
 def test_a_finding_survives_where_its_mean_keeps_its_sign():

@@ -1,11 +1,7 @@
 """Tables of single_label."""
 
-import numpy as np
-import pandas as pd
 import pytest
 from cells import functions_of
-
-from prslib.report import measures
 
 single_label = functions_of("single_label")
 
@@ -22,14 +18,3 @@ def test_the_papers_numbers_stand_beside_its_own_data_only():
     assert prs.tolist() == [21.46, 40.04, 31.3, 57.84, 68.45]
     with pytest.raises(ValueError, match=r"expected 20 orders .* got 10; ask for"):
         single_label.order_scores(TINY, "random", 20)
-
-
-def test_distances_by_hand():
-    rows = pd.DataFrame({"schedule": list("aaaabb"), "method": "CRS"})
-    rows["trained_tasks"] = [1, 1, 2, 2, 1, 2]
-    rows["value"] = [10.0, 14.0, 20.0, 20.0, 15.0, 24.0]
-    rows["published"] = rows["trained_tasks"].map({1: 15.0, 2: 24.0})
-    table = measures.distances(rows)
-    assert table["schedule"].tolist() == ["b", "a"]
-    assert table["rms"].tolist() == pytest.approx([0, np.sqrt((3**2 + 4**2) / 2)])
-    assert table["largest"].tolist() == [0, 4]

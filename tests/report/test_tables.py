@@ -68,22 +68,6 @@ def test_main_table_is_laid_out_as_the_papers(averages):
     assert ("Multitask", "ours") not in lost.index
 
 
-def test_scores_and_forgetting_stand_apart_with_the_best_of_the_stream_in_bold(
-    averages,
-):
-    lost = (averages["method"] == "CRS") & (averages["measure"] == "forget")
-    mean = averages["mean"].mask(averages["method"] == "Multitask", 99)  # no rival
-    shown = tables.main_tables(averages.assign(mean=mean.mask(lost, 3)))
-    best = {"Scores": "PRS", "Forgetting": "CRS"}
-    for table, (title, method) in zip(shown, best.items(), strict=True):
-        summary = f"Of 12 columns {method} is best in 12"
-        assert table.caption == f"{title} in percent, best in bold. {summary}"
-        bold = table.data.map(lambda cell: "<b>" in cell).any(axis=1)
-        places = table.data.index[bold]
-        assert {name for name, source in places if source == "ours"} == {method}
-        assert ("PRS", "paper") in places
-
-
 def test_bold_is_the_best_to_the_printed_digit_in_each_block():
     rows = pd.DataFrame({"mean": [1, 1.04, 0.9, 1, 1.04, 3], "published": 1.0})
     rows = rows.assign(method=["CRS", "PRS", "GSS"] * 2, block=[*"aaabbb"])
@@ -95,16 +79,6 @@ def test_bold_is_the_best_to_the_printed_digit_in_each_block():
         best = tables.best_cells(rows, by=["block"], lowest=lowest)
         best = best["overall", "mAP"].xs("ours", level="source")
         assert set(best[best].index) == set(where)
-
-
-def test_differences_in_short_are_counted_and_the_ends_said():
-    gaps = pd.DataFrame({"dataset": list("aaab"), "difference": [1.0, -2.0, 3.0, 0.1]})
-    gaps["clearly"] = ["above", "", "above", ""]
-    ends = {"low": [0.5, -4.0, 1.0, -0.2], "high": [1.5, 0.5, 5.0, 0.4]}
-    gaps = gaps.assign(seeds=5, sentence=list("wxyz"), **ends)
-    first, _, *others = tables.in_short(gaps).splitlines()
-    assert "2 are clearly above 0, 0 below, and 1 within 2 points" in first
-    assert others == ["- y", "- w", "- z"]
 
 
 def test_contrasts_are_taken_seed_by_seed(scores):
@@ -158,24 +132,3 @@ def test_the_test_set_is_a_column_that_joins(on_two_tests):
     table = tables.merge_published(cells, "main", "imbalanced_test")
     shown = table[table["metric"] == "mAP"].set_index("test_set")["published"]
     assert shown.to_dict() == {"imbalanced": 55.3, "balanced": 50.2}
-
-
-def test_the_papers_number_stands_beside_no_other_kind_of_test(scores):
-    cells = tables.final(scores.assign(test_set="open"))
-    assert tables.merge_published(cells, "main")["published"].isna().all()
-
-
-def test_tables_and_contrasts_keep_settings_apart(scores):
-    other = scores.assign(schedule="1,0", value=scores["value"] / 2)
-    other["task"] = other["task"].replace("0", "1")
-    both = pd.concat([other, scores], ignore_index=True)
-    both = both[both["method"] != "Multitask"]
-    rows = tables.merge_published(tables.final(both), "main")
-    averages = tables.average(rows[rows["measure"] == "score"])
-    table = tables.main_table(averages, by=["schedule"])
-    assert table.index.unique("schedule").tolist() == ["1,0", "0,1"]
-    assert table.loc[("0,1", "CRS", "ours"), ("overall", "mAP")] == "41.0 ±\xa01.0"
-    assert table.loc[("1,0", "CRS", "ours"), ("overall", "mAP")] == "20.5 ±\xa00.5"
-    gaps = tables.contrasts(rows, "PRS", "CRS", [("minority", "mAP")], by=["schedule"])
-    gap = gaps.set_index("schedule")["difference"].to_dict()
-    assert gap == pytest.approx({"1,0": 5.5, "0,1": 11})

@@ -10,7 +10,6 @@ from scipy.stats import spearmanr
 from prslib.datasets import load_dataset
 from prslib.report import measures
 from prslib.report.asked import Asked, configs
-from prslib.report.notebook import Settings
 from prslib.report.tables import scores_of
 
 tail = functions_of("tail_forgetting")
@@ -28,18 +27,6 @@ def run_of(loss):
         return (0.8 - lost).where(cells["group"].map(TASKS) == cells["task"])
 
     return fake_run(Asked("cocoseq-mini", "CRS", class_forgetting=True), scores)
-
-
-def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
-    rows = measures.run_forgetting(run_of(lambda size: 0.4))
-    shown = rows[rows["measure"] == "normalised"].sort_values("place")
-    # of the best score, 0.8, and in points
-    means = rows.groupby("measure")["value"].mean().round(6).to_dict()
-    assert means == {"normalised": 50, "plain": 40}
-    assert shown["task"].unique().tolist() == [0, 3, 1]
-    assert shown["class"].nunique() == len(shown) == (DATA.class_task != 2).sum()
-    assert (shown.groupby("task", sort=False)["images"].diff().dropna() <= 0).all()
-    assert shown["images"].tolist() == shown["class"].map(SIZES).tolist()
 
 
 def test_correlations_are_spearmans_on_every_resample_without_absent_classes():
@@ -92,17 +79,3 @@ def test_groups_are_compared_on_one_test_and_with_the_paper_on_its_kind():
     )
     (printed,) = gaps["published"].dropna().items()
     assert printed == (("balanced", "share of the best"), pytest.approx(14.3))
-
-
-def test_groups_are_read_on_both_tests_and_classes_on_further_images():
-    names = ["cocoseq-mini", "reutersseq"]
-    runs = tail.runs(Settings.of("quick", "tail_forgetting", dataset=names))
-    tests = {(c.dataset, c.class_forgetting, c.resolved["test_set"]) for c in runs}
-    assert tests == {
-        ("cocoseq-mini", False, "balanced"),
-        ("cocoseq-mini", False, "imbalanced"),
-        ("cocoseq-mini", True, "open"),
-        ("reutersseq", False, "balanced"),
-        ("reutersseq", False, "imbalanced"),
-        ("reutersseq", True, "balanced"),
-    }

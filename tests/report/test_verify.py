@@ -73,37 +73,3 @@ def test_with_other_versions_words_and_rounded_numbers_are_compared(
     then = with_versions(tables, "numpy")
     assert compare(then, change(tables, name, old, new)) == differences
     assert "committed with other versions: numpy 0" in capsys.readouterr().out
-
-
-def test_a_table_on_one_side_is_a_difference(compare, tables):
-    fewer = {name: text for name, text in tables.items() if name != "words.csv"}
-    assert compare(now=fewer) == ["words.csv"]
-    assert compare(then=fewer) == ["words.csv"]
-
-
-def test_tables_are_read_from_the_commit(verify, tmp_path, monkeypatch):
-    folder = tmp_path / "figures" / "smoke"
-    folder.mkdir(parents=True)
-    (folder / "ledger_versions.csv").write_text("x\n1\n")
-    monkeypatch.setattr(verify, "project_root", lambda: tmp_path)
-    with pytest.raises(SystemExit, match="expected a checkout"):
-        verify.read_commit("smoke", tmp_path / "before")
-    who = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
-    for command in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "a"]):
-        verify.subprocess.run(["git", "-C", tmp_path, *command], check=True)
-    (folder / "ledger_versions.csv").write_text("x\n2\n")
-    committed = verify.read_commit("smoke", tmp_path / "then")
-    assert committed == {"ledger_versions.csv": "x\n1\n"}
-
-
-def test_runs_are_trained_in_an_empty_cache(verify, tmp_path, monkeypatch):
-    def call(command, cwd, env):
-        assert env["PRSLIB_CACHE"] == str(tmp_path / "cache")
-        figures = tmp_path / "figures" / "smoke"
-        assert env["PRSLIB_FIGURES"] == str(figures.parent)
-        figures.mkdir(parents=True)
-        (figures / "a.csv").write_text("x\n1\n")
-        return verify.subprocess.CompletedProcess(command, returncode=0)
-
-    monkeypatch.setattr(verify.subprocess, "run", call)
-    assert verify.draw("smoke", tmp_path) == {"a.csv": "x\n1\n"}

@@ -47,11 +47,6 @@ def test_fates_say_who_is_in_memory_at_the_end(steps):
     assert (frame["fate"] == "dropped").tolist() == (slots < 0).tolist()
 
 
-def test_a_stream_without_a_removal_is_refused():
-    with pytest.raises(ValueError, match="choose a smaller memory"):
-        walkthrough.clearest_removal(walkthrough.walk(STREAM, 40, 0.0, 0))
-
-
 @pytest.mark.parametrize("rho", [-0.5, 0.0, 1.0])
 def test_quotas_follow_the_stream(rho):
     stream = walkthrough.skewed_stream(3000, 6, 1.0)

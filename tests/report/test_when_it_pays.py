@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 from cells import functions_of
@@ -11,16 +10,6 @@ from prslib.datasets import load_dataset
 from prslib.report.asked import Asked
 
 topic = functions_of("when_it_pays")
-
-
-def test_a_stream_is_measured_by_its_classes():
-    row = topic.stream_sizes(["reutersseq"]).iloc[0]
-    train = load_dataset("reutersseq", images=False).train
-    freq = train.labels.sum(axis=0)
-    assert (row["samples"], row["classes"]) == train.labels.shape
-    assert row["labels"] == train.labels.sum(axis=1).mean()
-    assert row["max:min"] == freq.max() / freq.min()
-    assert row["small"] == np.mean(freq < freq.mean() / 2)
 
 
 @pytest.mark.parametrize("dataset", ["cocoseq-tiny", "reutersseq-tiny"])

@@ -42,7 +42,7 @@ def test_equally_rare_labels_are_drawn_uniformly():
 
 def test_the_samples_of_each_class_are_a_uniform_choice():
     stream = rows(*[A] * 20, *[B] * 60, *[A] * 20)
-    size, runs, times = 10, 3000, np.zeros(100)
+    size, runs, times = 10, 1000, np.zeros(100)
     for seed in range(runs):
         times[held_items(make_sampler("cbrs", size, 3, seed).place(stream))] += 1
     of_a, of_b = np.delete(times, slice(20, 80)), times[20:80]

@@ -1,7 +1,6 @@
 """ExStream on numbers, where the pair that merges is known by hand."""
 
 import numpy as np
-import pytest
 from prs_examples import rows
 
 from prslib.samplers import make_sampler
@@ -38,14 +37,6 @@ def test_the_two_closest_merge_into_their_weighted_mean():
     assert held(sampler, 1) == [(1, 1)]  # not near 0 of class 0
     assert len(sampler) == 3
     assert sampler.class_freq.tolist() == [6, 1]
-
-
-def test_of_equal_distances_the_older_pair_merges():
-    sampler = make_sampler("exstream", 2, 1, seed=0)
-    samples = rows(0, 0, 0, num_classes=1)
-    features = np.array([[0], [2], [4]], np.float32)
-    assert sampler.place(samples, features=features).tolist() == [0, 1, 1]
-    assert sampler.vectors(np.array([0, 1]))[:, 0].tolist() == [1, 4]
 
 
 def brute_force(values, quota):
@@ -103,30 +94,3 @@ def test_the_memory_is_parted_equally_and_a_class_without_a_slot_left_out():
     assert sampler.place(both, features=np.ones((1, 1), np.float32)) == [0]
     assert sampler.class_counts[slotless] == 0
     assert sampler.class_freq[slotless] == 2
-
-
-def test_features_may_be_tensors_of_any_number_type():
-    torch = pytest.importorskip("torch")
-    sampler = make_sampler("exstream", 4, 2, seed=0)
-    features = torch.ones(2, 3, dtype=torch.bfloat16, requires_grad=True)
-    sampler.place(CLASS, features=features)
-    assert sampler.vectors(np.arange(2)).tolist() == [[1, 1, 1], [1, 1, 1]]
-
-
-@pytest.mark.parametrize(
-    ("features", "match"),
-    [
-        (np.ones((2, 4)), r"expected shape \(2, 3\), got \(2, 4\)"),
-        (np.ones(2), r"features: expected shape \(2, D\), got"),
-        (None, r"features: expected shape \(2, D\), got \(\)"),
-        (np.ones((2, 3)) * 1j, "features: expected real numbers, got complex128"),
-        (np.ma.ones((2, 3)), "got a masked array; fill it"),
-        (np.full((2, 3), 1e300), "expected finite float32"),
-    ],
-)
-def test_wrong_features_are_refused(features, match):
-    sampler = make_sampler("exstream", 4, 2, seed=0)
-    sampler.place(CLASS, features=np.ones((2, 3)))
-    with pytest.raises((ValueError, TypeError), match=match):
-        sampler.place(CLASS, features=features)
-    assert len(sampler) == 2 and (sampler.vectors(np.arange(2)) == 1).all()

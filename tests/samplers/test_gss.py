@@ -56,9 +56,9 @@ def test_the_sample_that_resembles_the_others_is_the_likely_victim():
     new = 1 - 2 / np.sqrt(5)  # the cosine to the memory's mean gradient, (2, 1) / 3
     old = np.array([0.1, 2, 1])
     chance = old / old.sum() * old / (old + new)
-    found = Counter(full(seed).place([1], [(-1.0, 0.0)])[0] for seed in range(3000))
+    found = Counter(full(seed).place([1], [(-1.0, 0.0)])[0] for seed in range(1500))
     for slot, expected in zip([0, 1, 2, -1], [*chance, 1 - chance.sum()], strict=True):
-        assert found[slot] / 3000 == pytest.approx(expected, abs=0.03)
+        assert found[slot] / 1500 == pytest.approx(expected, abs=0.04)
     assert found.most_common(1)[0][0] == 1
 
 
@@ -85,42 +85,9 @@ def test_the_subsets_are_disjoint_and_ten_by_ten():
     assert [subsets.shape for subsets in full().asked] == [(1, 1), (1, 2)]
 
 
-def test_two_subsets_may_decide_and_who_enters_brings_labels_and_score():
-    for seed in range(40):
-        player = Player(4, seed, subset_size=1)
-        player.place([0] * 4, [E0, *[(-4.0, 3.0)] * 3])
-        assert player.place([0], [E0]) == [-1]  # for slot 0
-        assert player.asked[0].shape == (2, 1)
-        assert len(player.asked) == (1 if 0 in player.asked[0] else 2)
-        slot = player.place([1], [(-7.0, -24.0)])[0]
-        assert sorted(np.concatenate(player.asked[-2:]).ravel()) == [0, 1, 2, 3]
-        if slot >= 0:
-            assert player.sampler.scores[slot] == pytest.approx(1 - 7 / 25)
-            assert player.sampler.labels[slot].tolist() == [False, True]
-    assert player.sampler.class_freq.tolist() == [5, 1]
-
-
 def test_a_zero_gradient_resembles_nothing():
     assert full().place([0, 0], [(0.0, 0.0), (0.0, 0.0)]) == [-1, -1]
     player = Player(3)
     for gradient in (E0, (0.0, 0.0), E0):
         player.place([0], [gradient])
     np.testing.assert_allclose(player.sampler.scores, [0.1, 1, 2])
-
-
-@pytest.mark.parametrize(
-    ("products", "match"),
-    [
-        (lambda subsets: np.eye(3), r"and 1 samples: expected shape \(2, 2\), got"),
-        (
-            lambda subsets: np.full((2, 2), np.inf),
-            "finite float64 numbers, .* diverged",
-        ),
-        (np.eye(2), "expected a function of .*, got ndarray"),
-    ],
-)
-def test_wrong_products_are_refused(products, match):
-    sampler = full().sampler
-    with pytest.raises((ValueError, TypeError), match=match):
-        sampler.place(CLASS[:1], gradient_products=products)
-    np.testing.assert_allclose(sampler.scores, [0.1, 2, 1])

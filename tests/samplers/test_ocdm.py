@@ -29,16 +29,6 @@ def test_the_most_frequent_class_gives_way_and_ties_are_uniform():
     assert seen[3] == 0 and chisquare(seen[[0, 1, 2, 4]]).pvalue > 1e-4
 
 
-def test_ties_are_uniform_over_samples_not_over_label_sets():
-    # with the new sample l = (3, 3, 3); without one of the single labels, of which A
-    # has three samples and B and C one, (2, 3, 3) is left in some order: closer than
-    # (3, 2, 2)
-    slots = next_slots([A, A, A, B, (B, C), (B, C)], C)
-    seen = np.bincount(np.where(slots < 0, 6, slots), minlength=7)
-    assert not seen[[4, 5]].any()
-    assert chisquare(seen[[0, 1, 2, 3, 6]]).pvalue > 1e-4
-
-
 def test_a_batch_is_decided_as_a_whole():
     batch = rows(*[A] * 6, B, B, C, C)
     for seed in range(20):

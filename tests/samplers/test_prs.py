@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from prs_examples import A, B, C, decide, filled, held_items, long_tailed, rows
+from prs_examples import A, B, C, decide, filled, held_items, long_tailed
 
 from prslib.samplers import PRS, make_sampler
 from prslib.samplers.prs import partition
@@ -62,12 +62,6 @@ def test_the_class_drawn_has_a_chance_where_the_sum_falls_short_of_1():
         assert sampler.draw_class(chance, u) == drawn
 
 
-def test_memory_on_target_shrinks_any_class_with_the_largest_surplus():
-    decision = decide(filled([A, B, C, A, B, C]), A)
-    assert decision.surplus.tolist() == [0, 0, 0]
-    assert decision.class_probability == pytest.approx([1 / 3] * 3)
-
-
 def test_a_surplus_of_rounding_is_none():
     """49 times 1 / 49 is less than 1."""
     sampler = make_sampler("prs", 49, 49, seed=0)
@@ -98,19 +92,6 @@ def test_what_explain_shows_is_what_is_decided(rho):
             ).all()
 
 
-@pytest.mark.parametrize("rho", [-1e6, -2.0, 0.0, 2.0, 1e6])
-@pytest.mark.parametrize("size", [1, 7])
-def test_any_finite_rho_gives_finite_decisions(rho, size):
-    stream = long_tailed(np.random.default_rng(0), 1500, 12)
-    sampler = make_sampler("prs", size, 12, 0, rho=rho)
-    for start in range(0, 1500, 100):
-        sampler.place(stream[start : start + 100])
-        decision = sampler.explain(stream[start])
-        assert 0 <= decision.acceptance <= 1
-        assert decision.class_probability.sum() == pytest.approx(1)
-        assert decision.partition.sum() == pytest.approx(1)
-
-
 @pytest.mark.parametrize("rho", [-20.0, -1.0, -0.03, 0.5, 3.0])
 def test_the_running_sum_stays_that_of_the_counts(rho):
     stream = long_tailed(np.random.default_rng(1), 5000, 30, 0.0)
@@ -119,51 +100,6 @@ def test_the_running_sum_stays_that_of_the_counts(rho):
         sampler.place(rows_)
         target = partition(sampler.class_freq, rho)
         np.testing.assert_allclose(sampler.partition()[:-1], target, rtol=1e-12)
-
-
-def test_explain_changes_nothing_where_the_label_is_a_new_class():
-    sampler = make_sampler("prs", 1, None, 0)
-    sampler.place([0])
-    before = sampler.state_dict()
-    assert sampler.explain(2).weight.tolist() == [0, 0, 1]
-    np.testing.assert_equal(sampler.state_dict(), before)
-
-
-@pytest.mark.parametrize("label", [np.array([0, 1, 1]), np.array([False, True, True])])
-def test_explain_takes_a_row_or_the_number_of_a_class(label):
-    sampler = filled([A, B, A, B, C], size=2)
-    assert np.flatnonzero(sampler.explain(label).weight).tolist() == [1, 2]
-    assert sampler.explain(C).weight.tolist() == [0, 0, 1]
-    for wrong in (3, [0, 1], "A", rows(A)):
-        with pytest.raises(ValueError, match="labels: expected"):
-            sampler.explain(wrong)
-
-
-def test_explain_while_the_memory_fills():
-    decision = decide(filled([A, B], size=5), C)
-    assert decision.acceptance == 1 and not decision.candidates
-    assert decision.partition == pytest.approx([1 / 3] * 3)
-    assert decision.surplus == pytest.approx([1 / 3, 1 / 3, -2 / 3])
-    assert not decision.class_probability.any()
-    assert decide(filled([A, B], size=5)).acceptance == 0  # no label
-
-
-def test_explain_shows_the_class_of_samples_without_a_label():
-    sampler = make_sampler("prs", 4, 2, 0, unlabelled="class")
-    sampler.place(np.array([[1, 0], [0, 0], [0, 1], [0, 0], [0, 0]]))
-    decision = sampler.explain(np.zeros(2, bool))
-    assert decision.class_freq.tolist() == [1, 1, 4]
-    assert decision.weight.tolist() == [0, 0, 1]
-    assert decision.acceptance == pytest.approx(4 / 3 / 4)
-
-
-def test_an_equation_can_be_replaced():
-    class Never(PRS):
-        def acceptance(self, y):
-            return 0.0
-
-    slots = Never(5, 3, 0).place(np.ones((20, 3), bool))
-    assert slots.tolist() == [*range(5), *[-1] * 15]
 
 
 class TiesBySlot(PRS):
@@ -185,7 +121,7 @@ def shares_by_age(make, runs, length=1000, size=60):
 
 
 def test_within_a_class_early_and_late_samples_are_kept_alike():
-    share = shares_by_age(PRS, 200)
-    assert np.abs(share - 0.1).max() < 0.04  # s.d. 0.005
+    share = shares_by_age(PRS, 100)
+    assert np.abs(share - 0.1).max() < 0.04  # s.d. 0.007
     by_slot = shares_by_age(TiesBySlot, 20)
     assert np.abs(by_slot - 0.1).max() > 0.1

@@ -12,7 +12,6 @@ import pytest
 from prs_examples import long_tailed
 
 from prslib.samplers import SAMPLERS, check_sampler, make_sampler
-from prslib.samplers.label_sets import nth_slot
 
 SIZE, NUM_CLASSES = 25, 8
 ALL = pytest.mark.parametrize("name", sorted(SAMPLERS))
@@ -61,19 +60,6 @@ def test_it_passes_the_checks_of_samplers(name):
     check_sampler(SAMPLERS[name], context)
 
 
-def test_a_seed_is_any_of_numpys_and_shares_no_numbers_with_the_stream():
-    seeds = np.random.SeedSequence(7), np.random.default_rng(7)
-    first, second = (make_sampler("crs", SIZE, NUM_CLASSES, seed) for seed in seeds)
-    assert run(first, stream()) == run(second, stream())
-    counts = []
-    for seed in range(30):
-        first = np.random.default_rng(seed).random(2000) < 0.5
-        sampler = make_sampler("crs", 100, 2, seed)
-        sampler.place(np.column_stack([first, ~first]))
-        counts.append(sampler.class_counts[0])
-    assert abs(np.mean(counts) - 50) < 4  # s.d. of the mean 0.9
-
-
 @pytest.mark.parametrize("name", ["cbrs", "crs", "exstream", "prs"])
 def test_a_batch_split_anywhere_gives_the_same_slots(name):
     rows = stream()
@@ -100,8 +86,8 @@ def disturbed(sampler, make, rng):
 
 @pytest.mark.parametrize("name", sorted(TWINS))
 def test_every_decision_equals_the_twin(name):
-    """300 streams, with growth, cuts, copies and restores."""
-    for seed in range(300):
+    """100 streams, with growth, cuts, copies and restores."""
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         num_classes = int(rng.integers(1, 30))
         size = int(rng.integers(1, 40))
@@ -157,18 +143,6 @@ def test_memory_use_does_not_grow_with_the_stream(name):
 
 
 @ALL
-def test_without_a_label_a_sample_is_dropped_counted_and_told_of_once(name):
-    rows = stream(200)
-    rows[::3] = False
-    sampler = make_sampler(name, SIZE, NUM_CLASSES, 0)
-    with pytest.warns(UserWarning, match="are dropped; .*'class' keeps") as told:
-        slots = run(sampler, rows)
-    assert len(told) == 1
-    assert (np.array(slots)[::3] == -1).all()
-    assert (sampler.unlabelled_seen, sampler.seen) == (67, 133)
-
-
-@ALL
 def test_samples_without_a_label_may_be_a_class(name):
     rows = stream(400)
     rows[::2] = False
@@ -189,30 +163,6 @@ def test_samples_without_a_label_may_be_a_class(name):
 # classes that come later
 
 
-@pytest.mark.parametrize("name", ["crs", "prs", "cbrs", "ocdm", "gss"])
-def test_no_class_is_known_before_the_first_label(name):
-    sampler = make_sampler(name, 3, None, 0)
-    assert sampler and len(sampler) == 0
-    assert sampler.place([], **context(sampler, [])).tolist() == []
-    assert sampler.num_classes == 0 and sampler.labels.shape == (3, 0)
-    labels = np.array([1, 3, 0])
-    sampler.place(labels, **context(sampler, labels))
-    assert sampler.class_freq.tolist() == [1, 1, 0, 1]
-
-
-def test_classes_that_cannot_be_added():
-    with pytest.raises(ValueError, match="count must be at least 0"):
-        make_sampler("crs", 5, 2, 0).add_classes(-1)
-    with pytest.raises(ValueError, match="num_classes of ExStream, got None"):
-        make_sampler("exstream", 5, None, 0)
-    with pytest.raises(TypeError, match="ExStream"):
-        make_sampler("exstream", 5, 2, 0).add_classes(1)
-    with pytest.raises(ValueError, match="unlabelled='class' needs num_classes"):
-        make_sampler("crs", 5, None, 0, unlabelled="class")
-    with pytest.raises(ValueError, match="all classes in advance"):
-        make_sampler("crs", 5, 2, 0, unlabelled="class").add_classes(1)
-
-
 # bad input
 
 
@@ -220,33 +170,16 @@ def test_classes_that_cannot_be_added():
     ("name", "change", "error", "match"),
     [
         ("crs", {"size": 0}, ValueError, "size must be at least 1, got 0"),
-        ("crs", {"size": 5.0}, TypeError, "size must be a whole number, got 5.0"),
-        ("crs", {"num_classes": 0}, ValueError, "num_classes must be at least 1"),
-        ("gss", {"subset_size": 0}, ValueError, "subset_size must be at least 1"),
         ("crs", {"seed": -1}, ValueError, "seed must be at least 0, got -1"),
-        ("ocdm", {"seed": None}, TypeError, "seed: expected an int, .*, got None"),
         ("prs", {"rho": -1e7}, ValueError, r"rho must be within ±1e.* got -1e\+07"),
         ("ocdm", {"rho": "0"}, TypeError, "rho must be a number, got '0'"),
-        ("prs", {"unlabelled": "keep"}, ValueError, "'keep'; known .*: class, drop"),
         ("crs", {"rho": 0.0}, TypeError, "unexpected keyword argument 'rho'"),
         ("pra", {}, ValueError, "unknown sampler 'pra'; known samplers: cbrs, crs"),
-        (["prs"], {}, ValueError, r"unknown sampler \[.prs.\]; known samplers"),
     ],
 )
 def test_arguments_are_checked(name, change, error, match):
     with pytest.raises(error, match=match):
         make_sampler(name, **{"size": 5, "num_classes": 8, "seed": 0} | change)
-
-
-@pytest.mark.parametrize("index", [-1, 5, np.array([0, -1])])
-def test_slots_and_classes_that_are_none_are_refused(index):
-    sampler = make_sampler("exstream", 5, 5, 0)
-    sampler.place(np.eye(5, dtype=bool), features=np.eye(5, dtype=np.float32))
-    for ask in (sampler.labels_of, sampler.vectors):
-        with pytest.raises(IndexError, match=r"a slot from 0 to 4, got (-1|5)"):
-            ask(np.atleast_1d(index))
-    with pytest.raises(IndexError, match="a class from 0 to"):
-        sampler.members(7)
 
 
 WRONG = {
@@ -275,17 +208,6 @@ def test_a_refused_batch_changes_nothing(name, known, keyword):
 
 
 # saved states
-
-
-@ALL
-def test_members_and_labels_are_those_of_the_slots(name):
-    sampler = make_sampler(name, SIZE, NUM_CLASSES, 4)
-    run(sampler, stream())
-    for c in range(NUM_CLASSES):
-        members = np.flatnonzero(sampler.labels[:, c])
-        assert sampler.members(c).tolist() == members.tolist()
-    slots = np.array([3, 0, 3])
-    assert (sampler.labels_of(slots) == sampler.labels[slots]).all()
 
 
 def by_savez(state):
@@ -320,24 +242,12 @@ def test_a_restored_sampler_goes_on_alike_and_shares_nothing(name, keep):
     assert run(restored, rows[150:]) == slots
 
 
-@pytest.mark.parametrize("generator", ["MT19937", "PCG64DXSM", "Philox", "SFC64"])
-def test_a_state_has_any_generator_of_numpy(generator):
-    rng = np.random.Generator(getattr(np.random, generator)(3))
-    sampler = make_sampler("prs", SIZE, NUM_CLASSES, rng)
-    run(sampler, stream(60))
-    restored = make_sampler("prs", SIZE, NUM_CLASSES, 0)
-    restored.load_state_dict(by_savez(sampler.state_dict()))
-    assert run(restored, stream()) == run(sampler, stream())
-
-
 @pytest.mark.parametrize(
     ("other", "options", "message"),
     [
         (("prs", 5, 3), {}, r"a state of PRS\(size=5, .*, got PRS\(size=4"),
-        (("prs", 4, 2), {}, "num_classes=2, .*, got .*num_classes=3"),
         (("prs", 4, 3), {"rho": 1}, r"rho=1\.0, .*, got .*rho=0\.0"),
         (("ocdm", 4, 3), {}, r"a state of OCDM\(.*, got PRS\("),
-        (("cbrs", 4, 3), {}, "a state with .*'class_seen'.*, got"),
     ],
 )
 def test_the_state_of_another_sampler_is_refused(other, options, message):
@@ -347,13 +257,3 @@ def test_the_state_of_another_sampler_is_refused(other, options, message):
     with pytest.raises(ValueError, match=message):
         sampler.load_state_dict(state)
     np.testing.assert_equal(sampler.state_dict(), before)
-
-
-def test_the_nth_slot_of_several_lists():
-    rng = np.random.default_rng(0)
-    for size, lists in ((30, 1), (100, 3), (3000, 2), (3000, 40)):
-        slots = np.sort(rng.choice(size**2 // 10, size, replace=False))
-        parts = rng.integers(lists, size=size)
-        parted = [slots[parts == part].tolist() for part in range(lists)]
-        found = [nth_slot(parted, n) for n in range(size)]
-        assert found == slots.tolist()

@@ -110,45 +110,6 @@ def test_icons_have_tags_and_the_family_of_their_base(study, write):
     assert read == [("b", {"T", "U"}, "a"), ("c", {"T"}, "a"), ("d", {"U"}, "d")]
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        (
-            "mdi-svg-7.4.46.tgz",
-            "expected @mdi/svg 7.4.47 in .*7.4.46.tgz, SHA-256 de92",
-        ),
-        ("another.tgz", "one file mdi-svg-.* got 0; npm pack @mdi/svg@7.4.47"),
-    ],
-)
-def test_another_version_is_an_error(study, tmp_path, name, message):
-    (tmp_path / name).write_bytes(b"another")
-    with pytest.raises((ValueError, FileNotFoundError), match=message) as error:
-        study.make("mdiseq", tmp_path, tmp_path / "made.npz")
-    assert "\n" not in str(error.value)
-    assert [file.name for file in tmp_path.iterdir()] == [name]
-
-
-def test_a_picture_that_cannot_be_read_is_named_and_nothing_stays(
-    study, write_clip_art, tmp_path
-):
-    folder = write_clip_art({"a/whole.png": png("red"), "a/short.png": png("red")[:40]})
-    before = set(tmp_path.iterdir())
-    with pytest.raises(
-        ValueError, match=r"expected the picture a/short\.png, but it can"
-    ):
-        study.make("clipartseq", folder, tmp_path / "made.npz")
-    assert set(tmp_path.iterdir()) == before
-
-
-def test_a_tag_file_cut_short_is_named(study, write):
-    files = {"meta.json": b'[{"name": "a", "id"'}
-    folder = write("MDI", "mdi-svg-1.tgz", archive("package/", files))
-    with pytest.raises(
-        ValueError, match=r"expected the icons' meta\.json, but it cannot"
-    ):
-        list(study.read_icons(folder))
-
-
 def test_siblings_stay_on_one_side(study):
     rng = np.random.default_rng(0)
     family = rng.integers(60, size=300)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from plain_prs import PlainPRS
-from prs_examples import A, B, D, long_tailed, rows
+from prs_examples import long_tailed
 from released_prs import PlainReleasedPRS
 
 from prslib.samplers import check_sampler
@@ -16,7 +16,7 @@ def released(program):
 
 def test_it_decides_as_its_twin_and_not_as_the_paper(released):
     differ = 0
-    for seed in range(60):
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         num_classes = int(rng.integers(2, 30))
         size = int(rng.integers(1, 40))
@@ -28,20 +28,7 @@ def test_it_decides_as_its_twin_and_not_as_the_paper(released):
         slots, twin, paper = (s.place(stream).tolist() for s in made)
         assert slots == twin
         differ += slots != paper
-    assert differ > 40
-
-
-def test_the_first_candidate_goes_when_all_are_far(released):
-    sampler = released(3, 4, 0, rho=-1)
-    sampler.place(rows(D, (A, B, 2, D), (B, D), num_classes=4))
-    sampler._count([D])
-    # n = (1, 2, 1, 3), without the sample at hand
-    p = sampler.partition()
-    assert p[:4] == pytest.approx(np.array([6, 3, 6, 2]) / 17)
-    k = sampler.candidates(D, sampler.scarce(sampler.surplus(p)))
-    distance = sampler.distances(k, p)
-    assert sorted(distance) == pytest.approx([52 / 17, 76 / 17])  # both above m = 3
-    assert sampler.nearest(k, distance).tolist() == k.tolist()
+    assert differ > 20
 
 
 def test_it_passes_the_checks_of_samplers(released):

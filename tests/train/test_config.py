@@ -82,15 +82,6 @@ def test_a_run_does_not_depend_on_what_its_method_does_not_read(method):
     assert {"epochs", "batch_size", "seed"}.isdisjoint(unread_fields(method))
 
 
-def test_who_reads_what():
-    assert unread_fields("PRS") >= {"ewc_lambda", "alpha", "vector_stages"}
-    assert {"rho", "memory_size", "schedule"}.isdisjoint(unread_fields("PRS"))
-    assert {"rho", "ewc_lambda"} <= unread_fields("CRS")
-    assert "rho" not in unread_fields("OCDM")
-    assert "schedule" in unread_fields("Multitask")
-    assert {"memory_size", "draw", "options"} <= unread_fields("Finetune")
-
-
 def test_columns_name_the_run():
     columns = RunConfig(ONE_LABEL, "CRS", seed=0).columns
     names = ["dataset", "method", "rho", "memory_size", "schedule", "seed"]
@@ -122,54 +113,22 @@ def test_configs_is_the_grid_without_repeats():
 REFUSED = [
     ({"dataset": "digit70seq"}, ValueError, "unknown dataset .*; known datasets: c"),
     ({"method": "prs"}, ValueError, "unknown method 'prs'; known methods: CBRS, CRS"),
-    ({"model": "nope"}, ValueError, "unknown model 'nope'; known models: convnet"),
-    ({"loss": "focus"}, ValueError, "unknown loss 'focus'; known losses: asymmetric"),
-    ({"optimizer": "adamw"}, ValueError, "unknown optimizer 'adamw'; known optim"),
-    ({"precision": "fp8"}, ValueError, "unknown precision 'fp8'; known precisions"),
-    ({"draw": "class"}, ValueError, "unknown draw 'class'; known draws: balanced"),
     (
         {"loss": "focal", "loss_options": {"beta": 1}},
         ValueError,
         "unknown loss option 'beta'; known loss options: alpha, gamma",
     ),
-    (
-        {"method": "GSS", "options": {"size": 3}},
-        ValueError,
-        "unknown option 'size'; known options: subset_size, subsets",
-    ),
-    ({"options": {"rho": 1.0}}, ValueError, "unknown option 'rho'"),
     ({"method": "EWC", "options": {"alpha": 1}}, ValueError, "unknown option 'alpha'"),
-    ({"rho": math.nan}, ValueError, "rho must be finite, got nan"),
     ({"rho": "high"}, TypeError, "rho must be a number, got 'high'"),
     ({"memory_size": 0}, ValueError, "memory_size must be at least 1, got 0"),
-    ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
-    ({"updates": 0}, ValueError, "updates must be at least 1, got 0"),
-    ({"epochs": 0}, ValueError, "epochs must be at least 1, got 0"),
     ({"seed": 0.5}, TypeError, "seed must be a whole number, got 0.5"),
     ({"schedule": (0, 1, 2)}, ValueError, "tasks 0 to 3 once in the schedule"),
     ({"dataset": "cocoseq-tiny", "model": "convnet"}, ValueError, "such as head"),
-    ({"frozen_stages": 4}, ValueError, "up to 3 for model convnet"),
-    ({"pretrained_stages": 4}, ValueError, "up to 3 for model convnet"),
     ({"weights": "letters"}, FileNotFoundError, "none, digits, .* got 'letters'"),
-    (
-        {"model": "convnet_rnn_attention", "method": "GSS"},
-        ValueError,
-        "loss is a sum over samples for GSS",
-    ),
-    (
-        {"model": "convnet_rnn_attention", "method": "DER++"},
-        ValueError,
-        r"loss is a sum over samples for DER\+\+",
-    ),
     (
         {"method": "DER++", "loss": "weighted_replay"},
         ValueError,
         r"a loss of new and replayed samples alike for der\+\+",
-    ),
-    (
-        {"model": "convnet_rnn_attention", "loss": "focal"},
-        ValueError,
-        "choose a plain network",
     ),
 ]
 

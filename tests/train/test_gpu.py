@@ -8,8 +8,8 @@ import pytest
 import torch
 from trainers import batches_of, make_trainer
 
-from prslib import METHODS, MODELS, RunConfig, load_dataset, run, run_all
-from prslib.device import LAUNCHED_SINGLY, Captured, put
+from prslib import METHODS, MODELS, RunConfig, load_dataset, run
+from prslib.device import LAUNCHED_SINGLY, put
 from prslib.train import Trainer
 
 TINY = "digits70tiny"
@@ -65,13 +65,6 @@ def test_a_run_on_the_gpu_scores_as_on_the_cpu(method):
     assert gpu.record["device"] == "cuda"
 
 
-def test_workers_share_the_gpu(tmp_path, monkeypatch):
-    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
-    config = RunConfig(TINY, "Finetune", batch_size=80)
-    (result,) = run_all([config], device="auto")
-    assert result.record["card"] == torch.cuda.get_device_name()
-
-
 @pytest.mark.parametrize("precision", GROWN)
 @pytest.mark.parametrize("name", [TINY, "imbal-digits"])
 def test_captured_steps_are_those_that_are_launched_singly(
@@ -85,29 +78,6 @@ def test_captured_steps_are_those_that_are_launched_singly(
     assert not singly.take_step.graphs
     gap = np.abs(probabilities(captured) - probabilities(singly)).mean()
     assert gap < GROWN[precision]
-
-
-class Doubling:
-    """Doubles in place; some ask the GPU for a number, which cannot be captured."""
-
-    def __init__(self, asks):
-        self.total = torch.ones(3, device="cuda")
-        self.asks = asks
-
-    def double(self, by):
-        self.total *= by
-        if self.asks:
-            assert float(self.total[0]) > 0
-
-
-@pytest.mark.parametrize("asks", [True, False])
-def test_what_cannot_be_captured_is_launched_singly(asks):
-    doubling = Doubling(asks)
-    captured = Captured(doubling.double, torch.device("cuda"))
-    for _ in range(8):
-        captured(torch.full((1,), 2.0, device="cuda"))
-    assert doubling.total.tolist() == [256.0] * 3
-    assert bool(captured.graphs) != asks
 
 
 def test_a_trainer_leaves_the_gpu_at_once():

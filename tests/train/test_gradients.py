@@ -1,19 +1,14 @@
 """Gradients of samples and groups, against one backward pass a sample."""
 
-import math
-from functools import partial
-
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from trainers import batches_of, make_trainer, train
+from trainers import train
 
 from prslib import RunConfig
-from prslib import train as train_module
 from prslib.gradients import (
-    EWC,
     gradient_products,
     gradient_variance,
     is_plain,
@@ -109,16 +104,6 @@ def test_the_short_way_is_for_plain_networks_only():
     assert is_plain(nn.Sequential(nn.Flatten(), nn.Linear(2, 2), nn.ReLU()))
 
 
-def test_half_precision_of_subsets_leaves_the_products_near():
-    model, (images, labels) = net("convnet", (8, 8, 3)), samples(11, (3, 8, 8))
-    single = gradient_products(model, LOSS, images, labels, (2, 4))
-    half = partial(torch.autocast, "cpu", torch.bfloat16)
-    products = gradient_products(model, LOSS, images, labels, (2, 4), half)
-    assert not torch.equal(products, single)
-    near = 0.02 * single.diagonal().max().item()
-    torch.testing.assert_close(products, single, rtol=0.05, atol=near)
-
-
 def test_batch_norm_keeps_its_statistics():
     model = net("convnet", (8, 8, 3)).train()
     statistics = [buffer.clone() for buffer in model.buffers()]
@@ -126,19 +111,6 @@ def test_batch_norm_keeps_its_statistics():
     gradient_products(model, LOSS, *samples(4, (3, 8, 8)), (1, 2))
     assert all(layer.training for layer in model.modules())
     torch.testing.assert_close(list(model.buffers()), statistics)
-
-
-@pytest.mark.parametrize("method", ["CRS", "ExStream"])
-def test_the_memory_is_measured_whole(method):
-    trainer = train(RunConfig(TINY, method, batch_size=30), 6)
-    slots = trainer.memory.filled
-    if method == "CRS":
-        assert len(slots) > 20  # more than are measured at once
-    encoded, targets = trainer.join(slots[:0], slots)
-    expected = one_by_one(trainer.upper, encoded, targets)
-    images, samples, variance = trainer.variance()
-    assert (images, samples) == (180, len(slots))
-    assert variance == pytest.approx(trace(expected), rel=1e-4)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -156,85 +128,7 @@ def test_gradients_of_single_samples_are_those_of_the_loss(name):
             torch.testing.assert_close(values[k], parameter.grad)
 
 
-def test_ewc_is_the_sum_of_every_batch_s_own_penalty():
-    draws = torch.Generator().manual_seed(0)
-    model = nn.Linear(4, 1, bias=False)
-    ewc = EWC(model, strength=3.0)
-    model.weight.grad = torch.ones(1, 4)
-    ewc.pull()  # nothing to hold on to yet
-    assert (model.weight.grad == 1).all()
-    penalties = []
-    for _ in range(6):
-        model.weight.data = torch.randn(1, 4, generator=draws)
-        gradients = torch.randn(5, 1, 4, generator=draws)  # of five samples
-        fisher = gradients.square().mean(0)
-        penalties.append((fisher, model.weight.detach().clone()))
-        ewc.observe({"weight": gradients})
-    model.weight.data = torch.randn(1, 4, generator=draws)
-    ewc.pull()
-    losses = [(fisher * (model.weight - at) ** 2).sum() for fisher, at in penalties]
-    (expected,) = torch.autograd.grad(3.0 / 2 * sum(losses) / 6, model.weight)
-    torch.testing.assert_close(model.weight.grad, 1 + expected)
-
-
-def moves(gradients, optimizer, rate=0.1):
-    """Return how an optimizer moves one weight: momentum of 0.9, or Adam."""
-    velocity = first = second = 0.0
-    steps = []
-    for number, gradient in enumerate(gradients, 1):
-        velocity = 0.9 * velocity + gradient
-        first = 0.9 * first + 0.1 * gradient
-        second = 0.999 * second + 0.001 * gradient**2
-        size = math.sqrt(second / (1 - 0.999**number)) + 1e-8
-        adam = first / (1 - 0.9**number) / size
-        steps.append(-rate * (adam if optimizer == "adam" else velocity))
-    return steps
-
-
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-@pytest.mark.parametrize("penalty", [0.0, 0.3])
-@pytest.mark.parametrize("limit", [5.0, 0.5])
-def test_an_optimizer_s_steps_are_those_by_hand(monkeypatch, optimizer, penalty, limit):
-    """One weight w on inputs of 2, whose label is 1: the loss is log(1 + exp(-2 w))."""
-    layer = nn.Linear(1, 1, bias=False)
-    nn.init.constant_(layer.weight, 0.25)
-    model = Staged(nn.Flatten(), layer)
-    monkeypatch.setattr(train_module, "make_network", lambda *_: model)
-    fields = {"optimizer": optimizer, "learning_rate": 0.1, "clip_value": limit}
-    config = RunConfig(TINY, "Finetune", norm_penalty=penalty, **fields)
-    trainer = make_trainer(config)
-    weight, gradients = 0.25, []
-    for _ in range(3):
-        slope = -2 / (1 + math.exp(2 * weight)) + 2 * penalty * weight
-        gradients.append(max(-limit, min(limit, slope)))
-        weight += moves(gradients, optimizer)[-1]
-        trainer.descend(torch.full((4, 1), 2.0), torch.ones(4, 1))
-        assert layer.weight.item() == pytest.approx(weight, rel=1e-5)
-
-
 # evaluation, frozen stages and half precision
-
-
-def test_scoring_in_batches_is_scoring_one_by_one(monkeypatch):
-    trainer = train(RunConfig(TINY, "Finetune"), 2)
-    rows = np.arange(40)
-    whole = trainer.probabilities(trainer.inputs, rows)
-    monkeypatch.setattr(train_module, "TESTED_AT_ONCE", 15)
-    given = trainer.probabilities(trainer.inputs, rows)
-    np.testing.assert_allclose(given, whole, atol=1e-6)
-    alone = trainer.probabilities(trainer.inputs, np.array([7]))
-    np.testing.assert_allclose(alone, whole[[7]], atol=1e-6)
-    assert trainer.upper.training
-
-
-def test_batch_norm_of_frozen_stages_is_frozen_too():
-    """Else what they give for a sample would depend on the others of its batch."""
-    config = RunConfig(TINY, "Finetune", frozen_stages=1)
-    trainer = make_trainer(config)
-    before = trainer.encode(trainer.inputs[:1])
-    for rows, is_first in batches_of(config)[:3]:
-        trainer.step(rows, is_first)
-    torch.testing.assert_close(trainer.encode(trainer.inputs[:20])[:1], before)
 
 
 @pytest.mark.parametrize("method", ["PRS", "EWC"])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
-from trainers import batches_of, make_trainer, train
+from trainers import batches_of, train
 
 from prslib import (
     DATASETS,
@@ -23,8 +23,7 @@ from prslib import (
 )
 from prslib.models import Architecture
 from prslib.models.networks import mlp
-from prslib.runs import REGISTERED
-from prslib.train import Method, balanced_draw
+from prslib.train import balanced_draw
 
 SEVERAL, ONE_LABEL = "cocoseq-tiny", "imbal-digits-tiny"
 pytestmark = pytest.mark.usefixtures("one_thread", "registers")
@@ -188,38 +187,6 @@ def make_model_of(config, data):
     return [weight.detach() for weight in model.parameters()]
 
 
-def test_adam_divides_by_its_epsilon_and_rates():
-    """The first step of Adam is rate * g / (|g| + eps), whatever its moments."""
-    config = RunConfig(SEVERAL, "Finetune", learning_rate=0.01, clip_value=1e9)
-    data = load_dataset(SEVERAL)
-    first = make_model_of(config, data)[0]
-    moves = {}
-    for eps in (1e-8, 0.1):
-        weights = train(replace(config, adam_eps=eps), 1).parameters[0]
-        moves[eps] = (weights.detach() - first).abs()
-    gradient = train(config, 1).parameters[0].grad.abs()
-    some = gradient > 1e-6
-    torch.testing.assert_close(
-        moves[1e-8][some], torch.full_like(first, 0.01)[some], rtol=0.02, atol=0
-    )
-    expected = 0.01 * gradient / (gradient + 0.1)
-    torch.testing.assert_close(moves[0.1], expected, rtol=1e-2, atol=1e-7)
-
-
-def test_der_keeps_the_logits_that_a_sample_had_when_it_was_new():
-    config = RunConfig(ONE_LABEL, "DER++", batch_size=20)
-    trainer = make_trainer(config)
-    logits_of = {}
-    for rows, is_first in batches_of(config):
-        inputs, _ = trainer.join(rows, np.empty(0, np.int64))
-        logits_of |= dict(zip(rows, trainer.upper(inputs).detach(), strict=True))
-        trainer.step(rows, is_first)
-    stored = trainer.memory.read(trainer.memory.filled)
-    assert len(stored["index"]) == 30
-    for row, logits in zip(stored["index"], stored["logits"], strict=True):
-        torch.testing.assert_close(logits, logits_of[row])
-
-
 def test_a_loss_is_told_of_the_stream_so_far_and_of_replayed_rows():
     log = []
 
@@ -238,23 +205,6 @@ def test_a_loss_is_told_of_the_stream_so_far_and_of_replayed_rows():
         [False] * 40,
         *[[False] * 40 + [True] * 10] * 2,
     ]
-
-
-@pytest.mark.parametrize(
-    ("model", "dataset", "frozen"),
-    [("mlp", ONE_LABEL, 1), ("convnet", "digits70tiny", 2), ("head", SEVERAL, 1)],
-)
-def test_frozen_stages_do_not_move_and_the_others_do(model, dataset, frozen):
-    fields = {"model": model, "frozen_stages": frozen, "weights": "none"}
-    config = RunConfig(dataset, "CRS", learning_rate=0.01, **fields)
-    first = make_trainer(config).model.state_dict()
-    before = {name: value.clone() for name, value in first.items()}
-    after = train(config, 3).model.state_dict()
-    moved = {name for name, value in after.items() if not value.equal(before[name])}
-    stages = {int(name.split(".")[1]) for name in after}
-    assert {int(name.split(".")[1]) for name in moved} == {
-        stage for stage in stages if stage >= frozen
-    }
 
 
 def test_a_balanced_draw_is_of_each_class_alike_and_of_no_sample_twice():
@@ -318,20 +268,3 @@ def test_options_of_a_registered_sampler_are_its_keyword_only_parameters():
         ValueError, match="unknown option 'alpha'; known options: stren"
     ):
         RunConfig(ONE_LABEL, "Newest", options={"alpha": 2})
-
-
-def test_names_that_are_taken_and_other_things_are_refused():
-    with pytest.raises(ValueError, match="another name than prslib's own, got PRS"):
-        register("PRS", Method())
-    with pytest.raises(ValueError, match="another name than prslib's own, got focal"):
-        register("focal", F.mse_loss)
-    with pytest.raises(TypeError, match=r"Method, .* as own, got 3"):
-        register("own", 3)
-    with pytest.raises(ValueError, match="unknown rehearsal 'der'; known rehearsals"):
-        Method(sampler="crs", rehearsal="der")
-    with pytest.raises(ValueError, match="unknown value of frozen 'first'; known"):
-        Method(sampler="crs", frozen="first")
-    assert not REGISTERED
-    register("Own", Method(sampler="nope"))
-    with pytest.raises(ValueError, match="unknown sampler 'nope'; known samplers: cb"):
-        RunConfig(ONE_LABEL, "Own")
