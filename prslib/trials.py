@@ -41,6 +41,7 @@ NAME = "trial"  # of the data set, while it is tried
 SEED = 20201128  # draws the held-out samples and the balanced test
 TEST_SHARE = 0.3
 LEAST = 5  # samples of a class that is scored
+SHOWN = 10  # names of classes in a note
 PER_CLASS = 10  # samples of a class in the balanced test, or more if most have more
 QUARTILE = 0.25  # of the classes, whose size decides how many
 SMALL, LARGE = 0.5, 2.0  # classes over the mean class: below minority, from majority
@@ -274,10 +275,12 @@ def make_stream(
         what = f"a class with at least {LEAST} samples"
         raise ValueError(expected(what, f"at most {rows.sum(axis=0).max()}"))
     if not is_scored.all():
-        few = ", ".join(names[~is_scored][:10])
+        small = names[~is_scored]
+        plural = "es" if len(small) > 1 else ""
+        more = ", ..." if len(small) > SHOWN else ""
         notes.append(
-            f"{(~is_scored).sum()} classes with fewer than {LEAST} samples are trained "
-            f"but not scored: {few}{', ...' if (~is_scored).sum() > 10 else ''}."
+            f"{len(small)} class{plural} with fewer than {LEAST} samples trained but "
+            f"not scored: {', '.join(small[:SHOWN])}{more}."
         )
     is_test = hold_out(rows & is_scored, columns.get("groups"))
     return split_stream(columns, rows, names, is_scored, is_test, notes)

@@ -146,7 +146,7 @@ def test_small_classes_are_told_trained_and_not_scored():
     columns = draw_stream()
     columns["labels"] = np.column_stack([columns["labels"], np.arange(400) < 3])
     made, notes = make_stream(**NOTHING | columns)
-    assert "1 classes with fewer than 5 samples" in notes[1]
+    assert "1 class with fewer than 5 samples" in notes[1]
     assert made.is_scored.tolist() == [True] * 6 + [False]
     parts = made.data.train, made.data.tests["imbalanced"]
     assert sum(part.labels[:, 6].sum() for part in parts) == 3
