@@ -7,7 +7,7 @@ from prslib.report.build import digest, read_sums, write_sums
 
 ROOT = project_root()
 WRITTEN = {
-    **{file.parent: ".csv .png .xz" for file in ROOT.glob(f"figures/*/{SUMS}")},
+    **{file.parent: ".csv .xz" for file in ROOT.glob(f"figures/*/{SUMS}")},
     ROOT / "docs" / "report": ".md",
     ROOT / "prslib" / "published": ".csv",
 }
