@@ -154,11 +154,9 @@ def test_a_redraw_trains_nothing_keeps_the_tables_and_leaves_no_record(monkeypat
     monkeypatch.setattr("prslib.runs.train", train)
     command = ["figures", "--profile", "smoke", "rho_sweep", "--redraw"]
     assert main(command) == 0
-    sums = build.read_sums(figures_dir("smoke"))
-    assert sorted(sums) == ["rho_sweep.csv", "rho_sweep.png"]
+    assert list(build.read_sums(figures_dir("smoke"))) == ["rho_sweep.csv"]
     picture = figures_dir("smoke") / "rho_sweep.png"
     assert picture.read_bytes() == b"redrawn"
-    assert sums[picture.name] == build.digest(picture)
     assert build.is_stale("smoke", "rho_sweep")
     assert not build.record_file("smoke", "rho_sweep").exists()
 
