@@ -31,7 +31,7 @@ def ends(values):
 
 
 def sentences():
-    """Yield pages and what each says."""
+    """Yield pages and a sentence of each."""
     index = ["test_set", "group", "metric"]
     table = table_of("more_seeds")
     medians = table.groupby(["dataset", "test_set"])["share_of_images"].median()
@@ -98,7 +98,7 @@ def sentences():
 
 
 def on_a_card():
-    """Yield what the page about speed says of steps and of whole runs."""
+    """Yield sentences about steps and whole runs from the page about speed."""
     steps = table_of("step_h200", "bench").set_index(["precision", "part"])["ms"]
     for precision, words in PRECISIONS.items():
         cells = [f"{steps[precision, part]:.1f} ms" for part in PARTS]
@@ -191,14 +191,16 @@ def sizes():
         size = f"{len(data.train.labels):,}"
         yield REUTERS, f"| `{name}` | {size} | {most} | {least} | {test:,} |"
     held = table_of("interval_coverage").set_index(["dataset", "images"])
-    yield REUTERS, f"of 95 %, {ends(held.loc['reutersseq', 'covered'])} hold the"
+    coverage = f"intervals is {ends(held.loc['reutersseq', 'covered'])} %"
+    yield REUTERS, f"The coverage of the 95 % {coverage}"
     of_coco = held.loc["cocoseq-mini"]
     open_ends, both_ends = (ends(of_coco.loc[n, "covered"]) for n in (3199, 816))
-    yield REAL_COCO, f"{open_ends} hold it on 3,199 open images and {both_ends} on 816"
+    coverage = f"{open_ends} % on 3,199 open images and {both_ends} % on 816"
+    yield REAL_COCO, f"The coverage of the 95 % intervals is {coverage}"
     few = of_coco.loc[323].set_index(["group", "metric"])["covered"]
     odd = few["minority"][["C-F1", "O-F1"]]
     rest = few.drop([("minority", "C-F1"), ("minority", "O-F1")])
-    yield REAL_COCO, f"On 323 images {ends(rest)} hold it, but only {ends(odd)} in"
+    yield REAL_COCO, f"On 323 images it is {ends(rest)} %, but only {ends(odd)} % in"
 
 
 ALL = [*sentences(), *on_a_card(), *on_a_cpu(), *sizes()]
