@@ -9,34 +9,35 @@
 # %% [markdown]
 # # Does it matter which network learns?
 #
-# The main table has a plain ResNet-101. The appendix tries two networks that were made for several
-# labels an image. *Attention Consistency* (AC, Guo et al. 2019) asks that a network looks at the
-# same place when the image is flipped or scaled. *RNN-Attention* (RA, Wang et al. 2017) looks at
-# five regions one after another and keeps every class's best score. The paper's **table of base
-# architectures** trains them offline (Multitask) for 1 and for 10 epochs, and scores them on a
-# balanced and an unbalanced test set. Its **tables "AC architecture" and "RA architecture"** have
-# the scores of the methods. The paper finds that the plain network is best when every image is seen
-# once, and that PRS leads on every network.
+# The main table is based on a plain ResNet-101. The appendix adds two networks that were designed
+# for images with several labels. *Attention Consistency* (AC, Guo et al. 2019) requires a network
+# to attend to the same place when the image is flipped or scaled, whereas *RNN-Attention* (RA, Wang
+# et al. 2017) looks at five regions one after another and keeps the best score of every class. The
+# paper's **table of base architectures** trains them offline (Multitask) for 1 and for 10 epochs,
+# and scores them on a balanced and an unbalanced test set. Its **tables "AC architecture" and "RA
+# architecture"** list the scores of the methods. The paper finds that the plain network is best if
+# every image is seen only once, and that PRS leads on every network.
 #
-# The seeds profile runs on `digits70seq`, a **stand-in**, with all three networks and five seeds. A
-# small convolutional network takes the place of ResNet-101, and AC and RA are built upon it. A step
-# of AC costs as much as five plain ones, a step of RA as much as two. The quick profile runs on a
-# tiny part of the data, leaves AC out and has one seed, which decides nothing. Where the paper has
-# 10 epochs, the quick profile has 2. AC and RA take 1 epoch only.
+# The seeds profile runs on `digits70seq`, a **synthetic data set** of handwritten digits, with all
+# three networks and five seeds. A small convolutional network replaces ResNet-101, and AC and RA
+# are built upon it. A step of AC costs as much as five plain steps, and a step of RA as much as
+# two. The quick profile uses a tiny part of the data without AC and with only one seed, which is
+# too few for any conclusion. It trains for 2 epochs instead of the paper's 10, and AC and RA are
+# trained for only 1 epoch.
 #
-# *Half a minute on two cores for the quick profile, nothing the second time.*
+# *Half a minute on two cores for the quick profile; the second time nothing is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["digits70tiny"]  # one or more data sets with both test sets
 model: list[str] = ["convnet", "convnet_rnn_attention"]  # networks, the plain one first
 frozen_stages: list[int] = [1, 0]  # of each model; the paper freezes through the first block
-learning_rates: list[float] = [None, 0.0005]  # of each model, None for the data set's own
-costly_models: list[str] = ["convnet_rnn_attention"]  # of these only 1 epoch
-weights: str = None  # none, a published name or a file; None for each model's own
-epochs: list[int] = [1, 2]  # of Multitask, the paper has 1 and 10
-method: list[str] = ["CRS", "PRS"]  # beside Multitask; EWC and GSS need a plain network
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+learning_rates: list[float] = [None, 0.0005]  # of each model, None for the data set's default
+costly_models: list[str] = ["convnet_rnn_attention"]  # networks that are trained for only 1 epoch
+weights: str = None  # initial weights: none, a published name or a file; None for each model's default
+epochs: list[int] = [1, 2]  # of Multitask, 1 and 10 in the paper
+method: list[str] = ["CRS", "PRS"]  # in addition to Multitask; EWC and GSS need a plain network
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 seeds: list[int] = [0]  # one run for each
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -115,20 +116,22 @@ settings
 # %% [markdown]
 # ## The networks
 #
-# AC takes an image and its flip at two scales, 9 to 8. A class's map is the sum of the features,
-# each with the weight that the class gives it in the head. Flipped images must give flipped maps,
-# and both scales the same one. The head's weights stay fixed in that part of the loss. Its labels
-# are weighted by how often they occurred so far. The original takes the rates of the whole training
-# set, which are not known in a stream.
+# AC processes an image and its mirror image at two scales, in the ratio 9 to 8. The attention map
+# of a class is the sum of the features, weighted by the weights of that class in the head. A
+# mirrored image must give a mirrored map, and both scales must give the same map. The weights of
+# the head are kept fixed in this part of the loss. The labels are weighted by how often they have
+# occurred so far, because the frequencies in the whole training set, which the original uses, are
+# unknown in a stream.
 #
-# RA reads the map with an LSTM. Its five regions start at the middle and in the four quarters, with
-# half the map's width, and move from there. The paper pretrained RA on ImageNet "to obtain sensible
-# results". Here only the part below the LSTM is pretrained. In the quick profile its step size is a
-# quarter of the others': with the data set's own, its scores may fall again in a second epoch.
+# RA reads the feature map with an LSTM. Its five regions are half as wide as the map; they start in
+# the middle and in the four quarters and move from there. The paper pretrained RA on ImageNet "to
+# obtain sensible results", whereas in this notebook only the part below the LSTM is pretrained. In
+# the quick profile the step size of RA is a quarter of the default of the data set, because with
+# the default its scores may fall again in a second epoch.
 #
-# The paper froze AC through the first residual block, because memory was short. In the table of
-# base architectures it froze the same part of the plain network. Here the first of three
-# convolutions is frozen.
+# The paper froze AC up to and including the first residual block to save memory, and in the table
+# of base architectures it froze the same part of the plain network. In this notebook the first of
+# three convolutions is frozen.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
@@ -187,8 +190,8 @@ settings.write(offline, "offline")
 # %% [markdown]
 # ## Offline: one epoch and more, two test sets
 #
-# The tables show the overall scores of Multitask in percent. If the paper's number of epochs is
-# another, it stands behind ours.
+# The tables show the overall scores of Multitask in percent. If the paper's number of epochs
+# differs from ours, it is given in parentheses.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -230,9 +233,9 @@ display(Markdown(in_short(gaps)))
 # %% [markdown]
 # ## Online: the methods on every network
 #
-# The plain network's rows are those of the main table, where nothing of it is frozen. The paper
-# prints RA's Multitask twice, with 39.2 and with 33.0 % C-F1. The second, from the table of
-# methods, is shown here.
+# The rows of the plain network are taken from the main table, for which no layer of it was frozen.
+# The paper prints the C-F1 of Multitask with RA twice, as 39.2 % and as 33.0 %. The second value,
+# from the table of methods, is shown.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
@@ -254,8 +257,9 @@ settings.show_tables("methods", by=["network"])
 # %% [markdown]
 # ## Does PRS lead on every network?
 #
-# "PRS always performs superior to other baselines no matter the architecture", says the paper.
-# [`ledger`](ledger.ipynb) decides this and the paper's other claims about networks.
+# The paper claims that "PRS always performs superior to other baselines no matter the
+# architecture". This claim and the paper's other claims about networks are tested in
+# [`ledger`](ledger.ipynb).
 
 # %%
 gaps = settings.table("prs_minus_crs")

@@ -10,23 +10,23 @@
 # # What are the streams made of, and where do their tasks come from?
 #
 # The paper's Figures "COCOseq" and "NUS-WIDEseq" show two data sets in which an image carries
-# several labels, the classes are long-tailed, and the tasks share no class. Clustering makes such
-# sets (Appendix, Algorithm 2): classes that occur together come into one task, and images whose
-# labels still span two tasks are dropped.
+# several labels, the classes are long-tailed, and the tasks share no class. Such data sets are
+# constructed by clustering (Appendix, Algorithm 2): classes that occur together are assigned to the
+# same task, and images whose labels still span two tasks are dropped.
 #
-# Four streams are real. `cocoseq-mini` holds 6 % of COCOseq, as features without pictures.
-# `reutersseq` has the articles of Reuters-21578, `mdiseq` has icons with their tags, and `clipartseq`
-# has pictures with their keywords. `digits70seq` and `digits49seq` are synthetic: scenes of
-# handwritten digits with the class frequencies of COCOseq and NUS-WIDEseq divided by 4 and by 6. The
-# paper profile shows the paper's sets whole; it needs their labels (`make figures PROFILE=paper
-# DATA=/path`).
+# Four streams are real: `cocoseq-mini` contains 6 % of COCOseq, as features without the images,
+# `reutersseq` the articles of Reuters-21578, `mdiseq` icons with their tags, and `clipartseq`
+# pictures with their keywords. `digits70seq` and `digits49seq` are synthetic: they are scenes of
+# handwritten digits with the class frequencies of COCOseq and NUS-WIDEseq divided by 4 and by 6.
+# The paper profile shows the complete data sets of the paper, for which it needs their labels
+# (`make figures PROFILE=paper DATA=/path`).
 #
 # *Half a minute.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq", "mdiseq", "clipartseq", "digits70seq", "digits49seq"]  # one or more
-samples: int = 8  # images of each task on the sheet, 0 where only labels are available
+samples: int = 8  # images of each task on the sheet, 0 if only labels are available
 seed: int = 0  # which images the sheet shows
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -59,15 +59,18 @@ settings
 # %% [markdown]
 # ## Sizes
 #
-# *Largest to smallest* is the number of training samples of the largest class over the smallest one.
-# This is a ratio of two classes. The number of classes below half the mean class is about all of them. A test set has *classes alike* or comes *as the stream comes*, with the mix
-# of the stream; cocoseq-mini has *further images*, too.
+# *Largest to smallest* is the number of training samples of the largest class divided by that of
+# the smallest. Because this ratio depends on only two classes, the table also counts the classes
+# that are smaller than half the mean class, a number to which all classes contribute. In a test set
+# either all classes have about the same size (*classes alike*), or they are mixed as in the stream
+# (*as the stream comes*). `cocoseq-mini` has a third test set, *further images*.
 #
 # The paper's COCOseq has 35072 training images, 70 classes in 4 tasks, and 18 majority, 38 moderate
-# and 14 minority classes. Its NUS-WIDEseq has 48724 images, 49 classes in 6 tasks, and by its released
-# lists 10, 18 and 21 classes. The paper also gives thresholds in words, which the synthetic data
-# follow. They put some of the lists' majority classes into other groups. The paper prints 6346 test
-# images for COCOseq; its released files hold 6366.
+# and 14 minority classes. Its NUS-WIDEseq has 48724 images and 49 classes in 6 tasks, of which 10,
+# 18 and 21 belong to these groups according to the released lists. The paper also states
+# thresholds, which the synthetic data follow and which assign some majority classes of the lists to
+# other groups. The paper reports 6346 test images for COCOseq, whereas its released files contain
+# 6366.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def count_sizes(dataset: SequentialDataset) -> dict:
@@ -99,15 +102,15 @@ sizes.T.map(lambda value: f"{value:,.4g}" if isinstance(value, float) else value
 # %% [markdown]
 # ## Classes, task by task
 #
-# A mark is the number of training samples of a class, on a logarithmic scale; its colour and shape
-# are the group's. Classes are sorted from frequent to rare within each task, and dashed lines divide
-# the tasks. The classes of a task are imbalanced: the marks fall steeply. In NUS-WIDEseq and its
-# synthetic twin the tasks are imbalanced, too.
+# Each mark shows the number of training samples of a class on a logarithmic scale, and its colour
+# and shape indicate the class group. Classes are sorted from frequent to rare within each task, and
+# dashed lines separate the tasks. The marks fall steeply because the classes of a task are
+# imbalanced. In NUS-WIDEseq and its synthetic counterpart the tasks are imbalanced, too.
 #
-# Without the released id files, NUS-WIDEseq is derived here from all of NUS-WIDE's labels. Its
-# tasks differ from the published ones, which contain only images whose links worked at the time.
-# Its groups are the released ones. They do not follow these counts, so some minority classes have
-# more images than moderate ones.
+# If the released id files are missing, NUS-WIDEseq is derived from all labels of NUS-WIDE. Its
+# tasks then differ from the published tasks, which contain only images whose links worked at the
+# time. The groups are the released groups. Because they do not follow these counts, some minority
+# classes have more images than some moderate classes.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -142,9 +145,9 @@ settings.show(figure, "classes", narrow=1)
 # %% [markdown]
 # ## Which classes meet
 #
-# The picture shows how many samples have two classes together, before any sample is dropped, on the
-# first of the data sets whose clustering is done here. Frames are the tasks that the clustering
-# found. Samples outside the frames are dropped.
+# The picture shows how many samples have both of two classes, before any sample is dropped, for the
+# first data set whose tasks are found by clustering in this notebook. Frames mark the tasks that
+# the clustering found, and samples outside the frames are dropped.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 FRAME = "#E8000B"  # of a task, visible on all of viridis
@@ -197,15 +200,16 @@ settings.show(figure, "cooccurrence")
 # %% [markdown]
 # ## The clustering, step by step
 #
-# The clustering begins with every class alone, when only images with a single label could stay.
-# Each step joins the two groups $j, k$ with the highest score $\ln co_{jk} - \beta\,(elem_j +
-# elem_k)^2$, Eq. (9). Here $co$ counts the images that only both groups together cover, $elem$
-# those that one of them covers already. The first term saves images, the second keeps the groups
-# from growing unequal. With $\beta = 1$ (COCOseq) the second term mostly decides. With $\beta =
-# 10^{-4}$ (NUS-WIDEseq) the tasks may differ in size, if each has four classes or more.
+# The clustering starts with one group per class, so that only images with a single label could be
+# kept. Each step merges the two groups $j, k$ with the highest score $\ln co_{jk} - \beta\,(elem_j
+# + elem_k)^2$, Eq. (9), in which $co$ counts the images that are covered only by both groups
+# together, and $elem$ the images that a single group already covers. The first term saves images,
+# whereas the second keeps the groups similar in size. With $\beta = 1$ (COCOseq) the second term
+# dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq) the tasks may differ in size, provided that each
+# has at least four classes.
 #
-# The curve is the share of all images that lie within one group. Images that lie in several groups
-# at its end are dropped.
+# The curve shows the share of all images whose labels belong to a single group. Images whose labels
+# still belong to several groups after the last step are dropped.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def clustering_steps(clustering: Clustering) -> pd.DataFrame:

@@ -9,31 +9,38 @@
 # %% [markdown]
 # # What do the shortcuts cost?
 #
-# Papers that compare with PRS implement it again, and most implementations depart from Algorithm 1
-# in some step. The slot to overwrite is drawn from all. The exponential of Eq. (2) is softened or
-# underflows. The class that must shrink is drawn by its target share $p$, not by its surplus. The
-# distances of Eq. (5) keep their signs. Ties fall on the lowest slot. A task's counts are known
-# before it comes. A batch is decided at once.
-# One further departure is named by the paper itself. It draws one class above its target, and says of
-# this (Sec. 3.4): "We found this to be more robust in practice than considering multiple classes with
-# $\delta_i > 0$". *Several classes shrink* considers all of them.
+# Papers that compare with PRS reimplement it, and most implementations depart from Algorithm 1 in
+# some step:
 #
-# This notebook replaces one equation of PRS at a time and measures what it costs, with CRS, which has
-# no partition, for comparison. `examples/check_your_prs.py` finds the first step at which another
-# implementation departs.
+# - the slot to overwrite is drawn from the whole memory;
+# - the exponential of Eq. (2) is softened or underflows;
+# - the class that must shrink is drawn by its target share $p$ instead of its surplus;
+# - the distances of Eq. (5) keep their signs;
+# - ties are resolved in favour of the lowest slot;
+# - the class counts of a task are known before the task begins;
+# - a whole batch is decided at once.
 #
-# The paper has no such figure. The quick profile follows the memories on `cocoseq-mini`, real COCO
-# images, and on `reutersseq`, real articles. It trains on the first. Scores are measured with classes
-# alike, on the 323 images of the paper's balanced test list. The paper profile follows the memories on
-# all labels of COCOseq and NUS-WIDEseq. Without the released ids the split of NUS-WIDEseq is derived.
+# The paper itself mentions one further departure. It draws one class that is above its target, and
+# explains (Sec. 3.4): "We found this to be more robust in practice than considering multiple
+# classes with $\delta_i > 0$". The departure *several classes shrink* considers all of them.
 #
-# *Half a minute on two cores for the quick profile, a quarter of a minute the second time.*
+# This notebook replaces one step of PRS at a time and measures the cost. CRS, which has no
+# partition, serves as a reference. `examples/check_your_prs.py` finds the first step at which
+# another implementation departs from the paper.
+#
+# The paper has no such figure. The quick profile tracks the memories on `cocoseq-mini` (COCO
+# images) and on `reutersseq` (news articles), and trains on `cocoseq-mini` only. Scores are
+# measured with classes alike, on the 323 images of the paper's balanced test list. The paper
+# profile tracks the memories on all labels of COCOseq and NUS-WIDEseq; if the released ids are
+# missing, the split of NUS-WIDEseq is derived from the labels.
+#
+# *Half a minute on two cores for the quick profile, 15 seconds the second time.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
-dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # whose labels the memories are followed on
+dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # data sets on whose labels the memories are tracked
 trained: list[str] = ["cocoseq-mini"]  # data sets to train on
-rho: float = None  # power of allocation, None for each data set's own
+rho: float = None  # power of allocation, None for each data set's default
 seeds: list[int] = [0, 1]  # one run of every deviation for each
 varied_seeds: list[int] = [0]  # one memory of every deviation for each
 device: str = "cpu"  # cpu or cuda
@@ -83,11 +90,12 @@ pd.Series(texts, name="what it does").rename_axis("departure").to_frame()
 # %% [markdown]
 # ## What the memory holds
 #
-# No training is needed, since the samplers see labels alone. *Distance to target* is the total
-# variation between the memory's mix of classes and $p$. *Share of minority* counts the labels of
-# minority classes in memory. *Mean age* is how far back in the stream the samples in memory are; it
-# is 50 % in a reservoir. The marks are means over seeds at the end of the stream, the strokes 95 %
-# intervals. The grey lines are where PRS and CRS end. Departures are sorted by the distance.
+# No training is needed, since the samplers see only labels. *Distance to target* is the total
+# variation distance between the class distribution of the memory and $p$. *Share of minority* is
+# the share of the labels in memory that belong to minority classes. *Mean age* is how far back in
+# the stream the samples in memory are, which is 50 % for a reservoir. Marks are means over seeds at
+# the end of the stream, and lines are 95 % intervals. The grey lines show PRS and CRS for
+# reference, and departures are sorted by the distance.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MIX_LABELS = {
@@ -156,9 +164,9 @@ settings.show(figure, "memory", narrow=1)
 # %% [markdown]
 # ## What it costs
 #
-# The mAP after the last task with classes alike, minus that of PRS on the same seed, sorted by the
-# overall difference. The lines are 95 % intervals over seeds and test samples. The moderate classes
-# are in the CSV.
+# The picture shows the mAP after the last task with classes alike, minus the mAP of PRS with the
+# same seed, sorted by the overall difference. The lines are 95 % intervals over seeds and test
+# samples. The CSV also contains the moderate classes.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
@@ -211,15 +219,16 @@ settings.show(figure, "costs", narrow=1)
 # %% [markdown]
 # ## Which matter?
 #
-# A departure *costs* something where the whole interval of the overall mAP is below 0. It *does not
-# matter* if the interval is within half of the lead that PRS has on CRS. Otherwise these seeds
-# *cannot tell*. The verdicts are about these data only. $e^{-n}$ underflows only if a class has 746
-# samples, which no class of `cocoseq-mini` has.
+# A departure *costs* something if the whole interval of the difference in overall mAP is below 0.
+# It *does not matter* if the interval is within half of the lead of PRS over CRS. Otherwise these
+# seeds *cannot tell*. The verdicts apply only to these data: $e^{-n}$ underflows only if a class
+# has at least 746 samples, and no class of `cocoseq-mini` has so many.
 #
 # COCOseq and NUS-WIDEseq have such classes. On all their labels (`figures/paper/deviations_memory`,
-# one seed) the memory's mix is about the same with underflow as without it. There, too, the memory
-# misses the target if the slot is drawn from all, or the class by its share $p$. If a task's counts are
-# known ahead, it reaches the target late.
+# one seed) the class distribution of the memory is about the same with underflow as without it. On
+# these data, too, the memory misses the target if the slot is drawn from the whole memory or the
+# class by its share $p$. If the counts of a task are known in advance, the memory reaches the
+# target late.
 
 # %%
 columns = ["dataset", "departure", "difference", "low", "high", "seeds", "verdict"]
@@ -229,9 +238,10 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # %% [markdown]
 # ## What is called PRS
 #
-# Three published papers compare with a PRS of their own. Each row below does what their code does,
-# written anew; data, memory and training are ours. Scores are overall, after the last task, with
-# classes alike: means over seeds, with the difference from PRS and its 95 % interval.
+# Three published papers compare with their own implementation of PRS. Each row below reimplements
+# what their code does, whereas data, memory and training are ours. The table shows the mean overall
+# scores over seeds after the last task, with classes alike, and the difference from PRS with its 95
+# % interval.
 
 # %%
 best = settings.table("contest")
@@ -242,14 +252,16 @@ keys = ["dataset", "method", "source"]
 best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop_duplicates())
 
 # %% [markdown]
-# What these papers call "PRS" is one of three things. In CUTER the memory is overwritten at random.
-# In Macro-AUC-CL it keeps the first samples of the stream. In EmoGrowth PRS knows the counts of a
-# task ahead. The first two score below CRS here. The third scores as PRS does; where every class of
-# a sample has 746 images or more, as in COCOseq, it accepts nothing.
+# These papers use the name "PRS" for three different samplers. In CUTER the memory is overwritten
+# at random, in Macro-AUC-CL it keeps the first samples of the stream, and in EmoGrowth PRS knows
+# the counts of a task in advance. The first two score below CRS on these data, whereas the third
+# scores about as high as PRS. However, it rejects every sample whose classes all have 746 images or
+# more, as some do in COCOseq.
 #
-# As far as we know others have measured PRS on real images once: a public port, on EMOTIC, with 520
-# slots. PRS ends at 20.56 mAP and an overall F1 of 31.4. Plain replay ends at 20.32 mAP and an
-# overall F1 of 45.4. There, too, PRS loses on the frequent classes, which decide the overall F1.
+# As far as we know, others have evaluated PRS on real images only once: a public port was run on
+# EMOTIC with 520 slots. PRS ends at 20.56 mAP and an overall F1 of 31.4, whereas plain replay ends
+# at 20.32 mAP and an overall F1 of 45.4. In that experiment, too, PRS loses on the frequent
+# classes, which dominate the overall F1.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = find_smallest(settings.table("costs"), group="overall", metric="mAP")

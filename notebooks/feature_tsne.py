@@ -9,28 +9,29 @@
 # %% [markdown]
 # # Does a balanced memory tell the rare classes apart?
 #
-# The paper's Figure "t-SNE" shows the penultimate features of test images, on MNIST and on COCOseq.
-# One network was trained with reservoir sampling (CRS), the other with PRS. The paper says: "PRS
-# can represent the minority classes more discriminatively than CRS on both single-label MNIST and
-# multi-label COCOseq experiments."
+# The paper's Figure "t-SNE" shows the penultimate features of test images, on MNIST and on COCOseq,
+# for one network trained with reservoir sampling (CRS) and another trained with PRS. The paper
+# concludes: "PRS can represent the minority classes more discriminatively than CRS on both
+# single-label MNIST and multi-label COCOseq experiments."
 #
-# A picture can be read in many ways. So this notebook also measures in the feature space itself:
-# how often the nearest neighbours of an image are of its class, and how far apart the classes lie.
-# The quick profile runs on `imbal-digits` with an MLP, a **stand-in** for MNIST, and on
-# `cocoseq-mini`, 6 % of the real COCOseq: there the penultimate features are those of the head, 256
-# values made of a frozen network's 1,280. The paper prints no number with its figure.
+# Because a t-SNE plot is open to interpretation, this notebook also reports two measures computed
+# in the feature space: how often the nearest neighbours of an image belong to its class, and how
+# far apart the classes are. The quick profile runs on `imbal-digits` with an MLP, **synthetic
+# data** in place of MNIST, and on `cocoseq-mini`, 6 % of the real COCOseq. For `cocoseq-mini` the
+# penultimate features are the 256 values that the head computes from the 1,280 features of a frozen
+# network. The paper reports no number with its figure.
 #
-# *Half a minute on two cores for the quick profile, a quarter of a minute the second time.*
+# *Half a minute on two cores for the quick profile, 15 seconds the second time.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["imbal-digits", "cocoseq-mini"]  # one or more data sets
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
-method: list[str] = ["CRS", "PRS"]  # which networks look at the images
-seeds: list[int] = [0, 1, 2]  # one run of every method for each, the first is drawn
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
+method: list[str] = ["CRS", "PRS"]  # methods whose networks embed the images
+seeds: list[int] = [0, 1, 2]  # one run of every method for each; the first seed is drawn
 per_class: int = 20  # test images of every class at most
 neighbours: int = 5  # how many nearest images vote
-shown: int = 3  # classes of every group that have a colour, where not all have one
+shown: int = 3  # classes of every group that have a colour, if not all have one
 others: int = 5  # test images of every other class, drawn in grey
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -86,8 +87,8 @@ settings
 # %% [markdown]
 # ## Which images
 #
-# The notebook takes the first test images of every class that have this label alone. An image with
-# two labels has no single class to lie near. The paper does not say how it coloured such images.
+# The notebook uses the first test images of every class that have only this label, because an image
+# with two labels belongs to no single class. The paper does not state how it coloured such images.
 
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
@@ -98,11 +99,11 @@ display(Markdown("\n".join(lines)))
 # %% [markdown]
 # ## The picture
 #
-# The picture shows one network of each method, that of the first seed. Each class has a colour, and
-# each group a marker: circles for majority, triangles for moderate and stars for minority. Nobody
-# can distinguish seventy colours. So with many classes only a few of every group have one: the most
-# frequent of the majority, the middle of the moderate, the rarest of the minority. Some images of
-# the other classes are grey.
+# The picture shows one network per method, trained with the first seed. Each class has a colour,
+# and each group a marker: circles for majority, triangles for moderate and stars for minority.
+# Because seventy colours cannot be distinguished, only a few classes of every group are coloured if
+# there are many: the most frequent of the majority, the middle of the moderate, and the rarest of
+# the minority classes. Some images of the other classes are shown in grey.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # Tol's "muted" colours and black: ten classes that the colour-blind can tell apart
@@ -199,11 +200,11 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Two measures
 #
-# Both are taken over all classes, in the feature space and not in the picture. *kNN accuracy* is
-# the share of images whose nearest others vote for the right class. A guess among $C$ classes is right
-# for one image in $C$. *Silhouette*, times 100, is 100 for classes far apart and 0 where they overlap.
-# It is below 0 if images are nearer to another class than to their own. The table has means over
-# seeds.
+# Both measures are computed over all classes in the feature space, not in the picture. *kNN
+# accuracy* is the share of images whose nearest neighbours vote for the correct class; guessing
+# among $C$ classes is correct for one image in $C$. The *silhouette*, multiplied by 100, is 100 for
+# well-separated classes, 0 for overlapping classes, and below 0 if images are nearer to another
+# class than to their own. The table shows means over seeds.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
@@ -251,8 +252,8 @@ means.pivot(index=keys, columns="group", values="value")[list(ALL_GROUPS)].round
 # %% [markdown]
 # ## Class by class
 #
-# The picture shows the difference in kNN accuracy, PRS minus CRS, of every class, over its number
-# of training images. A mark is the mean over seeds. The line is the mean of a group.
+# The picture shows the difference in kNN accuracy, PRS minus CRS, for every class as a function of
+# its number of training images. Marks are means over seeds, and lines are group means.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def votes_by_class(runs, neighbours: int) -> pd.DataFrame:
@@ -295,9 +296,9 @@ settings.show(figure, "classes")
 # %% [markdown]
 # ## What holds
 #
-# PRS is compared with CRS seed by seed. The paper claims that PRS is above for the minority. "Above" and
-# "below" mean that the whole interval of the difference is above or below 0, as in
-# [`ledger`](ledger.ipynb), which decides the claim on these runs.
+# PRS is compared with CRS seed by seed. The paper claims that PRS is better on the minority
+# classes. A difference is significant if its whole interval is above or below 0, as in
+# [`ledger`](ledger.ipynb), which tests the claim on these runs.
 
 # %% tags=["compute"]
 cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in ALL_GROUPS]
@@ -312,10 +313,11 @@ display(Markdown(in_short(gaps)))
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# On single-label data the seed also draws the order of the classes, which moves the numbers far more
-# than the method does. On `cocoseq-mini` a class has one to ten test images. The figures of MNIST
-# itself are in `figures/paper`. This command draws them: `papermill notebooks/feature_tsne.ipynb
-# out.ipynb -f params/paper/feature_tsne.yaml -p dataset imbal-mnistseq -p rhos 0.0 -p device cpu`.
+# On single-label data the seed also determines the order of the classes, which affects the numbers
+# far more than the method does. On `cocoseq-mini` a class has only one to ten test images. The
+# figures for MNIST itself are in `figures/paper` and are drawn by this command: `papermill
+# notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml -p dataset imbal-mnistseq
+# -p rhos 0.0 -p device cpu`.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = find_smallest(gaps, group="minority", metric="kNN accuracy")

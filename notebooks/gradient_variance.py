@@ -11,26 +11,27 @@
 #
 # The appendix measures how much the gradients of the samples in memory vary during training (its
 # **Section "Gradient Variance"**, two figures, for Imbal-MNISTseq and COCOseq). At several points
-# it takes the trace of their covariance, $\mathbb{E}\lVert g\rVert^2 - \lVert\mathbb{E}g\rVert^2$.
-# It finds: "A clear pattern we discover is that PRS maintains a relatively higher gradient variance
-# compared to the other baselines." It names a possible explanation: the memory of PRS keeps the
-# classes diverse, so the network learns towards more objectives at once.
+# it computes the trace of their covariance, $\mathbb{E}\lVert g\rVert^2 -
+# \lVert\mathbb{E}g\rVert^2$, and finds: "A clear pattern we discover is that PRS maintains a
+# relatively higher gradient variance compared to the other baselines." As a possible explanation it
+# suggests that the memory of PRS keeps the classes diverse, so that the network optimises more
+# objectives at once.
 #
-# Here the trace is exact and over the whole memory, from the norms of the samples' gradients
-# (`prslib.gradients`). The network is in evaluation mode. In training mode batch norm uses
-# the statistics of the batch, so no sample would have a gradient of its own. The quick profile runs
-# on `cocoseq-mini`, 6 % of the real COCOseq, where the gradient is that of the head on a frozen
-# network; the seeds profile adds `imbal-digits` with an MLP, a **stand-in** for Imbal-MNISTseq, and
-# Reuters-21578, articles in place of images. The paper's figures have no printed numbers, so only
-# the order of the methods can be compared.
+# This notebook computes the exact trace over the whole memory from the norms of the per-sample
+# gradients (`prslib.gradients`). The network is in evaluation mode, because in training mode batch
+# norm uses the statistics of the batch, so that per-sample gradients would not be defined. The
+# quick profile runs on `cocoseq-mini`, 6 % of the real COCOseq, with the gradient of a head on a
+# frozen network. The seeds profile adds the news articles of Reuters-21578 and `imbal-digits` with
+# an MLP, **synthetic data** in place of Imbal-MNISTseq. The paper reports no numbers with its
+# figures, therefore only the order of the methods can be compared.
 #
-# *A quarter of a minute on two cores for the quick profile, ten seconds the second time.*
+# *15 seconds on two cores for the quick profile, ten seconds the second time.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
-points: list[int] = [8]  # measurements during a run, one number for each data set
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
+points: list[int] = [8]  # number of measurements during a run, one entry for each data set
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory
 seeds: list[int] = [0, 1, 2]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
@@ -78,13 +79,13 @@ settings
 # %% [markdown]
 # ## The variance during the stream
 #
-# Lines are geometric means over seeds, bands one standard deviation of the logarithm. On
-# single-label data the seed also draws the order of the classes, so the bands there include the
-# effect of the order. Until the memory is full, all methods but ExStream hold the same samples.
+# Lines are geometric means over seeds, and bands show one standard deviation of the logarithm. On
+# single-label data the seed also determines the order of the classes, so that the bands include the
+# effect of the order. Until the memory is full, all methods except ExStream store the same samples.
 #
-# Read the line of ExStream with care, as the paper says too. It freezes the lower part of the
-# network and replays stored vectors. Its memory is divided among the classes in advance and fills
-# only as classes arrive.
+# As the paper notes, the curve of ExStream should be interpreted with care, because ExStream
+# freezes the lower part of the network and replays stored vectors. Its memory is divided among the
+# classes in advance and fills only as classes arrive.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
@@ -128,13 +129,14 @@ settings.show(figure, "curves", narrow=1)
 
 
 # %% [markdown]
-# ## PRS against each of the others
+# ## PRS against each other method
 #
-# `difference` is the decimal logarithm of PRS's variance minus that of the other method, on the
-# same stream and the same initial network. It is averaged over the stream, then over seeds; `low`
-# and `high` are the ends of its 95 % interval. `clearly` is "above" where the whole interval is
-# above 0. `ratio` is the variance of PRS over that of the other method. `points_above` is the
-# percentage of the points in the stream at which PRS's variance is larger.
+# `difference` is the decimal logarithm of the ratio between the variance of PRS and the variance of
+# the other method, on the same stream and with the same initial weights. It is averaged first over
+# the stream and then over seeds; `low` and `high` are the ends of its 95 % interval. `clearly` is
+# "above" if the whole interval is above 0, that is, if PRS has a significantly higher variance.
+# `ratio` is the geometric mean of the ratio itself, and `points_above` is the percentage of the
+# points in the stream at which the variance of PRS is larger.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def variance_contrasts(rows: pd.DataFrame) -> pd.DataFrame:
@@ -164,11 +166,11 @@ settings.table("prs_minus_others").round(2)
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# [`ledger`](ledger.ipynb) decides the paper's claims on these runs. The paper does not say how its
-# figures treat batch norm, nor how many samples of the memory they use. On MNIST itself the numbers
-# are in `figures/paper`, drawn by `papermill notebooks/gradient_variance.ipynb out.ipynb -f
-# params/paper/gradient_variance.yaml -p dataset imbal-mnistseq -p rhos 0.0 -p points 50 -p device
-# cpu`.
+# The paper's claims are tested on these runs in [`ledger`](ledger.ipynb). The paper states neither
+# how its figures treat batch norm nor how many samples of the memory they use. The results on MNIST
+# itself are in `figures/paper` and are computed by `papermill notebooks/gradient_variance.ipynb
+# out.ipynb -f params/paper/gradient_variance.yaml -p dataset imbal-mnistseq -p rhos 0.0 -p points
+# 50 -p device cpu`.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 shown = first_set(rows)

@@ -16,22 +16,22 @@
 # "Imbalanced test-set comparison"**).
 #
 # The quick profile runs on `cocoseq-mini`: **real COCOseq images**, 6 % of them, as features of a
-# frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's,
-# the network is not: the paper trains a ResNet-101 end to end on all images. Of COCOseq's
-# unbalanced test set 579 images are here. The seeds profile adds `reutersseq`, another real stream:
-# the articles of Reuters-21578.
+# frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's but
+# the network is not, because the paper trains a ResNet-101 end to end on all images. The test uses
+# 579 images of COCOseq's unbalanced test set. The seeds profile adds `reutersseq`, another real
+# stream, which contains the news articles of Reuters-21578.
 #
 # *Half a minute on two cores; the second time nothing is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets with both kinds of test set
-rho: float = 0.5  # power of allocation of PRS that the paper chooses as the stream comes
-balanced_rho: float = None  # the one for classes alike, None for each data set's own
-method: list[str] = ["CRS", "GSS", "ExStream"]  # methods beside PRS
-memory_size: int = None  # samples in memory, None for each data set's own
+rho: float = 0.5  # power of allocation of PRS that the paper chooses for the test as the stream comes
+balanced_rho: float = None  # power for the test with classes alike, None for each data set's default
+method: list[str] = ["CRS", "GSS", "ExStream"]  # methods that PRS is compared with
+memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0, 1, 2]  # one run of every method for each
-few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
+few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -79,8 +79,8 @@ settings
 # %% [markdown]
 # ## The table
 #
-# Mean and standard deviation over seeds, in percent, after the last task, as the stream comes. PRS
-# has the $\rho$ that the paper chooses for this kind of test set.
+# The table shows means and standard deviations over seeds in percent, measured after the last task
+# as the stream comes. PRS uses the $\rho$ that the paper chooses for this kind of test set.
 
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
@@ -95,11 +95,11 @@ settings.write(average(chosen), "table")
 settings.show_tables("table")
 
 # %% [markdown]
-# ## PRS against each of the others
+# ## PRS against each other method
 #
-# Differences as the stream comes are computed seed by seed. "Clearly" means that the whole 95 %
-# interval of the difference is on one side of 0, as in `ledger`. O-F1 pools the decisions of all
-# classes, so that the majority weighs most in it.
+# Differences are computed seed by seed on the test as the stream comes. As in `ledger`, a
+# difference is significant if its whole 95 % interval is on one side of 0. Because O-F1 pools the
+# predictions of all classes, it is dominated by the majority classes.
 
 # %% tags=["compute"]
 pairs = [(group, metric) for group in ["overall", "majority"] for metric in MAIN_METRICS]
@@ -118,10 +118,10 @@ display(Markdown(in_short(against)))
 # %% [markdown]
 # ## Both powers on both tests
 #
-# The paper uses another $\rho$ for each kind of test set, and does not show the scores on both with
-# the same $\rho$. Here both powers are tested on both. Each number is PRS minus CRS in points, with
-# its 95 % interval, overall; significant differences are in bold. The runs of one power are the
-# same on both test sets.
+# The paper uses a different $\rho$ for each kind of test set and does not report the scores of one
+# $\rho$ on both. The table therefore evaluates both powers on both test sets, for which the runs of
+# each power are the same. Each number is the overall difference PRS minus CRS in points with its 95
+# % interval, and significant differences are in bold.
 
 # %% tags=["compute"]
 scored = rows[rows["measure"] == "score"]

@@ -9,15 +9,16 @@
 # %% [markdown]
 # # What becomes of the smallest task?
 #
-# Tasks differ in size as classes do. NUS-WIDEseq's Task 3 has 1926 training images and its Task 1
-# has 18402. The paper's **Figure "Inter-task imbalance"** compares all methods on Task 3 only, at
-# the end of the stream. It says that "PRS performs overwhelmingly better than the other baselines
-# in all the metrics". It draws the scores and prints none, so only the order of the methods can be
-# compared.
+# Tasks, like classes, differ in size: NUS-WIDEseq's Task 3 has 1926 training images, whereas its
+# Task 1 has 18402. The paper's **Figure "Inter-task imbalance"** compares all methods on Task 3
+# only, at the end of the stream, and the paper reports that "PRS performs overwhelmingly better
+# than the other baselines in all the metrics". Because the figure shows the scores without printing
+# them, only the order of the methods can be compared.
 #
-# The seeds profile runs on `digits49seq`, a **stand-in** with NUS-WIDEseq's class frequencies
-# divided by 6. The quick profile runs on a tiny part of it and decides nothing. In the paper's
-# schedule Task 3 comes first: it is the oldest task as well as the smallest.
+# The seeds profile runs on `digits49seq`, a **synthetic data set** with NUS-WIDEseq's class
+# frequencies divided by 6. The quick profile runs on a tiny part of it, with too few seeds for any
+# conclusion. In the paper's schedule Task 3 comes first, which makes it the oldest task as well as
+# the smallest.
 #
 # Every run is scored on two test sets. With *classes alike*, as in the paper, every class counts
 # about as much as any other. *As the stream comes* the test has the mix of the stream.
@@ -27,11 +28,11 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["digits49tiny"]  # one or more data sets with unequal tasks
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
-memory_size: int = None  # samples in memory, None for each data set's own
+memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0]  # one run of every method for each
-few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
+few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -120,11 +121,11 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Task by task
 #
-# Overall mAP on each task's own test samples after the whole stream: CRS, PRS and the method that is
-# best on the smallest task, of those that see a stream. The smallest task is on the right; training
-# samples are in brackets. Marks are means over seeds, strokes go from the lowest to the highest
-# seed. Tasks differ in the number of classes and in their place in the schedule, so compare methods
-# within a task.
+# The picture shows the overall mAP on the test samples of each task after the whole stream, for
+# CRS, PRS and the online method that is best on the smallest task. The smallest task is on the
+# right, and the number of training samples is given in brackets. Marks are means over seeds, and
+# lines extend from the lowest to the highest seed. Because tasks differ in their number of classes
+# and in their position in the schedule, methods should only be compared within a task.
 
 # %%
 plt.style.use(STYLE)
@@ -139,11 +140,11 @@ for name in settings.dataset:
     settings.show(figure, name)
 
 # %% [markdown]
-# ## PRS against each of the others on the smallest task
+# ## PRS against each other method on the smallest task
 #
-# Differences are taken seed by seed. "Clearly" means that the whole interval of the difference is
-# on one side of 0, as in `ledger`, which decides the claim. The paper's claim is not about
-# Multitask, which sees all tasks at once, nor about CBRS and OCDM, which came later.
+# Differences are computed seed by seed. A difference is significant if its whole interval is on one
+# side of 0, as in `ledger`, which tests the claim. The paper's claim concerns neither Multitask,
+# which sees all tasks at once, nor CBRS and OCDM, which were published later.
 
 # %% tags=["compute"]
 ends = pick_smallest(rows)
@@ -160,9 +161,9 @@ display(Markdown(in_short(against)))
 # %% [markdown]
 # ## The share of the memory
 #
-# The share of the labels in memory that belong to the smallest task, in percent, compared with its
-# share of the stream. If all classes have equal shares, a task's share depends only on its number of
-# classes, not on its number of samples.
+# The table compares the share of the labels in memory that belong to the smallest task with its
+# share of the stream, in percent. If all classes have equal shares of the memory, a task's share
+# depends only on its number of classes, not on its number of samples.
 
 # %% tags=["compute"]
 with_memory = [run.config for run in standard if METHODS[run.config.method].sampler]
@@ -180,10 +181,10 @@ shares.agg(["mean", "std", "count"]).round(1)
 # %% [markdown]
 # ## ExStream with trained features
 #
-# ExStream stores features, so the lower part of its network is frozen. The paper says of ExStream
-# that "if the feature space changed due to finetuning, the performance degradation was larger". With
-# trained features the whole network learns, and the memory merges samples as they enter the network.
-# The scores are overall, on all tasks.
+# Because ExStream stores features, the lower part of its network is frozen. The paper reports that
+# "if the feature space changed due to finetuning, the performance degradation was larger". In the
+# variant with trained features the whole network learns, and the memory merges input samples
+# instead of features. The scores are overall scores on all tasks.
 
 # %% tags=["compute"]
 TRAINED = "ExStream, trained features"

@@ -9,26 +9,27 @@
 # %% [markdown]
 # # What came out, and what did not?
 #
-# The paper prints numbers in its tables and makes claims in words. Here every number of the paper
-# has a row, with ours beside it, and every claim is turned into a test that is decided on each data
-# set. Code writes the verdicts, on the top as well as in the tables.
+# The paper prints numbers in its tables and makes claims in its text. This notebook compares every
+# number of the paper with ours, and turns every claim into a statistical test for each data set.
+# All verdicts, in the summary as well as in the tables, are computed by code.
 #
-# The notebook has no runs of its own. It takes those of the other notebooks of the profile from the
-# cache. Missing runs are trained; with `missing` set to "leave" their cells stay "not run". The
-# data are of three kinds, which are never mixed:
+# The notebook reads the runs of the profile's other notebooks from the cache. Missing runs are
+# trained, unless `missing` is "leave", in which case their cells are marked as "not run". The data
+# are of three kinds, which are never pooled:
 #
 # - `cocoseq-mini` is **a part of the paper's own data**: 2,072 of COCOseq's 35,072 training images,
 #   as features of a frozen network on which each method trains a small head.
-# - `reutersseq` (news), `mdiseq` (icons) and `clipartseq` (clip art) are **other real streams**. The
-#   paper has no number for them, but what it says of samplers can be tried there, too.
-# - **Stand-ins** are small data sets of digits, with a small network. There compare the order of the
-#   methods, not the height of the scores.
+# - `reutersseq` (news), `mdiseq` (icons) and `clipartseq` (clip art) are **other real streams**.
+#   The paper reports no numbers for them, but its claims about samplers can be tested on them, too.
+# - **Synthetic data** are small data sets of handwritten digits that are used with a small network,
+#   listed as "stand-ins" in the tables. They allow a comparison of the order of the methods, but
+#   not of the scores themselves.
 #
-# *Half a minute once the runs are there.*
+# *Half a minute if all runs are in the cache.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose runs
-level: float = 0.95  # of the intervals, between 0 and 1
+profile: str = "quick"  # profile whose runs are read: smoke, quick, seeds, laptop or paper
+level: float = 0.95  # confidence level of the intervals, between 0 and 1
 missing: str = "train"  # train or leave: what to do with runs that are not stored
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -68,9 +69,10 @@ settings.write(ledger.decide(results, settings.level), "claims")
 # %% [markdown]
 # ## What was replicated, and what was not
 #
-# The paper's main claims on real data, corrected for the number of claims. *Classes alike* is the
-# paper's kind of test; *as the stream comes* has the mix of the stream. The paper's network, trained
-# end to end on all of its images, is not among these runs: the profile `paper` trains it.
+# The list shows the verdicts on the paper's main claims on real data, corrected for the number of
+# claims. *Classes alike* is the kind of test set that the paper uses, whereas a test set *as the
+# stream comes* has the class distribution of the stream. These runs do not include the paper's
+# network, trained end to end on all of its images, which only the profile `paper` trains.
 
 # %%
 plt.style.use(STYLE)
@@ -80,15 +82,17 @@ display(Markdown(ledger.summarise(decided)))
 # %% [markdown]
 # ## Every number
 #
-# Ours is the mean over seeds of the runs with the same method, architecture, schedule, number of
-# epochs, kind of test set, group and metric. Their memory is the same share of the standard one:
-# half of 120 samples stands for 1000 of 2000. The CSV, `ledger_cells.csv`, has a row for each
-# number, with the spread, the seeds, the data set, and "not run" where ours is missing.
+# Our number is the mean over seeds of the runs with the same method, architecture, schedule, number
+# of epochs, kind of test set, group and metric. Memory sizes are matched as fractions of the
+# standard size: 60 of 120 samples corresponds to 1000 of 2000. The file `ledger_cells.csv` has one
+# row per number, which contains the standard deviation, the seeds and the data set, or "not run" if
+# our number is missing.
 #
-# The summary below has a row for each table of the paper. It has the number of cells that were run,
-# how many of those are stand-ins, and the mean absolute difference of the scores in points. It also
-# has Spearman's rank correlation of the methods, ours against the paper's, averaged over the
-# columns of the table. A correlation of 1 means the same order.
+# The summary below has one row per table of the paper. It lists the number of cells that were run,
+# how many of these were run on synthetic data (`stand_ins`), and the mean absolute difference
+# between our scores and the paper's in points. The last columns give Spearman's rank correlation
+# between our scores of the methods and the paper's, averaged over the columns of the table; it is 1
+# if the order is the same.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 BOTH = "precision and recall"
@@ -161,11 +165,11 @@ settings.write(by_table(rows), "tables")
 display(settings.table("tables").round(2))
 
 # %% [markdown]
-# Does PRS lead by as much as in the paper? For each table of the paper the picture has our lead of
-# PRS over another method less the paper's lead, with classes alike unless the table is about the
-# imbalanced test: the mean over the cells, and strokes from the lowest to the highest cell. Left of
-# 0 our lead is smaller. Only real data are shown, and Multitask and Finetune are left out, because
-# they are bounds.
+# Does PRS lead by as much as in the paper? For each table of the paper, the picture shows the lead
+# of PRS over another method in our runs minus the lead in the paper. Marks are means over the
+# cells, and lines extend from the lowest to the highest cell; left of 0 our lead is smaller. Scores
+# are measured with classes alike, unless the table is about the imbalanced test. Only real data are
+# shown, and Multitask and Finetune are omitted because they are bounds.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 BOUNDS = ("Multitask", "Finetune")  # no rivals of PRS
@@ -256,39 +260,44 @@ display(Markdown(describe_leads(shown)))
 # %% [markdown]
 # ## Every claim
 #
-# Each claim is turned into one number that is above 0 where the claim is right. A claim about all
-# metrics, all methods or all schedules is measured where it is weakest, so that it has to be right
-# everywhere. The same number is computed from the paper's own tables, if they print enough for it.
+# Each claim is reduced to one statistic that is positive if the claim is true. A claim about all
+# metrics, all methods or all schedules is measured in the weakest case, so that it has to be true
+# in every case. The same statistic is computed from the paper's tables if they contain the
+# necessary numbers.
 #
-# A claim of the paper is decided with classes alike, which is the paper's kind of test, and a claim
-# about an unbalanced test on the test that is as the stream comes. Scores of single classes are read
-# on further images where there are any, which only `cocoseq-mini` has ([test
-# sets](../docs/real_coco.md#test-sets)). The column `test` names the test set.
+# Claims are tested with classes alike, which is the kind of test set that the paper uses, except
+# for claims about an unbalanced test, which are tested as the stream comes. Scores of single
+# classes are measured on further images, if the data set has any, as only `cocoseq-mini` does
+# ([test sets](../docs/real_coco.md#test-sets)). The column `test` names the test set.
 #
-# How sure is that? The runs of one seed share the order of the stream and the initial weights. All
-# cells of a seed stay together, and the interval is Student's t over the seeds' own effects. On
-# real data the interval also covers the chance in which samples are tested, from resamples of the
-# test set.
+# How certain are the verdicts? The runs of one seed share the order of the stream and the initial
+# weights. The statistic is therefore computed for each seed, and its interval is Student's t
+# interval over seeds. On real data the interval also accounts for the sampling error of the test
+# set, estimated by resampling the test set.
 #
-# By itself a claim *holds* if the whole interval is above 0. It does *not hold* if the interval is
-# below 0, which shows the opposite. An interval within 2 points of 0 shows that there is *no
-# difference* larger than its ends. For effects in square points the limit is half of the paper's
-# own effect, for a rank correlation 0.1. Otherwise the claim is *undecided*. It is also undecided
-# with fewer than five seeds, or if a seed never learned what the row measures. Many claims are
-# tested at once, so verdicts are corrected for the number of claims on one data set (Holm); the
-# intervals are about one row each. Claims that imply others are not counted. Such a claim does not
-# hold where one of them does not. It holds where all of them hold and its own interval is above 0
-# at the level divided by the number of claims.
+# Before correction, a claim *holds* if its whole interval is above 0, and it does *not hold* if the
+# whole interval is below 0, because the opposite is then significant. If the interval is within 2
+# points of 0, the verdict is *no difference* (larger than the ends of the interval). The limit is
+# half of the paper's effect for effects in square points, and 0.1 for rank correlations. In all
+# other cases the claim is *undecided*, as it is with fewer than five seeds or if a seed never
+# learned what the row measures.
 #
-# Two kinds of rows have no such verdict. A *sensitivity* is the claim above it by another measure;
-# its verdict is uncorrected, and it is counted nowhere. A *fact* is so by construction, such as the
-# shares of a memory that is built to have them: it has a number and no verdict.
+# Because many claims are tested at once, the verdicts are corrected for the number of claims on one
+# data set by Holm's method, whereas the intervals are not corrected. Claims that imply other claims
+# are not counted among them. Such a claim does not hold if one of the implied claims does not hold.
+# It holds if all implied claims hold and its own p value is significant after Bonferroni's
+# correction for the number of claims.
 #
-# A claim about many cells is measured in the weakest, which has the least evidence of being above
-# 0. Effect and interval are that cell's; the upper end is at a level corrected for the number of
-# cells. The claim does not hold if one cell is clearly below 0. It holds if every cell is clearly
-# above 0, which needs no correction. The tables name the weakest cell of a claim that does not hold
-# everywhere.
+# Two kinds of rows have no such verdict. A *sensitivity* repeats the claim above it with another
+# measure; its verdict is not corrected and does not enter any count. A *fact* is true by
+# construction, such as the class shares of a memory that is designed to have them, and has a number
+# but no verdict.
+#
+# A claim about many cells is measured in the weakest cell, which has the least evidence of being
+# above 0. The table shows the effect and the interval of this cell, with an upper end that is
+# corrected for the number of cells. The claim does not hold if one cell is significantly below 0.
+# It holds if every cell is significantly above 0, which requires no correction. The tables name the
+# weakest cell of a claim that does not hold everywhere.
 
 # %%
 display(ledger.counts(decided))
@@ -350,11 +359,11 @@ settings.show(figure, "headlines")
 
 
 # %% [markdown]
-# Now all of them, question by question. A cell has the verdict and the effect with its interval, in
-# the unit that is named behind the claim; below 0 it speaks against the claim. An empty cell was not
-# run. The CSV, `ledger_claims.csv`, has more columns: the effect in each of C-F1, O-F1 and mAP, also
-# at the runs' tuned threshold, how many cells are clear, and how large a difference an undecided row
-# could have shown.
+# The following tables list all claims, question by question. A cell contains the verdict and the
+# effect with its interval, in the unit given after the claim; a negative effect contradicts the
+# claim. An empty cell was not run. The file `ledger_claims.csv` has further columns: the effect in
+# C-F1, O-F1 and mAP, the effect in F1 at the tuned threshold, the number of significant cells, and
+# the smallest difference that an undecided row could have detected.
 
 # %%
 questions = decided["claim"].map(lambda name: CLAIMS[name].question)
@@ -364,9 +373,9 @@ for question, rows in decided.groupby(questions, sort=False):
         display(Markdown(f"**{question}**\n\n{table}"))
 
 # %% [markdown]
-# One more claim is about time: Table 1 has fewer seeds of GSS "due to its computational complexity".
-# Time is no score of a run. It was measured with the paper's network on graphics cards, a step of
-# ten new and ten replayed images.
+# One more claim is about runtime: Table 1 has fewer seeds of GSS "due to its computational
+# complexity". The runtime was measured separately, for training steps of the paper's network on a
+# GPU with ten new and ten replayed images per step.
 
 # %%
 card = pd.read_csv(project_root() / "figures" / "bench" / "card_h100.csv").set_index(
@@ -383,18 +392,19 @@ display(
 
 
 # %% [markdown]
-# ## Where the paper's images and stand-ins differ
+# ## When the paper's images and synthetic data differ
 #
-# The table has the claims with different verdicts on two data sets that stand for the same one of
-# the paper. Each is decided by itself. The data sets differ in three things that are measured:
+# The table lists the claims whose uncorrected verdicts differ between two data sets that represent
+# the same data set of the paper. Three measured properties distinguish these data sets:
 #
 # - **The number of images.** [`when_it_pays`](when_it_pays.ipynb) draws PRS minus CRS for a quarter
-#   to all of the training images of `cocoseq-mini`. Its head takes about 200 steps, so few rare
-#   classes reach the threshold of 0.5 and F1 says less than mAP.
-# - **A frozen network or a trained one.** [`pretraining`](pretraining.ipynb) trains the stand-in's
-#   network end to end, and its head alone.
-# - **The test images.** Intervals on `cocoseq-mini` cover the chance in which images are tested.
-#   Stand-ins have many test images, so their intervals leave this chance out.
+#   to all of the training images of `cocoseq-mini`. Because its head is trained for only about 200
+#   steps, few rare classes reach the threshold of 0.5, and F1 is less informative than mAP.
+# - **A frozen network or a trained one.** [`pretraining`](pretraining.ipynb) uses synthetic data
+#   and trains either the whole network or only its head.
+# - **The test images.** Intervals on `cocoseq-mini` account for the sampling error of the test
+#   images. The synthetic data sets have many test images, therefore their intervals ignore this
+#   error.
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -410,7 +420,7 @@ def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
 display(Markdown(ledger.as_markdown(disagreements(decided))))
 
 # %% [markdown]
-# All of it was drawn with:
+# All tables and pictures were made with these versions:
 
 # %% tags=["compute"]
 settings.write(versions(), "versions")
@@ -421,24 +431,26 @@ display(settings.table("versions"))
 # %% [markdown]
 # ## How to read it
 #
-# - A row that does not hold on a stand-in does not refute the paper. The claim may need something
-#   that the stand-in lacks. A row that holds there may need something that only the stand-in has:
-#   its network has learned digits before and meets them in new colours.
+# - A claim that does not hold on synthetic data is not thereby refuted, because it may require a
+#   property that these data lack. Conversely, a claim that holds may depend on a property of only
+#   these data, on which the network is pretrained on digits and meets them again in new colours.
 #   [`pretraining`](pretraining.ipynb) tests the claims about Table 1 with other initial weights.
-# - Some claims fail in the paper's own tables, too. Its upper bound, Multitask, has a lower C-F1
-#   than PRS, and after some tasks its PRS is not ahead of ExStream. The column `paper` of the table
-#   shows these.
-# - Two kinds of claims are *not run*. NUS-WIDEseq's claims about schedules, sizes of the memory and
-#   networks need six tasks. Its stand-in learns pixels, and 240 more runs on it would take longer
-#   than all runs on real data together. No smaller data set has six tasks and enough of its rare
-#   classes. Claims about networks that learn pixels cannot be run on features, so `cocoseq-mini`
-#   has none. The paper profile runs both on the paper's data.
-# - Other versions of the packages round the last digit differently. Then a run's numbers change,
-#   and so may the verdict of a claim near its limit. `make verify` says by how much.
-# - Intervals are over seeds, and on real data over test samples. They say nothing of other data
-#   sets, sizes or settings.
-# - By chance, at most about one of twenty such ledgers has a wrong "holds" or "does not hold" after
-#   correction on a data set. Sensitivities are not corrected, so one that holds is a hint.
+# - Some claims fail in the paper's own tables, too: its upper bound, Multitask, has a lower C-F1
+#   than PRS, and after some tasks PRS is not ahead of ExStream. The column `paper` shows these
+#   cases.
+# - Two kinds of claims are *not run*. The claims about schedules, memory sizes and networks on
+#   NUS-WIDEseq require six tasks, and 240 further runs on the corresponding synthetic data set, on
+#   which networks learn from pixels, would take longer than all runs on real data together. No
+#   smaller data set has six tasks and enough samples of the rare classes. Claims about networks
+#   that learn from pixels cannot be tested on features, and therefore not on `cocoseq-mini`. The
+#   paper profile tests both kinds on the paper's data.
+# - Other versions of the packages may round the last digit differently, which changes the numbers
+#   of a run and possibly the verdict of a claim near its limit. `make verify` reports by how much.
+# - Intervals cover the variance over seeds and, on real data, over test samples. They do not extend
+#   to other data sets, sizes or settings.
+# - After correction, the probability of at least one wrong "holds" or "does not hold" on a data set
+#   is at most about 5 %. Sensitivities are not corrected, so that one that holds is only
+#   suggestive.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 texts = [

@@ -9,36 +9,39 @@
 # %% [markdown]
 # # Does a partitioned memory keep the rare classes?
 #
-# A learner sees a stream of multi-label, long-tailed images once, task after task. It may keep a
-# few of them in a small memory. *Partitioning Reservoir Sampling* (PRS) decides which. Under it
-# class $i$ gets a share $p_i \propto n_i^{\rho}$ of the memory, where $n_i$ counts its samples in
-# the stream. The paper's main claim is its **Table 1**: PRS beats every other method on C-F1, O-F1
-# and mAP, and most of all on the rare classes.
+# In continual learning with replay, a learner sees a stream of multi-label, long-tailed images
+# once, task after task, and may keep a few of them in a small memory to rehearse. *Partitioning
+# Reservoir Sampling* (PRS) chooses which: it allocates to class $i$ a share $p_i \propto
+# n_i^{\rho}$ of the memory, where $n_i$ is the number of its samples in the stream. The paper's
+# main claim is supported by its **Table 1**: PRS beats every other method in C-F1, O-F1 and mAP,
+# most of all on the rare classes.
 #
-# This notebook trains every method over several seeds and sets its scores beside the paper's. The
-# quick profile runs on two real data sets:
+# This notebook trains every method with several seeds and compares its scores with the paper's. The
+# quick profile runs on four real data sets:
 #
 # - `cocoseq-mini`, **the paper's own images**: 2,072 of COCOseq's 35,072 training images, as
 #   features of a frozen EfficientNet-Lite0 on which each method trains a small head. The images are
-#   the paper's, the network is not: the paper trains a ResNet-101 end to end on all images. The
-#   table has scores on 323 images of the paper's balanced test set. Everything else is measured on
-#   3,199 other images of COCO, which decide more ([test sets](../docs/real_coco.md#test-sets)).
-# - `reutersseq`, **another real stream**, whole: the news articles of Reuters-21578 with their topics,
-#   7,471 in the stream and 2,909 tested, as features of their words. The paper does not have it. Its
-#   largest class has 219 times the articles of its smallest.
+#   the paper's but the network is not, because the paper trains a ResNet-101 end to end on all
+#   images. The table shows scores on 323 images of the paper's balanced test set ([test
+#   sets](../docs/real_coco.md#test-sets)).
+# - `reutersseq`, **another real stream**, which the paper does not use: all news articles of
+#   Reuters-21578 with their topics, 7,471 for training and 2,909 for testing, as features of their
+#   words. Its largest class has 219 times as many articles as its smallest.
+# - `mdiseq` and `clipartseq`, **two further real streams** of icons with their tags and of clip art
+#   with its keywords.
 #
 # *About two minutes on two cores for the quick profile; the second time nothing is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq", "mdiseq", "clipartseq"]  # one or more data sets
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
-memory_size: int = None  # samples in memory, None for each data set's own
-own_threshold: list[str] = ["CRS", "PRS"]  # methods with F1 at a threshold of their own, too, by a second training
+memory_size: int = None  # samples in memory, None for each data set's default
+own_threshold: list[str] = ["CRS", "PRS"]  # methods whose threshold is also tuned, by a second training
 seeds: list[int] = [0, 1, 2]  # one run of every method for each
-few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
-metrics: list[str] = ["C-F1", "O-F1", "mAP"]  # columns of Table 1, of C-P, C-R, O-P and O-R too
+few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
+metrics: list[str] = ["C-F1", "O-F1", "mAP"]  # columns of Table 1; C-P, C-R, O-P and O-R are possible, too
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -86,30 +89,30 @@ settings
 # %% [markdown]
 # ## Training
 #
-# Every step joins a batch of 10 new images with 10 drawn from memory and takes one update. Then the
-# sampler decides which of the new images go into the memory.
+# Every step makes one update on a batch of 10 new images and 10 images drawn from memory.
+# Afterwards the sampler chooses which of the new images are stored in the memory.
 #
 # - *Finetune* has no memory. *Multitask* sees all tasks shuffled together, once.
-# - *EWC* has no memory either. It penalises changes of the weights that earlier tasks needed. The
-#   paper's strength of the penalty does not carry over to other networks. `studies/ewc_strength.py`
-#   chose one for each data set, on other seeds and on held-out training images
-#   (`figures/studies/ewc_strength.csv`).
+# - *EWC* has no memory either, but penalises changes of the weights that were important for earlier
+#   tasks. Because the paper's strength of the penalty does not carry over to other networks,
+#   `studies/ewc_strength.py` tuned it for each data set, with other seeds and on held-out training
+#   images (`figures/studies/ewc_strength.csv`).
 # - *CRS* (conventional reservoir sampling) keeps every image with the same probability.
 # - *GSS* keeps images whose gradients differ. It is the slowest method.
 # - *ExStream* freezes the lower part of the network and keeps prototypes of its features by class.
-# - *CBRS* and *OCDM* are later samplers that balance the memory. The paper has no number for them.
+# - *CBRS* and *OCDM* are later samplers that balance the memory, for which the paper has no
+#   numbers.
 #
-# The paper's network starts from ImageNet weights and learns in all its layers. There EWC freezes
-# all layers but the last, and ExStream freezes the lower half. On `cocoseq-mini` every method
-# trains the head alone. EWC penalises changes of the whole head, ExStream stores the features as
-# they are, and GSS compares gradients of the head. `reutersseq` is trained in the same way.
-# [`inter_task`](inter_task.ipynb) and [`architectures`](architectures.ipynb) have networks that
-# learn from pixels. There EWC and ExStream freeze layers as in the paper. Stored runs are loaded
-# and not trained again.
+# The paper's network starts from ImageNet weights and all its layers are trained, except that EWC
+# freezes all layers but the last, and ExStream the lower half. On `cocoseq-mini` and `reutersseq`
+# every method trains only the head: EWC penalises changes of the whole head, ExStream stores the
+# input features, and GSS compares gradients of the head. In [`inter_task`](inter_task.ipynb) and
+# [`architectures`](architectures.ipynb), the networks learn from pixels, and EWC and ExStream
+# freeze layers as in the paper. Stored runs are loaded instead of being trained again.
 #
-# In the notebook the frame `scores` has every final score, each class among them, for questions of
-# your own. `scores.query("metric == 'AP'").pivot_table("value", ["dataset", "group"], "method")` lists
-# the average precision of every class.
+# In the notebook the data frame `scores` contains every final score, including the scores of each
+# class, for further questions. `scores.query("metric == 'AP'").pivot_table("value", ["dataset",
+# "group"], "method")` lists the average precision of every class.
 
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
@@ -120,18 +123,19 @@ rows = merge_published(final(history), "main")
 # %% [markdown]
 # ## Table 1
 #
-# Scores are means and standard deviations over seeds, in percent, after the last task, on the test
-# sets of all tasks. A data set has two test sets. With *classes alike* every class counts about as
-# much as any other; the paper's tables are of this kind, and its numbers stand beside ours there.
-# *As the stream comes* the test has the mix of the stream. Micro averages such as O-F1 follow the
-# mix of the test, so the same models can gain on one test set and lose on the other. Forgetting is
-# the share of the best score that was lost: 100 when nothing is left of the earlier tasks, 0 when
-# nothing was lost. Multitask sees all tasks at once and does not compete for the bold numbers.
+# Scores are means and standard deviations over seeds in percent, measured after the last task on
+# the test sets of all tasks. Each data set has two kinds of test set. With *classes alike* every
+# class has about the same weight; the paper's tables are of this kind, and its numbers are shown
+# with ours. *As the stream comes* the test has the class distribution of the stream. Because micro
+# averages such as O-F1 depend on the class distribution of the test, the same models can gain on
+# one test set and lose on the other. Forgetting is the share of the best score that was lost: it is
+# 100 if nothing is left of the earlier tasks, and 0 if nothing was lost. Multitask sees all tasks
+# at once and is excluded when the best numbers are set in bold.
 #
-# On `cocoseq-mini` ExStream comes close to PRS in mAP with classes alike, because it merges vectors. It
-# stores and merges the features that the head reads, and these stay the same while the head learns.
-# In the paper the upper half of the network goes on learning. A variant that keeps the older of two
-# close vectors, in place of their mean, falls behind PRS (`studies/exstream_merging.py`,
+# On `cocoseq-mini` ExStream comes close to PRS in mAP with classes alike, because it stores and
+# merges the features that the head reads, which do not change while the head is trained. In the
+# paper, by contrast, the upper half of the network continues to learn. A variant that keeps the
+# older of two close vectors instead of their mean falls behind PRS (`studies/exstream_merging.py`,
 # `figures/studies/exstream_merging.csv`).
 
 # %% tags=["compute"]
@@ -143,9 +147,10 @@ plt.style.use(STYLE)
 settings.show_tables("table", metrics=settings.metrics)
 
 # %% [markdown]
-# F1 depends on how labels are decided. Above, a label is predicted where its probability is above
-# 0.5. Below, each run of the methods in `own_threshold` has its own, chosen on a fifth of its training
-# samples. *Top 3* predicts the three most probable classes ([`precision_recall`](precision_recall.ipynb) says more).
+# F1 depends on how labels are predicted. In the table above, a label is predicted if its
+# probability is above 0.5. The table below shows F1 at the *tuned threshold*, which is chosen for
+# each run of the methods in `own_threshold` on a fifth of its training samples. *Top 3* predicts
+# the three most probable classes; for details see [`precision_recall`](precision_recall.ipynb).
 
 # %% tags=["compute"]
 decided = final(history, F1_OTHERWISE)
@@ -159,13 +164,13 @@ settings.show_tables("thresholds", metrics=F1_OTHERWISE)
 # %% [markdown]
 # ## The groups
 #
-# Every method in every group, with classes alike: marks are means over seeds, strokes go from the
-# lowest to the highest seed. The methods stand in the order of their overall mAP. CRS, PRS and the
-# best method that sees a stream are in colour, the others are grey. Hollow marks are the paper's
-# numbers. The minority classes show most clearly what a memory does. On `cocoseq-mini` their C-F1 is
-# near 0 for every method: after one pass over so few images hardly any rare class is predicted. mAP
-# needs no threshold and shows how the methods differ. With a running kernel the menus show another
-# test set or metric.
+# The pictures show every method in every class group, with classes alike. Marks are means over
+# seeds, lines extend from the lowest to the highest seed, and hollow marks are the paper's numbers.
+# The methods are sorted by their overall mAP. CRS, PRS and the best online method are in colour,
+# and the other methods are grey. The effect of a memory is largest on the minority classes. On
+# `cocoseq-mini` their C-F1 is near 0 for every method, because after one pass over so few images
+# hardly any rare class is predicted, whereas mAP needs no threshold and shows how the methods
+# differ. With a running kernel, the menus select another test set or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SHOWN = ["C-F1", "mAP"]
@@ -246,10 +251,10 @@ for name in settings.dataset:
 # %% [markdown]
 # ## PRS against CRS
 #
-# Differences are taken seed by seed, on the same stream and the same initial network. "Clearly"
-# means that the whole interval of the difference is on one side of 0. The interval is Student's t
-# over seeds, and also measures the chance of the test samples. With fewer than five seeds no
-# difference is called clear. `main_results_prs_minus_crs.csv` has every difference in words.
+# Differences are computed seed by seed, on the same stream and with the same initial weights. A
+# difference is significant if its whole interval is on one side of 0, which requires at least five
+# seeds. The interval is Student's t interval over seeds and also accounts for the sampling error of
+# the test set. `main_results_prs_minus_crs.csv` lists all differences.
 
 # %% tags=["compute"]
 cells = [(group, metric) for group in ALL_GROUPS for metric in MAIN_METRICS]
@@ -262,7 +267,7 @@ settings.show(figure, "prs_minus_crs")
 display(Markdown(in_short(gaps)))
 
 # %% [markdown]
-# ## PRS against each of the others
+# ## PRS against each other method
 #
 # The paper's first claim is that PRS has the best overall scores of all methods.
 
@@ -279,17 +284,17 @@ settings.show(figure, "prs_minus_others")
 display(Markdown(in_short(against)))
 
 # %% [markdown]
-# The paper calls Multitask the upper bound, and prints a lower C-F1 for it than for PRS. That is no
-# contradiction: one epoch of shuffled images shows every rare image once, and a balanced memory
-# replays it many times.
+# The paper calls Multitask the upper bound although it prints a lower C-F1 for it than for PRS.
+# This is no contradiction, because one epoch of shuffled images shows every rare image only once,
+# whereas a balanced memory replays it many times.
 #
 # ## Task by task
 #
-# The picture shows the overall mAP on all test sets seen so far, after each task, minus that of CRS
-# on the same seed, with strokes of one standard deviation. The paper's own numbers are in a panel
-# of their own (its appendix, "Task Progression Results"). The methods stand side by side at each task. Multitask has
-# one score, after all tasks: the dashed line. Finetune and EWC lie far below and are left out; the
-# CSV has all scores.
+# The picture shows the overall mAP on all test sets seen so far, after each task, minus the mAP of
+# CRS with the same seed; lines extend one standard deviation. The paper's numbers, from its
+# appendix "Task Progression Results", are in a separate panel. The dashed line is Multitask, which
+# has only one score, after all tasks. Finetune and EWC are omitted because they score far lower;
+# the CSV contains all scores.
 
 # %% tags=["compute"]
 steps = merge_published(progression(history), "coco_progression", "nus_progression")

@@ -11,25 +11,26 @@
 #
 # The paper's **Figure "memory distribution"** explains its main table. Conventional reservoir
 # sampling (CRS) keeps every *sample* with the same probability, so its memory is as skewed as the
-# stream. PRS gives every *class* its share, "without any auxiliary task information".
+# stream. PRS allocates a share to every *class*, "without any auxiliary task information".
 #
-# CRS, PRS, CBRS and OCDM look only at labels, so their memories are recomputed without training.
-# They equal the memories of the runs of `main_results`, sample for sample. GSS looks at gradients
-# and ExStream at features, so their memories come from trained runs. No test set enters. The quick
-# profile shows 6 % of the real COCOseq (`cocoseq-mini`) and Reuters-21578 (`reutersseq`), another
-# real stream. The paper's own stream needs its labels: `make figures PROFILE=paper DATA=/path`.
+# Because CRS, PRS, CBRS and OCDM use only labels, their memories are recomputed without training
+# and are identical to the memories of the runs of `main_results`, sample for sample. GSS uses
+# gradients and ExStream features, therefore their memories come from trained runs. No test set is
+# involved. The quick profile shows 6 % of the real COCOseq (`cocoseq-mini`) and another real
+# stream, Reuters-21578 (`reutersseq`). The complete stream of the paper requires its labels: `make
+# figures PROFILE=paper DATA=/path`.
 #
-# *A few seconds after `main_results`, two minutes without its runs.*
+# *A few seconds if `main_results` has been run, two minutes otherwise.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
-memory_size: int = None  # samples in memory, None for each data set's own
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
+memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0, 1, 2]  # one memory of every method for each
-few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
-device: str = "cpu"  # cpu or cuda, for what is not trained yet
+few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
+device: str = "cpu"  # cpu or cuda, for runs that are not trained yet
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
@@ -75,16 +76,17 @@ settings
 # %% [markdown]
 # ## Class by class
 #
-# The share of every class among the labels in memory. Classes are sorted by group, and within a group
-# from the most frequent in the stream to the rarest. The grey bars are the stream. With $\rho$ near 0 the target
-# partition is about the same share for every class. ExStream divides its memory among the classes
-# in advance; its vectors count once each, however many images are merged in them. PRS exceeds the
-# target at classes that occur together with others: an image with several labels counts for several
-# classes, and its rare label keeps it in memory.
+# The pictures show the share of every class among the labels in memory. Classes are sorted by
+# group, and within a group from the most frequent in the stream to the rarest; grey bars show the
+# stream. With $\rho$ near 0 the target partition gives about the same share to every class.
+# ExStream divides its memory among the classes in advance, and each of its vectors counts once,
+# however many images are merged in it. PRS exceeds the target for classes that often occur together
+# with other classes, because an image counts for all of its labels and may be kept because of a
+# rare one.
 #
-# With a running kernel sliders send the labels through CRS and PRS again, in a fraction of a second.
-# The page [Which samples stay in memory?](../docs/memories.html), one file for any browser, has sliders for a
-# stream of another imbalance.
+# With a running kernel, sliders send the labels through CRS and PRS again, in a fraction of a
+# second. The page [Which samples stay in memory?](../docs/memories.html), a single file for any
+# browser, has sliders that also change the imbalance of the stream.
 
 # %% tags=["compute"]
 finished = run_all(runs(settings), device=settings.device)
@@ -165,8 +167,8 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Group by group
 #
-# The same memories, added up over the majority, moderate and minority classes. The dashed lines are
-# equal shares for all classes.
+# The picture shows the same memories, summed over the majority, moderate and minority classes. The
+# dashed lines correspond to equal shares for all classes.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -201,10 +203,11 @@ settings.show(figure, "groups")
 # %% [markdown]
 # ## How far from the target?
 #
-# The total variation distance between a memory's shares and two targets: equal shares ($\rho = 0$)
-# and the stream's own shares ($\rho = 1$). 0 % means the same shares, 100 % no class in common. The
-# paper prints no number for it. Its figure shows CRS at the stream's shares and PRS near equal
-# ones.
+# The table shows the total variation distance between the class distribution of a memory and two
+# targets: a uniform distribution ($\rho = 0$) and the distribution of the stream ($\rho = 1$). A
+# distance of 0 % means identical distributions, and 100 % means no class in common. The paper
+# reports no such number, but in its figure CRS matches the distribution of the stream and PRS is
+# nearly uniform.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def distances_to_targets(shares: pd.DataFrame) -> pd.DataFrame:

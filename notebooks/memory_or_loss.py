@@ -9,30 +9,31 @@
 # %% [markdown]
 # # Is it the memory or the loss?
 #
-# A balanced memory gives rare classes more of what is replayed. A loss can give them more weight
-# instead, and leave the memory as it is. So can a *draw*: replay that draws its samples from the
-# memory with the same chance for every class. Is the effect the same? The paper does not ask. Here
-# samplers are trained with the plain loss and with others, and two kinds of scores are compared:
+# A balanced memory increases the share of rare classes among the replayed samples. A loss can give
+# rare classes more weight without changing the memory, and so can a balanced *draw*, which replays
+# samples of every class with the same probability. Is the effect the same? The paper does not
+# investigate this question. In this notebook samplers are trained with the plain loss and with
+# other losses, and two kinds of scores are compared:
 #
 # - *mAP* depends only on the **ranking** of the samples by each class's probability;
-# - *C-F1* and *O-F1* also depend on the **threshold**, because they ask how high the probabilities
-#   are. They are given at 0.5 and at each run's *tuned threshold*, which is chosen on training
-#   samples that a second training leaves out.
+# - *C-F1* and *O-F1* also depend on the **threshold** above which a label is predicted. They are
+#   reported at 0.5 and at the *tuned threshold* of each run, which is chosen on training samples
+#   that are held out in a second training.
 #
-# A change that raises C-F1 at 0.5, but neither mAP nor C-F1 at the tuned threshold, does no more
-# than another threshold would, and a threshold can be changed without training again. This is asked
-# of the memory's gain as well as of the loss's, and of what both cost in O-F1.
+# If a change raises C-F1 at 0.5 but neither mAP nor C-F1 at the tuned threshold, tuning the
+# threshold would have had the same effect without a new training. We examine this for the gains of
+# the memory and of the loss, and for what both cost in O-F1.
 #
-# The strength of every loss was chosen on held-out training samples, by one rule for all
-# (`studies/loss_strength.py`). The pages of `docs/losses` have their formulas.
+# The strength of every loss was tuned on held-out training samples by the same rule
+# (`studies/loss_strength.py`). The formulas of the losses are given in `docs/losses`.
 #
 # *A minute on two cores for the quick profile.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
-dataset: list[str] = ["reutersseq"]  # one or more data sets with several labels a sample
-method: list[str] = ["CRS", "PRS"]  # the first is what the others are compared with, the second the balanced memory
-loss: list[str] = ["multilabel_soft_margin", "asymmetric", "distribution_balanced"]  # the plain one and others
+dataset: list[str] = ["reutersseq"]  # one or more data sets with several labels per sample
+method: list[str] = ["CRS", "PRS"]  # the first is the reference, the second the balanced memory
+loss: list[str] = ["multilabel_soft_margin", "asymmetric", "distribution_balanced"]  # the plain loss and others
 balanced: list[str] = ["multilabel_soft_margin"]  # losses with which replay is drawn balanced over classes, too
 seeds: list[int] = [0, 1]  # one run of every sampler and loss for each
 device: str = "cpu"  # cpu or cuda
@@ -107,9 +108,9 @@ settings
 # %% [markdown]
 # ## The rule
 #
-# It was fixed before the numbers were seen. The *loss* of a data set is the one with the highest
-# score on the held-out training samples. Each change is made by itself, and the rest stays as it
-# was:
+# The following rule was fixed before the results were known. The *loss* of a data set is the loss
+# with the highest score on the held-out training samples. Each change is made separately, while
+# everything else is kept:
 #
 # | change | from | to |
 # | --- | --- | --- |
@@ -117,11 +118,11 @@ settings
 # | loss | the plain loss | the loss |
 # | draw | uniform | balanced over classes |
 #
-# A change *moves the ranking* if the interval of its difference in overall mAP does not contain 0.
-# It *moves the threshold* if two things are true. The interval of its difference in C-F1 at 0.5
-# does not contain 0. And C-F1 at the tuned threshold does not change significantly in the same
-# direction. Both are read with classes alike. Intervals are of 95 %, over seeds and test samples,
-# and take five seeds.
+# A change *moves the ranking* if it changes the overall mAP significantly, that is, if the interval
+# of the difference does not contain 0. It *moves the threshold* if it changes C-F1 at 0.5
+# significantly, but C-F1 at the tuned threshold does not change significantly in the same
+# direction. Both are measured with classes alike. The 95 % intervals cover seeds and test samples
+# and require five seeds.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OWN = "C-F1 (own threshold)"
@@ -236,10 +237,10 @@ def answer(gaps: pd.DataFrame, dataset: str) -> str:
 # %% [markdown]
 # ## Neither, one or both
 #
-# Bars are means over seeds after the last task, overall, with classes alike. *Neither* is CRS with
-# the plain loss, *memory* is PRS, *loss* is CRS with the loss, and *both* is PRS with the loss. The
-# gap between the bars at 0.5 and at the tuned threshold is what calibration does, both for the
-# memory and for the loss.
+# Bars are overall scores after the last task with classes alike, averaged over seeds. *Neither* is
+# CRS with the plain loss, *memory* is PRS with the plain loss, *loss* is CRS with the loss chosen
+# above, and *both* is PRS with this loss. The difference between the bars at 0.5 and at the tuned
+# threshold is the effect of calibration.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 BARS = dict(zip(("neither", "memory", "loss", "both"), ("0.45", *HUES[:3]), strict=True))
@@ -288,9 +289,9 @@ settings.show(figure, "scores", narrow=1)
 # %% [markdown]
 # ## What each change moves
 #
-# Differences in points, with 95 % intervals; significant ones are in bold. O-F1 is given as the
-# stream comes, because there the majority weighs most and a change that helps the rare classes can
-# cost most.
+# The tables show differences in points with 95 % intervals, and significant differences are in
+# bold. O-F1 is measured as the stream comes, because on this test set the majority classes have the
+# largest weight and a change that helps the rare classes can cost most.
 
 # %%
 changes = settings.table("changes")
@@ -305,8 +306,9 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Every loss
 #
-# Each loss minus the plain one, with each sampler and a uniform draw, overall. A loss that is
-# significantly above in F1 at 0.5 and not at the tuned threshold has moved the threshold.
+# The table compares each loss with the plain loss, for each sampler with a uniform draw, in the
+# overall scores. A loss that is significantly better in F1 at 0.5 but not at the tuned threshold
+# has only moved the threshold.
 
 # %%
 lay_out(settings.table("losses"), ["dataset", "loss", "method"]).style

@@ -9,27 +9,27 @@
 # %% [markdown]
 # # Where does F1 come from, precision or recall?
 #
-# C-F1 and O-F1 of the main table are harmonic means of a precision and a recall. The appendix
-# prints these by group (its **tables "CP, CR, OP, OR"** for COCOseq and NUS-WIDEseq). C-P and C-R
-# are means over classes, whereas O-P and O-R pool the decisions of all classes. A method that
-# seldom predicts a rare class can be precise, but its recall is low.
+# C-F1 and O-F1 in the main table are harmonic means of a precision and a recall, which the appendix
+# reports by group (its **tables "CP, CR, OP, OR"** for COCOseq and NUS-WIDEseq). C-P and C-R are
+# means over classes, whereas O-P and O-R pool the decisions of all classes. A method that seldom
+# predicts a rare class can be precise, whereas its recall is low.
 #
-# This notebook reads the runs of `main_results` on the same four real streams, both with classes
-# alike (the kind of test of the paper's tables) and as the stream comes. Precision depends on the
-# mix of the test set, because a class with few test samples has few right predictions to set
-# against the wrong ones. Therefore no number is compared across the two kinds of test.
+# This notebook evaluates the runs of `main_results` on the same four real streams, both with
+# classes alike, as in the paper's tables, and as the stream comes. Numbers are not compared between
+# the two kinds of test set, because precision depends on the class distribution of the test: a
+# class with few test samples can have only few true positives, but many false positives.
 #
-# *A minute on two cores after `main_results`, whose runs it shares.*
+# *A minute on two cores if `main_results`, whose runs it shares, has been run.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq", "mdiseq", "clipartseq"]  # one or more data sets
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
-memory_size: int = None  # samples in memory, None for each data set's own
+memory_size: int = None  # samples in memory, None for each data set's default
 own_threshold: list[str] = ["CRS", "PRS"]  # methods with F1 at a tuned threshold, too, by a second training
 seeds: list[int] = [0, 1, 2]  # one run of every method for each
-few_seeds: dict[str, int] = {}  # methods and data sets with only so many of the seeds
+few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -72,11 +72,11 @@ settings
 # %% [markdown]
 # ## Precision and recall, method by method
 #
-# A row is a method: the line joins its precision and its recall, means over seeds after the last
-# task. The nearer its two ends are to the right, the better the method. Upper panels have the test
-# set with classes alike, beside the paper's numbers if there are any, and lower panels the one as
-# the stream comes. On the rare classes recall is far below precision for every method, because
-# after one pass hardly any rare class has a probability above 0.5.
+# Each row shows the precision and the recall of a method, joined by a line and averaged over seeds
+# after the last task; the further both are to the right, the better the method. The upper panels
+# show the test set with classes alike, together with the paper's numbers if there are any, and the
+# lower panels the test set as the stream comes. On the rare classes recall is far below precision
+# for every method, because after one pass hardly any rare class has a probability above 0.5.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 COLOURS = {"C-P": ("precision", HUES[0]), "C-R": ("recall", HUES[2])}
@@ -131,8 +131,9 @@ for name in settings.dataset:
 # %% [markdown]
 # ## What a balanced memory changes
 #
-# PRS minus CRS in points, with 95 % intervals over seeds and test samples. Significant differences
-# are in bold; they take five seeds, and are not corrected for their number.
+# The table shows the differences PRS minus CRS in points, with 95 % intervals over seeds and test
+# samples. Significant differences are in bold; significance requires five seeds and is not
+# corrected for multiple testing.
 
 # %% tags=["compute"]
 pairs = list(product(ALL_GROUPS, PRECISION_RECALL))
@@ -147,15 +148,17 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 # %% [markdown]
 # ## What a threshold does
 #
-# A label is predicted if its probability is above 0.5. After one pass the probabilities of rare
-# classes are far below how often they occur, so F1 at 0.5 is to a large part about calibration.
-# This is true of what a balanced memory gains and of what it loses. Here the same predictions are
-# scored in two more ways. With the *tuned threshold* each run has one threshold for all classes,
-# chosen on a fifth of the training samples by a second training without them; test samples choose
-# nothing. *Top 3* predicts the three most probable classes of each sample. A gain or a loss that
-# is there at 0.5 and gone at the tuned threshold comes from calibration: another threshold would do
-# the same without another memory. A gain that is there at the tuned threshold only is one that the
-# threshold of 0.5 hides. With a running kernel the menus show a class group or the other test set.
+# By default a label is predicted if its probability is above 0.5. After one pass the predicted
+# probabilities of rare classes are far below their frequencies, so that F1 at 0.5 largely measures
+# calibration. This affects both the gains and the losses of a balanced memory. The same models are
+# therefore scored in two more ways. The *tuned threshold* is one threshold per run for all classes,
+# chosen on a fifth of the training samples that a second training holds out; test samples are never
+# used for tuning. *Top 3* predicts the three most probable classes of each sample.
+#
+# A gain or a loss that is present at 0.5 but not at the tuned threshold is due to calibration,
+# because another threshold would have the same effect without another memory. A gain that is
+# present only at the tuned threshold is hidden by the threshold of 0.5. With a running kernel, the
+# menus select a class group or the other test set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 WAYS = {"threshold 0.5": "", "tuned threshold": " (own threshold)", "top 3": " (top 3)"}
@@ -215,9 +218,10 @@ wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
 # %% [markdown]
 # ## The tables
 #
-# Mean and standard deviation over seeds, in percent, after the last task. The paper prints no
-# overall columns. On the paper's balanced test set every class has as many positives, so its O-R
-# equals its C-R. On ours a class has only a few test samples, and their number differs.
+# The tables show means and standard deviations over seeds in percent after the last task; the paper
+# prints no overall columns. On the paper's balanced test set every class has the same number of
+# positives, so that O-R equals C-R. This does not apply to our test sets, whose classes have few
+# test samples, and not all the same number.
 
 # %%
 settings.show_tables("table", metrics=PRECISION_RECALL)

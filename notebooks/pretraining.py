@@ -11,31 +11,32 @@
 #
 # The paper's networks start from weights trained on ImageNet, whose classes include most of COCO's,
 # and learn in all their layers. On `cocoseq-mini` the pretrained network is frozen instead. How
-# much do the results depend on that? The paper does not ask. This notebook trains methods of
-# **Table 1** on `digits70seq`, a **stand-in** for COCOseq of coloured digits, where a small
-# convolutional network can be trained end to end. It changes the initial weights, and which layers
-# stay as they are.
+# much do the results depend on this choice, which the paper does not investigate? This notebook
+# trains methods of **Table 1** on `digits70seq`, **synthetic data** of coloured digits with the
+# class frequencies of COCOseq, on which a small convolutional network can be trained end to end. It
+# varies the initial weights and the layers that are frozen.
 #
-# `random` weights have learned nothing. `digits` were trained on 20,000 scenes of the stream's ten
-# digits, in seven colours that no stream has. There are five trainings, which the seeds take in
-# turn. With *frozen* all layers but the head stay as they are. `turned digits`, in the seeds
-# profile, were trained on the same scenes with every digit turned by a quarter. So the stream's
-# shapes are new to them. All are part of the package; `studies/pretrain.py` trains them again. The
-# paper profile compares random weights with ImageNet's, on COCOseq.
+# The weights `random` are not pretrained. The weights `digits` were pretrained on 20,000 scenes of
+# the stream's ten digits, in seven colours that occur in no stream. We pretrained five such
+# networks and assigned them to the seeds in rotation. With *frozen*, all layers except the head
+# keep their initial weights. The weights `turned digits`, in the seeds profile, were pretrained on
+# the same scenes with every digit rotated by 90 degrees, so that the shapes of the stream are new
+# to the network. All weights are part of the package, and `studies/pretrain.py` trains them again.
+# The paper profile compares random weights with ImageNet's weights on COCOseq.
 #
-# The paper freezes the network of EWC up to its last layer, as it works poorly otherwise. Here EWC
-# trains all layers, as the other methods do, except with *frozen*. The strength of its penalty is
-# the same.
+# The paper freezes the network of EWC up to its last layer, because EWC works poorly otherwise. In
+# this notebook EWC trains the same layers as the other methods. The strength of its penalty is the
+# same for all initial weights.
 #
-# *A minute on two cores, nothing the second time.*
+# *A minute on two cores; the second time nothing is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["digits70tiny"]  # one or more data sets
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
-begun_with: list[str] = ["none", "digits", "digits"]  # weights: none, a name or a file
-frozen_stages: list[int] = [0, 0, 3]  # stages of the network that stay as they began, of each weights
-method: list[str] = ["CRS", "PRS", "EWC"]  # CRS and PRS among them
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
+begun_with: list[str] = ["none", "digits", "digits"]  # initial weights: none, a name or a file
+frozen_stages: list[int] = [0, 0, 3]  # number of frozen stages of the network, for each of the initial weights
+method: list[str] = ["CRS", "PRS", "EWC"]  # methods, which must include CRS and PRS
 seeds: list[int] = [0]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -110,10 +111,10 @@ rows = merge_published(final(scores_of(finished, weights=beginning)), "main")
 # %% [markdown]
 # ## What the weights were trained on
 #
-# The first row shows images of the stream. Each further row shows what the weights that come with
-# the package were trained on: scenes with one to four of 70 classes, all equally frequent. They are
-# made of the same handwritten digits as the streams' training scenes. No digit of a test scene was
-# used.
+# The first row shows images of the stream. Each further row shows images on which the weights in
+# the package were pretrained: scenes with one to four of 70 classes, all equally frequent. They are
+# composed of the same handwritten digits as the training scenes of the streams, whereas no digit of
+# a test scene was used.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def example_scenes(
@@ -151,8 +152,8 @@ settings.show(figure, "scenes", narrow=4)
 # %% [markdown]
 # ## Table 1, by initial weights
 #
-# The tables give percent after the last task, on the test sets of all tasks. The paper's networks always
-# start from ImageNet's weights.
+# The tables show scores in percent after the last task, on the test sets of all tasks. The paper's
+# networks always start from ImageNet's weights.
 
 # %% tags=["compute"]
 cells = merge_published(average(rows.drop(columns=["stands_for", "published"])), "main")
@@ -165,7 +166,8 @@ settings.show_tables("table", by=["weights"])
 # %% [markdown]
 # ## What PRS gains and what it costs
 #
-# The picture shows PRS minus CRS in mAP by what the network began with. The CSV has C-F1 and O-F1, too.
+# The picture shows PRS minus CRS in mAP for each of the initial weights. The CSV also contains C-F1
+# and O-F1.
 
 # %% tags=["compute"]
 groups = ("majority", "minority", "overall")
@@ -180,7 +182,7 @@ settings.show(figure, "prs_minus_crs")
 display(Markdown(in_short(differences)))
 
 # %% [markdown]
-# Here this difference is compared between initial weights, seed by seed.
+# The following list compares this difference between initial weights, seed by seed.
 
 # %% tags=["compute"]
 gaps = seed_gaps(rows, "PRS", "CRS", by=["weights"]).drop(columns="published")
@@ -196,9 +198,9 @@ display(Markdown(in_short(settings.table("shifts"))))
 # %% [markdown]
 # ## Which claims depend on the weights?
 #
-# Here the claims of [`ledger`](ledger.ipynb) that these runs decide are tested, once for each
-# kind of initial weights. The first table counts the verdicts. The second shows the claims whose
-# verdict differs. It has the effect, which is above 0 where the claim is right, its 95 % interval
+# The claims of [`ledger`](ledger.ipynb) that can be tested with these runs are tested separately
+# for each of the initial weights. The first table counts the verdicts. The second lists the claims
+# whose verdicts differ, with the effect, which is positive if the claim is true, its 95 % interval
 # over seeds, and the verdict.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]

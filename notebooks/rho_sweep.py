@@ -9,21 +9,22 @@
 # %% [markdown]
 # # How much balance is best?
 #
-# The power of allocation $\rho$ sets the target partition $p_i \propto n_i^{\rho}$. At 1 the target
-# is the stream's own mix. The paper says that this "is identical to the conventional sampling". At
-# 0 every class has the same share. Below 0 the rare classes get more than the frequent ones. The
-# paper's **Figure "power of allocation"** sweeps it from $-1$ to $1$ on COCOseq and finds that "as
-# $\rho$ moves away from the vicinity of balance, the performance gradually declines in all
-# metrics". It tunes $\rho$ within $[-0.2, 0.2]$ and trains COCOseq with $-0.03$.
+# The power of allocation $\rho$ determines the target partition $p_i \propto n_i^{\rho}$. At $\rho
+# = 1$ the target is the class distribution of the stream, which according to the paper "is
+# identical to the conventional sampling". At 0 every class has the same share, and below 0 rare
+# classes have larger shares than frequent ones. The paper's **Figure "power of allocation"** sweeps
+# it from $-1$ to $1$ on COCOseq and finds that "as $\rho$ moves away from the vicinity of balance,
+# the performance gradually declines in all metrics". It tunes $\rho$ within $[-0.2, 0.2]$ and
+# trains COCOseq with $-0.03$.
 #
 # The quick profile runs on `cocoseq-mini`: **real COCOseq images**, 6 % of them, as features of a
-# frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's,
-# the network is not: the paper trains a ResNet-101 end to end on all images. The seeds profile adds
-# `reutersseq`, another real stream: the articles of Reuters-21578.
+# frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's but
+# the network is not, because the paper trains a ResNet-101 end to end on all images. The seeds
+# profile adds `reutersseq`, another real stream, which contains the news articles of Reuters-21578.
 #
 # Every run is scored on two test sets. With *classes alike*, as in the paper's figure, every class
-# counts about as much as any other. *As the stream comes* the test has the mix of the stream, and
-# the frequent classes count most.
+# has about the same weight, whereas *as the stream comes* the test has the class distribution of
+# the stream and frequent classes have the largest weight.
 #
 # *About half a minute on two cores for the quick profile; the second time nothing is trained.*
 
@@ -31,7 +32,7 @@
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 rhos: list[float] = [-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0]  # powers of allocation
-memory_size: int = None  # samples in memory, None for each data set's own
+memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0, 1, 2]  # one run of every rho for each
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -85,11 +86,11 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Overall
 #
-# C-F1, O-F1 and mAP after the last task: mean over seeds, a band of one standard deviation, and a
-# ring at the best $\rho$ of each metric. The paper draws the left panel and prints no numbers with
-# it, so only the shape can be compared: a ring inside $[-0.2, 0.2]$ agrees with its claim. `ledger`
-# decides whether values outside are significantly worse. With a running kernel the menus show another
-# class group or metric.
+# The picture shows C-F1, O-F1 and mAP after the last task, averaged over seeds, with bands of one
+# standard deviation and a ring at the best $\rho$ of each metric. The left panel corresponds to the
+# paper's figure. Because the paper prints no numbers, only the shape can be compared: a ring inside
+# $[-0.2, 0.2]$ agrees with its claim. Whether values outside this range are significantly worse is
+# tested in `ledger`. With a running kernel, the menus select another class group or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 METRIC_STYLES = styles_for([*MAIN_METRICS, *PRECISION_RECALL])
@@ -141,10 +142,10 @@ for name in settings.dataset:
 # %% [markdown]
 # ## What does each $\rho$ gain, and what does it cost?
 #
-# PRS at each $\rho$ minus CRS, seed by seed, with 95 % intervals over seeds and test samples. Above
-# 0 PRS scores higher. The nearer $\rho$ is to 1, the less the frequent classes lose and the less the
-# rare ones gain. The best $\rho$ was chosen after the numbers were seen, so its gain is a guide, not
-# a test. The paper uses 0.5 for its unbalanced test set.
+# The picture shows PRS at each $\rho$ minus CRS, computed seed by seed, with 95 % intervals over
+# seeds and test samples; above 0 PRS scores higher. The nearer $\rho$ is to 1, the less the
+# frequent classes lose and the less the rare classes gain. Because the best $\rho$ is chosen post
+# hoc from the same runs, its gain is optimistic. The paper uses 0.5 for its unbalanced test set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OVERALL = {"overall": "black"} | GROUP_COLOURS
@@ -196,10 +197,10 @@ settings.show(figure, "minus_crs")
 # %% [markdown]
 # ## Is $\rho = 1$ conventional sampling?
 #
-# The target is the same, but PRS still chooses by labels which samples come and go. The table has
-# the mean number of labels of a sample in memory. `early` is the percentage of the memory that comes
-# from the first tenth of the stream: 10 in a memory drawn evenly. No training is needed because the
-# samplers see only labels. `ledger` decides the claim.
+# The target is the same, but PRS still uses the labels to decide which samples enter and leave. The
+# table shows the mean number of labels per sample in memory, and as `early` the percentage of the
+# memory that comes from the first tenth of the stream, which is 10 for a uniform sample. No
+# training is needed because the samplers see only labels. The claim is tested in `ledger`.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def beside_crs(settings):

@@ -10,34 +10,34 @@
 # # Does it depend on the order of the tasks, or on the size of the memory?
 #
 # The paper trains COCOseq in five schedules and NUS-WIDEseq in four, and both with memories of
-# 1000, 2000 and 3000. **Table 2** and four tables of the appendix have the scores, with forgetting
-# for NUS-WIDEseq. The paper claims that CRS, GSS and ExStream fluctuate "depending on the permuted
-# schedule, while our PRS is comparatively robust", and that "PRS outperforms all the baselines with
-# multiple memory sizes".
+# 1000, 2000 and 3000. The scores are in **Table 2** and in four tables of the appendix, which also
+# report forgetting for NUS-WIDEseq. The paper claims that CRS, GSS and ExStream fluctuate
+# "depending on the permuted schedule, while our PRS is comparatively robust", and that "PRS
+# outperforms all the baselines with multiple memory sizes".
 #
 # The quick profile runs on `cocoseq-mini`: **real COCOseq images**, 6 % of them, as features of a
-# frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's,
-# the network is not: the paper trains a ResNet-101 end to end on all images. Its standard memory is
-# 120. Memories of 60 and 180 are trained, too. The seeds profile adds `reutersseq`, another real
-# stream, in other orders of its four tasks.
+# frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's but
+# the network is not, because the paper trains a ResNet-101 end to end on all images. Its standard
+# memory holds 120 samples, and memories of 60 and 180 samples are also tested. The seeds profile
+# adds `reutersseq`, another real stream, with several orders of its four tasks.
 #
-# Every run is scored on two test sets. With *classes alike* every class counts about as much as any
-# other; this is the kind of test that the paper's tables report, so its numbers are compared with
-# these scores only. *As the stream comes* the test has the mix of the stream.
+# Every run is scored on two test sets. With *classes alike* every class has about the same weight.
+# The paper's tables are of this kind, therefore its numbers are compared only with these scores.
+# *As the stream comes* the test has the class distribution of the stream.
 #
-# *About a minute on two cores after `main_results`; the second time nothing is trained.*
+# *About a minute on two cores if `main_results` has been run; the second time nothing is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory
-sized: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # those that get other memories
-schedules: int = 2  # schedules beside the standard one, Table 2's first
-shares: list[float] = [0.5, 1.5]  # memories beside the standard one, as shares of it
-seeds: list[int] = [0, 1, 2]  # of the standard setting, as in main_results
-varied_seeds: list[int] = [0]  # of every other schedule and memory, some of those above
-few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds, in every setting
+sized: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods that are run with other memory sizes
+schedules: int = 2  # number of schedules in addition to the standard one, in the order of Table 2
+shares: list[float] = [0.5, 1.5]  # further memory sizes, as shares of the standard size
+seeds: list[int] = [0, 1, 2]  # seeds of the standard setting, as in main_results
+varied_seeds: list[int] = [0]  # seeds of every other schedule and memory, a subset of those above
+few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds, in every setting
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -186,10 +186,10 @@ settings.write(contrasts(by_memory, "PRS", "CRS", OVERALL, by=["memory"]), "size
 # %% [markdown]
 # ## Schedules
 #
-# PRS minus CRS in each order of the tasks, taken seed by seed, with 95 % intervals over seeds and
-# test samples. Tasks are named by their numbers, and the first row of a panel is the standard
-# order. The paper's differences, from the appendix, are drawn with classes alike, the kind of test
-# that it used.
+# The picture shows PRS minus CRS for each order of the tasks, computed seed by seed, with 95 %
+# intervals over seeds and test samples. Tasks are identified by their numbers, and the first row of
+# a panel is the standard order. The paper's differences, from its appendix, are shown only with
+# classes alike, the kind of test set that it used.
 
 # %%
 plt.style.use(STYLE)
@@ -202,10 +202,10 @@ display(Markdown(in_short(by_order)))
 # %% [markdown]
 # ## Is PRS more robust?
 #
-# `sd` is the standard deviation of each method's overall scores over the schedules, with the same
-# seeds, and `published_sd` is that of the paper's own means over five seeds. With few seeds a
-# schedule's score also varies by chance: `seed_sd` is the standard deviation over seeds at the
-# standard schedule.
+# `sd` is the standard deviation of the overall scores of each method over the schedules, with the
+# same seeds, and `published_sd` is the standard deviation of the paper's means over five seeds.
+# With few seeds, the scores of schedules also differ because of the seeds; for comparison,
+# `seed_sd` is the standard deviation over seeds at the standard schedule.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
@@ -238,10 +238,11 @@ spread.pivot_table(kinds, keys, "metric", sort=False).round(1)
 # %% [markdown]
 # ## Memory sizes
 #
-# PRS minus CRS with each memory, in the standard order. The paper's sizes, which ours stand for,
-# are in brackets. The paper claims that PRS outperforms all baselines at every size. Of larger
-# memories the appendix notes "a large jump in performance from 1000 to 2000 memory size, but the
-# gap quickly narrows when the memory grows from 2000 to 3000".
+# The picture shows PRS minus CRS for each memory size, in the standard order of the tasks. The
+# corresponding sizes of the paper are in brackets. The paper claims that PRS outperforms all
+# baselines at every size. With larger memories the appendix observes "a large jump in performance
+# from 1000 to 2000 memory size, but the gap quickly narrows when the memory grows from 2000 to
+# 3000".
 
 # %%
 by_size = settings.table("sizes_prs_minus_crs")
@@ -252,10 +253,10 @@ display(Markdown(in_short(by_size)))
 # %% [markdown]
 # ## Table 2
 #
-# The overall scores of COCOseq's schedules and memories, with classes alike and in percent, compared
-# with the numbers of the main text. Its numbers for PRS differ from the appendix's, with which the
-# pictures compare. `schedules_and_memory_schedules.csv` and `schedules_and_memory_sizes.csv` have
-# every data set, class group and test set.
+# The overall scores of COCOseq's schedules and memories, with classes alike and in percent,
+# compared with the numbers of the main text. Its numbers for PRS differ from the numbers of the
+# appendix, which are shown in the pictures. `schedules_and_memory_schedules.csv` and
+# `schedules_and_memory_sizes.csv` contain every data set, class group and test set.
 
 # %% tags=["compute"]
 settings.write(table_2(by_schedule, by_memory), "table_2")

@@ -9,26 +9,28 @@
 # %% [markdown]
 # # Do the findings survive other settings?
 #
-# The main results have one step size, one size of memory and one update per batch. Here one setting
-# at a time is changed: the step size to a third and to three times, the memory to a quarter and to
-# four times, three updates per batch, three epochs, 50 replayed samples in place of 10, and Adam's
-# epsilon at the paper's 1e-4 in place of the released code's 1e-8. With three epochs the memory
-# counts the stream once. Each sampler is compared with CRS in the same setting.
+# The main results use one step size, one memory size and one update per batch. This notebook
+# changes one setting at a time: the step size by a factor of 1/3 or 3, the memory size by a factor
+# of 1/4 or 4, three updates per batch, three epochs, 50 replayed samples instead of 10, and an
+# epsilon of 1e-4 for Adam, as in the paper, instead of 1e-8, as in the released code. With three
+# epochs the memory counts the stream only once. Each sampler is compared with CRS in the same
+# setting.
 #
-# A finding *survives* a setting if its mean has the same sign there. The rule was fixed before the
-# runs ([what holds](../docs/what_holds.md)). The quick profile has two settings on Reuters.
+# A finding *survives* a setting if the mean difference has the same sign as in the standard
+# setting. This rule was fixed before the runs ([what holds](../docs/what_holds.md)). The quick
+# profile tests two settings on Reuters.
 #
 # *Half a minute on two cores for the quick profile; the second time nothing is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["reutersseq"]  # one or more data sets
-method: list[str] = ["CBRS", "PRS"]  # samplers beside CRS
+method: list[str] = ["CBRS", "PRS"]  # samplers that are compared with CRS
 powers: list[float] = []  # further powers of allocation of PRS
-settings_changed: list[str] = ["step size x 3", "memory x 1/4"]  # of SETTINGS below
-own_threshold: list[str] = ["CRS", "PRS"]  # methods trained a second time for their threshold, as in main_results
+settings_changed: list[str] = ["step size x 3", "memory x 1/4"]  # keys of SETTINGS below
+own_threshold: list[str] = ["CRS", "PRS"]  # methods trained a second time to tune their threshold, as in main_results
 seeds: list[int] = [0, 1, 2]  # one run of every method and setting for each
-few_seeds: dict[str, int] = {}  # methods and data sets that take only so many of the seeds
+few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -104,8 +106,8 @@ settings
 # %% [markdown]
 # ## Each sampler minus CRS, setting by setting
 #
-# Differences are taken seed by seed, with 95 % intervals over seeds and test samples. mAP and C-F1
-# are read where classes are alike, O-F1 where the test is as the stream comes.
+# Differences are computed seed by seed, with 95 % intervals over seeds and test samples. mAP and
+# C-F1 are measured with classes alike, and O-F1 as the stream comes.
 
 # %% tags=["compute"]
 frames, parts = [], []
@@ -141,9 +143,9 @@ settings.show(figure, "minus_crs", narrow=1)
 # %% [markdown]
 # ## What survives
 #
-# A row is one sampler on one stream. `survives` counts the settings in which the mean has the sign
-# of the standard one; `turns` names the others, and those whose whole interval is on the other side
-# of 0 in capitals.
+# Each row is one sampler on one stream. `survives` counts the settings in which the mean difference
+# has the same sign as in the standard setting. `turns` lists the other settings, in capitals if the
+# difference is significant with the opposite sign.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def survivors(gaps: pd.DataFrame) -> pd.DataFrame:

@@ -9,30 +9,32 @@
 # %% [markdown]
 # # Does PRS help where every image has one label?
 #
-# The appendix trains on MNIST and SVHN with a long tail, five pairs of classes one after the other.
-# Its **tables of Imbal-MNISTseq and Imbal-SVHNseq** give the accuracy on the **whole** test set
-# after each pair, classes yet to come included. The paper claims that "even in the single-labeled
-# classification setting, PRS proves very successful compared to all the other baselines".
+# The appendix trains on long-tailed versions of MNIST and SVHN, with five pairs of classes one
+# after the other. Its **tables of Imbal-MNISTseq and Imbal-SVHNseq** report the accuracy on the
+# **whole** test set after each pair, including classes that have not been seen yet. The paper
+# claims that "even in the single-labeled classification setting, PRS proves very successful
+# compared to all the other baselines".
 #
-# The order of the classes is not published. This notebook trains the methods in several orders,
-# shows how much the order alone changes the numbers, and searches for the orders that would give
-# the paper's numbers. The paper profile needs MNIST (`make figures PROFILE=paper DATA=/path`). The
-# quick one runs on `imbal-digits`, the seeds profile on `imbal-colour-digits` as well. These are
-# **stand-ins** made of scikit-learn's digits, which have the class counts of the paper's data and
-# nothing else of it. Their numbers and the paper's are therefore shown apart.
+# The order of the classes is not published. This notebook therefore trains the methods in several
+# orders, shows how much the numbers vary with only the order, and searches for the orders that
+# reproduce the paper's numbers. The paper profile needs MNIST (`make figures PROFILE=paper
+# DATA=/path`). The quick profile runs on `imbal-digits`, and the seeds profile on
+# `imbal-colour-digits` as well. Both are **synthetic data** made of scikit-learn's digits, which
+# share only the class counts with the paper's data, so that their numbers and the paper's are shown
+# separately.
 #
-# *About two minutes on four cores for the quick profile, half a minute the second time. A quarter of
-# an hour for the paper profile.*
+# *About two minutes on four cores for the quick profile, half a minute the second time; 15 minutes
+# for the paper profile.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["imbal-digits"]  # single-label data sets
-method: list[str] = ["Finetune", "CRS", "PRS"]  # methods of the tables
+method: list[str] = ["Finetune", "CRS", "PRS"]  # methods in the tables
 powers: list[float] = []  # further powers of allocation of PRS
-orders: list[str] = ["drawn"]  # orders of the classes, drawn is from the seed
+orders: list[str] = ["drawn"]  # orders of the classes; "drawn" is drawn from the seed
 seeds: list[int] = [0, 1, 2]  # one run of every method and order for each
-spread: int = 10  # random orders that show what the order alone does
-search: list[int] = []  # orders to keep after the first and second look, none for no search
+spread: int = 10  # number of random orders that show the effect of the order
+search: list[int] = []  # orders to keep after the first and second round of the search, [] for no search
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -103,9 +105,10 @@ settings
 # ## The data
 #
 # Class $c$ keeps a share $f_c = \min(1, \pi_c / (\max\pi - \min\pi))$ of its training images, with
-# $\pi_c = 0.6 / (c+1)^{1.6}$. These are the images that the authors released. The sums are
-# the paper's 11543 and 14181. The stand-ins, `imbal-digits` and `imbal-colour-digits`, have these
-# counts, whole or divided. Their pictures are drawn from scikit-learn's handwritten digits.
+# $\pi_c = 0.6 / (c+1)^{1.6}$. This rule selects the images that the authors released, and the
+# totals are the paper's 11543 and 14181. The synthetic data sets `imbal-digits` and
+# `imbal-colour-digits` have the same counts or a fraction of them, with images made from
+# scikit-learn's handwritten digits.
 
 # %%
 counts = {name: load_dataset(name, images=False).class_freq for name in names}
@@ -116,10 +119,11 @@ table.assign(total=table.sum(axis=1))
 # %% [markdown]
 # ## The tables
 #
-# The tables give the accuracy on the whole test set, in which classes are about alike, in percent: mean
-# and standard deviation over seeds. "Another for each seed" draws an order of the classes for each
-# seed, so most of its spread comes from the orders. The paper's table follows. Beside a stand-in it
-# shows the order of the methods, and its numbers mean another thing.
+# The tables show the mean and standard deviation over seeds of the accuracy in percent on the whole
+# test set, in which all classes have about the same size. In the rows "drawn", every seed has a
+# different order of the classes, from which most of the variance comes. Each table is followed by
+# the paper's. With synthetic data only the order of the methods can be compared with the paper, not
+# the numbers.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def printed_accuracies(stands_for: str) -> pd.DataFrame:
@@ -154,8 +158,8 @@ for name in names:
     display(Markdown(f"**The paper's {printed[name]}**"), theirs)
 
 # %% [markdown]
-# The pictures show the accuracy minus that of CRS on the same seed, after each task, with strokes of
-# one standard deviation. The paper's numbers are in a panel of their own.
+# The pictures show the accuracy after each task minus the accuracy of CRS with the same seed, and
+# lines extend one standard deviation. The paper's numbers are in a separate panel.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # methods that are not compared with CRS: the others have a memory
@@ -200,9 +204,9 @@ for name in names:
 # %% [markdown]
 # ## What holds
 #
-# Differences are taken seed by seed. The picture compares the methods that have a memory with CRS after
-# the last task. The paper says that "PRS starts to outperform after four tasks have been trained", so the
-# sentences below it compare PRS with CRS after each task.
+# Differences are computed seed by seed. The picture compares the methods that have a memory with
+# CRS after the last task. Because the paper claims that "PRS starts to outperform after four tasks
+# have been trained", the sentences below the picture compare PRS with CRS after each task.
 
 # %% tags=["compute"]
 by, cells = ["order", "trained_tasks"], [("overall", "accuracy")]
@@ -227,10 +231,10 @@ last = by_task[by_task["dataset"] == names[0]].iloc[-1]
 write_answer(settings, describe_difference(last, what="accuracy"), names[0])
 
 # %% [markdown]
-# ## The effect of the order alone
+# ## The effect of only the order
 #
-# These runs have one seed, one network and random orders (`studies/class_orders.py`). A dot is one
-# order. Above the line PRS is better than CRS.
+# These runs use one seed, the same initial weights and random orders of the classes
+# (`studies/class_orders.py`). Each dot is one order, and PRS is better than CRS above the line.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 STUDY = Path("studies/class_orders.csv")  # made by the script of that name
@@ -298,10 +302,10 @@ for name in mlps:
 # %% [markdown]
 # ## The printed method and the released code
 #
-# With one label an image, all members of the class that must shrink are equally good candidates to
-# leave. The printed method leaves the choice open; here chance decides. The released code takes the
-# first in slot order. So it replaces the newest member of a class again and again, and keeps the
-# oldest. The mix of classes is the same.
+# With one label per image, all members of the class that must shrink are equally good candidates
+# for removal. The printed method leaves the choice open, and our implementation chooses at random.
+# The released code removes the first candidate in slot order, so that it repeatedly replaces the
+# newest member of a class and keeps the oldest. The class distribution of the memory is the same.
 
 # %%
 for name in mlps:
@@ -316,13 +320,13 @@ for name in mlps:
 # %% [markdown]
 # ## Which order was it?
 #
-# The accuracy of a method cannot exceed the share of the test set that its classes make up. After
-# its first task the paper's Finetune has 21.47 %. In MNIST only the pairs {1, 2} and {1, 7} are
-# that large. So nearly every seed must have begun with one of them: the order was fixed, and did
-# not begin with {0, 1}. Finetune knows little but its last pair, so its score shows roughly which
-# pair that was. `studies/class_orders.py` trained Finetune in all orders that are left. In the
-# nearest of them it trained CRS and PRS, too, and in the nearest of these all seeds. The distance
-# is the root mean square of the gaps to the table.
+# The accuracy of a method cannot exceed the share of the test set that its classes make up. In the
+# paper, Finetune has 21.47 % after its first task, and in MNIST only the pairs {1, 2} and {1, 7}
+# are that large. Therefore nearly every seed must have begun with one of these pairs: the order was
+# fixed, and it did not begin with {0, 1}. Because Finetune remembers little except its last pair,
+# its score also roughly identifies this pair. `studies/class_orders.py` trained Finetune in all
+# remaining orders, CRS and PRS in the orders nearest to the paper's numbers, and all seeds in the
+# nearest of these. The distance is the root mean square of the differences to the table.
 
 # %% tags=["compute"]
 for name in mlps if settings.search else []:
@@ -349,29 +353,33 @@ for name in mlps if settings.search else []:
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# From the paper profile, on MNIST itself (`figures/paper/single_label_imbal-mnistseq*.csv`), five
-# seeds:
+# The following conclusions are based on the paper profile, which uses MNIST itself and five seeds
+# (`figures/paper/single_label_imbal-mnistseq*.csv`).
 #
-# - **The table can be reproduced, except for GSS.** Multitask, which knows no order, is close to
-#   the paper's number. Among the orders of the last round two, which both begin with {1, 2}, agree
-#   with all numbers of Finetune, CRS and PRS within 5 points. Only the order was searched; the
-#   training settings were fixed before. But the two orders were picked from 5,040 by the same
-#   fifteen numbers that they are judged on.
-# - **The row of GSS is not reproduced.** In the nearest order it ends between CRS and PRS, as in
-#   the paper, but clearly lower. It also dips after the third task like the other methods. In the
-#   paper it does not.
-# - **Later balanced samplers are level with PRS** in that order: CBRS and OCDM end close to it.
-# - **The dip after the third task comes from the order.** All of the nearest orders have 0, by far
-#   the largest class, in the second pair, and a pair of the rarest classes third. Few random orders
-#   dip.
-# - **Which order it was cannot be said.** The two orders agree about equally well, and others
-#   nearly as well. Among so many orders the best would agree somewhat by chance. The first column
-#   agrees with {1, 2}: only there does Finetune have the paper's number.
-# - **PRS above CRS comes from the method.** PRS is ahead in nearly all random orders, one seed
-#   each. The median of its lead is about that of the paper. In the plain order {0, 1}, {2, 3}, ...
-#   the lead is smaller, and all end far below the paper's numbers: the last pair has the fewest
-#   images. A single order, which the paper has, says little about the height of the scores.
-# - **"After four tasks" holds with random orders, too:** the lead is clear only from there on.
-# - **The released code of PRS scores no better here.** It keeps other samples. Its mean over random
-#   orders is slightly lower.
-# - SVHN needs its files and a GPU. Until someone runs it, only the paper's numbers are shown.
+# - **The table can be reproduced, except for GSS.** Multitask, which does not depend on the order,
+#   is close to the paper's number. Two orders of the last round, both of which begin with {1, 2},
+#   agree with all numbers of Finetune, CRS and PRS within 5 points. Only the order was searched,
+#   whereas the training settings were fixed before. However, the two orders were selected from
+#   5,040 by the same fifteen numbers with which they are compared.
+# - **The row of GSS is not reproduced.** In the nearest order GSS ends between CRS and PRS, as in
+#   the paper, but at a much lower accuracy. Like the other methods it also dips after the third
+#   task, which it does not in the paper.
+# - **Later balanced samplers perform like PRS** in this order: CBRS and OCDM end close to it.
+# - **The dip after the third task comes from the order.** In all of the nearest orders the second
+#   pair contains 0, by far the largest class, and the third pair consists of rare classes. Few
+#   random orders produce a dip.
+# - **The paper's order cannot be identified.** The two orders agree about equally well, and others
+#   nearly as well. Among so many orders, the best would agree to some extent by coincidence.
+#   However, the first column agrees only with {1, 2}, because no other pair gives Finetune the
+#   paper's number.
+# - **PRS above CRS comes from the method.** PRS is ahead in nearly all random orders, with one seed
+#   each, and its median lead is about as large as in the paper. In the plain order {0, 1}, {2, 3},
+#   ... the lead is smaller and all methods end far below the paper's numbers, because the last pair
+#   has the fewest images. The single order of the paper therefore reveals little about the scores
+#   to be expected in other orders.
+# - **"After four tasks" holds with random orders, too:** the lead is significant only from the
+#   fourth task onwards.
+# - **The released code of PRS does not score higher.** It keeps different samples, and its mean
+#   over random orders is slightly lower.
+# - SVHN requires its files and a GPU. Because it has not been run, only the paper's numbers are
+#   shown.

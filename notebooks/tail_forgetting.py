@@ -10,34 +10,37 @@
 # # Are the rare classes forgotten first?
 #
 # The paper's **Figure 1** shows how much reservoir sampling (CRS) and EWC forget of every class
-# "over three sequential tasks" with "a memory size of 1000". Classes are sorted by size inside each
-# task. The paper says: "More severe forgetting occurs for the minority classes in each task."
+# "over three sequential tasks" with "a memory size of 1000". Classes are sorted by size within each
+# task. The paper states: "More severe forgetting occurs for the minority classes in each task."
 #
-# Two measures are in use. The caption cites Chaudhry et al., whose measure is the **plain**
-# difference: the best score before the end minus the score at the end, in points. Table 1 prints the
-# **normalised** one: this difference as a share of the best score. They can disagree, because a rare
-# class that was never learned well has few points to lose and may yet lose all of them.
+# The paper uses two measures of forgetting. The caption cites Chaudhry et al., who use the
+# **plain** difference between the best score before the end and the score at the end, in points.
+# Table 1 reports the **normalised** difference, as a share of the best score. They can disagree,
+# because a rare class that was never learned well has few points to lose and may yet lose all of
+# them.
 #
-# The caption leaves two more choices open. COCOseq has four tasks, and forgetting is defined for
-# all but the last. We therefore draw the other three, after the fourth has been trained. The caption
-# does not name the score that is forgotten. We draw average precision (AP), which needs no
-# threshold. The quick profile runs on `cocoseq-mini`, 6 % of the real COCOseq as features of a
-# frozen network. Its memory of 60 is half of its own standard size, as 1000 is half of 2000. The
-# seeds profile adds `reutersseq`, another real stream: the articles of Reuters-21578.
+# The caption leaves two further choices open. Because COCOseq has four tasks and forgetting is
+# defined for all but the last, we plot the first three tasks, evaluated after training on the
+# fourth. Because the caption does not name the score, we plot average precision (AP), which needs
+# no threshold. The quick profile runs on `cocoseq-mini`, 6 % of the real COCOseq as features of a
+# frozen network. Its memory of 60 is half of its standard size, as 1000 is half of the paper's
+# 2000. The seeds profile adds `reutersseq`, another real stream, which contains the news articles
+# of Reuters-21578.
 #
-# Which test set is read depends on the score. The AP of a single class needs many positives, so it
-# is measured on 3,199 further images of COCO for `cocoseq-mini`, and with classes alike for
-# `reutersseq`, which has no further articles ([test sets](../docs/real_coco.md#test-sets)). Groups of
-# classes are measured with classes alike, as in the paper, and as the stream comes.
+# The test set depends on the score. Because the AP of a single class needs many positives, it is
+# measured on 3,199 further images of COCO for `cocoseq-mini`, and with classes alike for
+# `reutersseq`, which has no further articles ([test sets](../docs/real_coco.md#test-sets)). Groups
+# of classes are measured with classes alike, as in the paper, and as the stream comes.
 #
-# *About half a minute on four cores after `main_results`; the second time nothing is trained.*
+# *About half a minute on four cores if `main_results` has been run; the second time nothing is
+# trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 method: list[str] = ["CRS", "EWC", "PRS"]  # methods that see one task after the other
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's own
-memory_share: float = 0.5  # of each data set's own memory
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
+memory_share: float = 0.5  # size of the memory, as a share of each data set's standard size
 seeds: list[int] = [0, 1, 2]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -104,11 +107,11 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Class by class
 #
-# The paper's figure, by the measure that its caption cites: a bar is a class, and its height is how
-# many points of AP it has lost by the end, the mean over seeds. Below 0 a class has gained. Classes
-# are sorted by size inside each task, and the green line is their size. CRS and EWC are the paper's
-# two panels. PRS, the paper's own method, is added with the same memory. If small classes were
-# forgotten more, the bars would rise in each task as the line falls.
+# The picture reproduces the paper's figure with the measure that its caption cites. Each bar shows
+# how many points of AP a class has lost by the end, averaged over seeds; below 0 the class has
+# gained. Classes are sorted by size within each task, and the green line shows their size. CRS and
+# EWC are the paper's two panels, to which PRS is added with the same memory. If small classes were
+# forgotten more, the bars would rise within each task as the line falls.
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -155,16 +158,17 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Rank correlation with class size
 #
-# Spearman's rank correlation between the size of a class and its forgetting, within each task,
-# averaged over the tasks. It is $-1$ when the smallest class is forgotten most and the largest
-# least. The paper gives no such number; its claim asks for a negative one, for both methods. A class
-# whose best score is 0 was never learned and has nothing to forget: the normalised measure leaves it
-# out, whereas the paper counts it as forgotten by 100 %. F1 needs a probability above 0.5, which
-# small classes seldom reach after so few steps, so its normalised measure rests on few classes.
+# The table shows Spearman's rank correlation between the size of a class and its forgetting within
+# each task, averaged over the tasks. It is $-1$ if the smallest class is forgotten most and the
+# largest least. The paper reports no such number, but its claim implies a negative correlation for
+# both methods. A class whose best score is 0 was never learned and has nothing to forget: our
+# normalised measure excludes it, whereas the paper counts it as forgotten by 100 %. F1 requires a
+# probability above 0.5, which small classes seldom reach after so few steps, so that its normalised
+# measure is based on few classes.
 #
 # `cells` is the number of correlations, one for each task and seed unless all classes tie.
-# `negative` is how many of them are below zero, and `seeds` how many seeds have any. The test set is
-# the one of the picture above.
+# `negative` counts the correlations below zero, and `seeds` the seeds with at least one
+# correlation. The test set is the same as in the picture above.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
@@ -189,12 +193,13 @@ settings.table("table").replace({"test_set": TEST_WORDS}).round(2)
 # %% [markdown]
 # ## Minority against majority
 #
-# The nearest published numbers are the *forget* rows of Table 1: the share of the best score that a
-# group of classes has lost. Their memory of 2000 is twice as large relative to the stream, so more
-# forgetting is expected here. The picture shows the minority's forgetting of mAP minus the
-# majority's, seed by seed, with 95 % intervals over seeds and test samples: above 0 the minority is
-# forgotten more. In the paper this is so for both methods. `ledger` decides the claim on the runs of
-# `main_results`, whose memory is twice as large.
+# The closest published numbers are the *forget* rows of Table 1, which give the share of the best
+# score that a group of classes has lost. Because their memory of 2000 is twice as large relative to
+# the stream, more forgetting is expected in our runs. The picture shows the forgetting of mAP on
+# the minority classes minus the forgetting on the majority classes, computed seed by seed, with 95
+# % intervals over seeds and test samples. Above 0 the minority is forgotten more, as it is in the
+# paper for both methods. The claim is tested in `ledger` on the runs of `main_results`, whose
+# memory is twice as large.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 LOST = {"forget": "share of the best", "lost": "points"}

@@ -10,23 +10,23 @@
 # # What does PRS do with one sample?
 #
 # This notebook follows Partitioning Reservoir Sampling over forty samples. The paper's Figure 2
-# gives the overview and its Algorithm 1 the order of the steps. The *partition* says how much of
-# the memory each class should have, *sample-in* whether a new sample enters, *sample-out* which
-# sample it replaces. Every number below comes from the sampler itself: `sampler.explain(label)`
-# returns what it would decide and why. It changes nothing and calls the functions of
-# `sampler.place(labels)`.
+# gives an overview, and its Algorithm 1 the order of the steps. The *partition* determines how much
+# of the memory each class should have, *sample-in* whether a new sample enters, and *sample-out*
+# which sample it replaces. Every number below is computed by the sampler: `sampler.explain(label)`
+# returns what the sampler would decide and why. It uses the same functions as
+# `sampler.place(labels)` but changes nothing.
 #
-# At the end the same sampler takes a stream as long as COCOseq. In JupyterLab sliders move the first
-# picture.
+# At the end the same sampler processes a stream as long as COCOseq. In JupyterLab, sliders above
+# the first picture change its parameters.
 #
-# *A quarter of a minute. No network is trained.*
+# *15 seconds; no network is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
-rho: float = 0.0  # power of allocation on the forty samples, any finite number
-memory_size: int = 12  # samples in memory on the forty samples
-seed: int = 73  # of the streams and the samplers
-rhos: list[float] = [-0.5, 0.0, 0.5, 1.0]  # powers of allocation set side by side
+rho: float = 0.0  # power of allocation for the forty samples, any finite number
+memory_size: int = 12  # samples in memory, for the forty samples
+seed: int = 73  # random seed of the streams and the samplers
+rhos: list[float] = [-0.5, 0.0, 0.5, 1.0]  # powers of allocation that are compared
 samples: int = 35000  # length of the long stream, at least 200
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -59,13 +59,14 @@ settings
 # %% [markdown]
 # ## Forty samples
 #
-# Five classes, A to E, from frequent to rare; about every fourth sample carries two labels, joined
-# by a line. The sampler sees them one by one. The first ones fill the memory (Algorithm 1, lines 6
-# to 9). Each later sample is dropped, or it enters and overwrites another one. Later samples may
-# overwrite it in turn. The seed was picked so that one removal shows every case below.
+# The stream has five classes, A to E, from frequent to rare, and about every fourth sample has two
+# labels, joined by a line. The sampler sees the samples one by one. The first samples fill the
+# memory (Algorithm 1, lines 6 to 9). Each later sample is either dropped or enters and overwrites
+# another sample, and may itself be overwritten later. The seed was chosen so that one removal
+# illustrates every case below.
 #
-# With a running kernel move $\rho$ and the memory's size. At $\rho=1$ most of the memory is of the
-# frequent class A, whereas at 0 and below all classes have about the same.
+# With a running kernel, the sliders change $\rho$ and the size of the memory. At $\rho=1$ most of
+# the memory belongs to the frequent class A, whereas at 0 all classes have about the same share.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 FATES = {
@@ -176,13 +177,13 @@ settings.show(figure, "stream", redraw=partial(draw_again, stream, settings.seed
 # %% [markdown]
 # ## The partition (Equation 1)
 #
-# Class $i$ was seen $n_i$ times, so its share is $p_i = n_i^\rho / \sum_j n_j^\rho$ and its quota
-# $m_i = m\,p_i$. With $\rho = 0$ all classes get the same. With $\rho = 1$ each gets its share of
-# the stream, the mix that conventional reservoir sampling has on average. A power between them is a
-# compromise. A power below 0, which the paper uses for COCOseq (-0.03), gives rare classes more
-# than frequent ones. The lines are the quotas, scaled to the number of labels in memory as in
-# Equation 3. The marks are the labels in memory after the forty samples. A class cannot hold more
-# samples than the stream had.
+# Class $i$ has been seen $n_i$ times; its share is $p_i = n_i^\rho / \sum_j n_j^\rho$ and its quota
+# $m_i = m\,p_i$. With $\rho = 0$ all classes have the same share, whereas with $\rho = 1$ each
+# class has its share of the stream, which conventional reservoir sampling has on average. A power
+# between 0 and 1 is a compromise, and a power below 0, such as the paper's -0.03 for COCOseq, gives
+# rare classes more than frequent ones. Lines are the quotas, scaled to the number of labels in
+# memory as in Equation 3, and marks are the labels in memory after the forty samples. A class may
+# stay below its quota because it cannot hold more samples than have occurred in the stream.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 RHO_MARKERS = "oDs^vP"
@@ -248,8 +249,9 @@ settings.show(figure, "partition")
 #
 # A new sample enters with probability $s = \sum_i w_i\, m_i / n_i$, cut at 1. The weights $w_i$ are
 # the softmax of $-n_i$ over the labels of the sample, so the rarest label has nearly all the
-# weight. A sample enters with about the chance of its rarest class. The letters above the marks are
-# the sample's labels. The table shows the terms of one sample with several labels.
+# weight. The probability is therefore approximately $m_i / n_i$ of the rarest class. The letters
+# above the marks are the labels of each sample, and the table shows the terms for one sample with
+# several labels.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 ENTRIES = {"entered": FATES["kept"], "dropped": FATES["dropped"]}
@@ -302,15 +304,17 @@ display(Markdown(text), terms.round(4))
 # %% [markdown]
 # ## Sample-out (Equations 3 to 5)
 #
-# The memory is full and the sample has entered: which one leaves? The surplus $\delta_i = l_i - p_i
-# \sum_j l_j$ says how many labels a class holds above its target. One class is drawn among those
-# with a surplus, with probability softmax$(\delta_i)$. The left picture gives the percentages; the
-# drawn class is orange. The candidates $K$ are the members with the fewest labels of classes in
-# need: the largest $\neg y \cdot q$, where $q_i = 1$ for a class without a surplus. The sampler
-# removes the candidate whose absence brings the memory closest to the target. The right picture
-# shows these distances; members outside $K$ have none and stand on the upper edge. Among equal
-# candidates one is drawn at random. The paper leaves this open. To take the first slot would
-# overwrite a class's newest member again and again.
+# If the memory is full and a sample has been accepted, which sample must leave? The surplus
+# $\delta_i = l_i - p_i \sum_j l_j$ is the number of labels that a class holds above its target. One
+# of the classes with a surplus is drawn with probability softmax$(\delta_i)$; the left picture
+# shows these probabilities, and the drawn class is orange. The candidates $K$ are the members of
+# this class with the fewest labels of classes in need, that is, with the largest $\neg y \cdot q$,
+# where $q_i = 1$ for a class without a surplus.
+#
+# The sampler removes the candidate whose removal brings the memory closest to the target. The right
+# picture shows these distances; members outside $K$ have no distance and are shown at the upper
+# edge. Among equally good candidates one is drawn at random, a choice that the paper leaves open.
+# Always choosing the first slot would keep overwriting the newest member of the class.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 ROLES = {  # of a sample when another takes a slot
@@ -410,9 +414,9 @@ display(Markdown(f"{text} {names(shown.memory[shown.slot])}."), members)
 # %% [markdown]
 # ## All forty
 #
-# How far is the memory from its target after each sample? Equation 5 minimises this distance: the
-# sum of the absolute surpluses of all classes. A dropped sample changes the target alone, as its
-# classes were counted.
+# How far is the memory from its target after each sample? The distance, which Equation 5 minimises,
+# is the sum of the absolute surpluses of all classes. A dropped sample changes only the target,
+# because its labels are counted.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
@@ -438,9 +442,10 @@ settings.show(figure, "distance")
 # %% [markdown]
 # ## A long stream
 #
-# Now the same sampler takes a stream as long as COCOseq (35,072 images, 70 classes, 1.22 labels an
-# image). The memory has the paper's share, 2,000 for 35,000. The stream is drawn at random: a
-# class's chance falls with its rank.
+# In this section the same sampler processes a stream as long as COCOseq, which has 35,072 images of
+# 70 classes with 1.22 labels per image. The memory has the same relative size as in the paper,
+# 2,000 for 35,000 samples. The stream is drawn at random, and the probability of a class decreases
+# with its rank.
 
 # %%
 size = settings.samples * 2 // 35

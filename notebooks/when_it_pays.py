@@ -9,30 +9,31 @@
 # %% [markdown]
 # # When does a balanced memory pay?
 #
-# A balanced memory gives rare classes more room than they have in the stream, and takes it from the
-# frequent ones. Whether that pays is asked of four real streams: `cocoseq-mini` (COCO images),
-# `reutersseq` (news articles), `mdiseq` (icons) and `clipartseq` (clip art). Each sampler is
-# compared with CRS, which keeps the mix of the stream. Every stream has two test sets: with *classes
-# alike* a rare class counts as much as a frequent one, *as the stream comes* the frequent classes
-# count most in micro averages such as O-F1.
+# A balanced memory gives rare classes a larger share than they have in the stream, at the expense
+# of the frequent classes. We test whether this is worthwhile on four real streams: `cocoseq-mini`
+# (COCO images), `reutersseq` (news articles), `mdiseq` (icons) and `clipartseq` (clip art). Each
+# sampler is compared with CRS, which keeps the class distribution of the stream. Every stream has
+# two test sets: with *classes alike* a rare class has the same weight as a frequent one, whereas
+# *as the stream comes* frequent classes dominate micro averages such as O-F1.
 #
-# What was expected was written down before the runs ([what holds](../docs/what_holds.md)): mAP and
-# C-F1 rise with classes alike, and O-F1 falls as the stream comes. The paper has no such experiment.
+# The hypotheses were fixed before the runs ([what holds](../docs/what_holds.md)): mAP and C-F1
+# increase with classes alike, and O-F1 decreases as the stream comes. The paper has no such
+# experiment.
 #
 # *A minute on two cores for the quick profile; the second time nothing is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq", "mdiseq", "clipartseq"]  # real streams
-method: list[str] = ["CBRS", "PRS", "OCDM"]  # samplers beside CRS, CBRS among them
+method: list[str] = ["CBRS", "PRS", "OCDM"]  # samplers that are compared with CRS, including CBRS
 powers: list[float] = [0.5]  # further powers of allocation of PRS
-shares: list[float] = []  # further sizes of the memory, as shares, for the classes' part
+shares: list[float] = []  # further memory sizes, as shares of the standard size, for the scores of classes
 cuts: list[str] = ["cap30", "cap300", "part893", "part3292"]  # subsampled streams of Reuters
-draws: int = 1  # of each cut, at most 3
-own_threshold: list[str] = ["CRS", "PRS"]  # methods trained a second time for their threshold, as in main_results
+draws: int = 1  # number of random draws of each cut, at most 3
+own_threshold: list[str] = ["CRS", "PRS"]  # methods trained a second time to tune their threshold, as in main_results
 seeds: list[int] = [0, 1, 2]  # one run of every method for each
-few_seeds: dict[str, int] = {}  # data sets that take only so many of the seeds
-varied_seeds: list[int] = [0, 1, 2]  # for other memories and for the cuts
+few_seeds: dict[str, int] = {}  # data sets that are run with only the first few seeds
+varied_seeds: list[int] = [0, 1, 2]  # seeds for other memory sizes and for the cuts
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -112,9 +113,10 @@ settings
 # %% [markdown]
 # ## The streams
 #
-# `samples` is the length of the stream, `labels` the mean number of labels a sample, `slots` the size
-# of the memory over the number of classes. `max:min` is the largest class over the smallest, and
-# `small` the share of the classes that have less than half of the mean class's samples.
+# `samples` is the length of the stream, `labels` the mean number of labels per sample, and `slots`
+# the size of the memory divided by the number of classes. `max:min` is the size of the largest
+# class divided by the size of the smallest, and `small` is the share of classes that are smaller
+# than half the mean class.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def stream_sizes(names) -> pd.DataFrame:
@@ -142,10 +144,11 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 # %% [markdown]
 # ## Each sampler minus CRS
 #
-# Left is mAP with classes alike, right is O-F1 as the stream comes, both overall and after the last
-# task. Strokes are 95 % intervals over seeds and test samples. Grey names are further streams that
-# `studies/more_streams.py` reads from files of public collections; nothing of them is in this
-# repository but the numbers. The CSV has C-F1 and the other test set, too.
+# The left panel shows mAP with classes alike and the right panel O-F1 as the stream comes, both
+# overall and after the last task. Lines are 95 % intervals over seeds and test samples. Streams
+# with grey names are read from files of public collections by `studies/more_streams.py`; this
+# repository contains only their results. The CSV also contains C-F1 and the respective other test
+# set.
 
 # %% tags=["compute"]
 finished = run_all(on_tests(stream_runs(settings)), device=settings.device)
@@ -192,11 +195,12 @@ settings.show(figure, "minus_crs", narrow=1)
 # %% [markdown]
 # ## Which classes gain
 #
-# The change of a class's AP under CBRS, CBRS minus CRS, over the size of the class as a share of the
-# mean class. A mark is the mean over streams, the further ones among them, of the means of their
-# classes, a stroke its 95 % interval over streams. The bins were fixed before the runs. The second panel has the mean by the
-# place of the class's task in the stream, from the first to the last. `cocoseq-mini` is scored on
-# its further images here, the others with classes alike.
+# The first panel shows the difference in AP of a class, CBRS minus CRS, as a function of the size
+# of the class relative to the mean class. Each mark is the mean over streams, including the streams
+# with grey names, of the mean over their classes, with a 95 % interval over streams. The bins were
+# fixed before the runs. The second panel shows the difference by the position of the class's task
+# in the stream, from first to last. `cocoseq-mini` is scored on its further images, and the other
+# streams with classes alike.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 EDGES = [0, 1 / 4, 1 / 2, 1, 2, np.inf]
@@ -288,10 +292,12 @@ print(f"Expected with each of {bins['share'].nunique()} memories, and found: {te
 # %% [markdown]
 # ## Reuters, subsampled
 #
-# Is it the imbalance of the stream or its length? The largest classes of Reuters are thinned to a cap
-# (*cap*), which lowers max:min and shortens the stream. A *part* is as long and keeps the mix. The
-# memory is that of the whole stream, the test of a cap is thinned as its stream is, and each cut is
-# drawn three times in profile `seeds`. Marks are means over the draws, small dots the draws.
+# Does the gain depend on the imbalance of the stream or on its length? To separate the two, the
+# largest classes of Reuters are subsampled to a maximum size (*cap*), which reduces max:min and
+# shortens the stream, whereas a *part* has the same length but keeps the class distribution. The
+# memory has the same size as for the whole stream, and the test set of a cap is subsampled like its
+# stream. Each cut is drawn three times in the profile `seeds`; marks are means over the draws, and
+# small dots are single draws.
 
 # %% tags=["compute"]
 finished = run_all(on_tests(cut_runs(settings)), device=settings.device)
@@ -331,13 +337,14 @@ settings.show(figure, "cuts", narrow=1)
 
 
 # %% [markdown]
-# ## Can the labels foretell how much?
+# ## Can the labels predict the gain?
 #
-# The constant rule is: with classes alike mAP and C-F1 rise, as the stream comes O-F1 falls. A
-# property of the labels would *foretell* the gain if its rank correlation with it were above 0 with
-# its whole 95 % interval (Fisher's z), on streams from which it was not derived. Both properties
-# were suggested by Reuters, which is left out. The first row counts for how many streams the
-# constant rule has the right sign.
+# The constant rule predicts that mAP and C-F1 increase with classes alike and that O-F1 decreases
+# as the stream comes. A property of the labels *foretells* the gain if the whole 95 % interval of
+# their rank correlation (Fisher's z) is above 0, on streams from which the property was not
+# derived. Both properties in the table were suggested by results on Reuters, which is therefore
+# excluded. The first row counts the streams on which the constant rule predicts the sign of the
+# change in mAP correctly.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def forecasts(gaps: pd.DataFrame) -> pd.DataFrame:
@@ -366,11 +373,12 @@ display(settings.table("forecasts").round(2))
 
 
 # %% [markdown]
-# ## What to take
+# ## Which sampler to use
 #
-# The range over the streams and the mean of each sampler's difference from CRS. `above` and `below`
-# count the streams on which the whole interval is on that side of 0. F1 at a run's own threshold,
-# chosen on a fifth of the stream, says how much of a difference at 0.5 is calibration.
+# The table shows the mean and the range over streams of each sampler's difference from CRS. `above`
+# and `below` count the streams on which the difference is significant, that is, the whole interval
+# is on this side of 0. F1 at the tuned threshold, called "own threshold" in the table and chosen on
+# a fifth of the stream, shows how much of a difference at 0.5 is due to calibration.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def ranges(gaps: pd.DataFrame) -> pd.DataFrame:

@@ -9,26 +9,27 @@
 # %% [markdown]
 # # What would it do on your stream?
 #
-# How much a balanced memory gains cannot be read off the labels of a stream, so this notebook tries
-# it: it trains a small network on your stream under each sampler, holds out samples for two tests, and
-# says which sampler to take for which score, what that costs, or that it cannot tell. [Your own
-# data](../docs/own_data.md) describes the files and the rule by which a sampler is named.
+# The gain of a balanced memory cannot be predicted from the labels of a stream, therefore this
+# notebook measures it. It trains a small network on your stream with each sampler, holds out
+# samples for two tests, and reports which sampler is best for which score and at what cost, or that
+# the data do not suffice for a recommendation. [Your own data](../docs/own_data.md) describes the
+# file formats and the rule by which a sampler is recommended.
 #
-# Name your files in the parameters and run all cells. As it stands the notebook tries `clipartseq`,
-# an embedded stream of clip art with keywords. `prslib.trial` does the same in Python and `prslib
-# trial` in a shell.
+# Name your files in the parameters and run all cells. Without files the notebook uses `clipartseq`,
+# an embedded stream of clip art with keywords. The same trial is available as `prslib.trial` in
+# Python and as `prslib trial` in a shell.
 #
 # *Half a minute on two cores; the second time nothing is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke or quick
-inputs: str = ""  # features (npy, npz, parquet or CSV) or a folder of small images, "" for `dataset`
-labels: str = ""  # labels (CSV, npy or npz), a row per sample
+inputs: str = ""  # features (npy, npz, parquet or CSV) or a folder of small images, "" to use `dataset`
+labels: str = ""  # labels (CSV, npy or npz), one row per sample
 about: str = ""  # CSV with columns task, order or group, "" if samples come in the order of the rows
-dataset: str = "clipartseq"  # an embedded stream, tried if there are no files
-method: list[str] = ["CBRS", "PRS", "OCDM"]  # samplers beside CRS
+dataset: str = "clipartseq"  # an embedded stream, used if no files are given
+method: list[str] = ["CBRS", "PRS", "OCDM"]  # samplers that are compared with CRS
 rho: list[float] = [0.0, 0.5]  # powers of allocation of PRS
-memory_size: list[int] = []  # samples in memory, [] for the paper's share of the stream
+memory_size: list[int] = []  # memory sizes in samples, [] for the paper's size relative to the stream
 seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every sampler for each
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -80,8 +81,8 @@ settings
 # %% [markdown]
 # ## The trial
 #
-# The network sees the stream once, ten samples at a time with ten from the memory. Each batch is also
-# predicted before it is learnt (*tested, then trained*).
+# The network sees the stream once, in batches of ten new samples and ten samples from the memory.
+# Each batch is also predicted before the network is trained on it (*tested, then trained*).
 
 # %% tags=["compute"]
 result = trial(
@@ -133,8 +134,9 @@ for name in ("notes", "answers", "costs"):
 # %% [markdown]
 # ## The classes and the memories
 #
-# A class's size is compared with the mean class. Classes with less than half of the mean are the
-# minority, those with more than twice the mean the majority. `quota` is what PRS aims at.
+# Class groups are defined by the mean class size: classes smaller than half the mean are the
+# minority, and classes larger than twice the mean the majority. `quota` is the number of slots that
+# PRS aims to give to a class.
 
 # %%
 display(settings.table("memories").round(2))
@@ -142,8 +144,8 @@ display(settings.table("memories").round(2))
 # %% [markdown]
 # ## By group of classes
 #
-# The same differences of mAP by group, and the mean scores behind them. A reader can go on with
-# `result.scores` and `result.differences`, which also have the AP of every class.
+# The tables show the differences in mAP by group and the mean scores on which they are based. For
+# further analysis, `result.scores` and `result.differences` also contain the AP of every class.
 
 # %%
 gaps = settings.table("differences")
