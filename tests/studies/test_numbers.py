@@ -121,7 +121,9 @@ def on_a_card():
         kind += ", launched one by one" if kind in SINGLY else ""
         yield SPEED, f"| {kind} | {row['ms']:.0f} ms | {row['GB']:.1f} GB |"
     other = table_of("card_h200", "bench").set_index("kind")["tflops"]["PRS"]
-    speed = f"{card['tflops']['PRS']:.0f} TFLOP per second on the H100 and {other:.0f} on"
+    speed = (
+        f"{card['tflops']['PRS']:.0f} TFLOP per second on the H100 and {other:.0f} on"
+    )
     yield SPEED, f"PRS reached {speed} the H200"
     slow = ends(card["tflops"][[*SINGLY, "GSS"]])
     yield SPEED, f"reached {slow} on the H100"
