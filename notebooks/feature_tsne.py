@@ -61,6 +61,7 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from IPython.display import Markdown
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
@@ -163,12 +164,14 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
     if len(others):
         style = {"s": 5, "color": "0.8", "linewidth": 0, "label": "other classes"}
         ax.scatter(others["x"], others["y"], **style)
-    for name, colour in zip(shown, CLASS_COLOURS, strict=False):
-        dots = frame[frame["class_name"] == name]
-        group = dots["group"].iloc[0]
-        style = {"s": SIZES[group], "marker": GROUP_MARKERS[group], "color": colour}
-        style |= {"edgecolor": "white", "linewidth": 0.4, "label": f"{name} ({group})"}
-        ax.scatter(dots["x"], dots["y"], **style)
+    dots = frame[frame["class_name"].isin(shown)]
+    dots = dots.assign(shown=dots["class_name"] + " (" + dots["group"] + ")")
+    classes = dots.drop_duplicates("shown").set_index("class_name").loc[shown]
+    groups = classes.set_index("shown")["group"]
+    by_class = dict.fromkeys(["hue", "style", "size"], "shown") | {"hue_order": list(groups.index)}
+    look = {"palette": dict(zip(groups.index, CLASS_COLOURS, strict=False))}
+    look |= {"markers": groups.map(GROUP_MARKERS).to_dict(), "sizes": groups.map(SIZES).to_dict()}
+    sns.scatterplot(dots, x="x", y="y", **by_class, **look, linewidth=0.4, ax=ax)
     ax.set(xlabel="t-SNE axis 1 (no unit)", ylabel="t-SNE axis 2 (no unit)")
     ax.set(xticks=[], yticks=[])
     ax.set_aspect("equal", adjustable="datalim")

@@ -245,9 +245,14 @@ def heading(dataset: str, test_set: str, what: str = "") -> "Markdown":
 
 
 def render(figure: Figure) -> bytes:
-    """Return a figure as PNG."""
-    file = io.BytesIO()
-    figure.savefig(file, format="png", metadata={"Software": None})
+    """Return a figure as PNG with a palette, a third of the size of one without."""
+    from PIL import Image
+
+    drawn, file = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png")
+    colours = Image.open(drawn).convert("RGB")
+    palette = colours.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    palette.save(file, "PNG", optimize=True)
     return file.getvalue()
 
 
