@@ -255,6 +255,8 @@ def make_stream(
         if len(column) != len(rows):
             what = f"{name} of {len(rows)} samples, as many as labels"
             raise ValueError(expected(what, len(column)))
+        if name != "inputs" and pd.isna(column).any():
+            raise ValueError(expected(f"{name} of every sample", "missing values"))
     if {"task", "order"} <= {*columns}:
         raise ValueError(expected("task or order", "both"))
     notes = []
@@ -415,9 +417,10 @@ def make_recipe(data: SequentialDataset, task: np.ndarray | None) -> Recipe:
 
 def list_sizes(memory_size: Any, made: Stream) -> list[int]:
     """Return the sizes of the memory."""
-    sizes = [memory_size] if isinstance(memory_size, int | None) else [*memory_size]
+    if memory_size is None:
+        return [made.recipe.memory_size]
     length = len(made.data.train)
-    sizes = [made.recipe.memory_size if size is None else size for size in sizes]
+    sizes = np.atleast_1d(memory_size).tolist()
     for size in sizes:
         check_int("memory_size", size, least=1)
         if size >= length:
@@ -445,6 +448,8 @@ def list_configs(
     variants = list(dict.fromkeys(variants))
     if len(variants) < 2:
         raise ValueError(expected(f"a sampler beside {BASE}", "none"))
+    if not len(seeds):
+        raise ValueError(expected("at least one seed", "none"))
     return [
         RunConfig(NAME, name, seed=seed, rho=power, memory_size=size, **fields)
         for size, seed, (name, power) in product(sizes, items("seeds", seeds), variants)

@@ -23,7 +23,12 @@ from prslib.trials import (
 )
 
 NOTHING = dict.fromkeys(["task", "order", "groups", "class_names"])
-QUICK = {"samplers": ["PRS"], "rho": [0.0], "seeds": [0, 1], "memory_size": 20}
+QUICK = {
+    "samplers": ["PRS"],
+    "rho": [0.0],
+    "seeds": [0, 1],
+    "memory_size": np.int64(20),
+}
 
 
 def draw_stream(count: int = 400, classes: int = 6) -> dict:
@@ -170,6 +175,8 @@ BAD = {
     "few": ({"labels": np.eye(400, dtype=bool)}, "at least 5 samples"),
     "unknown": ({"labels": np.full((400, 2), np.nan)}, "labels that are all known"),
     "memory": ({"memory_size": 400}, "a memory smaller than the stream"),
+    "no seed": ({"seeds": []}, "at least one seed"),
+    "missing task": ({"task": [None] * 400}, "task of every sample"),
     "sampler": ({"samplers": ["PSR"]}, "unknown sampler 'PSR'"),
     "no sampler": ({"samplers": ["CRS"]}, "a sampler beside CRS"),
     "device": ({"device": "cuda:7"}, "unknown device"),
