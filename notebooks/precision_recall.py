@@ -14,7 +14,7 @@
 # means over classes, whereas O-P and O-R pool the decisions of all classes. A method that seldom
 # predicts a rare class can be precise, whereas its recall is low.
 #
-# This notebook evaluates the runs of `main_results` on the same four real streams, both with
+# This notebook evaluates the runs of `main_results` on the same real streams, both with
 # classes alike, as in the paper's tables, and as the stream comes. Numbers are not compared between
 # the two kinds of test set, because precision depends on the class distribution of the test: a
 # class with few test samples can have only few true positives, but many false positives.
@@ -23,7 +23,7 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
-dataset: list[str] = ["cocoseq-mini", "reutersseq", "mdiseq", "clipartseq"]  # one or more data sets
+dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's default
