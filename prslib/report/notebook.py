@@ -251,7 +251,9 @@ def render(figure: Figure) -> bytes:
     drawn, file = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png")
     colours = Image.open(drawn).convert("RGB")
-    palette = colours.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    palette = colours.quantize(
+        256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+    )
     palette.save(file, "PNG", optimize=True)
     return file.getvalue()
 
