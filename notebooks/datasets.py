@@ -201,8 +201,8 @@ settings.show(figure, "cooccurrence")
 # ## The clustering, step by step
 #
 # The clustering starts with one group per class, so that only images with a single label could be
-# kept. Each step merges the two groups $j, k$ with the highest score $\ln co_{jk} - \beta\,(elem_j
-# + elem_k)^2$, Eq. (9), in which $co$ counts the images that are covered only by both groups
+# kept. Each step merges the two groups $j, k$ with the highest score $\ln co_{jk} - \beta\,(elem_j + elem_k)^2$,
+# Eq. (9), in which $co$ counts the images that are covered only by both groups
 # together, and $elem$ the images that a single group already covers. The first term saves images,
 # whereas the second keeps the groups similar in size. With $\beta = 1$ (COCOseq) the second term
 # dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq) the tasks may differ in size, provided that each

@@ -120,10 +120,10 @@ table.assign(total=table.sum(axis=1))
 # ## The tables
 #
 # The tables show the mean and standard deviation over seeds of the accuracy in percent on the whole
-# test set, in which all classes have about the same size. In the rows "drawn", every seed has a
-# different order of the classes, from which most of the variance comes. Each table is followed by
-# the paper's. With synthetic data only the order of the methods can be compared with the paper, not
-# the numbers.
+# test set, in which all classes have about the same size. In the rows "another for each seed", the
+# order of the classes differs between seeds, which causes most of the variance. Each table is
+# followed by the paper's. With synthetic data only the order of the methods can be compared with
+# the paper, not the numbers.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def printed_accuracies(stands_for: str) -> pd.DataFrame:
