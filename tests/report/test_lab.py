@@ -42,6 +42,16 @@ RUN = f"""{PANEL}
 jupyterapp.shell.activateById(panel.id);
 jupyterapp.commands.execute('notebook:run-all-cells');
 """
+SCROLL = f"""{PANEL}
+const cells = panel.content.widgets;
+panel.content.scrollToItem(
+  cells.findIndex(c => c.model.sharedModel.getSource().includes('make_menus(list')));
+"""
+MENU = "document.querySelector('.jp-NotebookPanel .widget-dropdown select')"
+CHOOSE = f"""
+{MENU}.selectedIndex = arguments[0];
+{MENU}.dispatchEvent(new Event('change', {{bubbles: true}}));
+"""
 INTERRUPT = f"{PANEL} panel.sessionContext.session.kernel.interrupt();"
 RESTART = f"{PANEL} panel.sessionContext.session.kernel.restart().then(arguments[0]);"
 SAVE = f"{PANEL} panel.context.save().then(arguments[0]);"
@@ -172,6 +182,12 @@ def test_a_reader_changes_parameters_interrupts_and_runs_again(
     shown = str(outputs)
     assert "| `rho` | 0.3 |" in shown and "stderr" not in shown
     assert "cocoseq-tiny, classes alike: scores by class group, 2 seeds" in shown
+
+    browser.execute_script(SCROLL)
+    wait_for(lambda: browser.execute_script(f"return Boolean({MENU})"))
+    browser.execute_script(CHOOSE, 1)
+    other = "cocoseq-tiny, as the stream comes: scores by class group"
+    wait_for(lambda: other in str(cells()))
 
     browser.execute_async_script(SAVE)
     copy = browser.execute_async_script(DUPLICATE)
