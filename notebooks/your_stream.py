@@ -53,7 +53,7 @@ from prslib.label_files import read_about, read_inputs, read_labels
 from prslib.report.notebook import Settings
 from prslib.report.style import STYLE, join_panels, plot_samplers
 from prslib.report.tables import ALL_GROUPS
-from prslib.trials import QUESTIONS, TESTS
+from prslib.trials import TESTS
 
 
 def read_stream(settings) -> dict:
@@ -102,11 +102,12 @@ settings.write(pd.DataFrame(result.preview.table), "memories")
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-def draw_answers(gaps: pd.DataFrame, title: str) -> Figure:
+def draw_answers(gaps: pd.DataFrame, answers: pd.DataFrame, title: str) -> Figure:
     """Draw each sampler minus CRS overall, a row per score and a panel per size of the memory."""
-    overall = gaps[gaps["group"] == "overall"]
+    overall = gaps[(gaps["group"] == "overall") & gaps["metric"].isin(answers["metric"])]
     overall = overall.assign(score=overall["metric"] + ", " + overall["test_set"].map(TESTS))
-    order = {f"{metric}, {TESTS[test]}": place for place, (metric, test) in enumerate(QUESTIONS)}
+    asked = (answers["metric"] + ", " + answers["test_set"].map(TESTS)).unique()
+    order = {score: place for place, score in enumerate(asked)}
     order |= {score: len(order) for score in overall["score"] if score.endswith(TESTS["prequential"])}
     place = overall["score"].map(order)
     overall = overall[place.notna()].iloc[place.dropna().argsort(kind="stable")]
@@ -124,7 +125,7 @@ def draw_answers(gaps: pd.DataFrame, title: str) -> Figure:
 plt.style.use(STYLE)
 name = Path(settings.inputs).name or settings.dataset
 title = f"{name}: each sampler minus CRS, {len(settings.seeds)} seeds, 95 % intervals"
-figure = draw_answers(settings.table("differences"), title)
+figure = draw_answers(settings.table("differences"), settings.table("answers"), title)
 settings.show(figure, "differences")
 for name in ("notes", "answers", "costs"):
     table = settings.table(name)

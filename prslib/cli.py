@@ -200,7 +200,7 @@ def show_preview(options: Namespace) -> None:
     """
     from prslib.previews import preview, read_labels
 
-    check_picture(options.picture)
+    check_file("--picture", options.picture, "memory.png")
     labels, names = read_labels(options.file)
     result = preview(
         labels,
@@ -225,7 +225,8 @@ def try_samplers(options: Namespace) -> None:
     from prslib.label_files import read_about, read_inputs, read_labels
     from prslib.trials import trial
 
-    check_picture(options.picture)
+    check_file("--picture", options.picture, "trial.png")
+    check_file("--save", options.save, "scores.csv")
     labels, names = read_labels(options.labels)
     inputs = read_inputs(options.inputs, options.labels)
     about = read_about(options.about) if options.about else {}
@@ -244,11 +245,11 @@ def try_samplers(options: Namespace) -> None:
     draw_picture(result, options.picture)
 
 
-def check_picture(picture: Path | None) -> None:
-    """Refuse a picture that could not be written, before any work."""
-    if picture and not (picture.suffix and picture.parent.is_dir()):
-        what = "--picture as a file such as memory.png in a folder that is there"
-        raise ValueError(expected(what, picture))
+def check_file(option: str, file: Path | None, example: str) -> None:
+    """Refuse a file that could not be written, before any work."""
+    if file and not (file.suffix and file.parent.is_dir()):
+        what = f"{option} as a file such as {example} in a folder that is there"
+        raise ValueError(expected(what, file))
 
 
 def draw_picture(result: Any, picture: Path | None) -> None:

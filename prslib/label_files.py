@@ -141,7 +141,10 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
         if kind == ".parquet":
             return pd.read_parquet(path).to_numpy(np.float32)
         if kind == ".csv":
-            return pd.read_csv(path).to_numpy(np.float32)
+            table = pd.read_csv(path)
+            return table.drop(columns=INDEX_COLUMN, errors="ignore").to_numpy(
+                np.float32
+            )
         raise ValueError(expected("npy, npz, parquet, csv, or a folder", path.name))
 
 

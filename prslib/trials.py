@@ -4,7 +4,7 @@ From top to bottom: `trial`, the stream and its tests, a run, and what the runs 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -24,6 +24,7 @@ from prslib.datasets.features import HEAD, standardised
 from prslib.datasets.reuters import memory_size_of
 from prslib.device import check_device, put, run_settings
 from prslib.labels import read_array
+from prslib.losses import LOSSES
 from prslib.metrics import evaluate_draws
 from prslib.paths import cache_dir, replacing
 from prslib.previews import METHODS as BY_LABELS
@@ -33,7 +34,7 @@ from prslib.rounding import set_deterministic
 from prslib.runs import code_of, counting, gather, train_here
 from prslib.scoring import score_accuracy
 from prslib.sources import hash_names, stamp_package
-from prslib.statistics import LEVEL, Interval, interval
+from prslib.statistics import LEVEL, MEASURED, Interval, interval
 from prslib.train import METHODS, RunConfig, Trainer
 from prslib.train import stream as shuffle
 
@@ -42,6 +43,7 @@ SEED = 20201128  # draws the held-out samples and the balanced test
 TEST_SHARE = 0.3
 LEAST = 5  # samples of a class that is scored
 SHOWN = 10  # names of classes in a note
+MOST_CHANNELS = 4  # of an image; more are the width of one with its channels first
 PER_CLASS = 10  # samples of a class in the balanced test, or more if most have more
 QUARTILE = 0.25  # of the classes, whose size decides how many
 SMALL, LARGE = 0.5, 2.0  # classes over the mean class: below minority, from majority
@@ -66,6 +68,8 @@ ONE_LABEL = [
     ("accuracy", "imbalanced"),
 ]
 METRICS = ("mAP", "C-F1", "O-F1", "accuracy")
+# fields of a run that would change nothing, as a trial sees its stream once
+UNREAD = {"epochs"} | {*MEASURED} - {"test_resamples"}
 MANY_SEEDS = 20  # with which the size of a test that would tell is computed
 MOST_SAMPLES = 1_000_000  # of a test that somebody may collect
 
@@ -183,8 +187,8 @@ def trial(
         The task of each sample. Tasks come in sorted order, and the samples of a task in
         one that each seed draws.
     order : array_like, (N,), optional
-        What sorts the stream, such as a date; without `task` and `order` the samples
-        come in the order of the rows.
+        What sorts the stream: numbers, or dates such as 2021-03-31. Without `task` and
+        `order` the samples come in the order of the rows.
     groups : array_like, (N,), optional
         Samples of one group, such as frames of one video, are all in the stream or all
         held out.
@@ -222,6 +226,7 @@ def trial(
     DATASETS[NAME] = entry_of(made)
     try:
         configs = list_configs(sizes, samplers, rho, seeds, fields)
+        check_fit(made, configs[0])
         scores = run_all(made, configs, workers, device)
         order = [part.ravel() for part in order_rows(made, configs[0])]
     finally:
@@ -235,6 +240,7 @@ def trial(
     labels = made.data.train.labels[np.concatenate(order)]
     names = [name for name in scores["method"].unique() if name.lower() in BY_LABELS]
     kept = preview(labels, sizes[0], names, class_names=made.data.class_names)
+    kept = replace(kept, class_group=made.data.class_group)  # as in the scores
     columns = ["method", "memory_size", "seed", "test_set", "group", "metric", "value"]
     return Trial(notes, kept, scores[columns], differences, answers, costs)
 
@@ -259,6 +265,9 @@ def make_stream(
             raise ValueError(expected(f"{name} of every sample", "missing values"))
     if {"task", "order"} <= {*columns}:
         raise ValueError(expected("task or order", "both"))
+    columns["inputs"] = check_inputs(columns["inputs"])
+    if "order" in columns:
+        columns["order"] = read_order(columns["order"])
     notes = []
     is_labelled = rows.any(axis=1)
     if not is_labelled.all():
@@ -267,7 +276,6 @@ def make_stream(
         rows = rows[is_labelled]
     kept = rows.any(axis=0)
     rows, names = rows[:, kept], np.array(names)[kept]
-    columns["inputs"] = check_inputs(columns["inputs"])
     if "order" in columns:
         place = np.argsort(columns["order"], kind="stable")
         columns = {name: column[place] for name, column in columns.items()}
@@ -305,18 +313,34 @@ def read_labels(
 def check_inputs(inputs: np.ndarray) -> np.ndarray:
     """Return features as float32 (N, D), or images of uint8 (N, H, W, channels)."""
     if inputs.dtype == np.uint8 and inputs.ndim == 4:
+        if inputs.shape[3] > MOST_CHANNELS:
+            what = "images (N, H, W, channels)"
+            raise ValueError(expected(what, inputs.shape, "move the channels last"))
         return inputs
     if inputs.ndim != 2 or inputs.dtype.kind not in "biuf":
         what = "features (N, D), or images of uint8 (N, H, W, channels)"
         raise ValueError(expected(what, f"{inputs.dtype} {inputs.shape}"))
-    bad = np.flatnonzero(~np.isfinite(inputs).all(axis=1))
+    with np.errstate(over="ignore"):  # told as infinity
+        features = inputs.astype(np.float32)
+    bad = np.flatnonzero(~np.isfinite(features).all(axis=1))
     if len(bad):
         got = f"NaN or infinity in {len(bad)} samples, the first at index {bad[0]}"
         raise ValueError(expected("finite features", got))
-    features = inputs.astype(np.float32)
     if features.min() == features.max():
         raise ValueError(expected("features that vary", f"{features[0, 0]} everywhere"))
     return features
+
+
+def read_order(order: np.ndarray) -> np.ndarray:
+    """Return what sorts a stream; dates that are text become dates."""
+    if order.dtype.kind not in "OUS":
+        return order
+    # text such as 31/12/2021 would be sorted by its day
+    try:
+        return pd.to_datetime(order, format="ISO8601", utc=True).to_numpy()
+    except (ValueError, TypeError):
+        what = "order as numbers, or dates such as 2021-03-31"
+        raise ValueError(expected(what, order[0])) from None
 
 
 def hold_out(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
@@ -336,9 +360,10 @@ def hold_out(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
     for c in np.argsort(has.sum(axis=0), kind="stable"):
         wanted = TEST_SHARE * has[:, c].sum() - has[is_test, c].sum()
         units = rng.permutation(np.flatnonzero(is_open & (has[:, c] > 0)))
-        before = has[units, c].cumsum() - has[units, c]
-        # a unit is drawn if at least half of it is still wanted
-        is_test[units[before + has[units, c] / 2 <= wanted]] = True
+        for drawn in units:  # if at least half of it is still wanted
+            if has[drawn, c] / 2 <= wanted:
+                is_test[drawn] = True
+                wanted -= has[drawn, c]
         is_open[units] = False
     return is_test[unit]
 
@@ -437,6 +462,9 @@ def list_configs(
     fields: dict[str, Any],
 ) -> list[RunConfig]:
     """List the runs, all samplers of a seed before the next."""
+    if unread := sorted(UNREAD & fields.keys()):
+        what = "fields that a trial reads"
+        raise TypeError(expected(what, ", ".join(unread), "leave them out"))
     with_memory = [name for name, row in METHODS.items() if row.sampler]
     variants: list[tuple[str, float | None]] = [(BASE, None)]
     for name in items("samplers", samplers):
@@ -448,12 +476,24 @@ def list_configs(
     variants = list(dict.fromkeys(variants))
     if len(variants) < 2:
         raise ValueError(expected(f"a sampler beside {BASE}", "none"))
+    seeds = items("seeds", seeds)
     if not len(seeds):
         raise ValueError(expected("at least one seed", "none"))
     return [
         RunConfig(NAME, name, seed=seed, rho=power, memory_size=size, **fields)
-        for size, seed, (name, power) in product(sizes, items("seeds", seeds), variants)
+        for size, seed, (name, power) in product(sizes, seeds, variants)
     ]
+
+
+def check_fit(made: Stream, config: RunConfig) -> None:
+    """Refuse a loss and a batch that do not fit the stream."""
+    settings = config.resolved
+    if LOSSES[settings["loss"]].one_label and not made.data.train.single_label:
+        what = "a loss of several labels per sample"
+        raise ValueError(expected(what, settings["loss"]))
+    if not sum(map(len, order_rows(made, config))):
+        what = f"batch_size up to the stream of {len(made.data.train)} samples"
+        raise ValueError(expected(what, settings["batch_size"]))
 
 
 def entry_of(made: Stream) -> Entry:

@@ -116,6 +116,34 @@ def test_one_label_a_sample_asks_for_accuracy(stored):
     assert set(result.answers["metric"]) == {"mAP", "accuracy"}
 
 
+def test_field_that_a_trial_does_not_read_is_refused():
+    with pytest.raises(TypeError, match="fields that a trial reads, got epochs"):
+        trial(**draw_stream(), epochs=2)
+
+
+def test_bad_sample_is_named_by_its_row_among_all_samples():
+    columns = draw_stream()
+    columns["labels"][:7] = False
+    columns["inputs"][9, 0] = 1e300
+    with pytest.raises(ValueError, match="first at index 9"):
+        made_of(**columns)
+
+
+def test_groups_of_the_preview_are_those_of_the_scores(stored):
+    result = trial(**draw_stream(), **QUICK)
+    ratio, groups = result.preview.ratio, np.array(result.preview.class_group)
+    assert (groups[ratio < 0.5] == "minority").all()
+    assert (groups[ratio > 2] == "majority").all()
+
+
+def test_group_that_is_too_large_leaves_room_for_smaller_ones():
+    groups = np.repeat(np.arange(21), [100] + [5] * 20)
+    for turn in range(5):
+        shuffled = np.random.default_rng(turn).permutation(21)[groups]
+        is_test = hold_out(np.ones((200, 1), bool), shuffled)
+        assert 58 <= is_test.sum() <= 105
+
+
 def test_order_sorts_the_stream_and_rows_keep_theirs():
     columns = draw_stream()
     del columns["task"]
@@ -172,6 +200,13 @@ BAD = {
     "shape": ({"inputs": np.zeros((400, 2, 2))}, "features \\(N, D\\)"),
     "one task": ({"task": np.zeros(400)}, "at least two tasks"),
     "task and order": ({"order": np.arange(400)}, "task or order"),
+    "date": ({"task": None, "order": ["31/12/2021"] * 400}, "such as 2021-03-31"),
+    "loss": ({"loss": "cross_entropy"}, "a loss of several labels"),
+    "batch": ({"batch_size": 401}, "batch_size up to the stream"),
+    "channels first": (
+        {"inputs": np.zeros((400, 3, 8, 8), np.uint8)},
+        "channels last",
+    ),
     "few": ({"labels": np.eye(400, dtype=bool)}, "at least 5 samples"),
     "unknown": ({"labels": np.full((400, 2), np.nan)}, "labels that are all known"),
     "memory": ({"memory_size": 400}, "a memory smaller than the stream"),
@@ -264,6 +299,8 @@ def test_files_of_a_stream_are_tried_by_one_command(stored, tmp_path, capsys):
     files = [str(tmp_path / name) for name in ("inputs.npy", "labels.csv")]
     options = ["--about", str(tmp_path / "about.csv"), "--size", "20", "--seeds", "2"]
     options += ["--save", str(tmp_path / "scores.csv")]
+    assert main(["trial", *files, "--save", str(tmp_path / "no" / "scores.csv")]) == 1
+    assert "a folder that is there" in capsys.readouterr().err
     options += ["--picture", str(tmp_path / "trial.png")]
     assert main(["trial", *files, *options]) == 0
     assert "classes alike" in capsys.readouterr().out
@@ -279,7 +316,8 @@ def test_inputs_of_any_file_are_the_same(tmp_path):
     np.save(tmp_path / "a.npy", values)
     np.savez(tmp_path / "a.npz", inputs=values, others=values[:2])
     pd.DataFrame(values).to_csv(tmp_path / "a.csv", index=False)
-    for name in ("a.npy", "a.npz", "a.csv"):
+    pd.DataFrame(values).to_csv(tmp_path / "index.csv")
+    for name in ("a.npy", "a.npz", "a.csv", "index.csv"):
         np.testing.assert_allclose(read_inputs(tmp_path / name), values, rtol=1e-6)
     for number in range(2):
         Image.new("RGB", (8, 6), (number, 0, 0)).save(tmp_path / f"{number}.png")
