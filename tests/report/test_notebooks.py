@@ -59,6 +59,8 @@ def test_notebooks_run_under_smoke_and_train_nothing_themselves(smoke, name):
     trains = [o for o in outputs if re.search(r"training \d", o.get("text", ""))]
     assert bool(trains) == (name == "your_stream")
     assert any("image/png" in o.get("data", {}) for o in outputs)
+    for output in outputs:
+        output.get("data", {}).pop("image/png", None)  # any letters may occur there
     assert "/tmp" not in str(executed.cells)
 
 
