@@ -143,7 +143,6 @@ def test_the_memories_behind_the_sliders_are_the_samplers_own(program):
     assert table["memory"]["PRS 30 50 0.5"] == counts["PRS"].tolist()
     assert table["memory"]["CRS 30 50"] == counts["CRS"].tolist()
     assert table["stream"]["30"] == stream.sum(axis=0).tolist()
-    assert (memories.DOCS / "memories.js").read_text("utf-8") in text
 
 
 def set_width(browser, width):
