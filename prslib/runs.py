@@ -8,24 +8,20 @@ import json
 import logging
 import os
 import signal
-import sys
-import tempfile
-import threading
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache, partial
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, cpu_count, delayed
-from tqdm import tqdm
 
 from prslib.checks import expected, naming_extra
 from prslib.datasets import DATASETS, Entry, fingerprint, load_dataset
@@ -33,6 +29,7 @@ from prslib.device import check_device
 from prslib.losses import LOSSES, Loss
 from prslib.models import MODELS, Architecture
 from prslib.paths import cache_dir, end_with, replacing
+from prslib.progress import counting
 from prslib.samplers import SAMPLERS
 from prslib.sources import (
     hash_names,
@@ -45,7 +42,6 @@ from prslib.train import METHODS, Method, Run, RunConfig, check, count_steps, ru
 
 TEXT = ("dataset", "method", "schedule", "test_set", "task", "group", "metric")
 FRAMES = ("scores", "gradient_variance", "prequential")
-POLL = 0.2  # seconds from one look at the workers' steps to the next
 TABLES: dict[type, dict[str, Any]] = {
     type: SAMPLERS,
     Method: METHODS,
@@ -340,54 +336,6 @@ class Interrupted(KeyboardInterrupt):
         return [str(self)]
 
 
-class Bar(tqdm):
-    """A bar that goes on if nobody reads it any more, as behind ``head``.
-
-    tqdm would keep its lock after an error, and wait for it for ever.
-    """
-
-    def display(self, *arguments: Any, **options: Any) -> bool:
-        """Write the bar."""
-        with suppress(OSError):
-            super().display(*arguments, **options)
-        return True
-
-    def close(self) -> None:
-        """Write the bar for the last time."""
-        with suppress(OSError):
-            super().close()
-
-
-# only this process writes bars; tqdm's own lock is a semaphore that a killed kernel leaves
-Bar.set_lock(threading.RLock())
-
-
-@contextmanager
-def counting(steps: Sequence[int]) -> Iterator[Path]:
-    """Show one bar for the steps of all runs; they write how many are done to a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "steps"
-        done = np.memmap(file, np.int64, "w+", shape=len(steps))
-        over = threading.Event()
-        title = f"training {len(steps)} run{'s' if len(steps) > 1 else ''}"
-        how = {"desc": title, "unit": "step", "unit_scale": True, "smoothing": 0.05}
-        how |= {"mininterval": 0.5}
-        with Bar(total=sum(steps), file=bar_stream(), **how) as bar:
-
-            def show() -> None:
-                while not over.wait(POLL):
-                    bar.update(int(done.sum()) - bar.n)
-
-            thread = threading.Thread(target=show)
-            thread.start()
-            try:
-                yield file
-            finally:
-                over.set()
-                thread.join()
-                bar.update(int(done.sum()) - bar.n)
-
-
 def train_here(
     missing: dict[Path, RunConfig],
     counts: Path,
@@ -513,17 +461,3 @@ def train_there(
         raise ValueError(expected(what, "others", "install them there"))
     steps = []
     return run(config, device, steps.append), steps[-1]
-
-
-def bar_stream() -> TextIO:
-    """Return stderr, or in a kernel stdout, as notebooks show stderr in red.
-
-    What papermill's kernel writes goes to its terminal, too.
-    """
-    stderr: Any = sys.stderr
-    if not hasattr(stderr, "echo"):
-        return stderr
-    stdout: Any = sys.stdout
-    if "JPY_SESSION_NAME" not in os.environ:  # JupyterLab shows the cell
-        stdout.echo = open(stderr.fileno(), "w", buffering=1, closefd=False)  # noqa: SIM115
-    return stdout

@@ -14,9 +14,10 @@ import pandas as pd
 import pytest
 from registered import of_cell
 
-from prslib import RunConfig, register, run, run_all, runs
+from prslib import RunConfig, progress, register, run, run_all, runs
 from prslib.paths import project_root
-from prslib.runs import counting, load, path_of, save
+from prslib.progress import counting
+from prslib.runs import load, path_of, save
 
 SEVERAL, ONE_LABEL = "cocoseq-tiny", "imbal-digits-tiny"
 FULL = {
@@ -148,12 +149,12 @@ def test_what_does_not_fit_is_refused_before_any_training(
 def test_the_bar_counts_the_steps_of_all_runs(monkeypatch):
     bars = []
 
-    class Bar(runs.Bar):
+    class Bar(progress.Bar):
         def __init__(self, *arguments, **options):
             super().__init__(*arguments, **options)
             bars.append(self)
 
-    monkeypatch.setattr(runs, "Bar", Bar)
+    monkeypatch.setattr(progress, "Bar", Bar)
     with counting([30, 12]) as file:
         done = np.memmap(file, np.int64, "r+")
         done[:] = [30, 5]
@@ -167,16 +168,16 @@ def test_the_bar_counts_the_steps_of_all_runs(monkeypatch):
 
 def test_the_bar_is_not_red_in_a_notebook_and_reaches_papermills_terminal(monkeypatch):
     """A kernel's stderr has the file descriptor of its terminal."""
-    assert runs.bar_stream() is sys.stderr
+    assert progress.bar_stream() is sys.stderr
     reader, writer = os.pipe()
     stdout = SimpleNamespace(echo=None)
     monkeypatch.setattr("sys.stdout", stdout)
     monkeypatch.setattr("sys.stderr", SimpleNamespace(echo=None, fileno=lambda: writer))
     monkeypatch.setenv("JPY_SESSION_NAME", "a notebook in JupyterLab")
-    assert runs.bar_stream() is stdout
+    assert progress.bar_stream() is stdout
     assert stdout.echo is None
     monkeypatch.delenv("JPY_SESSION_NAME")
-    with runs.bar_stream().echo as terminal:
+    with progress.bar_stream().echo as terminal:
         terminal.write("\r1/2")
         assert os.read(reader, 10) == b"\r1/2"
     os.close(writer)
