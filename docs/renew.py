@@ -257,7 +257,7 @@ def list_commands() -> str:
 
 
 def commands_of(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
-    """Return the parsers of all commands, those of `prepare` among them."""
+    """Return the parsers of all commands, including the commands of `prepare`."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             parts = [commands_of(command) for command in action.choices.values()]

@@ -52,8 +52,7 @@ from prslib import load_dataset, trial
 from prslib.label_files import read_about, read_inputs, read_labels
 from prslib.report.notebook import Settings
 from prslib.report.style import STYLE, join_panels, plot_samplers
-from prslib.report.tables import ALL_GROUPS
-from prslib.trials import TESTS
+from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 
 def read_stream(settings) -> dict:
@@ -63,8 +62,8 @@ def read_stream(settings) -> dict:
         train = stream.train
         columns = {"inputs": train.inputs, "labels": train.labels, "task": train.task}
         return columns | {"class_names": stream.class_names}
-    found, names = read_labels(settings.labels)
-    columns = {"inputs": read_inputs(settings.inputs, settings.labels), "labels": found}
+    rows, names = read_labels(settings.labels)
+    columns = {"inputs": read_inputs(settings.inputs, settings.labels), "labels": rows}
     about = read_about(settings.about) if settings.about else {}
     return columns | about | {"class_names": names}
 
@@ -105,10 +104,10 @@ settings.write(pd.DataFrame(result.preview.table), "memories")
 def draw_answers(gaps: pd.DataFrame, answers: pd.DataFrame, title: str) -> Figure:
     """Draw each sampler minus CRS overall, a row per score and a panel per size of the memory."""
     overall = gaps[(gaps["group"] == "overall") & gaps["metric"].isin(answers["metric"])]
-    overall = overall.assign(score=overall["metric"] + ", " + overall["test_set"].map(TESTS))
-    asked = (answers["metric"] + ", " + answers["test_set"].map(TESTS)).unique()
+    overall = overall.assign(score=overall["metric"] + ", " + overall["test_set"].map(TEST_WORDS))
+    asked = (answers["metric"] + ", " + answers["test_set"].map(TEST_WORDS)).unique()
     order = {score: place for place, score in enumerate(asked)}
-    order |= {score: len(order) for score in overall["score"] if score.endswith(TESTS["prequential"])}
+    order |= {score: len(order) for score in overall["score"] if score.endswith(TEST_WORDS["prequential"])}
     place = overall["score"].map(order)
     overall = overall[place.notna()].iloc[place.dropna().argsort(kind="stable")]
     sizes = list(overall["memory_size"].unique())

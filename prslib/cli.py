@@ -95,7 +95,6 @@ def _parser() -> ArgumentParser:
     argument("--about", type=Path, metavar="FILE", help=ABOUT)
     argument("--size", type=int, nargs="+", help="of the memory; 5.7 %% of the stream")
     argument("--seeds", type=int, default=5, help="how many (%(default)s)")
-    argument("--picture", type=Path, metavar="FILE", help="draw it, such as trial.png")
     argument("--save", type=Path, metavar="FILE", help="write all scores, as CSV")
     argument("--device", default="cpu", help=DEVICE)
     return parser
@@ -211,7 +210,12 @@ def show_preview(options: Namespace) -> None:
         unlabelled=options.unlabelled,
     )
     print(result)
-    draw_picture(result, options.picture)
+    if options.picture:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(10, 5), layout="constrained")
+        result.plot(figure.subplots())
+        figure.savefig(options.picture)
 
 
 def try_samplers(options: Namespace) -> None:
@@ -225,7 +229,6 @@ def try_samplers(options: Namespace) -> None:
     from prslib.label_files import read_about, read_inputs, read_labels
     from prslib.trials import trial
 
-    check_file("--picture", options.picture, "trial.png")
     check_file("--save", options.save, "scores.csv")
     labels, names = read_labels(options.labels)
     inputs = read_inputs(options.inputs, options.labels)
@@ -242,7 +245,6 @@ def try_samplers(options: Namespace) -> None:
     print(result)
     if options.save:
         result.scores.to_csv(options.save, index=False, float_format="%.6g")
-    draw_picture(result, options.picture)
 
 
 def check_file(option: str, file: Path | None, example: str) -> None:
@@ -250,16 +252,6 @@ def check_file(option: str, file: Path | None, example: str) -> None:
     if file and not (file.suffix and file.parent.is_dir()):
         what = f"{option} as a file such as {example} in a folder that is there"
         raise ValueError(expected(what, file))
-
-
-def draw_picture(result: Any, picture: Path | None) -> None:
-    """Draw a preview or a trial into a file."""
-    if picture:
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(10, 5), layout="constrained")
-        result.plot(figure.subplots())
-        figure.savefig(picture)
 
 
 def _notebooks(profile: str, names: list[str]) -> list[str]:

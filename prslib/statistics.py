@@ -24,6 +24,15 @@ EXACT = 9  # decimals; what lies below is rounding
 # half of the paper's smallest overall gain of PRS over CRS on COCOseq (Table 1: 3.7, in
 # O-F1), rounded to a whole point: less would not be the effect that the paper reports.
 SMALL = 2.0
+# the two kinds, further images with labels of all kinds for scores of classes, and
+# samples of the stream that are predicted before they are learnt
+TEST_WORDS = {
+    "balanced": "classes alike",
+    "full": "classes alike",
+    "imbalanced": "as the stream comes",
+    "open": "further images",
+    "prequential": "tested, then trained",
+}
 # fields of a run that change no score, but add scores or measurements
 MEASURED = {"own_threshold", "test_resamples", "features_per_class"}
 MEASURED |= {"variance_points", "prequential"}
@@ -138,6 +147,13 @@ def list_varied(configs: Sequence["RunConfig"]) -> list[str]:
         for name in names
         if any(getattr(each, name) != getattr(configs[0], name) for each in configs)
     ]
+
+
+def label_powers(rows: pd.DataFrame, powers: Sequence[float]) -> pd.DataFrame:
+    """Name PRS with one of some powers of allocation, as "PRS, rho 0.5"."""
+    is_other = (rows["method"] == "PRS") & rows["rho"].isin(powers)
+    names = "PRS, rho " + rows["rho"].map("{:g}".format)
+    return rows.assign(method=rows["method"].mask(is_other, names))
 
 
 def setting_of(config: "RunConfig", name: str) -> Any:

@@ -113,8 +113,8 @@ class PRSSampling:
         lost = (self.stored[members] & scarce).sum(axis=1)
         members = members[lost == lost.min()]
         # of them, those without which the memory is nearest to its target
-        left = counts - self.stored[members]  # (K, C)
-        distance = np.abs(left - p * left.sum(axis=1, keepdims=True)).sum(axis=1)
+        rest = counts - self.stored[members]  # (K, C)
+        distance = np.abs(rest - p * rest.sum(axis=1, keepdims=True)).sum(axis=1)
         nearest = members[distance <= distance.min() + ROUNDING]
         return int(nearest[int(u_slot * len(nearest))])
 

@@ -12,15 +12,16 @@ from prslib import METHODS, Run, RunConfig, datasets, published
 from prslib.checks import expected
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.metrics import MAIN_METRICS, forgetting
-from prslib.statistics import DECIDING, SMALL, over_seeds, say_difference, within
+from prslib.statistics import (
+    DECIDING,
+    SMALL,
+    TEST_WORDS,
+    over_seeds,
+    say_difference,
+    within,
+)
+from prslib.statistics import label_powers as label_powers
 
-# the two kinds, and further images with labels of all kinds for scores of classes
-TEST_WORDS = {
-    "balanced": "classes alike",
-    "full": "classes alike",
-    "imbalanced": "as the stream comes",
-    "open": "further images",
-}
 ALL_GROUPS = (*datasets.GROUPS, "overall")
 CAPTIONS = {"score": "Scores", "forget": "Forgetting"}
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
@@ -252,13 +253,6 @@ def check_tests(rows: pd.DataFrame, *methods: str) -> None:
         if len(set(on.values())) > 1:
             what = f"{' and '.join(on)} on the same test sets of {dataset}"
             raise ValueError(expected(what, on))
-
-
-def label_powers(rows: pd.DataFrame, powers: Sequence[float]) -> pd.DataFrame:
-    """Name PRS with one of some powers of allocation, as "PRS, rho 0.5"."""
-    is_other = (rows["method"] == "PRS") & rows["rho"].isin(powers)
-    names = "PRS, rho " + rows["rho"].map("{:g}".format)
-    return rows.assign(method=rows["method"].mask(is_other, names))
 
 
 def contrasts(

@@ -1,0 +1,259 @@
+"""Hold out samples of a stream of one's own, for two tests, before it is tried."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from prslib.checks import as_array, expected
+from prslib.datasets import Entry, Recipe, SequentialDataset, Split
+from prslib.datasets.curation import class_groups, draw_even
+from prslib.datasets.features import HEAD, standardised
+from prslib.datasets.reuters import memory_size_of
+from prslib.labels import is_sparse, read_array
+from prslib.previews import read_rows
+
+NAME = "your stream"  # of the data set, while it is tried
+SEED = 20201128  # draws the held-out samples and the balanced test
+TEST_SHARE = 0.3
+LEAST = 5  # samples of a class that is scored
+SHOWN = 10  # names of classes or tasks in a note
+MOST_CHANNELS = 4  # of an image; more are the width of one with its channels first
+PER_CLASS = 10  # samples of a class in the balanced test, or more if most have more
+QUARTILE = 0.25  # of the classes, whose size decides how many
+SMALL, LARGE = 0.5, 2.0  # classes over the mean class: below minority, from majority
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """A stream with its held-out samples."""
+
+    data: SequentialDataset  # all classes in one task, whatever the order
+    task: np.ndarray | None  # int64 (N,); None if samples come in the order of the rows
+    is_scored: np.ndarray  # bool (C,)
+    # by test, the group of each sample, int64 (N,): groups are drawn anew as a whole
+    units: dict[str, np.ndarray]
+
+    @property
+    def recipe(self) -> Recipe:
+        """The settings of a run: a head on features, or a network of images."""
+        settings: dict[str, Any] = {"memory_size": memory_size_of(len(self.data.train))}
+        tasks = 1 if self.task is None else self.task.max() + 1
+        settings["schedule"] = tuple(range(tasks))
+        if self.data.train.loaded_inputs.ndim == 2:
+            settings |= HEAD
+        else:
+            settings |= {"model": "convnet", "test_resamples": HEAD["test_resamples"]}
+        if self.data.train.single_label:
+            settings["loss"] = "cross_entropy"
+        return Recipe(**settings)
+
+    @property
+    def entry(self) -> Entry:
+        """The row of `DATASETS` that a run's configuration reads."""
+        return Entry(lambda images: self.data, self.recipe, data_source="other")
+
+
+def make_stream(
+    inputs: ArrayLike,
+    labels: Any,
+    task: ArrayLike | None,
+    order: ArrayLike | None,
+    groups: ArrayLike | None,
+    class_names: Sequence[str] | None,
+) -> tuple[Stream, list[str]]:
+    """Hold out samples; return the stream, and what was understood."""
+    rows, names = read_labels(labels, class_names)
+    columns = {"inputs": inputs, "task": task, "order": order, "groups": groups}
+    columns = check_columns(columns, len(rows))
+    notes = []
+    is_labelled = rows.any(axis=1)
+    if not is_labelled.all():
+        notes.append(f"{(~is_labelled).sum()} samples without a label are left out.")
+        columns = {name: column[is_labelled] for name, column in columns.items()}
+        rows = rows[is_labelled]
+    is_present = rows.any(axis=0)
+    rows, names = rows[:, is_present], np.array(names)[is_present]
+    if "order" in columns:
+        place = np.argsort(columns["order"], kind="stable")
+        columns = {name: column[place] for name, column in columns.items()}
+        rows = rows[place]
+    is_scored = rows.sum(axis=0) >= LEAST
+    if not is_scored.any():
+        what = f"a class with at least {LEAST} samples"
+        raise ValueError(expected(what, f"at most {rows.sum(axis=0).max()}"))
+    if not is_scored.all():
+        small = names[~is_scored]
+        plural = "es" if len(small) > 1 else ""
+        notes.append(
+            f"{len(small)} class{plural} with fewer than {LEAST} samples trained but "
+            f"not scored: {list_names(small)}."
+        )
+    is_test = hold_out(rows & is_scored, columns.get("groups"))
+    made = split_stream(columns, rows, names, is_scored, is_test)
+    return made, [describe(made, columns), *notes]
+
+
+def check_columns(columns: dict[str, Any], length: int) -> dict[str, np.ndarray]:
+    """Return those columns that are given as arrays, and refuse what is missing."""
+    arrays = {name: as_array(name, x) for name, x in columns.items() if x is not None}
+    for name, column in arrays.items():
+        if len(column) != length:
+            what = f"{name} of {length} samples, as many as labels"
+            raise ValueError(expected(what, len(column)))
+        if name != "inputs" and (column.ndim > 1 or pd.isna(column).any()):
+            what = f"one value of {name} for every sample"
+            raise ValueError(expected(what, f"shape {column.shape} or missing values"))
+    if {"task", "order"} <= {*arrays}:
+        raise ValueError(expected("task or order", "both"))
+    if "task" in arrays and len(np.unique(arrays["task"])) < 2:
+        what = "a task column with at least two tasks"
+        raise ValueError(expected(what, "one", "leave it out"))
+    arrays["inputs"] = check_inputs(arrays["inputs"])
+    if "order" in arrays:
+        arrays["order"] = read_order(arrays["order"])
+    return arrays
+
+
+def list_names(names: np.ndarray) -> str:
+    """Return some names for a note."""
+    return ", ".join(map(str, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
+
+
+def describe(made: Stream, columns: dict[str, np.ndarray]) -> str:
+    """Say what a stream is made of."""
+    how = "in the order of the rows"
+    if "task" in columns:
+        tasks = np.unique(columns["task"])
+        how = f"in {len(tasks)} tasks ({list_names(tasks)})"
+    elif "order" in columns:
+        how = "in the order of its column"
+    counts = {name: len(test) for name, test in made.data.tests.items()}
+    return (
+        f"Stream of {len(made.data.train)} samples {how}, {made.data.num_classes} "
+        f"classes; tested on {counts['imbalanced']} held-out samples as the stream "
+        f"comes, and on {counts['balanced']} of them with classes alike."
+    )
+
+
+def read_labels(
+    labels: Any, class_names: Sequence[str] | None
+) -> tuple[np.ndarray, list[str]]:
+    """Return labels, bool (N, C), and the names of the classes; refuse unknown labels."""
+    values = read_array(labels)
+    numbers = values.data if is_sparse(values) else values
+    if numbers.dtype.kind == "f" and np.isnan(numbers).any():
+        what = "labels that are all known"
+        raise ValueError(expected(what, "NaN", "a trial scores them"))
+    return read_rows(labels, class_names)
+
+
+def check_inputs(inputs: np.ndarray) -> np.ndarray:
+    """Return features as float32 (N, D), or images of uint8 (N, H, W, channels)."""
+    if inputs.dtype == np.uint8 and inputs.ndim == 4:
+        if inputs.shape[3] > MOST_CHANNELS:
+            what = "images (N, H, W, channels)"
+            raise ValueError(expected(what, inputs.shape, "move the channels last"))
+        return inputs
+    if inputs.ndim != 2 or inputs.dtype.kind not in "biuf":
+        what = "features (N, D), or images of uint8 (N, H, W, channels)"
+        raise ValueError(expected(what, f"{inputs.dtype} {inputs.shape}"))
+    with np.errstate(over="ignore"):  # told as infinity
+        features = inputs.astype(np.float32)
+    bad = np.flatnonzero(~np.isfinite(features).all(axis=1))
+    if len(bad):
+        got = f"NaN or infinity in {len(bad)} samples, the first at index {bad[0]}"
+        raise ValueError(expected("finite features", got))
+    if features.min() == features.max():
+        raise ValueError(expected("features that vary", f"{features[0, 0]} everywhere"))
+    return features
+
+
+def read_order(order: np.ndarray) -> np.ndarray:
+    """Return what sorts a stream; dates that are text become dates."""
+    if order.dtype.kind not in "OUS":
+        return order
+    # text such as 31/12/2021 would be sorted by its day
+    try:
+        return pd.to_datetime(order, format="ISO8601", utc=True).to_numpy()
+    except (ValueError, TypeError):
+        what = "order as numbers, or dates such as 2021-03-31"
+        raise ValueError(expected(what, order[0])) from None
+
+
+def hold_out(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
+    """Draw 30 % of each class, bool (N,), the rarest first (Sechidis et al. 2011).
+
+    Groups are drawn as a whole, and so is a sample without a group.
+    """
+    unit = np.arange(len(labels))
+    if groups is not None:
+        unit = np.unique(groups, return_inverse=True)[1]
+    number = unit.max() + 1
+    has = np.zeros((number, labels.shape[1]), np.int64)
+    np.add.at(has, unit, labels.astype(np.int64))
+    is_test = np.zeros(number, bool)
+    is_open = np.ones(number, bool)
+    rng = np.random.default_rng(SEED)
+    for c in np.argsort(has.sum(axis=0), kind="stable"):
+        rest = TEST_SHARE * has[:, c].sum() - has[is_test, c].sum()
+        units = rng.permutation(np.flatnonzero(is_open & (has[:, c] > 0)))
+        for chosen in units:  # if at least half of it is within the rest
+            if has[chosen, c] / 2 <= rest:
+                is_test[chosen] = True
+                rest -= has[chosen, c]
+        is_open[units] = False
+    return is_test[unit]
+
+
+def split_stream(
+    columns: dict[str, np.ndarray],
+    labels: np.ndarray,
+    names: np.ndarray,
+    is_scored: np.ndarray,
+    is_test: np.ndarray,
+) -> Stream:
+    """Split samples into the stream and two tests."""
+    train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
+    in_stream = labels[train][:, is_scored].sum(axis=0)
+    in_test = labels[test][:, is_scored].sum(axis=0)
+    lacks = np.flatnonzero((in_stream == 0) | (in_test == 0))
+    if len(lacks):
+        what = "samples of each class in the stream and in the test"
+        advice = "give smaller groups, or leave the class out"
+        name = names[is_scored][lacks[0]]
+        raise ValueError(expected(what, f"all of {name!r} in one of them", advice))
+    number = max(PER_CLASS, int(np.quantile(in_test, QUARTILE)))
+    rng = np.random.default_rng(SEED)
+    reserve = np.zeros(len(test), np.int64)
+    alike = test[draw_even(labels[test][:, is_scored], number, rng, reserve)]
+    tests = {"balanced": alike, "imbalanced": test}
+    inputs = columns["inputs"]
+    if inputs.dtype == np.float32:
+        inputs = standardised(inputs, inputs[train])
+
+    def split(rows: np.ndarray) -> Split:
+        return Split(inputs[rows], labels[rows], np.zeros(len(rows), np.int64))
+
+    freq = labels[train].sum(axis=0)
+    mean = freq[freq > 0].mean()
+    data = SequentialDataset(
+        name=NAME,
+        train=split(train),
+        tests={name: split(rows) for name, rows in tests.items()},
+        class_names=tuple(names.tolist()),
+        class_task=np.zeros(labels.shape[1], np.int64),
+        class_group=class_groups(freq, SMALL * mean, LARGE * mean),
+    )
+    task = None
+    if "task" in columns:
+        task = np.unique(columns["task"][train], return_inverse=True)[1]
+    groups = columns.get("groups", np.arange(len(labels)))
+    units = {
+        name: np.unique(groups[rows], return_inverse=True)[1]
+        for name, rows in tests.items()
+    }
+    return Stream(data, task, is_scored, units)
