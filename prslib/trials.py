@@ -442,16 +442,19 @@ def say_needed(gaps: np.ndarray, samples: int, level: float) -> str:
     of_seeds = gaps[:, 0].var(ddof=1) / MANY_SEEDS
     of_samples = gaps[:, 1:].mean(axis=0).var(ddof=1)
     quantile = special.stdtrit(MANY_SEEDS - 1, (1 + level) / 2)
-    left = (gaps[:, 0].mean() / quantile) ** 2 - of_seeds
-    if left <= 0 or samples * of_samples / left > MOST_SAMPLES:
+    margin = (
+        gaps[:, 0].mean() / quantile
+    ) ** 2 - of_seeds  # for the variance of samples
+    needed = samples * of_samples / margin if margin > 0 else np.inf
+    if needed > MOST_SAMPLES:
         return f"With {MANY_SEEDS} seeds no test would tell so small a difference."
-    needed = samples * of_samples / left
     if needed <= samples:
         return f"If that is the true difference, {MANY_SEEDS} seeds would tell."
     digits = 1 - int(np.floor(np.log10(needed)))
+    count = max(round(needed, digits), samples + 1)
     return (
-        f"If that is the true difference, {MANY_SEEDS} seeds and about "
-        f"{max(round(needed, digits), samples + 1):,.0f} test samples (now {samples:,}) would tell."
+        f"If that is the true difference, {MANY_SEEDS} seeds and about {count:,.0f} test "
+        f"samples (now {samples:,}) would tell."
     )
 
 

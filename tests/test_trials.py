@@ -5,15 +5,17 @@ import pandas as pd
 import pytest
 import torch
 
-from prslib import DATASETS, RunConfig, register, run, trial
+from prslib import DATASETS, RunConfig, evaluate, register, run, trial
 from prslib.cli import main
 from prslib.datasets import Entry, Recipe, SequentialDataset
 from prslib.label_files import read_about, read_inputs
+from prslib.train import Trainer
 from prslib.trial_streams import NAME, Stream, hold_out, make_stream
 from prslib.trials import (
     answer,
     draw_weights,
     list_configs,
+    order_rows,
     say_costs,
     say_needed,
     score,
@@ -77,6 +79,29 @@ def test_trial_scores_are_those_of_a_run_on_the_same_split(monkeypatch, register
     np.testing.assert_allclose(both["value_x"], 100 * both["value_y"])
 
 
+def test_each_batch_is_predicted_before_it_is_learnt(monkeypatch, one_thread):
+    made = made_of(**draw_stream())
+    monkeypatch.setitem(DATASETS, NAME, made.entry)
+    (config,) = list_configs([20], ["PRS"], [0.0], [3], {})[1:]
+    train, device = made.data.train, torch.device("cpu")
+    inputs = torch.from_numpy(train.inputs)
+    trainer = Trainer(config, made.data, inputs, device)
+    rows = np.concatenate(list(order_rows(made, config)))
+    before = []
+    for new in rows:
+        before.append(trainer.probabilities(inputs, new))
+        trainer.step(new)
+    names, groups = made.data.class_names, made.data.class_group
+    labels = train.labels[rows.ravel()]
+    expected = evaluate(np.concatenate(before), labels, names, groups)
+    scores = score(made, config, device, np.zeros(1, int))
+    scores = scores[scores["test_set"] == "prequential"].merge(
+        expected, on=["group", "metric"]
+    )
+    assert len(scores) > 12
+    np.testing.assert_allclose(scores["value_x"], 100 * scores["value_y"])
+
+
 def test_second_trial_trains_only_what_is_new(stored, capsys):
     columns = draw_stream()
     first = trial(**columns, **QUICK)
@@ -91,6 +116,11 @@ def test_second_trial_trains_only_what_is_new(stored, capsys):
     assert "O-F1, as the stream comes" in str(more)
     kept = more.preview.class_counts
     assert set(kept) == {"CRS", "PRS"}
+    other = trial(**columns, **QUICK | {"rho": [0.5]}).preview
+    assert "training" not in capsys.readouterr().err
+    np.testing.assert_allclose(
+        other.quota, 20 * other.class_freq**0.5 / (other.class_freq**0.5).sum()
+    )
     assert more.preview.samples == pytest.approx(0.7 * 400, abs=20)
 
 
@@ -181,8 +211,10 @@ def test_smallest_class_that_is_scored_is_on_both_sides():
     labels[:, 0] = True
     labels[:5, 1] = True
     made = made_of(inputs=np.random.default_rng(0).normal(size=(200, 3)), labels=labels)
-    for split in (made.data.train, made.data.tests["imbalanced"]):
-        assert split.labels[:, 1].sum() > 0
+    parts = made.data.train, made.data.tests["imbalanced"]
+    assert [part.labels[:, 1].sum() for part in parts] == [3, 2]
+    assert abs(made.data.train.inputs.mean()) < 1e-6
+    assert made.data.train.inputs.std() == pytest.approx(1, abs=1e-6)
 
 
 def test_small_classes_are_told_trained_and_not_scored():
