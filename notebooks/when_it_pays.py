@@ -303,16 +303,16 @@ print(f"Expected with each of {bins['share'].nunique()} memories, and found: {te
 finished = run_all(on_tests(cut_runs(settings)), device=settings.device)
 rows = final(scores_of(finished))
 cells = [("overall", metric) for metric in MAIN_METRICS]
-thinned = [contrasts(rows, name, "CRS", cells).assign(method=name) for name in ("PRS", "CBRS")]
-thinned = pd.concat(thinned, ignore_index=True).merge(sizes[["dataset", "samples", "max:min"]])
-thinned["cut"] = thinned["dataset"].str.split("-").str[1]
-settings.write(thinned.drop(columns="sentence"), "cuts")
+cut_gaps = [contrasts(rows, name, "CRS", cells).assign(method=name) for name in ("PRS", "CBRS")]
+cut_gaps = pd.concat(cut_gaps, ignore_index=True).merge(sizes[["dataset", "samples", "max:min"]])
+cut_gaps["cut"] = cut_gaps["dataset"].str.split("-").str[1]
+settings.write(cut_gaps.drop(columns="sentence"), "cuts")
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_cuts(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw CBRS minus CRS over the length of cut streams, caps and parts apart."""
-    kinds = {"cap": "thinned: imbalance falls", "part": "part: imbalance stays"}
+    kinds = {"cap": "large classes subsampled: imbalance falls", "part": "all classes subsampled: imbalance stays"}
     for (kind, label), colour in zip(kinds.items(), ("#332288", "#882255"), strict=True):
         cells = frame[frame["cut"].str.startswith(kind)]
         means = cells.groupby("cut")[["samples", "difference"]].mean().sort_values("samples")
@@ -327,10 +327,10 @@ def plot_cuts(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
-thinned = settings.table("cuts")
+cut_gaps = settings.table("cuts")
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8))
 for ax, metric, test_set in zip(axes, ["mAP", "O-F1"], [BALANCED, IMBALANCED], strict=True):
-    shown = thinned[(thinned["metric"] == metric) & (thinned["test_set"] == test_set)]
+    shown = cut_gaps[(cut_gaps["metric"] == metric) & (cut_gaps["test_set"] == test_set)]
     plot_cuts(shown[shown["method"] == "CBRS"], ax).set_title(f"{metric}, {TEST_WORDS[test_set]}")
 join_panels(figure, f"Reuters, subsampled: {len(settings.varied_seeds)} seeds, {settings.draws} draws")
 settings.show(figure, "cuts", narrow=1)

@@ -4,7 +4,7 @@ Features, labels and ids are embedded; `studies/embed_reuters.py` makes the file
 kinds of subsampled streams tell imbalance from length. "cap" streams lose documents of
 their largest classes. "part" streams are as long and keep the imbalance. Each is drawn
 three times, all have the memory of the whole stream, and the imbalanced test set of a cap
-is thinned as its stream is.
+is subsampled as its stream is.
 """
 
 from __future__ import annotations
