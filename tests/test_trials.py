@@ -345,8 +345,6 @@ def test_files_of_a_stream_are_tried_by_one_command(stored, tmp_path, capsys):
     files = [str(tmp_path / name) for name in ("inputs.npy", "labels.csv")]
     options = ["--about", str(tmp_path / "about.csv"), "--size", "20", "--seeds", "2"]
     options += ["--save", str(tmp_path / "scores.csv")]
-    assert main(["trial", *files, "--save", str(tmp_path / "no" / "scores.csv")]) == 1
-    assert "a folder that is there" in capsys.readouterr().err
     assert main(["trial", *files, *options]) == 0
     assert "classes alike" in capsys.readouterr().out
     assert set(pd.read_csv(tmp_path / "scores.csv")["group"]) >= {"overall", *names}
@@ -373,5 +371,5 @@ def test_inputs_of_any_file_are_the_same(tmp_path):
     Image.new("RGB", (9, 6)).save(tmp_path / "0.png")
     with pytest.raises(ValueError, match="images of one size"):
         read_inputs(tmp_path, labels)
-    with pytest.raises(ValueError, match="task, order or group"):
+    with pytest.raises(ValueError, match="task, order, group"):
         read_about(labels)
