@@ -221,10 +221,20 @@ def test_small_classes_are_told_trained_and_not_scored():
     columns = draw_stream()
     columns["labels"] = np.column_stack([columns["labels"], np.arange(400) < 3])
     made, notes = make_stream(**NOTHING | columns)
-    assert "1 class with fewer than 5 samples" in notes[1]
+    assert notes[1].endswith("not scored: 6.")
     assert made.is_scored.tolist() == [True] * 6 + [False]
     parts = made.data.train, made.data.tests["imbalanced"]
     assert sum(part.labels[:, 6].sum() for part in parts) == 3
+
+
+def test_class_in_a_single_group_is_told_and_not_scored():
+    columns = draw_stream()
+    rare = np.arange(400) < 8
+    columns["labels"] = np.column_stack([columns["labels"], rare])
+    groups = np.where(rare, 0, np.arange(400))
+    made, notes = make_stream(**NOTHING | columns | {"groups": groups})
+    assert notes[1].endswith("not scored: 6.")
+    assert made.is_scored.tolist() == [True] * 6 + [False]
 
 
 def test_samples_without_a_label_are_left_out_and_told():
@@ -247,7 +257,7 @@ BAD = {
     "batch": ({"batch_size": 401}, "batch_size up to the samples of each task"),
     "channels first": (
         {"inputs": np.zeros((400, 3, 8, 8), np.uint8)},
-        "channels last",
+        "images of uint8",
     ),
     "few": ({"labels": np.eye(400, dtype=bool)}, "at least 5 samples"),
     "unknown": ({"labels": np.full((400, 2), np.nan)}, "labels that are all known"),
@@ -259,7 +269,7 @@ BAD = {
     "sampler": ({"samplers": ["PSR"]}, "unknown sampler 'PSR'"),
     "no sampler": ({"samplers": ["CRS"]}, "a sampler beside CRS"),
     "device": ({"device": "cuda:7"}, "unknown device"),
-    "group": ({"groups": np.zeros(400)}, "smaller groups"),
+    "group": ({"groups": np.zeros(400)}, "not all in one group"),
 }
 
 
