@@ -145,6 +145,6 @@ powers.pivot_table("cell", ["dataset", "test", "rho"], "metric", "first", sort=F
 sentences = []
 for metric in ("mAP", "O-F1"):
     row = find_smallest(against, group="overall", metric=metric, than="CRS")
-    method = f"On {row['dataset']} PRS with rho {settings.rho:g}"
+    method = f"PRS with rho {settings.rho:g}"
     sentences.append(describe_difference(row, what=f"{metric} as the stream comes", method=method))
-write_answer(settings, " ".join(sentences), row["dataset"])
+write_answer(settings, f"On {row['dataset']} {' '.join(sentences)}", row["dataset"])

@@ -459,8 +459,8 @@ def say_contrary(count: int) -> str:
 
 
 texts = [
-    f"on {name} {row['holds']} of {row['rows']} hold and {say_contrary(row['does not hold'])}"
+    f"of {row['rows']} on {name} {row['holds']} hold and {say_contrary(row['does not hold'])}"
     for name, row in ledger.counts(decided).iterrows()
 ]
-sentence = f"Of the paper's claims, each tested on several data sets, {join_words(texts)}"
+sentence = f"A claim counts once per data set: {join_words(texts)}"
 write_answer(settings, f"{sentence}; all others are undecided or show no difference.")

@@ -237,7 +237,7 @@ for name in settings.dataset:
         tests.append(f"{join_words(differences.map('{:+.1f}'.format))} ({TEST_WORDS[test_set]})")
     changes.append(f"rho {chosen:g} on {name} changes them by {join_words(tests)}")
 sentence = (
-    "The safest rho has the best worst case among C-F1, O-F1 and mAP on both tests. Compared with CRS,"
-    f" {'; '.join(changes)}."
+    "The safest rho is the one with the best worst case over C-F1, O-F1 and mAP on both tests. Compared"
+    f" with CRS, {'; '.join(changes)}."
 )
 write_answer(settings, sentence, settings.dataset[0])
