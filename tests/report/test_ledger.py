@@ -250,7 +250,7 @@ def test_sensitivities_and_facts_are_in_no_family_and_in_no_count(decided):
     verdicts = ["holds", *["sensitivity"] * 11, "fact"]
     assert ledger.correct(rows, 0.95).tolist() == verdicts
     counted = ledger.counts(rows.assign(verdict=verdicts, data="stand-in"))
-    assert counted.loc["stand-ins"].to_dict() == {
+    assert counted.loc["synthetic data"].to_dict() == {
         **dict.fromkeys(["does not hold", "no difference", "undecided"], 0),
         "holds": 1,
         "rows": 1,
