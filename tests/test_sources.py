@@ -15,7 +15,6 @@ import torch.nn.functional as F
 from registered import of_cell
 
 from prslib import SAMPLERS, RunConfig, register, sources
-from prslib.datasets import Entry, Recipe, SequentialDataset, Split
 from prslib.paths import PACKAGE, project_root
 from prslib.runs import code_of, key_of
 
@@ -233,35 +232,6 @@ def test_what_a_function_has_been_given_counts(first, same, other):
         register("own", function)
         found.append(code_of("CRS", "own", "mlp", sources.stamp_package()))
     assert found[0] == found[1] != found[2]
-
-
-def loader(scale, moved=0):
-    def load(images=True):
-        rng = np.random.default_rng(0)
-        task = rng.integers(0, 2, 240)
-        labels = np.eye(4, dtype=bool)[2 * task + (rng.random(240) < 0.3)]
-        inputs = np.float32(scale) * rng.normal(size=(240, 6)).astype(np.float32)
-        inputs[0, 0] += moved
-        split = Split(inputs if images else None, labels, task)
-        groups = ("majority", "moderate", "minority", "minority")
-        class_task = np.array([0, 0, 1, 1])
-        names = tuple("abcd")
-        return SequentialDataset(
-            "mine", split, {"full": split}, names, class_task, groups
-        )
-
-    return load
-
-
-@pytest.mark.usefixtures("registers")
-def test_a_data_set_of_other_inputs_has_another_key():
-    recipe = Recipe("head", memory_size=20, schedule=(0, 1), test_set="full")
-    found = []
-    for load in (loader(1), loader(1), loader(100), loader(1, moved=1e-6)):
-        register("mine", Entry(load, recipe, data_source="other"))
-        found.append(key_of(RunConfig("mine", "PRS")))
-    assert found[0] == found[1]
-    assert len(set(found)) == 3
 
 
 def test_settings_are_part_of_the_key():
