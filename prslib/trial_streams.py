@@ -143,8 +143,7 @@ def read_labels(
     labels: Any, class_names: Sequence[str] | None
 ) -> tuple[np.ndarray, list[str]]:
     """Return labels, bool (N, C), and the names of the classes; refuse unknown labels."""
-    values = read_array(labels)
-    numbers = values.data if is_sparse(values) else values
+    numbers = labels.data if is_sparse(labels) else read_array(labels)
     if numbers.dtype.kind == "f" and np.isnan(numbers).any():
         what = "labels that are all known"
         raise ValueError(expected(what, "NaN", "a trial scores them"))
