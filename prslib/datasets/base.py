@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache, wraps
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -338,12 +338,16 @@ def schedule_of(text: str) -> tuple[int, ...]:
 
 
 def keep_loaded(load: Callable) -> Callable:
-    """Let a loader keep the last two data sets and return copies.
+    """Let a loader return copies of the four data sets that were loaded last.
 
     Runs on one set follow each other; what a caller changes is the caller's.
     """
-    cached = lru_cache(maxsize=2)(load)
-    return wraps(load)(lambda *args, **named: deepcopy(cached(*args, **named)))
+    return wraps(load)(lambda *args, **named: deepcopy(_load(load, *args, **named)))
+
+
+@lru_cache(maxsize=4)
+def _load(load: Callable, *args: Any, **named: Any) -> SequentialDataset:
+    return load(*args, **named)
 
 
 def _check_array(what: str, array: np.ndarray, dtype: type, axes: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import checked_names, expected, naming_extra, read_content, readable
+from prslib.checks import checked_names, expected, naming_extra, read_text, readable
 from prslib.datasets.prepared import Corpus, PreparedSet
 
 # clustered with the others, but no classes of the data set
@@ -55,7 +55,7 @@ def read_instances(file: Path) -> tuple[dict, np.ndarray, tuple[str, ...]]:
         redirect_stdout(StringIO()),
     ):
         coco = COCO()
-        coco.dataset = json.loads(read_content(file))
+        coco.dataset = json.loads(read_text(file))
         coco.createIndex()
         for name, index in (("images", coco.imgs), ("categories", coco.cats)):
             count = len(coco.dataset[name])

@@ -20,8 +20,10 @@ SWEEP = defaults_of("rho_sweep")
 
 
 def test_a_device_that_is_not_here_is_refused_unless_it_is_the_profiles():
-    with pytest.raises(ValueError, match="unknown device 'cuda:99'; known devices"):
+    message = "unknown device 'cuda:99'; known devices"
+    with pytest.raises(ValueError, match=message) as caught:
         Settings.read("rho_sweep", SWEEP | {"device": "cuda:99"})
+    assert caught.value._render_traceback_() == [str(caught.value)]  # no frames
     paper = vars(Settings.of("paper", "rho_sweep"))
     assert Settings.read("rho_sweep", paper).device == "cuda"
 
@@ -49,20 +51,13 @@ def test_bad_values_are_refused_in_one_line_before_training(name, values, messag
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("memory-size: 3", "unknown parameter of rho_sweep 'memory-size'; known"),
-        ("a: b: c", "expected YAML in .*rho_sweep.yaml, got mapping values"),
-    ],
-)
-def test_a_damaged_profile_is_refused(text, message, tmp_path, monkeypatch):
+def test_a_profile_that_names_no_parameter_is_refused(tmp_path, monkeypatch):
     file = tmp_path / "rho_sweep.yaml"
-    file.write_text(text)
+    file.write_text("memory-size: 3")
     monkeypatch.setattr(notebook, "params_file", lambda profile, name: file)
-    with pytest.raises(ValueError, match=message) as caught:
+    message = "unknown parameter of rho_sweep 'memory-size'; known"
+    with pytest.raises(ValueError, match=message):
         Settings.of("smoke", "rho_sweep")
-    assert "\n" not in str(caught.value)
 
 
 @pytest.fixture
