@@ -150,6 +150,7 @@ def say_prs_minus_cbrs() -> str:
         say_range(by_cell.loc["overall", *kind]) for kind in MEASURED
     ]
     return (
+        "CBRS gains about as much as PRS in mAP and C-F1 and loses less O-F1: "
         f"PRS ($\\rho \\approx 0$) minus CBRS is {mean_ap} in mAP and {c_f1} in C-F1 with "
         f"classes alike, but {o_f1} in O-F1 as the stream comes."
     )
