@@ -21,7 +21,7 @@
 # networks and assigned them to the seeds in rotation. With *frozen*, all layers except the head
 # keep their initial weights. The weights `turned digits`, in the seeds profile, were pretrained on
 # the same scenes with every digit rotated by 90 degrees, so that the shapes of the stream are new
-# to the network. All weights are part of the package, and `studies/pretrain.py` trains them again.
+# to the network. All weights are in the folder `data`, and `studies/pretrain.py` trains them again.
 # The paper profile compares random weights with ImageNet's weights on COCOseq.
 #
 # The paper freezes the network of EWC up to its last layer, because EWC works poorly otherwise. In
@@ -111,8 +111,8 @@ rows = merge_published(final(scores_of(finished, weights=beginning)), "main")
 # %% [markdown]
 # ## What the weights were trained on
 #
-# The first row shows images of the stream. Each further row shows images on which the weights in
-# the package were pretrained: scenes with one to four of 70 classes, all equally frequent. They are
+# The first row shows images of the stream. Each further row shows images on which the weights
+# were pretrained: scenes with one to four of 70 classes, all equally frequent. They are
 # composed of the same handwritten digits as the training scenes of the streams, whereas no digit of
 # a test scene was used.
 

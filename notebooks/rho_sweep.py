@@ -197,7 +197,7 @@ settings.show(figure, "minus_crs")
 # %% [markdown]
 # ## Is $\rho = 1$ conventional sampling?
 #
-# The target is the same, but PRS still uses the labels to decide which samples enter and leave. The
+# The target is the same, but PRS still uses the labels to select which samples enter and leave. The
 # table shows the mean number of labels per sample in memory, and as `early` the percentage of the
 # memory that comes from the first tenth of the stream, which is 10 for a uniform sample. No
 # training is needed because the samplers see only labels. The claim is tested in `ledger`.
