@@ -19,20 +19,13 @@ from prslib.report.results import (
     results_of,
 )
 from prslib.report.tables import (
-    MAIN_METRICS,
     TEST_WORDS,
-    at_own_threshold,
     labels_of,
 )
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
 AT_ONCE = 100  # runs that are loaded
 TEXTS = ("statement", "source", "test", "unit", "over", "kind")  # of a claim
-AT_OWN = "F1 at own threshold"
-# of `account`
-WORDED = ["claim", "data", "test", "after Holm", "uncorrected", "effect", "would show"]
-WORDED += ["weakest cell"]
-WORDED += [*MAIN_METRICS, AT_OWN, "paper", "seeds", "where"]
 SOURCES = {
     PAPERS: "the paper's images",
     PART: "the paper's images",
@@ -197,40 +190,6 @@ def correct_family(
     return [verdict(name) for name in tested.index]
 
 
-def account(decided: pd.DataFrame) -> pd.DataFrame:
-    """Lay the decided claims out as text, a row for each claim and data set."""
-    texts = [_describe(row) for row in decided.to_dict("records")]
-    return pd.DataFrame(texts, columns=WORDED)
-
-
-def _describe(row: dict) -> dict:
-    """Say a decided claim, column by column of `WORDED`."""
-    digits = digits_of(row["unit"])
-    # of a narrow interval how large a difference it leaves open
-    largest = f"{max(abs(row['low']), abs(row['high'])):.{digits}f}"
-    needed = row["would_show"]
-    enough = "" if np.isnan(needed) else f"{needed:.{digits}f}"
-    narrow = {"no difference": f"no difference larger than {largest}"}
-    clear = "clearly above in {above} of {cells}, below in {below}".format_map(row)
-    effect = _with_interval(row, "", digits)
-    at_own = [_at_own(row, f1) for f1 in MAIN_METRICS[:2]]
-    return {
-        "claim": row["statement"],
-        "data": _data(row),
-        "test": TEST_WORDS.get(row["test_set"], ""),
-        "after Holm": narrow.get(row["verdict"], row["verdict"]),
-        "uncorrected": narrow.get(row["alone"], row["alone"]),
-        "effect": f"{effect} {row['unit']}" if effect else "",
-        "would show": enough,
-        "weakest cell": f"{row['weakest']}; {clear}" if row["weakest"] else "",
-        **{metric: _with_interval(row, f"{metric} ") for metric in MAIN_METRICS},
-        AT_OWN: "; ".join(text for text in at_own if text),
-        "paper": "" if np.isnan(row["published"]) else f"{row['published']:+.1f}",
-        "seeds": row["seeds"] or "",
-        "where": row["source"],
-    }
-
-
 def digits_of(unit: str) -> int:
     """Return how many decimals an effect is printed with."""
     return 2 if unit == "rank correlation" else 1
@@ -243,35 +202,6 @@ def _with_interval(row: dict, name: str, digits: int = 1) -> str:
     text = f"{effect:+.{digits}f}"
     interval = f" [{low:+.{digits}f}, {high:+.{digits}f}]"
     return text if np.isnan(low) else text + interval  # of one seed there is none
-
-
-def _at_own(row: dict, metric: str) -> str:
-    """Say F1 at the runs' own threshold, and whether a clear effect at 0.5 turns there."""
-    other = at_own_threshold(metric)
-    text = _with_interval(row, f"{other} ")
-    if not text:
-        return ""
-    sign = _clear_sign(row, metric)
-    turns = sign != 0 and sign != _clear_sign(row, other)
-    return f"{metric} {text}, which turns" if turns else f"{metric} {text}"
-
-
-def _clear_sign(row: dict, metric: str) -> int:
-    """Return 1 or -1 where the interval is above or below 0, else 0."""
-    if row[f"{metric} low"] > 0:
-        return 1
-    return -1 if row[f"{metric} high"] < 0 else 0
-
-
-def _data(row: dict) -> str:
-    about = {
-        "": row["stands_for"],
-        PAPERS: row["stands_for"],
-        PART: f"{row['dataset']} [part of {row['stands_for']}]",
-        OTHER_STREAM: f"{row['dataset']} [another real stream]",
-        STAND_IN: f"{row['dataset']} [{row['stands_for']}]",
-    }
-    return about[row["data"]]
 
 
 def as_markdown(table: pd.DataFrame) -> str:
