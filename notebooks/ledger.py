@@ -112,9 +112,7 @@ def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
     first = {labels_of(name).stands_for: name for name in reversed(data_sources)}
     ours = ours[ours["dataset"].isin(first.values())]
     means = ours.groupby([*MATCH, "dataset"], dropna=False)["value"]
-    means = (
-        means.agg(ours="mean", sd="std", seeds="count").reset_index().astype(SETTINGS)
-    )
+    means = means.agg(ours="mean", sd="std", seeds="count").reset_index().astype(SETTINGS)
     both = theirs.merge(means, how="left", on=MATCH).drop(columns=list(SETTINGS))
     both = both.rename(columns={name: printed for printed, name in PRINTED.items()})
     kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, BOTH))
@@ -248,26 +246,21 @@ chosen = settings.table("headlines")
 panels = [rows for _, rows in chosen.groupby("claim", sort=False)]
 heights = [1.4 + len(rows) for rows in panels]
 size = (8, 1.2 + 0.33 * sum(heights))
-figure, axes = plt.subplots(
-    len(panels), 1, figsize=size, height_ratios=heights, squeeze=False
-)
+shape = {"figsize": size, "height_ratios": heights, "squeeze": False}
+figure, axes = plt.subplots(len(panels), 1, **shape)
 for rows, ax in zip(panels, axes[:, 0], strict=True):
     plot_claim(rows, ax)
 for ax in axes[:-1, 0]:
     ax.set_xlabel("")
 seeds = chosen["seeds"].max()
-title = (
-    f"The paper's main claims: {settings.level:.0%} intervals, {seeds} seeds at most"
-)
+title = f"The paper's main claims: {settings.level:.0%} intervals, {seeds} seeds at most"
 join_panels(figure, f"{title}; verdicts after Holm's correction")
 settings.show(figure, "headlines")
 
 # %% [markdown]
 # The following tables list all claims, question by question. A cell contains the verdict and the
 # effect with its interval, in the unit given after the claim; a negative effect contradicts the
-# claim. An empty cell was not run. The file `ledger_claims.csv` has further columns: the effect in
-# C-F1, O-F1 and mAP, the effect in F1 at the tuned threshold, the number of significant cells, and
-# the smallest difference that an undecided row could have detected.
+# claim. An empty cell was not run. The file `ledger_claims.csv` has one row per claim and data set.
 
 # %%
 questions = decided["claim"].map(lambda name: CLAIMS[name].question)
@@ -282,17 +275,11 @@ for question, rows in decided.groupby(questions, sort=False):
 # GPU with ten new and ten replayed images per step.
 
 # %%
-card = pd.read_csv(project_root() / "figures" / "bench" / "card_h100.csv").set_index(
-    "kind"
-)["ms"]
-times = ", ".join(
-    f"{name} {card[name]:.0f}" for name in ("GSS", "ExStream", "EWC", "PRS", "Finetune")
-)
-display(
-    Markdown(
-        f"*Fact:* GSS takes the longest. Milliseconds a step on one H100: {times} (`figures/bench/card_h100.csv`)."
-    )
-)
+card = pd.read_csv(project_root() / "figures" / "bench" / "card_h100.csv")
+card = card.set_index("kind").loc[["GSS", "ExStream", "EWC", "PRS", "Finetune"], "ms"]
+times = ", ".join(f"{name} {time:.0f}" for name, time in card.items())
+text = f"*Fact:* GSS takes the longest. Milliseconds a step on one H100: {times}"
+display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 
 # %% [markdown]
 # ## When the paper's images and synthetic data differ

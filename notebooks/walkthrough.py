@@ -416,22 +416,5 @@ plot_quotas(kept, ax, letters=False).set_title(f"memory of {size:,}, one seed")
 settings.write(kept, "long_stream")
 settings.show(figure, "long_stream")
 
-# %% [markdown]
-# How many of the labels in memory are outside their quota, and how many of the rarest class's
-# samples does the memory hold?
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def outside_quota(frame: pd.DataFrame) -> float:
-    """Return the share of the labels in memory that are above the quota of their class."""
-    apart = (frame["in_memory"] - frame["quota"]).abs().sum() / 2
-    return apart / frame["in_memory"].sum()
-
-# %%
-by_rho = kept.groupby("rho")[["frequency", "in_memory", "quota"]]
-outside, rarest = by_rho.apply(outside_quota), by_rho.last()
-share = rarest["in_memory"] / rarest["frequency"]
-table = {"labels outside their quota (%)": outside, "rarest class in memory (%)": share}
-(100 * pd.DataFrame(table)).round(1)
-
 # %% jupyter={"source_hidden": true} tags=["answer"]
 write_answer(settings, "It lets samples of rare classes in, and removes one from a class above its quota.")

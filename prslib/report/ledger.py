@@ -85,12 +85,6 @@ def decide(
             rows.append({"claim": claim.name} | texts | place | decided)
     table = drop_not_run(pd.DataFrame(rows))
     table["verdict"] = correct(table, level, claims)
-    of_sets = table.groupby("dataset")
-    sizes = {name: len(family(rows, claims)) for name, rows in of_sets}
-    table["would_show"] = [
-        needed_difference(row, ours, claims, sizes[row["dataset"]], level)
-        for row in table.to_dict("records")
-    ]
     return table
 
 
@@ -123,26 +117,6 @@ def drop_not_run(decided: pd.DataFrame) -> pd.DataFrame:
     return decided[is_run | stays].reset_index(drop=True)
 
 
-def needed_difference(
-    row: dict,
-    scores: dict[str, Scores],
-    claims: dict[str, Claim],
-    tests: int,
-    level: float,
-) -> float:
-    """Return the difference from which on an undecided row would have been clear.
-
-    It is half of the interval's width; where the correction alone leaves the row
-    undecided, of the interval at the level that the family's first row has.
-    """
-    if row["verdict"] != "undecided":
-        return np.nan
-    if row["alone"] != "undecided":
-        of_set = scores[row["dataset"]]
-        row = claims[row["claim"]].decide(of_set, 1 - (1 - level) / tests)
-    return (row["high"] - row["low"]) / 2
-
-
 def correct(
     decided: pd.DataFrame, level: float, claims: dict[str, Claim] = CLAIMS
 ) -> pd.Series:
@@ -162,18 +136,12 @@ def correct(
     return verdicts
 
 
-def family(decided: pd.DataFrame, claims: dict[str, Claim] = CLAIMS) -> list[str]:
-    """Return the tested primary claims of one data set that imply no other of them."""
-    names = decided.loc[decided["p"].notna(), "claim"]
-    tested = [name for name in names if claims[name].kind == PRIMARY]
-    return [name for name in tested if set(tested).isdisjoint(claims[name].implies)]
-
-
 def correct_family(
     tested: pd.DataFrame, level: float, claims: dict[str, Claim]
 ) -> list[str]:
     """Return the verdicts of one data set after correction; claims are the index."""
-    simple = family(tested.reset_index(), claims)
+    names = set(tested.index)
+    simple = [each for each in tested.index if names.isdisjoint(claims[each].implies)]
     several = tested["p"].drop(simple)
     p = pd.concat([holm(tested.loc[simple, "p"]), several * len(simple)])
 
@@ -193,15 +161,6 @@ def correct_family(
 def digits_of(unit: str) -> int:
     """Return how many decimals an effect is printed with."""
     return 2 if unit == "rank correlation" else 1
-
-
-def _with_interval(row: dict, name: str, digits: int = 1) -> str:
-    effect, low, high = (row[f"{name}{end}"] for end in ("effect", "low", "high"))
-    if np.isnan(effect):
-        return ""
-    text = f"{effect:+.{digits}f}"
-    interval = f" [{low:+.{digits}f}, {high:+.{digits}f}]"
-    return text if np.isnan(low) else text + interval  # of one seed there is none
 
 
 def as_markdown(table: pd.DataFrame) -> str:
@@ -286,9 +245,13 @@ def lay_out(decided: pd.DataFrame) -> pd.DataFrame:
 
 def _say(row: dict) -> str:
     """Say effect, verdict, and the weakest cell of a claim that does not hold everywhere."""
-    effect = _with_interval(row, "", digits_of(row["unit"]))
+    digits = digits_of(row["unit"])
+    effect, low, high = (row[name] for name in ("effect", "low", "high"))
+    text = "" if np.isnan(effect) else f"{effect:+.{digits}f}"
+    if not np.isnan(low):  # of one seed there is none
+        text += f" [{low:+.{digits}f}, {high:+.{digits}f}]"
     if row["kind"] == FACT:
-        return effect
+        return text
     verdict = row["alone"] if row["kind"] == SENSITIVITY else row["verdict"]
     weakest = "" if verdict == "holds" else row["weakest"]
-    return ", ".join(filter(None, (f"**{verdict}** {effect}", weakest)))
+    return ", ".join(filter(None, (f"**{verdict}** {text}", weakest)))
