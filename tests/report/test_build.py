@@ -9,7 +9,7 @@ import pytest
 from prslib import paths
 from prslib.cli import main
 from prslib.paths import cache_dir, figures_dir, known_notebooks, project_root
-from prslib.report import build, notebook
+from prslib.report import build
 from prslib.report.build import executed_file
 from prslib.report.topics import runs_of
 from prslib.runs import key_of
@@ -23,29 +23,6 @@ def listed_anew(tmp_path, monkeypatch):
     build.list_runs.cache_clear()
     yield
     build.list_runs.cache_clear()
-
-
-def test_one_notebook_that_stops_leaves_the_others(tmp_path, monkeypatch):
-    good = project_root() / "params" / "smoke" / "datasets.yaml"
-    shutil.copy(good, tmp_path)
-    broken = {"rho_sweep": "rhos: ['.nan']", "single_label": "a: b: c"}
-    broken["walkthrough"] = "rho: high"  # not seen before a cell runs
-    for name, text in broken.items():
-        (tmp_path / f"{name}.yaml").write_text(text)
-    for module in (build, notebook):
-        monkeypatch.setattr(
-            module, "params_file", lambda profile, name: tmp_path / f"{name}.yaml"
-        )
-    errors = build.execute("smoke", ["datasets", *broken])
-    assert sorted(errors) == sorted(broken)
-    assert errors["rho_sweep"].startswith("TypeError: rho must be a num")
-    assert errors["walkthrough"].startswith("TypeError: rho must be a num")
-    assert "single_label.yaml" in errors["single_label"]
-    assert "\n" not in "".join(errors.values())
-    assert executed_file("smoke", "datasets").is_file()
-    assert not build.is_stale("smoke", "datasets")
-    (tmp_path / "datasets.yaml").write_text(good.read_text() + "seed: 1\n")
-    assert build.is_stale("smoke", "datasets")
 
 
 def test_a_folder_that_cannot_be_written_is_told_in_a_line(monkeypatch, capsys):
