@@ -274,7 +274,7 @@ row = find_smallest(shown, group="overall", metric="mAP")
 sentence = describe_difference(
     row,
     above="With every network PRS gains at least {effect} points of mAP over CRS {interval}.",
-    below="With one network PRS loses {effect} points of mAP against CRS {interval}.",
-    unclear="With one network PRS and CRS do not differ clearly in mAP: {effect} points {interval}.",
+    below="With at least one network PRS loses {effect} points of mAP against CRS {interval}.",
+    unclear="With at least one network PRS and CRS do not differ significantly in mAP: {effect} points {interval}.",
 )
 write_answer(settings, sentence, row["dataset"])

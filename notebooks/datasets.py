@@ -286,5 +286,5 @@ first = settings.dataset[0]
 counts = classes[classes["dataset"] == first]["images"].sort_values(ascending=False)
 share = counts[: len(counts) // 5].sum() / counts.sum()
 sentence = f"On {first} the largest fifth of the classes has {100 * share:.1f} % of the labels,"
-sentence += f" and {sizes['below half the mean'][first]} of {len(counts)} classes are below half the mean."
-write_answer(settings, f"{sentence} Classes that occur together make a task.", first)
+sentence += f" and {sizes['below half the mean'][first]} of {len(counts)} classes are smaller than half the mean class."
+write_answer(settings, f"{sentence} Tasks are clusters of classes that occur together.", first)

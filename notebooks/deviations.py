@@ -265,6 +265,6 @@ best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = find_smallest(settings.table("costs"), group="overall", metric="mAP")
-method = f"The costliest shortcut ({row['departure']})"
+method = f"On {row['dataset']} the costliest shortcut ({row['departure']})"
 sentence = describe_difference(row, what="mAP", method=method, than="PRS")
 write_answer(settings, sentence, row["dataset"])

@@ -244,7 +244,7 @@ row = find_smallest(shown, group="overall", metric="mAP")
 sentence = describe_difference(
     row,
     above="From all initial weights PRS gains at least {effect} points of mAP over CRS {interval}.",
-    below="From some weights PRS loses {effect} points of mAP against CRS {interval}.",
-    unclear="From some weights PRS and CRS do not differ clearly in mAP: {effect} points {interval}.",
+    below="From some initial weights PRS loses {effect} points of mAP against CRS {interval}.",
+    unclear="From some initial weights PRS and CRS do not differ significantly in mAP: {effect} points {interval}.",
 )
 write_answer(settings, sentence, row["dataset"])

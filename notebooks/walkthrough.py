@@ -476,4 +476,7 @@ table = {"labels outside their quota (%)": outside, "rarest class in memory (%)"
 (100 * pd.DataFrame(table)).round(1)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-write_answer(settings, "It lets samples of rare classes in, and removes one from a class above its quota.")
+write_answer(settings, 
+    "PRS is more likely to store a sample of rare classes than one of frequent classes, and makes room by"
+    " removing a sample of a class that exceeds its quota.",
+)
