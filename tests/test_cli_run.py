@@ -58,7 +58,7 @@ def test_options_are_fields_or_those_of_the_sampler(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([*TINY, "crs"], "unknown method 'crs'; known methods: CBRS, CRS"),
+        ([*TINY, "crs"], "unknown method 'crs'; known: CBRS, CRS"),
         ([*TINY, "CRS", "--rho", "0.5"], "expected fields that CRS reads, got rho"),
         (
             [*TINY, "Finetune", "--option", "memory_size=9"],
@@ -73,7 +73,7 @@ def test_options_are_fields_or_those_of_the_sampler(monkeypatch):
             [*TINY, "CRS", "--option", f"batch_size={10**9}"],
             "expected batch_size up to the samples of task 0, got 1000000000",
         ),
-        (["train", "nope"], "unknown notebook 'nope'; known notebooks: architectures"),
+        (["train", "nope"], "unknown notebook 'nope'; known: architectures"),
         (["preview", "nope.csv"], "No such file or directory: 'nope.csv'"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from prslib.checks import check_int, checked_names, expected, one_of
+from prslib.checks import check_int, check_names, expected, one_of
 
 GROUPS = ("majority", "moderate", "minority")
 # spawn key of the drawn order, far from those of a run's other generators
@@ -154,7 +154,7 @@ class SequentialDataset:
                 raise ValueError(expected(what, count))
         for group in self.class_group:
             one_of("class group", group, GROUPS)
-        checked_names([*GROUPS, "overall", *self.class_names])  # a score has one name
+        check_names([*GROUPS, "overall", *self.class_names])  # a score has one name
         if self.train.is_open:
             what = "a stream of images with labels of one task each"
             raise ValueError(expected(what, "an open one", "only test on open images"))

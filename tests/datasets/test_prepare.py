@@ -151,7 +151,7 @@ BAD = [  # a file, what stands there, what is to stand there, and the message
         "ids/test_task1_id_coco.json",
         "13",
         "4000",
-        r"annotated images in .*test_task1.*KeyError: 4000\).*anew",
+        r"annotated images in .*test_task1.*KeyError: 4000\)",
     ),
     (
         "ids/train_task0_id_coco.json",
