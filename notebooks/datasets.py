@@ -59,8 +59,8 @@ settings
 # %% [markdown]
 # ## Sizes
 #
-# *Largest to smallest* is the number of training samples of the largest class divided by that of
-# the smallest. Because this ratio depends on only two classes, the table also counts the classes
+# *Largest to smallest* is the number of training samples of the largest class divided by the number
+# of the smallest class. Because this ratio depends on only two classes, the table also counts the classes
 # that are smaller than half the mean class, a number to which all classes contribute. In a test set
 # either all classes have about the same size (*classes alike*), or they are mixed as in the stream
 # (*as the stream comes*). `cocoseq-mini` has a third test set, *further images*.

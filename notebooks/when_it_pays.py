@@ -377,7 +377,7 @@ display(settings.table("forecasts").round(2))
 #
 # The table shows the mean and the range over streams of each sampler's difference from CRS. `above`
 # and `below` count the streams on which the difference is significant, that is, the whole interval
-# is on this side of 0. F1 at the tuned threshold, called "own threshold" in the table and chosen on
+# is above or below 0. F1 at the tuned threshold, called "own threshold" in the table and chosen on
 # a fifth of the stream, shows how much of a difference at 0.5 is due to calibration.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]

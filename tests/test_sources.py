@@ -65,7 +65,7 @@ EDITS = {
     "a sampler": ("samplers/prs.py", "acceptance", "admission", {"PRS"}),
     "a loss's constant": ("losses.py", "= 1e-12", "= 1e-6", {"asymmetric"}),
     "a network": ("models/attention.py", "forward", "onward", {"attention"}),
-    "on a GPU": ("exstream_gpu.py", "argmin", "argmax", {"ExStream"}),
+    "vectors": ("samplers/exstream.py", "argmin", "argmax", {"ExStream"}),
     "the scores": ("scoring.py", "argmax", "argmin", ALL),
     "in place": ("train.py", "HELD_OUT = 5", "HELD_OUT = 5\nHELD_OUT += 1", ALL),
 }

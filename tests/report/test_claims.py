@@ -189,13 +189,11 @@ def test_the_papers_own_numbers_decide_as_committed():
         assert effect == pytest.approx(row["published"], 1e-5, nan_ok=True)
 
 
-def test_the_weakest_cell_is_named_and_clear_ones_are_counted():
+def test_the_weakest_cell_is_named():
     rows = rows_of(FIVE)
     worse = (rows["metric"] == "O-F1") & (rows["method"] == "PRS")
     row = decide(rows.assign(value=rows["value"] - 5.0 * worse), "above_crs")
     assert (row["weakest"], row["effect"]) == ("over CRS O-F1", -3)
-    assert (row["above"], row["below"], row["cells"]) == (2, 1, 3)
-    assert [row[f"{metric} effect"] for metric in MAIN_METRICS] == [2, -3, 2]
     assert row["alone"] == "does not hold"
 
 
