@@ -49,12 +49,14 @@ def test_what_is_missing_is_named_with_its_extra_and_labels_need_neither_it_nor_
     assert done.returncode == 0, done.stderr
     first, second, *errors, status = done.stdout.splitlines()
     assert (first, second, status) == ("2 4", "(2072, 70)", "1")
-    extras = [re.search(r"pip install '\.\[(\w+)\]' in the", one)[1] for one in errors]
+    extras = [
+        re.search(r"pip install -e '\.\[(\w+)\]' in the", one)[1] for one in errors
+    ]
     names = sorted([*NEED_MORE.split(), "run", "run_all", "scores", "trial"])
     without_torch = ("compare", "evaluate", "scores")
     expected = ["data" if n in without_torch else "training" for n in names]
     assert extras == [*expected, "data"]
-    assert "pip install '.[report]' in the checkout" in done.stderr
+    assert "pip install -e '.[report]' in the checkout" in done.stderr
     assert not (tmp_path / "cache").exists()
 
 
