@@ -103,7 +103,6 @@ def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
         schedules = list(permutations(sorted(usual)))
     return [order for order in schedules if order != usual][:count]
 
-
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import matplotlib.pyplot as plt
 import numpy as np
@@ -115,7 +114,7 @@ from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.notebook import Settings
 from prslib.report.style import STYLE, contrast_panels
-from prslib.report.tables import MAIN_METRICS, TEST_WORDS, average, contrasts, final
+from prslib.report.tables import MAIN_METRICS, average, contrasts, final
 from prslib.report.tables import in_short, scores_of
 
 STANDARD = 2000  # samples in the paper's memory
@@ -167,7 +166,6 @@ def table_2(*frames: pd.DataFrame) -> pd.DataFrame:
     rows = rows.rename(columns={"table_2": "published"}).dropna(subset="published")
     return average(rows[rows["measure"] == "score"].drop_duplicates())
 
-
 # %%
 settings = Settings.read("schedules_and_memory", globals())
 planned = runs(settings)
@@ -198,44 +196,10 @@ figure = contrast_panels(by_order, "Overall, PRS minus CRS by order of the tasks
 settings.show(figure, "schedules_prs_minus_crs")
 display(Markdown(in_short(by_order)))
 
-
 # %% [markdown]
-# ## Is PRS more robust?
+# Whether the scores of PRS vary less over the schedules than those of other methods is tested in
+# [`ledger`](ledger.ipynb).
 #
-# `sd` is the standard deviation of the overall scores of each method over the schedules, with the
-# same seeds, and `published_sd` is the standard deviation of the paper's means over five seeds.
-# With few seeds, the scores of schedules also differ because of the seeds; for comparison,
-# `seed_sd` is the standard deviation over seeds at the standard schedule.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measure how far schedules move each method's overall scores; seed_sd is the standard's."""
-    rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
-    keys = ["dataset", "test_set", "metric", "method"]
-    table = []
-    for key, scores in rows.groupby(keys, sort=False):
-        values = scores.pivot(index="schedule", columns="seed", values="value")
-        means = values.dropna(axis="columns").mean(axis="columns")
-        row = dict(zip(keys, key, strict=True))
-        standard = schedule_text(DATASETS[row["dataset"]].recipe.schedule)
-        row["schedules"] = len(means)
-        row["sd"] = means.std()
-        row["seed_sd"] = values.loc[standard].std()
-        row["published_sd"] = scores.groupby("schedule")["published"].first().std()
-        table.append(row)
-    return pd.DataFrame(table)
-
-
-# %% tags=["compute"]
-settings.write(schedule_spread(by_schedule), "schedules_spread")
-
-# %%
-spread = settings.table("schedules_spread")
-spread["test set"] = spread["test_set"].map(TEST_WORDS)
-keys, kinds = ["dataset", "test set", "method"], ["sd", "seed_sd", "published_sd"]
-spread.pivot_table(kinds, keys, "metric", sort=False).round(1)
-
-# %% [markdown]
 # ## Memory sizes
 #
 # The picture shows PRS minus CRS for each memory size, in the standard order of the tasks. The
@@ -266,14 +230,15 @@ settings.show_tables("table_2", "Table 2", by=["schedule", "memory"])
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 def count_clear(test_set: str, metric: str, clearly: str) -> str:
-    """Say in how many orders and at how many memory sizes PRS is clearly above or below CRS."""
+    """Say in how many orders and at how many memory sizes PRS is significantly above or below CRS."""
     counts = []
     for gaps in (by_order, by_size):
         cells = gaps.loc[(gaps["test_set"] == test_set) & (gaps["metric"] == metric), "clearly"]
         counts.append(f"{(cells == clearly).sum()} of {len(cells)}")
-    return f"in {counts[0]} orders and at {counts[1]} memory sizes"
+    return f"in {counts[0]} orders of the tasks and at {counts[1]} memory sizes"
 
 
-alike = f"With classes alike PRS is clearly ahead of CRS in mAP {count_clear(BALANCED, 'mAP', 'above')}"
-stream = f"as the stream comes it is clearly behind in O-F1 {count_clear(IMBALANCED, 'O-F1', 'below')}"
-write_answer(settings, f"{alike}; {stream}, on {join_words(settings.dataset)}.", settings.dataset[0])
+places = join_words(settings.dataset)
+gain = f"significantly above CRS in mAP with classes alike {count_clear(BALANCED, 'mAP', 'above')}"
+loss = f"significantly below CRS in O-F1 as the stream comes {count_clear(IMBALANCED, 'O-F1', 'below')}"
+write_answer(settings, f"On {places} PRS is {gain}, and {loss}.", settings.dataset[0])

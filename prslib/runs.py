@@ -285,9 +285,11 @@ def train_missing(
     configs: dict[Path, RunConfig], workers: int | None, device: str
 ) -> None:
     """Train runs whose files are not there."""
-    missing = {path: configs[path] for path in configs if not path.is_file()}
+    missing = [path for path in configs if not path.is_file()]
+    # a process that goes from one data set to the other loads each of them again
+    missing.sort(key=lambda path: configs[path].dataset)
     if missing:
-        gather(results_of(missing, workers, device), missing)
+        gather(results_of({p: configs[p] for p in missing}, workers, device), missing)
 
 
 def gather(results: Iterable[str | None], paths: Collection[Path]) -> None:

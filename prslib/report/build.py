@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prslib.checks import expected, one_line
+from prslib.checks import one_line
 from prslib.paths import (
     PACKAGE,
     SUMS,
@@ -169,8 +169,9 @@ def list_runs(profile: str, name: str) -> dict[str, tuple[str, "RunConfig"]]:
     from prslib.runs import key_of
 
     device = device_of(profile, name)
-    configs = [config.to_train for config in runs_of(profile, name)]
-    return {key_of(config): (device, config) for config in configs}
+    # a run that is read on several test sets is hashed once
+    configs = {repr(asked.to_train): asked.to_train for asked in runs_of(profile, name)}
+    return {key_of(config): (device, config) for config in configs.values()}
 
 
 def train_listed(runs: Iterable[tuple[str, "RunConfig"]]) -> None:
@@ -191,7 +192,9 @@ def draw(profile: str, name: str, redraw: bool = False) -> None:
     redraw has no record, as its tables may be of other runs.
     """
     record = record_file(profile, name)
-    before = [] if redraw else read_outputs(record)
+    before = []  # what it has drawn
+    if record.is_file() and not redraw:
+        before = json.loads(record.read_text())["outputs"]
     record.unlink(missing_ok=True)
     inputs = "" if redraw else digest_inputs(profile, name)
     figures = figures_dir(profile)
@@ -206,13 +209,9 @@ def draw(profile: str, name: str, redraw: bool = False) -> None:
         written = {executed_file(profile, name): text.encode()}
         for file in sorted(drawn.iterdir()):
             written[figures / file.name] = file.read_bytes()
-    try:
-        for file, content in written.items():
-            with replacing(file) as opened:
-                opened.write(content)
-    except OSError as error:
-        what = f"a folder {file.parent} that can be written"
-        raise OSError(expected(what, error.strerror)) from error
+    for file, content in written.items():
+        with replacing(file) as opened:
+            opened.write(content)
     for file in {output(profile, old) for old in before} - written.keys():
         file.unlink(missing_ok=True)  # a table or picture that it draws no more
     write_sums(figures, [file for file in written if file.parent == figures])
@@ -221,11 +220,6 @@ def draw(profile: str, name: str, redraw: bool = False) -> None:
     outputs = {file.name: digest(file) for file in written}
     with replacing(record) as opened:
         opened.write(json.dumps({"inputs": inputs, "outputs": outputs}).encode())
-
-
-def read_outputs(record: Path) -> list[str]:
-    """Return the names of the files that a drawing has written."""
-    return list(json.loads(record.read_text())["outputs"]) if record.is_file() else []
 
 
 def output(profile: str, name: str) -> Path:

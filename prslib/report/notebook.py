@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import pandas as pd
 import yaml
-from matplotlib.figure import Figure
 
 from prslib.checks import expected, one_of
 from prslib.paths import (
@@ -31,12 +30,20 @@ from prslib.report.tables import MAIN_METRICS, TEST_WORDS, labels_of, main_table
 if TYPE_CHECKING:
     from IPython.display import Markdown
     from ipywidgets import ValueWidget
+    from matplotlib.figure import Figure
 
 PAPERMILL = "# Parameters"  # begins the cell that papermill adds
 # columns of text that may be empty altogether
 TEXTS = ("clearly", "stands_for", "weakest", "note", "schedule")
 # do not belong into a page: a folder of this machine, and what the page shows
 NOT_SHOWN = ("notebook", "save", "tables")
+
+
+class ParameterError(ValueError):
+    """A parameter that is refused; IPython shows its sentence alone."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
 
 
 class Settings(SimpleNamespace):
@@ -51,11 +58,14 @@ class Settings(SimpleNamespace):
     def read(cls, notebook: str, namespace: dict) -> Self:
         """Read the parameters among a notebook's ``globals()``."""
         ran = [each for each in namespace.get("In", []) if each.startswith(PAPERMILL)]
-        for source in ran[-1:]:  # earlier ones may have been mended
-            check_names(notebook, assigned_names(source))
         values = {name: namespace[name] for name in defaults_of(notebook)}
-        settings = cls.of(notebook=notebook, **values)
-        settings.refuse_missing_device()
+        try:
+            for source in ran[-1:]:  # earlier ones may have been mended
+                check_names(notebook, assigned_names(source))
+            settings = cls.of(notebook=notebook, **values)
+            settings.refuse_missing_device()
+        except (TypeError, ValueError) as error:
+            raise ParameterError(error) from None
         return settings
 
     @classmethod
@@ -115,10 +125,10 @@ class Settings(SimpleNamespace):
 
     def show(
         self,
-        figure: Figure,
+        figure: "Figure",
         name: str,
         narrow: int = 0,
-        redraw: Callable[..., Figure] | None = None,
+        redraw: "Callable[..., Figure] | None" = None,
         **controls: "ValueWidget",
     ) -> None:
         """Display a figure of the table `name`, and write it if ``save`` names a folder.
@@ -204,17 +214,8 @@ def profile_values(profile: str, notebook: str) -> dict:
     file = params_file(profile, notebook)
     if not file.is_file():
         return {"profile": profile}
-    try:
-        values = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        text = expected(f"YAML in {file}", " ".join(str(error).split()))
-        raise ValueError(text) from error
-    if not isinstance(values, dict):
-        raise ValueError(expected(f"lines `name: value` in {file}", repr(values)))
-    if values.get("profile", profile) != profile:
-        what = f"profile {profile} in {file}, or none"
-        raise ValueError(expected(what, values["profile"]))
-    return {"profile": profile} | values
+    with file.open(encoding="utf-8") as opened:  # an error names it
+        return {"profile": profile} | yaml.safe_load(opened)
 
 
 def assigned_names(source: str) -> list[str]:
@@ -235,16 +236,16 @@ def check_names(notebook: str, names: Iterable[str]) -> None:
 
 
 def heading(dataset: str, test_set: str, what: str = "") -> "Markdown":
-    """Return a table's heading: data set, test set, and the paper's data set beside it."""
+    """Return a table's heading: data set, test set, and the paper's data set."""
     from IPython.display import Markdown
 
     stands_for = labels_of(dataset).stands_for
-    beside = f"beside the paper's {stands_for}" if stands_for else "not in the paper"
-    words = f"**{dataset}, {TEST_WORDS[test_set]}**", what, beside
+    theirs = f"with the paper's {stands_for}" if stands_for else "not in the paper"
+    words = f"**{dataset}, {TEST_WORDS[test_set]}**", what, theirs
     return Markdown(", ".join(filter(None, words)))
 
 
-def render(figure: Figure) -> bytes:
+def render(figure: "Figure") -> bytes:
     """Return a figure as PNG with a palette, a third of the size of one without."""
     from PIL import Image
 
@@ -258,7 +259,7 @@ def render(figure: Figure) -> bytes:
     return file.getvalue()
 
 
-def describe(figure: Figure) -> str:
+def describe(figure: "Figure") -> str:
     """Say what a figure shows, for readers who cannot see it: panels, axes, legend."""
     texts = [figure.get_suptitle()]
     marks = []

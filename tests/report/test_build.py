@@ -60,8 +60,8 @@ def test_a_folder_that_cannot_be_written_is_told_in_a_line(monkeypatch, capsys):
     monkeypatch.setattr("prslib.runs.train", lambda configs, device: None)
     assert main(["figures", "--profile", "smoke", "datasets", "walkthrough"]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
-    assert "stopped: OSError: expected a folder" in last
     assert "datasets" in last and "walkthrough" in last
+    assert str(figures_dir("smoke")) in last
     assert executed_file("smoke", "datasets").is_file()
 
 
