@@ -155,9 +155,11 @@ class Sampler:
             As `choose` returns them.
         """
         slots = [-1] * len(labels)
+        row = {}
         for b, classes in self._taking_part(labels):
             self._count(classes)
-            row = {name: values[b] for name, values in context.items()}
+            if context:
+                row = {name: values[b] for name, values in context.items()}
             slots[b] = self._enter(classes, self.choose(labels[b], uniforms[b], **row))
         return np.array(slots, np.int64)
 
