@@ -134,13 +134,6 @@ def items(name: str, values: Any) -> list:
     return list(values)
 
 
-def check_text(name: str, value: object) -> str:
-    """Return text; raise TypeError for another type."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be text, got {one_line(repr(value))}")
-    return value
-
-
 def flag(name: str, value: object) -> bool:
     """Return a bool; raise TypeError for another type."""
     if not isinstance(value, bool | np.bool_):
