@@ -386,7 +386,7 @@ times = ", ".join(
 )
 display(
     Markdown(
-        f"*Fact:* GSS takes the longest. Milliseconds a step on one H100: {times} (`figures/bench/card_h100.csv`)."
+        f"*Fact:* GSS takes the longest. Milliseconds per step on one H100: {times} (`figures/bench/card_h100.csv`)."
     )
 )
 
