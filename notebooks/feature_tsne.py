@@ -54,7 +54,6 @@ def runs(settings):
         features_per_class=settings.per_class,
     )
 
-
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from collections.abc import Sequence
 
@@ -64,7 +63,6 @@ import pandas as pd
 import seaborn as sns
 from IPython.display import Markdown
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullFormatter
 from threadpoolctl import threadpool_limits
 
 from prslib import Run, RunConfig
@@ -73,9 +71,8 @@ from prslib.datasets import GROUPS
 from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.measures import features_of, labelled_images, neighbour_votes
-from prslib.report.grids import seeds_text
 from prslib.report.notebook import Settings
-from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, STYLE, contrast_panels
+from prslib.report.style import GROUP_MARKERS, STYLE, contrast_panels
 from prslib.report.style import join_panels
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS, contrasts, in_short, labels_of
 from prslib.resamples import resampled_mean
@@ -177,7 +174,6 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
     ax.set_aspect("equal", adjustable="datalim")
     return ax
 
-
 # %% tags=["compute"]
 for name in settings.dataset:
     drawn = [r for r in finished if (r.config.dataset, r.config.seed) == (name, settings.seeds[0])]
@@ -198,7 +194,6 @@ for name in settings.dataset:
     words = TEST_WORDS[config.resolved["test_set"]]
     join_panels(figure, f"{name}, {words}: penultimate features of test images, {sizes}")
     settings.show(figure, name, narrow=1)
-
 
 # %% [markdown]
 # ## Two measures
@@ -239,7 +234,6 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
                 table.append(row)
     return pd.DataFrame(table)
 
-
 # %% tags=["compute"]
 rows = separation(finished, settings.neighbours)
 keys = ["dataset", "test_set", "metric", "group", "method"]
@@ -250,51 +244,6 @@ settings.write(means, "separation")
 means = settings.table("separation")
 keys = ["dataset", "test_set", "metric", "method"]
 means.pivot(index=keys, columns="group", values="value")[list(ALL_GROUPS)].round(1)
-
-
-# %% [markdown]
-# ## Class by class
-#
-# The picture shows the difference in kNN accuracy, PRS minus CRS, for every class as a function of
-# its number of training images. Marks are means over seeds, and lines are group means.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def votes_by_class(runs, neighbours: int) -> pd.DataFrame:
-    """Compare PRS's kNN accuracy with CRS's class by class, means over seeds, in points."""
-    votes = pd.concat([neighbour_votes(run, neighbours) for run in runs])
-    keys = ["dataset", "group", "class_name", "class"]
-    table = votes.pivot_table("kNN accuracy", keys, "method", sort=False).reset_index()
-    freq = [labels_of(row.dataset).class_freq[row["class"]] for _, row in table.iterrows()]
-    return table.assign(images=freq, difference=table["PRS"] - table["CRS"])
-
-
-def plot_votes(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw each class's difference over its size, and each group's mean."""
-    for group in GROUPS:
-        rows = frame[frame["group"] == group]
-        style = {"color": GROUP_COLOURS[group], "marker": GROUP_MARKERS[group]}
-        ax.plot(rows["images"], rows["difference"], linestyle="", label=group, **style)
-        ends = rows["images"].agg(["min", "max"])
-        ax.plot(ends, [rows["difference"].mean()] * 2, color=GROUP_COLOURS[group], linewidth=2.5)
-    ax.axhline(0, color="black", linewidth=0.8)
-    ax.set(xscale="log", xlabel="training images of the class (log scale)")
-    ax.set_ylabel("kNN accuracy,\nPRS minus CRS (points)")
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.xaxis.set_minor_formatter(NullFormatter())
-    return ax
-
-
-# %% tags=["compute"]
-settings.write(votes_by_class(finished, settings.neighbours), "classes")
-
-# %%
-by_class = settings.table("classes")
-figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.8), squeeze=False, sharey=True)
-for ax, name in zip(axes[0], settings.dataset, strict=True):
-    plot_votes(by_class[by_class["dataset"] == name], ax).set_title(f"{name}, classes alike")
-title = "Nearest neighbours of the same class"
-join_panels(figure, f"{title}, {seeds_text(settings.seeds)}")
-settings.show(figure, "classes")
 
 # %% [markdown]
 # ## What holds

@@ -52,7 +52,6 @@ def runs(settings):
     rows = paired(dataset=settings.dataset, variance_points=settings.points)
     return [config for row in rows for config in configs(**row, **fixed)]
 
-
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from collections.abc import Sequence
 
@@ -68,13 +67,11 @@ from prslib.report.asked import run_all
 from prslib.report.grids import seeds_text
 from prslib.report.notebook import Settings
 from prslib.report.style import STYLE, draw_curves, join_panels, styles_of
-from prslib.statistics import over_seeds
 
 # %%
 settings = Settings.read("gradient_variance", globals())
 planned = runs(settings)
 settings
-
 
 # %% [markdown]
 # ## The variance during the stream
@@ -98,11 +95,9 @@ def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
         frames.append(run.gradient_variance.assign(seen=seen))
     return pd.concat(frames, ignore_index=True)
 
-
 # %% tags=["compute"]
 rows = variances_of(run_all(planned, device=settings.device))
 settings.write(rows, "curves")
-
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -116,7 +111,6 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.yaxis.set_minor_formatter(NullFormatter())
     return ax
 
-
 # %%
 plt.style.use(STYLE)
 rows = settings.table("curves")
@@ -126,42 +120,6 @@ for ax, name in zip(axes[0], settings.dataset, strict=True):
 title = "Gradient variance over memory during training"
 join_panels(figure, f"{title}, {seeds_text(settings.seeds)}")
 settings.show(figure, "curves", narrow=1)
-
-
-# %% [markdown]
-# ## PRS against each other method
-#
-# `difference` is the decimal logarithm of the ratio between the variance of PRS and the variance of
-# the other method, on the same stream and with the same initial weights. It is averaged first over
-# the stream and then over seeds; `low` and `high` are the ends of its 95 % interval. `clearly` is
-# "above" if the whole interval is above 0, that is, if PRS has a significantly higher variance.
-# `ratio` is the geometric mean of the ratio itself, and `points_above` is the percentage of the
-# points in the stream at which the variance of PRS is larger.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def variance_contrasts(rows: pd.DataFrame) -> pd.DataFrame:
-    """Compare PRS's gradient variance with all others', seed by seed and point by point."""
-    rows = rows[rows["value"] > 0]  # a memory of one sample has 0
-    # logarithms: a plain mean over the stream would be that of the highest points
-    rows = rows.assign(value=np.log10(rows["value"]))
-    prs = rows[rows["method"] == "PRS"]
-    others = rows[rows["method"] != "PRS"].rename(columns={"method": "than"})
-    gaps = others.merge(prs, on=["dataset", "seed", "seen"], suffixes=("", "_prs"))
-    gaps["value"] = gaps["value_prs"] - gaps["value"]
-    keys = ["dataset", "than"]
-    by_seed = gaps.groupby([*keys, "seed"], sort=False)["value"].mean().reset_index()
-    above = (gaps["value"] > 0).groupby([gaps[key] for key in keys], sort=False)
-    table = over_seeds(by_seed, keys)
-    # how many times as large in the geometric mean, and at how many points larger (%)
-    ratio = 10 ** table["difference"]
-    return table.assign(ratio=ratio, points_above=100 * above.mean().to_numpy())
-
-
-# %% tags=["compute"]
-settings.write(variance_contrasts(rows), "prs_minus_others")
-
-# %%
-settings.table("prs_minus_others").round(2)
 
 # %% [markdown]
 # ## What can be concluded, and what cannot

@@ -49,7 +49,6 @@ def runs(settings):
     trained = configs(**fields, method="ExStream", vector_stages=0)
     return on_tests(standard_runs(settings) + trained)
 
-
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -63,7 +62,7 @@ from prslib.report.grids import BALANCED, seeds_text
 from prslib.report.measures import memory_shares
 from prslib.report.notebook import Settings
 from prslib.report.style import STYLE, contrast_panels, join_panels, plot_variations
-from prslib.report.tables import MAIN_METRICS, TEST_WORDS, contrasts, final, in_short
+from prslib.report.tables import MAIN_METRICS, TEST_WORDS, contrasts, in_short
 from prslib.report.tables import labels_of, run_columns, scores_of
 
 OVERALL = [("overall", metric) for metric in MAIN_METRICS]
@@ -101,7 +100,6 @@ def pick_methods(rows: pd.DataFrame) -> pd.DataFrame:
     best = ends.groupby("method")["value"].mean().idxmax()
     return rows[rows["method"].isin(["CRS", "PRS", best])]
 
-
 # %%
 settings = Settings.read("inter_task", globals())
 planned = runs(settings)
@@ -113,7 +111,6 @@ finished = run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 is_standard = [config.vector_stages is None for config in planned]
 standard = [run for run, is_one in zip(finished, is_standard, strict=True) if is_one]
-trained = [run for run, is_one in zip(finished, is_standard, strict=True) if not is_one]
 rows = task_scores(scores_of(standard))
 for name in settings.dataset:
     settings.write(pick_methods(rows[rows["dataset"] == name]), name)
@@ -177,24 +174,6 @@ settings.write(shares[shares["task"] == shares["dataset"].map(tasks)], "memory")
 # %%
 shares = settings.table("memory").groupby(["dataset", "method"], sort=False)["share"]
 shares.agg(["mean", "std", "count"]).round(1)
-
-# %% [markdown]
-# ## ExStream with trained features
-#
-# Because ExStream stores features, the lower part of its network is frozen. The paper reports that
-# "if the feature space changed due to finetuning, the performance degradation was larger". In the
-# variant with trained features the whole network learns, and the memory merges input samples
-# instead of features. The scores are overall scores on all tasks.
-
-# %% tags=["compute"]
-TRAINED = "ExStream, trained features"
-frozen = [run for run in standard if run.config.method == "ExStream"]
-both = [scores_of(frozen), scores_of(trained).assign(method=TRAINED)]
-both = final(pd.concat(both, ignore_index=True))
-settings.write(contrasts(both, TRAINED, "ExStream", OVERALL), "exstream_trained")
-
-# %%
-display(Markdown("\n".join(f"- {text}" for text in settings.table("exstream_trained")["sentence"])))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = find_smallest(against, metric="mAP", than="CRS", test_set=BALANCED)

@@ -49,8 +49,8 @@ from prslib.report.claims import CLAIMS, SETTINGS
 from prslib.report.notebook import Settings
 from prslib.report.results import CELL, OTHER_STREAM, PRINTED, STAND_IN, data_sources_of
 from prslib.report.results import printed_rows
-from prslib.report.style import STYLE, join_panels, styles_for
-from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
+from prslib.report.style import STYLE, join_panels
+from prslib.report.tables import PRECISION_RECALL, labels_of
 from prslib.rounding import versions
 
 # %%
@@ -112,9 +112,7 @@ def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
     first = {labels_of(name).stands_for: name for name in reversed(data_sources)}
     ours = ours[ours["dataset"].isin(first.values())]
     means = ours.groupby([*MATCH, "dataset"], dropna=False)["value"]
-    means = (
-        means.agg(ours="mean", sd="std", seeds="count").reset_index().astype(SETTINGS)
-    )
+    means = means.agg(ours="mean", sd="std", seeds="count").reset_index().astype(SETTINGS)
     both = theirs.merge(means, how="left", on=MATCH).drop(columns=list(SETTINGS))
     both = both.rename(columns={name: printed for printed, name in PRINTED.items()})
     kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, BOTH))
@@ -155,7 +153,6 @@ def rank_correlations(rows: pd.DataFrame) -> pd.Series:
     ]
     return pd.Series(correlations, dtype=float).dropna()  # NaN if all tie
 
-
 # %% tags=["compute"]
 rows = cells(results, settings.profile)
 settings.write(rows, "cells")
@@ -163,99 +160,6 @@ settings.write(by_table(rows), "tables")
 
 # %%
 display(settings.table("tables").round(2))
-
-# %% [markdown]
-# Does PRS lead by as much as in the paper? For each table of the paper, the picture shows the lead
-# of PRS over another method in our runs minus the lead in the paper. Marks are means over the
-# cells, and lines extend from the lowest to the highest cell; left of 0 our lead is smaller. Scores
-# are measured with classes alike, unless the table is about the imbalanced test. Only real data are
-# shown, and Multitask and Finetune are omitted because they are bounds.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-BOUNDS = ("Multitask", "Finetune")  # no rivals of PRS
-
-
-def leads_of_prs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return PRS minus each rival of `cells` on real data, ours and the paper's."""
-    is_real = (frame["status"] == "run") & (frame["data"] != STAND_IN)
-    frame = frame[is_real & ~frame["method"].isin(BOUNDS)]
-    by = [name for name in PLACE if name != "method"]
-    by += ["kind", "dataset", "data"]
-    scores = ["theirs", "ours"]
-    table = frame[["method", *by, *scores]]
-    is_prs = table["method"] == "PRS"
-    prs = table[is_prs].drop(columns="method")
-    others = table[~is_prs].rename(columns={"method": "than"})
-    both = others.merge(prs, on=by, suffixes=("_than", ""))
-    for name in scores:
-        both[name] -= both[f"{name}_than"]
-    return both[["than", *by, *scores]]
-
-
-def by_lead(leads: pd.DataFrame) -> pd.DataFrame:
-    """Average `leads_of_prs` by table and metric: ours less the paper's, and signs alike."""
-    leads = leads[leads["kind"].isin(MAIN_METRICS)]
-    leads = leads.assign(
-        difference=leads["ours"] - leads["theirs"],
-        same_sign=(leads["ours"] > 0) == (leads["theirs"] > 0),
-    )
-    by = leads.groupby(["dataset", "table", "test_set", "kind"], sort=False)
-    return by.agg(
-        cells=("difference", "size"),
-        ours=("ours", "mean"),
-        theirs=("theirs", "mean"),
-        difference=("difference", "mean"),
-        lowest=("difference", "min"),
-        highest=("difference", "max"),
-        same_sign=("same_sign", "sum"),
-    ).reset_index()
-
-
-def describe_leads(frame: pd.DataFrame) -> str:
-    """Say of `by_lead` how often the sign is the paper's, metric by metric."""
-    sums = frame.groupby("kind")[["same_sign", "cells"]].sum()
-    texts = [
-        f"in {metric} in {sums.at[metric, 'same_sign']} of {sums.at[metric, 'cells']} cells"
-        for metric in MAIN_METRICS
-        if metric in sums.index
-    ]
-    return (
-        f"The sign of PRS's lead is the paper's {join_words(texts)}." if texts else ""
-    )
-
-
-def plot_leads(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw `by_lead`, a row for each table, a mark for each metric."""
-    tables = list(frame["table"].unique())
-    for number, (metric, style) in enumerate(styles_for(MAIN_METRICS).items()):
-        rows = frame[frame["kind"] == metric]
-        places = rows["table"].map(tables.index) + 0.2 * (number - 1)
-        ax.hlines(places, rows["lowest"], rows["highest"], style["color"], alpha=0.5)
-        ax.plot(rows["difference"], places, linestyle="", label=metric, **style)
-    ax.hlines([], [], [], "0.5", label="lowest to highest cell")
-    ax.axvline(0, color="black", linewidth=0.8, zorder=1)
-    counts = frame.groupby("table")["cells"].sum()
-    names = [f"{name.replace('_', ' ')} ({counts[name]} cells)" for name in tables]
-    ax.set_yticks(range(len(tables)), names)
-    ax.set(
-        ylim=(len(tables) - 0.5, -0.5),
-        xlabel="PRS's lead, ours less the paper's (points)",
-    )
-    ax.grid(axis="x")
-    return ax
-
-
-# %% tags=["compute"]
-settings.write(by_lead(leads_of_prs(rows)), "agreement")
-
-# %%
-shown = settings.table("agreement")
-figure, ax = plt.subplots(figsize=(8, 1.8 + 0.5 * shown["table"].nunique()))
-plot_leads(shown, ax)
-names = ", ".join(shown["dataset"].unique())
-join_panels(figure, f"{names}: PRS's leads against the paper's, on its kind of test")
-settings.show(figure, "agreement")
-display(Markdown(describe_leads(shown)))
 
 # %% [markdown]
 # ## Every claim
@@ -332,7 +236,6 @@ def plot_claim(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.grid(axis="x")
     return ax
 
-
 # %% tags=["compute"]
 headlines = [name for name, claim in CLAIMS.items() if claim.headline]
 chosen = decided[decided["claim"].isin(headlines) & decided["data"].isin(ledger.REAL)]
@@ -343,27 +246,21 @@ chosen = settings.table("headlines")
 panels = [rows for _, rows in chosen.groupby("claim", sort=False)]
 heights = [1.4 + len(rows) for rows in panels]
 size = (8, 1.2 + 0.33 * sum(heights))
-figure, axes = plt.subplots(
-    len(panels), 1, figsize=size, height_ratios=heights, squeeze=False
-)
+shape = {"figsize": size, "height_ratios": heights, "squeeze": False}
+figure, axes = plt.subplots(len(panels), 1, **shape)
 for rows, ax in zip(panels, axes[:, 0], strict=True):
     plot_claim(rows, ax)
 for ax in axes[:-1, 0]:
     ax.set_xlabel("")
 seeds = chosen["seeds"].max()
-title = (
-    f"The paper's main claims: {settings.level:.0%} intervals, {seeds} seeds at most"
-)
+title = f"The paper's main claims: {settings.level:.0%} intervals, {seeds} seeds at most"
 join_panels(figure, f"{title}; verdicts after Holm's correction")
 settings.show(figure, "headlines")
-
 
 # %% [markdown]
 # The following tables list all claims, question by question. A cell contains the verdict and the
 # effect with its interval, in the unit given after the claim; a negative effect contradicts the
-# claim. An empty cell was not run. The file `ledger_claims.csv` has further columns: the effect in
-# C-F1, O-F1 and mAP, the effect in F1 at the tuned threshold, the number of significant cells, and
-# the smallest difference that an undecided row could have detected.
+# claim. An empty cell was not run. The file `ledger_claims.csv` has one row per claim and data set.
 
 # %%
 questions = decided["claim"].map(lambda name: CLAIMS[name].question)
@@ -378,24 +275,18 @@ for question, rows in decided.groupby(questions, sort=False):
 # GPU with ten new and ten replayed images per step.
 
 # %%
-card = pd.read_csv(project_root() / "figures" / "bench" / "card_h100.csv").set_index(
-    "kind"
-)["ms"]
-times = ", ".join(
-    f"{name} {card[name]:.0f}" for name in ("GSS", "ExStream", "EWC", "PRS", "Finetune")
-)
-display(
-    Markdown(
-        f"*Fact:* GSS takes the longest. Milliseconds per step on one H100: {times} (`figures/bench/card_h100.csv`)."
-    )
-)
-
+card = pd.read_csv(project_root() / "figures" / "bench" / "card_h100.csv")
+card = card.set_index("kind").loc[["GSS", "ExStream", "EWC", "PRS", "Finetune"], "ms"]
+times = ", ".join(f"{name} {time:.0f}" for name, time in card.items())
+text = f"*Fact:* GSS takes the longest. Milliseconds per step on one H100: {times}"
+display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 
 # %% [markdown]
 # ## When the paper's images and synthetic data differ
 #
 # The table lists the claims whose uncorrected verdicts differ between two data sets that represent
-# the same data set of the paper. Three measured properties distinguish these data sets:
+# the same data set of the paper, with their final verdicts and effects. Three measured properties
+# distinguish these data sets:
 #
 # - **The number of images.** [`when_it_pays`](when_it_pays.ipynb) draws PRS minus CRS for a quarter
 #   to all of the training images of `cocoseq-mini`. Because its head is trained for only about 200
@@ -406,18 +297,10 @@ display(
 #   images. The synthetic data sets have many test images, therefore their intervals ignore this
 #   error.
 
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
-    """Lay out the claims that data sets for the same one of the paper decide differently."""
-    run = decided[(decided["alone"] != "not run") & (decided["data"] != OTHER_STREAM)]
-    several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
-    columns = ["claim", "data", "test", "uncorrected", "effect", "paper", "seeds"]
-    return ledger.account(run[several])[columns]
-
-
 # %%
-display(Markdown(ledger.as_markdown(disagreements(decided))))
+run = decided[(decided["alone"] != "not run") & (decided["data"] != OTHER_STREAM)]
+several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
+display(Markdown(ledger.as_markdown(ledger.lay_out(run[several]))))
 
 # %% [markdown]
 # All tables and pictures were made with these versions:
@@ -434,7 +317,7 @@ display(settings.table("versions"))
 # - A claim that does not hold on synthetic data is not thereby refuted, because it may require a
 #   property that these data lack. Conversely, a claim that holds may depend on a property of only
 #   these data, on which the network is pretrained on digits and meets them again in new colours.
-#   [`pretraining`](pretraining.ipynb) tests the claims about Table 1 with other initial weights.
+#   [`pretraining`](pretraining.ipynb) compares PRS with CRS from other initial weights.
 # - Some claims fail in the paper's own tables, too: its upper bound, Multitask, has a lower C-F1
 #   than PRS, and after some tasks PRS is not ahead of ExStream. The column `paper` shows these
 #   cases.

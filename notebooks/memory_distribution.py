@@ -48,13 +48,11 @@ def runs(settings):
     """List the runs whose memories depend on the network; `memories` are all."""
     return [c for c in memories(settings) if not follows_from_labels(c.method)]
 
-
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from functools import partial
 
 import ipywidgets
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -64,7 +62,7 @@ from prslib.report.asked import configs, run_all
 from prslib.report.grids import seeds_text
 from prslib.report.measures import memory_shares
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, join_panels, plot_variations, styles_of
+from prslib.report.style import STYLE, join_panels, styles_of
 from prslib.report.tables import labels_of
 
 # %%
@@ -93,7 +91,6 @@ finished = run_all(runs(settings), device=settings.device)
 by_class = memory_shares(planned, finished)
 for name in settings.dataset:
     settings.write(by_class[by_class["dataset"] == name], name)
-
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -147,7 +144,6 @@ def draw_again(dataset: str, seed: int, rho: float, memory_size: int) -> Figure:
     title = rf"{dataset}: $\rho$ = {rho:g}, {memory_size:,} samples in memory, one seed"
     return draw_memories(memory_shares(again, []), ["CRS", "PRS"], title)
 
-
 # %%
 plt.style.use(STYLE)
 for name in settings.dataset:
@@ -162,43 +158,6 @@ for name in settings.dataset:
     }
     redraw = partial(draw_again, name, settings.seeds[0])
     settings.show(figure, name, narrow=1, redraw=redraw, **controls)
-
-
-# %% [markdown]
-# ## Group by group
-#
-# The picture shows the same memories, summed over the majority, moderate and minority classes. The
-# dashed lines correspond to equal shares for all classes.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw each group's share of the labels, and its share of the classes as a line."""
-    styles = styles_of(frame["method"])
-    styles["Stream"] |= {"marker": "_", "markersize": 14, "markeredgewidth": 2}
-    classes = frame.groupby("group", sort=False)["classes"].first()
-    shares = frame.rename(columns={"share": "value"})
-    plot_variations(shares, ax, "group", "share of labels", styles=styles)
-    equal = 100 * classes / classes.sum()
-    place = np.arange(len(classes))
-    ax.hlines(equal, place - 0.45, place + 0.45, "0.4", "--", label="equal shares")
-    ax.legend()
-    return ax
-
-
-# %% tags=["compute"]
-keys = ["dataset", "method", "seed", "group"]
-shares = by_class.groupby(keys, sort=False)["share"]
-settings.write(shares.agg(share="sum", classes="count").reset_index(), "groups")
-
-# %%
-by_group = settings.table("groups")
-figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.6), squeeze=False, sharey=True)
-for ax, name in zip(axes[0], settings.dataset, strict=True):
-    plot_group_shares(by_group[by_group["dataset"] == name], ax).set_title(name)
-ax.set_ylim(0, None)  # of all panels
-join_panels(figure, f"The memory by class group, {seed_text}")
-settings.show(figure, "groups")
-
 
 # %% [markdown]
 # ## How far from the target?
@@ -219,7 +178,6 @@ def distances_to_targets(shares: pd.DataFrame) -> pd.DataFrame:
     memories = [shares[name] for name in ("dataset", "method", "seed")]
     totals = pd.DataFrame(gaps).abs().groupby(memories, sort=False).sum() / 2
     return totals.reset_index()
-
 
 # %% tags=["compute"]
 settings.write(distances_to_targets(by_class), "distance")

@@ -65,28 +65,21 @@ def runs(settings):
         )
     return on_tests(made)
 
-
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
-import numpy as np
-import pandas as pd
 from IPython.display import Markdown
 
 import prslib
-from prslib import Run, RunConfig, load_dataset
-from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
+from prslib import RunConfig
 from prslib.models.weights import NONE
-from prslib.report import ledger
 from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED
 from prslib.report.notebook import Settings
-from prslib.report.results import results_of
-from prslib.report.style import STYLE, contrast_panels, plot_sample
+from prslib.report.style import STYLE, contrast_panels
 from prslib.report.tables import MAIN_METRICS, average, contrasts, final, in_short
-from prslib.report.tables import merge_published, scores_of, seed_gaps
+from prslib.report.tables import merge_published, scores_of
 
 # %%
 settings = Settings.read("pretraining", globals())
@@ -101,53 +94,10 @@ def beginning(config: RunConfig) -> str:
     frozen = ", frozen" if settings["frozen_stages"] else ""
     return ("random" if name == NONE else name) + frozen
 
-
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 rows = merge_published(final(scores_of(finished, weights=beginning)), "main")
-
-
-# %% [markdown]
-# ## What the weights were trained on
-#
-# The first row shows images of the stream. Each further row shows images on which the weights
-# were pretrained: scenes with one to four of 70 classes, all equally frequent. They are
-# composed of the same handwritten digits as the training scenes of the streams, whereas no digit of
-# a test scene was used.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def example_scenes(
-    weights: Sequence[str], dataset: str, count: int
-) -> tuple[pd.DataFrame, list[np.ndarray]]:
-    """Draw a few images of a stream, and of the scenes behind each of the embedded weights."""
-    data = load_dataset(dataset)
-    rng = np.random.default_rng(0)
-    rows = np.sort(rng.choice(len(data.train), count, replace=False))
-    stream = data.train.inputs[rows], data.train.labels[rows]
-    drawn = {dataset: (data.class_names, *stream)}
-    for name in dict.fromkeys(weights):
-        if name in TURNS:
-            scenes = draw_scenes(name, count, rng)
-            drawn[name.replace("_", " ")] = (CLASS_NAMES, *scenes)
-    frame, images = [], []
-    for source, (names, pictures, labels) in drawn.items():
-        for picture, row in zip(pictures, labels.astype(bool), strict=True):
-            images.append(picture)
-            frame.append((source, ", ".join(np.array(names)[row])))
-    return pd.DataFrame(frame, columns=["source", "labels"]), images
-
-
-# %%
-plt.style.use(STYLE)
-frame, images = example_scenes(settings.begun_with, settings.dataset[0], 8)
-settings.write(frame, "scenes")
-figure, axes = plt.subplots(len(frame) // 8, 8, figsize=(11, 0.22 * len(frame)), squeeze=False)
-for ax, image, labels in zip(axes.flat, images, frame["labels"], strict=True):
-    plot_sample(image, labels, ax)
-for ax, source in zip(axes[:, 0], frame["source"].unique(), strict=True):
-    ax.set_ylabel(source)
-settings.show(figure, "scenes", narrow=4)
 
 # %% [markdown]
 # ## Table 1, by initial weights
@@ -160,8 +110,8 @@ cells = merge_published(average(rows.drop(columns=["stands_for", "published"])),
 settings.write(cells, "table")
 
 # %%
+plt.style.use(STYLE)
 settings.show_tables("table", by=["weights"])
-
 
 # %% [markdown]
 # ## What PRS gains and what it costs
@@ -180,63 +130,6 @@ shown = differences[differences["metric"] == "mAP"]
 figure = contrast_panels(shown, "mAP, PRS minus CRS", "weights", "group")
 settings.show(figure, "prs_minus_crs")
 display(Markdown(in_short(differences)))
-
-# %% [markdown]
-# The following list compares this difference between initial weights, seed by seed.
-
-# %% tags=["compute"]
-gaps = seed_gaps(rows, "PRS", "CRS", by=["weights"]).drop(columns="published")
-first, *others = gaps["weights"].unique()
-renamed = gaps.assign(method=gaps["weights"])
-pairs = [contrasts(renamed, name, first, where).assign(weights=name) for name in others]
-settings.write(pd.concat(pairs, ignore_index=True), "shifts")
-
-# %%
-display(Markdown(in_short(settings.table("shifts"))))
-
-
-# %% [markdown]
-# ## Which claims depend on the weights?
-#
-# The claims of [`ledger`](ledger.ipynb) that can be tested with these runs are tested separately
-# for each of the initial weights. The first table counts the verdicts. The second lists the claims
-# whose verdicts differ, with the effect, which is positive if the claim is true, its 95 % interval
-# over seeds, and the verdict.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def by_weights(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
-    """Decide the paper's claims under each weights; leave out claims without runs."""
-    tables = []
-    for weights in dict.fromkeys(map(beginning, configs)):
-        alike = [config for config in configs if beginning(config) == weights]
-        of_weights = [run for run in runs if beginning(run.config) == weights]
-        decided = ledger.decide(results_of(of_weights, alike))
-        tables.append(decided.assign(weights=weights))
-    decided = pd.concat(tables)
-    return decided[decided["verdict"] != "not run"].reset_index(drop=True)
-
-
-def differing_verdicts(decided: pd.DataFrame) -> pd.DataFrame:
-    """Lay out the claims whose verdict differs between weights: effect, interval and verdict."""
-    account = ledger.account(decided).assign(weights=decided["weights"])
-    verdicts = account.groupby(["claim", "data"])["after Holm"]
-    rows = account[verdicts.transform("nunique") > 1]
-    cells = rows["effect"] + ": " + rows["after Holm"]
-    keys = ["claim", "data", "paper"]
-    weights = decided["weights"].unique()
-    rows = rows.assign(cell=cells).set_index([*keys, "weights"])
-    wide = rows["cell"].unstack(sort=False)
-    wide = wide.reindex(columns=weights).fillna("not run").reset_index()
-    return wide[["claim", "data", *weights, "paper"]]
-
-
-# %% tags=["compute"]
-settings.write(by_weights(finished, planned), "claims")
-
-# %%
-decided = settings.table("claims")
-display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0))
-display(Markdown(ledger.as_markdown(differing_verdicts(decided))))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 shown = differences[differences["test_set"] == BALANCED]

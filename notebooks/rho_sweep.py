@@ -11,11 +11,11 @@
 #
 # The power of allocation $\rho$ determines the target partition $p_i \propto n_i^{\rho}$. At $\rho
 # = 1$ the target is the class distribution of the stream, which according to the paper "is
-# identical to the conventional sampling". At 0 every class has the same share, and below 0 rare
-# classes have larger shares than frequent ones. The paper's **Figure "power of allocation"** sweeps
-# it from $-1$ to $1$ on COCOseq and finds that "as $\rho$ moves away from the vicinity of balance,
-# the performance gradually declines in all metrics". It tunes $\rho$ within $[-0.2, 0.2]$ and
-# trains COCOseq with $-0.03$.
+# identical to the conventional sampling" (a claim that [`ledger`](ledger.ipynb) tests). At 0 every
+# class has the same share, and below 0 rare classes have larger shares than frequent ones. The
+# paper's **Figure "power of allocation"** sweeps it from $-1$ to $1$ on COCOseq and finds that "as
+# $\rho$ moves away from the vicinity of balance, the performance gradually declines in all
+# metrics". It tunes $\rho$ within $[-0.2, 0.2]$ and trains COCOseq with $-0.03$.
 #
 # The quick profile runs on `cocoseq-mini`: **real COCOseq images**, 6 % of them, as features of a
 # frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's but
@@ -49,7 +49,6 @@ def runs(settings):
     crs = configs(dataset=settings.dataset, method="CRS", **fixed)
     return on_tests(sweep + crs)
 
-
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from functools import partial
 
@@ -62,7 +61,6 @@ from prslib.metrics import GROUP_METRICS
 from prslib.report.answers import write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import seeds_text
-from prslib.report.measures import place_stream
 from prslib.report.notebook import Settings
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, STYLE, draw_curves
 from prslib.report.style import join_panels, styles_for
@@ -127,7 +125,6 @@ def draw_again(dataset, group, metric):
     shown = scores[chosen & scores["metric"].isin(metric)]
     return draw_sweep(shown, f"{dataset}: PRS, {group}, {seeds_text(settings.seeds)}")
 
-
 # %%
 plt.style.use(STYLE)
 for name in settings.dataset:
@@ -176,7 +173,6 @@ def plot_minus_crs(frame, ax):
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="PRS minus CRS (points)")
     return ax
 
-
 # %% tags=["compute"]
 settings.write(minus_crs(every), "minus_crs")
 
@@ -192,37 +188,6 @@ for line, ((name, test_set), cells) in zip(axes, panels, strict=True):
         ax.label_outer()
 join_panels(figure, f"PRS at each rho minus CRS, {seeds_text(settings.seeds)}")
 settings.show(figure, "minus_crs")
-
-
-# %% [markdown]
-# ## Is $\rho = 1$ conventional sampling?
-#
-# The target is the same, but PRS still uses the labels to select which samples enter and leave. The
-# table shows the mean number of labels per sample in memory, and as `early` the percentage of the
-# memory that comes from the first tenth of the stream, which is 10 for a uniform sample. No
-# training is needed because the samplers see only labels. The claim is tested in `ledger`.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def beside_crs(settings):
-    """Measure what PRS with rho 1 and CRS hold in the end: labels, share of early samples."""
-    rows = []
-    fixed = {"rho": 1.0, "memory_size": settings.memory_size, "seed": settings.seeds}
-    for config in configs(dataset=settings.dataset, method=["CRS", "PRS"], **fixed):
-        *_, (sampler, slots, samples) = place_stream(config)
-        is_filled = slots >= 0
-        labels = sampler.labels[is_filled].sum(axis=1).mean()
-        early = 100 * (slots[is_filled] < samples // 10).mean()
-        rows.append((config.dataset, config.method, config.seed, labels, early))
-    columns = ["dataset", "method", "seed", "labels", "early"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-# %% tags=["compute"]
-settings.write(beside_crs(settings), "beside_crs")
-
-# %%
-memories = settings.table("beside_crs")
-memories.groupby(["dataset", "method"], sort=False).mean().drop(columns="seed").round(2)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 overall = gaps[gaps["group"] == "overall"]

@@ -103,7 +103,6 @@ def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
         schedules = list(permutations(sorted(usual)))
     return [order for order in schedules if order != usual][:count]
 
-
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import matplotlib.pyplot as plt
 import numpy as np
@@ -115,7 +114,7 @@ from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.notebook import Settings
 from prslib.report.style import STYLE, contrast_panels
-from prslib.report.tables import MAIN_METRICS, TEST_WORDS, average, contrasts, final
+from prslib.report.tables import MAIN_METRICS, average, contrasts, final
 from prslib.report.tables import in_short, scores_of
 
 STANDARD = 2000  # samples in the paper's memory
@@ -167,7 +166,6 @@ def table_2(*frames: pd.DataFrame) -> pd.DataFrame:
     rows = rows.rename(columns={"table_2": "published"}).dropna(subset="published")
     return average(rows[rows["measure"] == "score"].drop_duplicates())
 
-
 # %%
 settings = Settings.read("schedules_and_memory", globals())
 planned = runs(settings)
@@ -198,44 +196,10 @@ figure = contrast_panels(by_order, "Overall, PRS minus CRS by order of the tasks
 settings.show(figure, "schedules_prs_minus_crs")
 display(Markdown(in_short(by_order)))
 
-
 # %% [markdown]
-# ## Is PRS more robust?
+# Whether the scores of PRS vary less over the schedules than those of other methods is tested in
+# [`ledger`](ledger.ipynb).
 #
-# `sd` is the standard deviation of the overall scores of each method over the schedules, with the
-# same seeds, and `published_sd` is the standard deviation of the paper's means over five seeds.
-# With few seeds, the scores of schedules also differ because of the seeds; for comparison,
-# `seed_sd` is the standard deviation over seeds at the standard schedule.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measure how far schedules move each method's overall scores; seed_sd is the standard's."""
-    rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
-    keys = ["dataset", "test_set", "metric", "method"]
-    table = []
-    for key, scores in rows.groupby(keys, sort=False):
-        values = scores.pivot(index="schedule", columns="seed", values="value")
-        means = values.dropna(axis="columns").mean(axis="columns")
-        row = dict(zip(keys, key, strict=True))
-        standard = schedule_text(DATASETS[row["dataset"]].recipe.schedule)
-        row["schedules"] = len(means)
-        row["sd"] = means.std()
-        row["seed_sd"] = values.loc[standard].std()
-        row["published_sd"] = scores.groupby("schedule")["published"].first().std()
-        table.append(row)
-    return pd.DataFrame(table)
-
-
-# %% tags=["compute"]
-settings.write(schedule_spread(by_schedule), "schedules_spread")
-
-# %%
-spread = settings.table("schedules_spread")
-spread["test set"] = spread["test_set"].map(TEST_WORDS)
-keys, kinds = ["dataset", "test set", "method"], ["sd", "seed_sd", "published_sd"]
-spread.pivot_table(kinds, keys, "metric", sort=False).round(1)
-
-# %% [markdown]
 # ## Memory sizes
 #
 # The picture shows PRS minus CRS for each memory size, in the standard order of the tasks. The

@@ -71,7 +71,6 @@ def memory_size(name, share):
     """Return the size of a share of a data set's own memory."""
     return round(share * DATASETS[name].recipe.memory_size)
 
-
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -82,7 +81,7 @@ import prslib
 from prslib.report.answers import describe_difference, find_smallest, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, seeds_text
-from prslib.report.measures import run_forgetting, size_correlations
+from prslib.report.measures import run_forgetting
 from prslib.report.notebook import Settings
 from prslib.report.style import GROUP_COLOURS, STYLE, contrast_panels, join_panels
 from prslib.report.tables import TEST_WORDS, contrasts, in_percent, in_short, merge_published
@@ -113,7 +112,6 @@ for name in settings.dataset:
 # EWC are the paper's two panels, to which PRS is added with the same memory. If small classes were
 # forgotten more, the bars would rise within each task as the line falls.
 
-
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SIZE_COLOUR = "#117733"
 
@@ -142,7 +140,6 @@ def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
     sizes.grid(False)
     return ax
 
-
 # %%
 plt.style.use(STYLE)
 for name in settings.dataset:
@@ -156,41 +153,6 @@ for name in settings.dataset:
     settings.show(figure, name)
 
 # %% [markdown]
-# ## Rank correlation with class size
-#
-# The table shows Spearman's rank correlation between the size of a class and its forgetting within
-# each task, averaged over the tasks. It is $-1$ if the smallest class is forgotten most and the
-# largest least. The paper reports no such number, but its claim implies a negative correlation for
-# both methods. A class whose best score is 0 was never learned and has nothing to forget: our
-# normalised measure excludes it, whereas the paper counts it as forgotten by 100 %. F1 requires a
-# probability above 0.5, which small classes seldom reach after so few steps, so that its normalised
-# measure is based on few classes.
-#
-# `cells` is the number of correlations, one for each task and seed unless all classes tie.
-# `negative` counts the correlations below zero, and `seeds` the seeds with at least one
-# correlation. The test set is the same as in the picture above.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Average the rank correlations over tasks, then over seeds."""
-    keys = ["dataset", "test_set", "method", "metric", "measure"]
-    place = correlations["method"].map(list(METHODS).index)
-    correlations = correlations.iloc[place.argsort(kind="stable")]
-    by_seed = correlations.groupby([*keys, "seed"], sort=False)["correlation"].mean()
-    table = by_seed.groupby(keys, sort=False).agg(mean="mean", sd="std", seeds="count")
-    each = correlations.groupby(keys, sort=False)["correlation"]
-    table["negative"] = each.agg(lambda values: (values < 0).sum())
-    table["cells"] = each.count()  # one a task and seed
-    return table.reset_index()
-
-
-# %% tags=["compute"]
-settings.write(tail_table(size_correlations(by_class)), "table")
-
-# %%
-settings.table("table").replace({"test_set": TEST_WORDS}).round(2)
-
-# %% [markdown]
 # ## Minority against majority
 #
 # The closest published numbers are the *forget* rows of Table 1, which give the share of the best
@@ -198,8 +160,9 @@ settings.table("table").replace({"test_set": TEST_WORDS}).round(2)
 # the stream, more forgetting is expected in our runs. The picture shows the forgetting of mAP on
 # the minority classes minus the forgetting on the majority classes, computed seed by seed, with 95
 # % intervals over seeds and test samples. Above 0 the minority is forgotten more, as it is in the
-# paper for both methods. The claim is tested in `ledger` on the runs of `main_results`, whose
-# memory is twice as large.
+# paper for both methods. The claim is tested in [`ledger`](ledger.ipynb) on the runs of
+# `main_results`, whose memory is twice as large, and so is the rank correlation between the size
+# of a class and its forgetting within each task.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 LOST = {"forget": "share of the best", "lost": "points"}
@@ -217,7 +180,6 @@ def minority_minus_majority(scores: pd.DataFrame) -> pd.DataFrame:
     cells = [(name, "mAP") for name in rows["group"].unique()]
     gaps = contrasts(rows, "minority", "majority", cells, by=["lost"])
     return gaps.rename(columns={"group": "method"})
-
 
 # %% tags=["compute"]
 history = scores_of([run for run in finished if not run.config.class_forgetting])

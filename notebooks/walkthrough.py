@@ -77,8 +77,6 @@ FATES = {
 
 ABOVE = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}  # where legends go
 
-FULL = {"color": "0.4", "linewidth": 1, "linestyle": "--", "label": "memory full"}
-
 LETTERS = np.array(list("ABCDE"))  # the classes of the short stream
 
 
@@ -97,7 +95,6 @@ def skewed_stream(
 def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list:
     """Send a stream through PRS and record every step (Algorithm 1)."""
     sampler = make_sampler("prs", size, stream.shape[1], seed, rho=rho)
-    nothing = np.zeros(stream.shape[1], bool)  # labels of no sample
     steps = []
     for sample, label in enumerate(stream, start=1):
         memory = sampler.labels[: len(sampler)]
@@ -110,21 +107,16 @@ def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list:
                 decision=decision,  # what the sampler said that it would do
                 slot=slot,  # -1 for none
                 memory=memory,  # bool (n, C), labels in the filled slots before
-                surplus=sampler.explain(nothing).surplus,  # (C,), after it
             )
         )
     return steps
 
 
 def fates(steps: list) -> pd.DataFrame:
-    """Say what became of each sample, as in `FATES`; a row for each of its labels.
-
-    The distance is the memory's to its target after the decision (cf. Eq. 5).
-    """
+    """Say what became of each sample, as in `FATES`; a row for each of its labels."""
     frame = pd.DataFrame(map(vars, steps))
     frame["class"] = frame["label"].map(np.flatnonzero)
     frame["acceptance"] = [step.decision.acceptance for step in steps]
-    frame["distance"] = [np.abs(step.surplus).sum() for step in steps]
     frame["entered"] = frame["slot"] >= 0
     frame["fate"] = "kept"
     frame.loc[frame["slot"].duplicated(keep="last"), "fate"] = "overwritten"
@@ -140,7 +132,8 @@ def draw_fates(frame: pd.DataFrame, full_at: int) -> Figure:
     for fate, style in FATES.items():
         dots = frame[frame["fate"] == fate]
         ax.plot(dots["sample"], dots["class"], ls="", label=fate, **style)
-    ax.axvline(full_at + 0.5, **FULL)
+    full = {"color": "0.4", "linewidth": 1, "linestyle": "--", "label": "memory full"}
+    ax.axvline(full_at + 0.5, **full)
     ax.set_yticks(range(len(LETTERS)), LETTERS)
     ax.set(xlabel="sample of the stream", ylabel="class")
     ax.invert_yaxis()
@@ -158,7 +151,6 @@ def draw_again(stream: np.ndarray, seed: int, rho: float, memory_size: int) -> F
     kept = ", ".join(f"{letter} {count}" for letter, count in counts)
     figure.suptitle(rf"$\rho$ = {rho:g}, {memory_size} in memory: {kept}")
     return figure
-
 
 # %%
 plt.style.use(STYLE)
@@ -235,7 +227,6 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
     ax.legend(title="line: quota, mark: memory", title_fontsize=9)
     return ax
 
-
 # %%
 by_class = quotas(stream, settings.memory_size, settings.rhos, settings.seed)
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), width_ratios=[2, 3])
@@ -287,7 +278,6 @@ def plot_acceptance(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.set(yticks=np.linspace(0, 1, 6), ylim=(0, 1.25))
     ax.legend(ncols=2, **ABOVE)
     return ax
-
 
 # %%
 figure, ax = plt.subplots(figsize=(8, 3.2))
@@ -397,7 +387,6 @@ def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.legend(ncols=4, columnspacing=1.2, **ABOVE)
     return ax
 
-
 # %%
 shown = clearest_removal(steps)
 of_classes = surpluses(shown)
@@ -409,35 +398,6 @@ settings.write(members, "sample_out")
 settings.show(figure, "sample_out")
 text = f"Sample {shown.sample} ({names(shown.label)}) took slot {shown.slot} from"
 display(Markdown(f"{text} {names(shown.memory[shown.slot])}."), members)
-
-
-# %% [markdown]
-# ## All forty
-#
-# How far is the memory from its target after each sample? The distance, which Equation 5 minimises,
-# is the sum of the absolute surpluses of all classes. A dropped sample changes only the target,
-# because its labels are counted.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
-    """Draw the memory's distance to its target along the stream (cf. Eq. 5)."""
-    ax.plot(frame["sample"], frame["distance"], color="0.6", linewidth=1.2)
-    for label, style in ENTRIES.items():
-        dots = frame[frame["entered"] == (label == "entered")]
-        ax.plot(dots["sample"], dots["distance"], ls="", label=label, **style)
-    ax.axvline(full_at + 0.5, **FULL)
-    ax.set(xlabel="sample of the stream", ylim=(0, None))
-    ax.set_ylabel("distance to the\ntarget (labels)")
-    ax.legend(ncols=3, **ABOVE)
-    return ax
-
-
-# %%
-distances = rows.drop_duplicates("sample")[["sample", "distance", "entered"]]
-figure, ax = plt.subplots(figsize=(8, 2.8))
-plot_distances(distances, settings.memory_size, ax)
-settings.write(distances, "distance")
-settings.show(figure, "distance")
 
 # %% [markdown]
 # ## A long stream
@@ -455,25 +415,6 @@ figure, ax = plt.subplots(figsize=(9, 3.8))
 plot_quotas(kept, ax, letters=False).set_title(f"memory of {size:,}, one seed")
 settings.write(kept, "long_stream")
 settings.show(figure, "long_stream")
-
-
-# %% [markdown]
-# How many of the labels in memory are outside their quota, and how many of the rarest class's
-# samples does the memory hold?
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def outside_quota(frame: pd.DataFrame) -> float:
-    """Return the share of the labels in memory that are above the quota of their class."""
-    apart = (frame["in_memory"] - frame["quota"]).abs().sum() / 2
-    return apart / frame["in_memory"].sum()
-
-
-# %%
-by_rho = kept.groupby("rho")[["frequency", "in_memory", "quota"]]
-outside, rarest = by_rho.apply(outside_quota), by_rho.last()
-share = rarest["in_memory"] / rarest["frequency"]
-table = {"labels outside their quota (%)": outside, "rarest class in memory (%)": share}
-(100 * pd.DataFrame(table)).round(1)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 write_answer(settings, 

@@ -139,8 +139,7 @@ def describe(made: Stream, columns: dict[str, np.ndarray]) -> str:
 
 def check_known(labels: Any) -> None:
     """Refuse labels that are not known, as a trial scores them."""
-    values = read_array(labels)
-    numbers = values.data if is_sparse(values) else values
+    numbers = labels.data if is_sparse(labels) else read_array(labels)
     if numbers.dtype.kind == "f" and np.isnan(numbers).any():
         raise ValueError(expected("labels that are all known", "NaN"))
 

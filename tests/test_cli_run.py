@@ -48,7 +48,7 @@ def test_options_are_fields_or_those_of_the_sampler(monkeypatch):
     options = ["memory_size=20", "loss=focal", "loss_options={'gamma': 1}", "subsets=3"]
     words = [word for option in options for word in ("--option", option)]
     assert main([*TINY, "GSS", "--device", "auto", *words]) == 130
-    assert main([*TINY, "PRS", "--rho", "-1e-3"]) == 130
+    assert main([*TINY, "PRS", "--rho=-1e-3"]) == 130
     fields = {"memory_size": 20, "loss": "focal", "loss_options": {"gamma": 1}}
     gss = RunConfig("digits70tiny", "GSS", options={"subsets": 3}, **fields)
     prs = RunConfig("digits70tiny", "PRS", rho=-1e-3)

@@ -38,29 +38,6 @@ def test_it_holds_what_the_samplers_hold():
     assert result.unlabelled == (~LABELS.any(axis=1)).sum()
 
 
-def test_its_table_is_a_data_frame_and_its_text_adds_the_groups():
-    result = prslib.preview(LABELS, 100, ["prs"], class_names=NAMES)
-    frame = pd.DataFrame(result.table)
-    assert frame["class"].tolist() == list(NAMES)
-    assert frame["group"].tolist() == ["majority", "moderate", *["minority"] * 2]
-    assert (np.diff(frame["stream"]) <= 0).all()
-    lines = str(result).splitlines()
-    assert lines[1].split() == [
-        "class",
-        "group",
-        "stream",
-        "of",
-        "mean",
-        "quota",
-        "prs",
-    ]
-    minority = frame[frame["group"] == "minority"]
-    (line,) = [line for line in lines if line.startswith("all minority")]
-    cells = line.split()
-    assert cells[:3] == ["all", "minority", "minority"]
-    assert cells[-1] == str(minority["prs"].sum())
-
-
 def test_samples_without_a_label_may_be_a_class():
     with warnings.catch_warnings(record=True) as told:  # the text tells how many
         dropped = prslib.preview(LABELS, 100, seed=3, class_names=NAMES)
@@ -96,20 +73,6 @@ NUMBERS = LABELS.argmax(axis=1)
 def test_labels_of_any_form_are_the_same(labels, rows):
     made = [prslib.preview(each, 50, class_names=NAMES) for each in (labels, rows)]
     assert str(made[0]) == str(made[1])
-
-
-@pytest.mark.parametrize(
-    ("labels", "options", "match"),
-    [
-        (LABELS * 2, {}, "labels: expected 0 and 1, .*, got 2"),
-        (np.zeros((5, 3)), {}, "a sample with a label, got 5 samples without any"),
-        (LABELS, {"class_names": ["cat"]}, "expected 4 class names, got 1"),
-        (LABELS, {"methods": ["gss"]}, "unknown method 'gss'; known methods: cbrs, c"),
-    ],
-)
-def test_other_arguments_are_refused(labels, options, match):
-    with pytest.raises((ValueError, TypeError), match=match):
-        prslib.preview(labels, **{"size": 10} | options)
 
 
 ROWS = np.array([[1, 0], [1, 1], [0, 0]], dtype=bool)

@@ -42,11 +42,14 @@ def draw_stream(count: int = 400, classes: int = 6) -> dict:
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory):
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def stored(cache, monkeypatch, trains_here):
     """Keep trained runs of this module in one folder."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PRSLIB_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
+    monkeypatch.setenv("PRSLIB_CACHE", str(cache))
 
 
 def made_of(**columns) -> Stream:

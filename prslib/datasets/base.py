@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from prslib.checks import check_int, checked_names, expected, finite, one_of
+from prslib.checks import check_int, checked_names, expected, one_of
 
 GROUPS = ("majority", "moderate", "minority")
 # spawn key of the drawn order, far from those of a run's other generators
@@ -255,14 +255,6 @@ class Recipe:
     ewc_lambda: float = 15000.0
     rho: float = 0.0
     test_resamples: int = 0
-
-    def __post_init__(self) -> None:
-        """Check what no field of a run's configuration replaces."""
-        one_of("optimizer", self.optimizer, ("adam", "sgd"))
-        check_int("tasks_at_once", self.tasks_at_once, least=1)
-        check_int("test_resamples", self.test_resamples, least=0)
-        finite("clip_value", self.clip_value, least=0)
-        finite("norm_penalty", self.norm_penalty, least=0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,20 +19,13 @@ from prslib.report.results import (
     results_of,
 )
 from prslib.report.tables import (
-    MAIN_METRICS,
     TEST_WORDS,
-    at_own_threshold,
     labels_of,
 )
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
 AT_ONCE = 100  # runs that are loaded
 TEXTS = ("statement", "source", "test", "unit", "over", "kind")  # of a claim
-AT_OWN = "F1 at own threshold"
-# of `account`
-WORDED = ["claim", "data", "test", "after Holm", "uncorrected", "effect", "would show"]
-WORDED += ["weakest cell"]
-WORDED += [*MAIN_METRICS, AT_OWN, "paper", "seeds", "where"]
 SOURCES = {
     PAPERS: "the paper's images",
     PART: "the paper's images",
@@ -92,12 +85,6 @@ def decide(
             rows.append({"claim": claim.name} | texts | place | decided)
     table = drop_not_run(pd.DataFrame(rows))
     table["verdict"] = correct(table, level, claims)
-    of_sets = table.groupby("dataset")
-    sizes = {name: len(family(rows, claims)) for name, rows in of_sets}
-    table["would_show"] = [
-        needed_difference(row, ours, claims, sizes[row["dataset"]], level)
-        for row in table.to_dict("records")
-    ]
     return table
 
 
@@ -130,26 +117,6 @@ def drop_not_run(decided: pd.DataFrame) -> pd.DataFrame:
     return decided[is_run | stays].reset_index(drop=True)
 
 
-def needed_difference(
-    row: dict,
-    scores: dict[str, Scores],
-    claims: dict[str, Claim],
-    tests: int,
-    level: float,
-) -> float:
-    """Return the difference from which on an undecided row would have been clear.
-
-    It is half of the interval's width; where the correction alone leaves the row
-    undecided, of the interval at the level that the family's first row has.
-    """
-    if row["verdict"] != "undecided":
-        return np.nan
-    if row["alone"] != "undecided":
-        of_set = scores[row["dataset"]]
-        row = claims[row["claim"]].decide(of_set, 1 - (1 - level) / tests)
-    return (row["high"] - row["low"]) / 2
-
-
 def correct(
     decided: pd.DataFrame, level: float, claims: dict[str, Claim] = CLAIMS
 ) -> pd.Series:
@@ -169,18 +136,12 @@ def correct(
     return verdicts
 
 
-def family(decided: pd.DataFrame, claims: dict[str, Claim] = CLAIMS) -> list[str]:
-    """Return the tested primary claims of one data set that imply no other of them."""
-    names = decided.loc[decided["p"].notna(), "claim"]
-    tested = [name for name in names if claims[name].kind == PRIMARY]
-    return [name for name in tested if set(tested).isdisjoint(claims[name].implies)]
-
-
 def correct_family(
     tested: pd.DataFrame, level: float, claims: dict[str, Claim]
 ) -> list[str]:
     """Return the verdicts of one data set after correction; claims are the index."""
-    simple = family(tested.reset_index(), claims)
+    names = set(tested.index)
+    simple = [each for each in tested.index if names.isdisjoint(claims[each].implies)]
     several = tested["p"].drop(simple)
     p = pd.concat([holm(tested.loc[simple, "p"]), several * len(simple)])
 
@@ -197,83 +158,9 @@ def correct_family(
     return [verdict(name) for name in tested.index]
 
 
-def account(decided: pd.DataFrame) -> pd.DataFrame:
-    """Lay the decided claims out as text, a row for each claim and data set."""
-    texts = [_describe(row) for row in decided.to_dict("records")]
-    return pd.DataFrame(texts, columns=WORDED)
-
-
-def _describe(row: dict) -> dict:
-    """Say a decided claim, column by column of `WORDED`."""
-    digits = digits_of(row["unit"])
-    # of a narrow interval how large a difference it leaves open
-    largest = f"{max(abs(row['low']), abs(row['high'])):.{digits}f}"
-    needed = row["would_show"]
-    enough = "" if np.isnan(needed) else f"{needed:.{digits}f}"
-    narrow = {"no difference": f"no difference larger than {largest}"}
-    clear = "significantly above in {above} of {cells}, below in {below}".format_map(
-        row
-    )
-    effect = _with_interval(row, "", digits)
-    at_own = [_at_own(row, f1) for f1 in MAIN_METRICS[:2]]
-    return {
-        "claim": row["statement"],
-        "data": _data(row),
-        "test": TEST_WORDS.get(row["test_set"], ""),
-        "after Holm": narrow.get(row["verdict"], row["verdict"]),
-        "uncorrected": narrow.get(row["alone"], row["alone"]),
-        "effect": f"{effect} {row['unit']}" if effect else "",
-        "would show": enough,
-        "weakest cell": f"{row['weakest']}; {clear}" if row["weakest"] else "",
-        **{metric: _with_interval(row, f"{metric} ") for metric in MAIN_METRICS},
-        AT_OWN: "; ".join(text for text in at_own if text),
-        "paper": "" if np.isnan(row["published"]) else f"{row['published']:+.1f}",
-        "seeds": row["seeds"] or "",
-        "where": row["source"],
-    }
-
-
 def digits_of(unit: str) -> int:
     """Return how many decimals an effect is printed with."""
     return 2 if unit == "rank correlation" else 1
-
-
-def _with_interval(row: dict, name: str, digits: int = 1) -> str:
-    effect, low, high = (row[f"{name}{end}"] for end in ("effect", "low", "high"))
-    if np.isnan(effect):
-        return ""
-    text = f"{effect:+.{digits}f}"
-    interval = f" [{low:+.{digits}f}, {high:+.{digits}f}]"
-    return text if np.isnan(low) else text + interval  # of one seed there is none
-
-
-def _at_own(row: dict, metric: str) -> str:
-    """Say F1 at the runs' own threshold, and whether a clear effect at 0.5 turns there."""
-    other = at_own_threshold(metric)
-    text = _with_interval(row, f"{other} ")
-    if not text:
-        return ""
-    sign = _clear_sign(row, metric)
-    turns = sign != 0 and sign != _clear_sign(row, other)
-    return f"{metric} {text}, which turns" if turns else f"{metric} {text}"
-
-
-def _clear_sign(row: dict, metric: str) -> int:
-    """Return 1 or -1 where the interval is above or below 0, else 0."""
-    if row[f"{metric} low"] > 0:
-        return 1
-    return -1 if row[f"{metric} high"] < 0 else 0
-
-
-def _data(row: dict) -> str:
-    about = {
-        "": row["stands_for"],
-        PAPERS: row["stands_for"],
-        PART: f"{row['dataset']} [part of {row['stands_for']}]",
-        OTHER_STREAM: f"{row['dataset']} [another real stream]",
-        STAND_IN: f"{row['dataset']} [{row['stands_for']}]",
-    }
-    return about[row["data"]]
 
 
 def as_markdown(table: pd.DataFrame) -> str:
@@ -366,9 +253,13 @@ def lay_out(decided: pd.DataFrame) -> pd.DataFrame:
 
 def _say(row: dict) -> str:
     """Say effect, verdict, and the weakest cell of a claim that does not hold everywhere."""
-    effect = _with_interval(row, "", digits_of(row["unit"]))
+    digits = digits_of(row["unit"])
+    effect, low, high = (row[name] for name in ("effect", "low", "high"))
+    text = "" if np.isnan(effect) else f"{effect:+.{digits}f}"
+    if not np.isnan(low):  # of one seed there is none
+        text += f" [{low:+.{digits}f}, {high:+.{digits}f}]"
     if row["kind"] == FACT:
-        return effect
+        return text
     verdict = row["alone"] if row["kind"] == SENSITIVITY else row["verdict"]
     weakest = "" if verdict == "holds" else row["weakest"]
-    return ", ".join(filter(None, (f"**{verdict}** {effect}", weakest)))
+    return ", ".join(filter(None, (f"**{verdict}** {text}", weakest)))

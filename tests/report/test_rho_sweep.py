@@ -1,10 +1,6 @@
 import numpy as np
 import pandas as pd
-import pytest
 from cells import functions_of
-
-from prslib.datasets import load_dataset
-from prslib.report.notebook import Settings
 
 rho_sweep = functions_of("rho_sweep")
 
@@ -24,12 +20,3 @@ def test_each_rho_is_compared_with_the_same_runs_of_crs_on_the_same_test():
         ("imbalanced", -1): -18.5,
         ("imbalanced", 1): -1,
     }
-
-
-def test_a_reservoir_holds_a_tenth_from_the_first_tenth_of_the_stream():
-    more = {"dataset": ["digits70seq"], "seeds": [0, 1], "memory_size": 2000}
-    settings = Settings.of("quick", "rho_sweep", **more)
-    memories = rho_sweep.beside_crs(settings).groupby("method").mean(numeric_only=True)
-    assert memories.loc["CRS", "early"] == pytest.approx(10, abs=1.5)
-    of_stream = load_dataset("digits70seq", images=False).train.labels.sum(axis=1)
-    assert memories.loc["CRS", "labels"] == pytest.approx(of_stream.mean(), abs=0.04)

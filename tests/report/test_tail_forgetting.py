@@ -1,7 +1,6 @@
 """Forgetting by class, and its correlation with the size of the class."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from cells import functions_of
 from fake_runs import fake_run
@@ -42,20 +41,6 @@ def test_correlations_are_spearmans_on_every_resample_without_absent_classes():
             pair = cells["images"].to_numpy(), drawn
             theirs.append(spearmanr(*pair, nan_policy="omit").statistic)
         assert [row.correlation, *row.draws] == pytest.approx(theirs)
-
-
-def test_the_mean_is_over_tasks_first_and_the_deviation_over_seeds():
-    # the last of classes that forget alike
-    values = [-0.2, -0.6, -0.8, 0.2, 0.0, np.nan]
-    rows = pd.DataFrame({"seed": [0, 0, 1, 1, 1, 1], "correlation": values})
-    rows = rows.assign(dataset="d", test_set="open", method="CRS", metric="AP")
-    rows = rows.assign(measure="normalised")
-    table = tail.tail_table(pd.concat([rows.assign(method="PRS"), rows]))
-    assert table["method"].tolist() == ["CRS", "PRS"]
-    row = table.iloc[0]
-    assert row["mean"] == pytest.approx(-0.3)
-    assert row["sd"] == pytest.approx(np.std([-0.4, -0.2], ddof=1))
-    assert (row["seeds"], row["negative"], row["cells"]) == (2, 3, 5)
 
 
 def test_groups_are_compared_on_one_test_and_with_the_paper_on_its_kind():

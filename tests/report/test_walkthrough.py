@@ -1,6 +1,5 @@
 """The walkthrough: frames, pictures, sliders; test_prs.py compares decisions with Algorithm 1."""
 
-import numpy as np
 import pytest
 from cells import functions_of
 
@@ -55,5 +54,3 @@ def test_quotas_follow_the_stream(rho):
     quota = power / power.sum() * frame["in_memory"].sum()
     assert frame["quota"].to_numpy() == pytest.approx(quota)
     assert (frame["in_memory"] - frame["quota"]).abs().max() < 4
-    by_hand = np.maximum(frame["in_memory"] - quota, 0).sum() / quota.sum()
-    assert walkthrough.outside_quota(frame) == pytest.approx(by_hand)

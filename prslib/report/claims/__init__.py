@@ -15,7 +15,7 @@ import numpy as np
 from prslib.checks import one_of
 from prslib.report.claims.functions import FUNCTIONS, STATISTICS, Cells
 from prslib.report.claims.scores import SETTINGS, TESTS, Scores, Seed
-from prslib.report.tables import MAIN_METRICS, at_own_threshold
+from prslib.report.tables import MAIN_METRICS
 from prslib.statistics import LEVEL, SMALL, Interval, interval
 
 COCO = "COCOseq"
@@ -76,7 +76,7 @@ class Claim:
     def decide(
         self, scores: Scores, level: float = LEVEL, published: float = np.nan
     ) -> dict:
-        """Return the effect on one data set, its weakest cell and each metric by itself.
+        """Return the effect on one data set, its weakest cell and its verdict.
 
         `published` is the paper's own effect, NaN where it prints none.
         """
@@ -86,16 +86,15 @@ class Claim:
         weakest = row.pop("cell")
         if row["alone"] == FACT:
             row |= dict.fromkeys(["low", "high", "p"], np.nan)
-        row["dropped"] = len(values) - effect.seeds
-        if row["dropped"]:  # a seed that never learned a task is not like the others
+        if effect.seeds < len(values):
+            # a seed that never learned a task is not like the others
             row |= {"alone": "undecided", "p": np.nan}
-        row |= count_clear(values, level)
         has_test = not set(self.metrics) <= WITHOUT_TEST
         row["test_set"] = scores.tests[self.test_set] if has_test else ""
         row["weakest"] = ""
         if self.over == "every" and len(names) > 1:
             row["weakest"] = names[weakest]
-        return row | self.by_metric(scores, level)
+        return row
 
     def verdict(self, effect: Interval, published: float) -> str:
         """Return the verdict on one data set, not corrected for the number of claims."""
@@ -103,31 +102,6 @@ class Claim:
             return FACT
         margin = MARGINS.get(self.unit, np.nan_to_num(abs(published) / 2))
         return effect.verdict_within(margin)
-
-    def by_metric(self, scores: Scores, level: float) -> dict[str, float]:
-        """Return effect and interval in each metric, NaN where a seed lacks a cell."""
-        row = {}
-        for metric in (*MAIN_METRICS, *map(at_own_threshold, MAIN_METRICS[:2])):
-            _, values = self.evaluate(scores, [metric])
-            effect = interval(values, self.over, level)
-            is_whole = effect.seeds == len(values)
-            for end in ("effect", "low", "high"):
-                row[f"{metric} {end}"] = getattr(effect, end) if is_whole else np.nan
-        return row
-
-
-def count_clear(values: np.ndarray, level: float) -> dict[str, int]:
-    """Count the cells of (seeds, cells, 1 + draws), and those clearly above or below 0."""
-    complete = values[~np.isnan(values[..., 0]).any(axis=1)]
-    if not len(complete):
-        return {"cells": 0, "above": 0, "below": 0}
-    cells = range(complete.shape[1])
-    verdicts = [interval(complete[:, [cell]], level=level).verdict for cell in cells]
-    return {
-        "cells": len(verdicts),
-        "above": verdicts.count("holds"),
-        "below": verdicts.count("does not hold"),
-    }
 
 
 def read_claims() -> dict[str, Claim]:
