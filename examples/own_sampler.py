@@ -1,7 +1,7 @@
-"""A sampler of one's own beside CRS and PRS: trained in worker processes, and drawn.
+"""Train a custom sampler together with CRS and PRS, and draw their scores.
 
-``python examples/own_sampler.py newest.png`` takes about a minute on two cores. A notebook
-knows the sampler if a cell of it registers it.
+``python examples/own_sampler.py newest.png`` needs about a minute on two cores. A notebook
+can use the sampler if one of its cells registers it.
 """
 
 import sys

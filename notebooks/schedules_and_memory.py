@@ -239,6 +239,7 @@ def count_clear(test_set: str, metric: str, clearly: str) -> str:
 
 
 places = join_words(settings.dataset)
-gain = f"significantly above CRS in mAP with classes alike {count_clear(BALANCED, 'mAP', 'above')}"
-loss = f"significantly below CRS in O-F1 as the stream comes {count_clear(IMBALANCED, 'O-F1', 'below')}"
-write_answer(settings, f"On {places} PRS is {gain}, and {loss}.", settings.dataset[0])
+gain = f"PRS is significantly above CRS in mAP {count_clear(BALANCED, 'mAP', 'above')}"
+loss = f"it is significantly below CRS in O-F1 {count_clear(IMBALANCED, 'O-F1', 'below')}"
+sentence = f"On {places} with classes alike, {gain}. As the stream comes, {loss}."
+write_answer(settings, sentence, settings.dataset[0])

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does PRS help where every image has one label?
+# # Does PRS help if every image has one label?
 #
 # The appendix trains on long-tailed versions of MNIST and SVHN, with five pairs of classes one
 # after the other. Its **tables of Imbal-MNISTseq and Imbal-SVHNseq** report the accuracy on the
