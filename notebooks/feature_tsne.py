@@ -90,9 +90,6 @@ settings
 
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
-shapes = {run.config.dataset: features_of(run).shape for run in finished}
-lines = [f"- {name}: {n} images, {d} features each" for name, (n, d) in shapes.items()]
-display(Markdown("\n".join(lines)))
 
 # %% [markdown]
 # ## The picture
