@@ -190,8 +190,8 @@ settings.write(offline, "offline")
 # %% [markdown]
 # ## Offline: one epoch and more, two test sets
 #
-# The tables show the overall scores of Multitask in percent. If the paper's number of epochs
-# differs from ours, it is given in parentheses.
+# The tables show the overall scores of Multitask in percent. If the paper trains for another
+# number of epochs, this number is given in parentheses.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -209,7 +209,7 @@ for place, shown in settings.table("offline").groupby(["dataset", "test_set"], s
 
 # %% [markdown]
 # The picture compares the other networks with the plain one, on the same data and with the same number
-# of epochs. "convnet [ResNet101]" stands for the paper's ResNet-101, and the other networks are
+# of epochs. "convnet [ResNet101]" replaces the paper's ResNet-101, and the other networks are
 # built upon it.
 
 # %% tags=["compute"]
@@ -233,7 +233,7 @@ display(Markdown(in_short(gaps)))
 # %% [markdown]
 # ## Online: the methods on every network
 #
-# The rows of the plain network are taken from the main table, for which no layer of it was frozen.
+# The rows of the plain network repeat the paper's main table, in which none of its layers is frozen.
 # The paper prints the C-F1 of Multitask with RA twice, as 39.2 % and as 33.0 %. The second value,
 # from the table of methods, is shown.
 
@@ -274,7 +274,7 @@ row = find_smallest(shown, group="overall", metric="mAP")
 sentence = describe_difference(
     row,
     above="With every network PRS gains at least {effect} points of mAP over CRS {interval}.",
-    below="With one network PRS loses {effect} points of mAP against CRS {interval}.",
-    unclear="With one network PRS and CRS do not differ clearly in mAP: {effect} points {interval}.",
+    below="With at least one network PRS loses {effect} points of mAP against CRS {interval}.",
+    unclear="With at least one network PRS and CRS do not differ significantly in mAP: {effect} points {interval}.",
 )
 write_answer(settings, sentence, row["dataset"])

@@ -59,8 +59,8 @@ settings
 # %% [markdown]
 # ## Sizes
 #
-# *Largest to smallest* is the number of training samples of the largest class divided by that of
-# the smallest. Because this ratio depends on only two classes, the table also counts the classes
+# *Largest to smallest* is the number of training samples of the largest class divided by the number
+# of the smallest class. Because this ratio depends on only two classes, the table also counts the classes
 # that are smaller than half the mean class, a number to which all classes contribute. In a test set
 # either all classes have about the same size (*classes alike*), or they are mixed as in the stream
 # (*as the stream comes*). `cocoseq-mini` has a third test set, *further images*.
@@ -286,5 +286,5 @@ first = settings.dataset[0]
 counts = classes[classes["dataset"] == first]["images"].sort_values(ascending=False)
 share = counts[: len(counts) // 5].sum() / counts.sum()
 sentence = f"On {first} the largest fifth of the classes has {100 * share:.1f} % of the labels,"
-sentence += f" and {sizes['below half the mean'][first]} of {len(counts)} classes are below half the mean."
-write_answer(settings, f"{sentence} Classes that occur together make a task.", first)
+sentence += f" and {sizes['below half the mean'][first]} of {len(counts)} classes are smaller than half the mean class."
+write_answer(settings, f"{sentence} Tasks are clusters of classes that occur together.", first)

@@ -18,7 +18,7 @@
 # - the distances of Eq. (5) keep their signs;
 # - ties are resolved in favour of the lowest slot;
 # - the class counts of a task are known before the task begins;
-# - a whole batch is decided at once.
+# - a whole batch is processed at once.
 #
 # The paper itself mentions one further departure. It draws one class that is above its target, and
 # explains (Sec. 3.4): "We found this to be more robust in practice than considering multiple
@@ -239,7 +239,7 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # ## What is called PRS
 #
 # Three published papers compare with their own implementation of PRS. Each row below reimplements
-# what their code does, whereas data, memory and training are ours. The table shows the mean overall
+# what their code does, whereas data, memory and training are the same for all rows. The table shows the mean overall
 # scores over seeds after the last task, with classes alike, and the difference from PRS with its 95
 # % interval.
 
@@ -265,6 +265,6 @@ best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = find_smallest(settings.table("costs"), group="overall", metric="mAP")
-method = f"The costliest shortcut ({row['departure']})"
+method = f"On {row['dataset']} the costliest shortcut ({row['departure']})"
 sentence = describe_difference(row, what="mAP", method=method, than="PRS")
 write_answer(settings, sentence, row["dataset"])

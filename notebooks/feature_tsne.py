@@ -272,7 +272,7 @@ display(Markdown(in_short(gaps)))
 row = find_smallest(gaps, group="minority", metric="kNN accuracy")
 sentence = describe_difference(
     row,
-    what="minority nearest-neighbour accuracy",
-    unclear="No gain is shown: PRS minus CRS is {effect} points of {what} {interval}.",
+    what="nearest-neighbour accuracy on the minority classes",
+    unclear="No gain is detected: PRS minus CRS is {effect} points of {what} {interval}.",
 )
 write_answer(settings, sentence, row["dataset"])

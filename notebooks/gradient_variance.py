@@ -137,5 +137,6 @@ logarithms = np.log(shown.pivot_table("value", ["seed", "seen"], "method"))
 ratio = logarithms["PRS"] - logarithms["CRS"]
 whole = np.exp(ratio.groupby("seed").mean()).mean() - 1
 at_end = np.exp(ratio[ratio.index.get_level_values("seen") > 75].mean()) - 1
-sentence = f"On {name} PRS's variance differs from CRS's by {100 * whole:+.0f} % over the whole stream,"
-write_answer(settings, f"{sentence} by {100 * at_end:+.0f} % over its last quarter.", name)
+sentence = f"On {name} the variance with PRS differs from the variance with CRS by {100 * whole:+.0f} %"
+sentence += f" over the whole stream and by {100 * at_end:+.0f} % over its last quarter."
+write_answer(settings, sentence, name)

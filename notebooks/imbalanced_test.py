@@ -46,7 +46,7 @@ def runs(settings):
     check_compared(settings.method, "CRS")
     rivals = [name for name in METHODS if name != "PRS"]
     for name in settings.method:
-        one_of("method beside PRS", name, rivals)
+        one_of("method other than PRS", name, rivals)
     fixed = {
         "few_seeds": settings.few_seeds,
         "dataset": settings.dataset,
@@ -145,5 +145,6 @@ powers.pivot_table("cell", ["dataset", "test", "rho"], "metric", "first", sort=F
 sentences = []
 for metric in ("mAP", "O-F1"):
     row = find_smallest(against, group="overall", metric=metric, than="CRS")
-    sentences.append(describe_difference(row, what=f"{metric} as the stream comes"))
-write_answer(settings, " ".join(sentences), row["dataset"])
+    method = f"PRS with rho {settings.rho:g}"
+    sentences.append(describe_difference(row, what=f"{metric} as the stream comes", method=method))
+write_answer(settings, f"On {row['dataset']} {' '.join(sentences)}", row["dataset"])

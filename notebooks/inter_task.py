@@ -192,4 +192,5 @@ shares.agg(["mean", "std", "count"]).round(1)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = find_smallest(against, metric="mAP", than="CRS", test_set=BALANCED)
-write_answer(settings, describe_difference(row, what="mAP on that task with classes alike"), row["dataset"])
+sentence = describe_difference(row, what="mAP (classes alike)", method="On the smallest task PRS")
+write_answer(settings, sentence, row["dataset"])

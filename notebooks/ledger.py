@@ -22,7 +22,7 @@
 # - `reutersseq` (news), `mdiseq` (icons) and `clipartseq` (clip art) are **other real streams**.
 #   The paper reports no numbers for them, but its claims about samplers can be tested on them, too.
 # - **Synthetic data** are small data sets of handwritten digits that are used with a small network,
-#   listed as "stand-ins" in the tables. They allow a comparison of the order of the methods, but
+#   called `stand_ins` in a column of a table below. They allow a comparison of the order of the methods, but
 #   not of the scores themselves.
 #
 # *Half a minute if all runs are in the cache.*
@@ -336,9 +336,14 @@ display(settings.table("versions"))
 #   suggestive.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
+def say_contrary(count: int) -> str:
+    """Say how many claims do not hold."""
+    return f"{count} does not" if count == 1 else f"{count} do not"
+
+
 texts = [
-    f"on {name} {row['holds']} of {row['rows']} hold and {row['does not hold']} do not"
+    f"of {row['rows']} on {name} {row['holds']} hold and {say_contrary(row['does not hold'])}"
     for name, row in ledger.counts(decided).iterrows()
 ]
-sentence = f"Of the paper's claims, decided on each data set, {join_words(texts)}"
-write_answer(settings, f"{sentence}; the others are undecided or show no difference.")
+sentence = f"A claim counts once per data set: {join_words(texts)}"
+write_answer(settings, f"{sentence}; all others are undecided or show no difference.")

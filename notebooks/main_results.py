@@ -323,4 +323,6 @@ settings.show(figure, "progression")
 # %% jupyter={"source_hidden": true} tags=["answer"]
 shown = gaps[gaps["test_set"] == BALANCED]
 row = find_smallest(shown, group="minority", metric="mAP")
-write_answer(settings, describe_difference(row, what="mAP on the minority classes, classes alike,"), row["dataset"])
+what = "mAP on the minority classes (classes alike)"
+sentence = describe_difference(row, what=what, method=f"On {row['dataset']} PRS")
+write_answer(settings, sentence, row["dataset"])

@@ -189,6 +189,7 @@ to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]]
 # %% jupyter={"source_hidden": true} tags=["answer"]
 means = first_set(to_targets).groupby("method")[["to equal", "to stream"]].mean()
 prs, crs = means.loc["PRS"], means.loc["CRS"]
-sentence = f"PRS's memory is {prs['to equal']:.0f} points from equal shares, {prs['to stream']:.0f} from the stream's mix."
-sentence += f" CRS's is {crs['to equal']:.0f} and {crs['to stream']:.0f} points from them."
+sentence = f"On {settings.dataset[0]} the class shares in the memory of PRS are {prs['to equal']:.0f} points away from equal"
+sentence += f" shares and {prs['to stream']:.0f} from the shares in the stream, whereas under CRS they are"
+sentence += f" {crs['to equal']:.0f} and {crs['to stream']:.0f} points away (total variation distance)."
 write_answer(settings, sentence, settings.dataset[0])

@@ -218,18 +218,18 @@ def lay_out(gaps: pd.DataFrame, rows: list[str]) -> pd.DataFrame:
 
 
 def answer(gaps: pd.DataFrame, dataset: str) -> str:
-    """Say what memory and loss change in C-F1 at both thresholds, and the loss beside the memory."""
+    """Say what memory and loss change in C-F1 at both thresholds, and the loss on top of the memory."""
     alike = gaps[(gaps["dataset"] == dataset) & (gaps["test_set"] == BALANCED)]
     cells = alike.set_index(["change", "metric"])
     gain = cells["difference"].map("{:+.1f}".format)
     added = cells.loc["loss, with the memory", OWN]
     interval = f" (95 % CI {added['low']:+.1f} to {added['high']:+.1f})"
     return (
-        f"At a threshold of 0.5 C-F1 on {dataset}, classes alike, changes by "
-        f"{gain['memory', 'C-F1']} points with the memory, {gain['loss', 'C-F1']} with the loss and "
-        f"{gain['memory and loss', 'C-F1']} with both; at tuned thresholds by "
-        f"{gain['memory', OWN]}, {gain['loss', OWN]} and {gain['memory and loss', OWN]}. There the "
-        f"loss adds {gain['loss, with the memory', OWN]} points to the memory"
+        f"On {dataset} with classes alike, C-F1 at a threshold of 0.5 changes by "
+        f"{gain['memory', 'C-F1']} points with the memory of PRS, by {gain['loss', 'C-F1']} with another "
+        f"loss and by {gain['memory and loss', 'C-F1']} with both. At tuned thresholds it changes by "
+        f"{gain['memory', OWN]}, {gain['loss', OWN]} and {gain['memory and loss', OWN]} points, and by "
+        f"{gain['loss, with the memory', OWN]} if the loss is added to the memory"
         f"{'' if pd.isna(added['low']) else interval}."
     )
 

@@ -233,9 +233,9 @@ changes = []
 for group in ("majority", "minority"):
     metric = alike[group][list(COLOURS)].abs().idxmax()
     points = f"({alike[group, metric]:+.1f} points)"
-    changes.append(f"mostly {COLOURS[metric][0]} {points} on the {group} classes")
+    changes.append(f"mostly the {COLOURS[metric][0]} of the {group} classes {points}")
 name = settings.dataset[0]
-sentence = f"With classes alike PRS changes, against CRS on {name}, {', '.join(changes)}."
+sentence = f"Compared with CRS on {name} with classes alike, PRS changes {join_words(changes)}."
 gains = first_set(overall[overall["test_set"] == BALANCED]).query("f1 == 'C-F1' and way != 'top 3'")
-points = [f"{row.difference:+.1f} points at the {row.way}" for row in gains.itertuples()]
-write_answer(settings, f"{sentence} C-F1 changes by {join_words(points)}.", name)
+points = [f"by {row.difference:+.1f} points at the {row.way}" for row in gains.itertuples()]
+write_answer(settings, f"{sentence} C-F1 changes {join_words(points)}.", name)

@@ -21,7 +21,7 @@
 # networks and assigned them to the seeds in rotation. With *frozen*, all layers except the head
 # keep their initial weights. The weights `turned digits`, in the seeds profile, were pretrained on
 # the same scenes with every digit rotated by 90 degrees, so that the shapes of the stream are new
-# to the network. All weights are part of the package, and `studies/pretrain.py` trains them again.
+# to the network. All weights are in the folder `data`, and `studies/pretrain.py` trains them again.
 # The paper profile compares random weights with ImageNet's weights on COCOseq.
 #
 # The paper freezes the network of EWC up to its last layer, because EWC works poorly otherwise. In
@@ -137,7 +137,7 @@ row = find_smallest(shown, group="overall", metric="mAP")
 sentence = describe_difference(
     row,
     above="From all initial weights PRS gains at least {effect} points of mAP over CRS {interval}.",
-    below="From some weights PRS loses {effect} points of mAP against CRS {interval}.",
-    unclear="From some weights PRS and CRS do not differ clearly in mAP: {effect} points {interval}.",
+    below="From some initial weights PRS loses {effect} points of mAP against CRS {interval}.",
+    unclear="From some initial weights PRS and CRS do not differ significantly in mAP: {effect} points {interval}.",
 )
 write_answer(settings, sentence, row["dataset"])

@@ -200,6 +200,9 @@ for name in settings.dataset:
     for test_set, rows in cells.groupby("test_set", sort=False):
         differences = rows.set_index("metric").loc[list(MAIN_METRICS), "difference"]
         tests.append(f"{join_words(differences.map('{:+.1f}'.format))} ({TEST_WORDS[test_set]})")
-    changes.append(f"{join_words(tests)} on {name}, rho {chosen:g}")
-sentence = "At the rho whose largest loss is smallest C-F1, O-F1 and mAP change against CRS by"
-write_answer(settings, f"{sentence} {'; '.join(changes)}.", settings.dataset[0])
+    changes.append(f"rho {chosen:g} on {name} changes them by {join_words(tests)}")
+sentence = (
+    "The safest rho is the one with the best worst case over C-F1, O-F1 and mAP on both tests. Compared"
+    f" with CRS, {'; '.join(changes)}."
+)
+write_answer(settings, sentence, settings.dataset[0])

@@ -230,14 +230,15 @@ settings.show_tables("table_2", "Table 2", by=["schedule", "memory"])
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 def count_clear(test_set: str, metric: str, clearly: str) -> str:
-    """Say in how many orders and at how many memory sizes PRS is clearly above or below CRS."""
+    """Say in how many orders and at how many memory sizes PRS is significantly above or below CRS."""
     counts = []
     for gaps in (by_order, by_size):
         cells = gaps.loc[(gaps["test_set"] == test_set) & (gaps["metric"] == metric), "clearly"]
         counts.append(f"{(cells == clearly).sum()} of {len(cells)}")
-    return f"in {counts[0]} orders and at {counts[1]} memory sizes"
+    return f"in {counts[0]} orders of the tasks and at {counts[1]} memory sizes"
 
 
-alike = f"With classes alike PRS is clearly ahead of CRS in mAP {count_clear(BALANCED, 'mAP', 'above')}"
-stream = f"as the stream comes it is clearly behind in O-F1 {count_clear(IMBALANCED, 'O-F1', 'below')}"
-write_answer(settings, f"{alike}; {stream}, on {join_words(settings.dataset)}.", settings.dataset[0])
+places = join_words(settings.dataset)
+gain = f"significantly above CRS in mAP with classes alike {count_clear(BALANCED, 'mAP', 'above')}"
+loss = f"significantly below CRS in O-F1 as the stream comes {count_clear(IMBALANCED, 'O-F1', 'below')}"
+write_answer(settings, f"On {places} PRS is {gain}, and {loss}.", settings.dataset[0])

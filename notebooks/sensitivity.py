@@ -88,7 +88,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import prslib
-from prslib.report.answers import write_answer
+from prslib.report.answers import join_words, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.notebook import Settings
@@ -177,6 +177,6 @@ counts = []
 for metric, test_set in CELLS:
     rows = survives[(survives["method"] == "CBRS") & (survives["metric"] == metric)]
     kept = f"{rows['survives'].sum()} of {rows['settings'].sum()}"
-    counts.append(f"{kept} in {metric} ({TEST_WORDS[test_set]})")
-sentence = f"The sign of CBRS minus CRS is the same in other settings: {', '.join(counts)}"
-write_answer(settings, f"{sentence}.")
+    counts.append(f"{kept} cases for {metric} ({TEST_WORDS[test_set]})")
+sentence = "When one setting is changed, CBRS minus CRS keeps its sign on the same stream in"
+write_answer(settings, f"{sentence} {join_words(counts)}.")

@@ -223,7 +223,7 @@ display(Markdown(in_short(by_task)))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 last = by_task[by_task["dataset"] == names[0]].iloc[-1]
-write_answer(settings, describe_difference(last, what="accuracy"), names[0])
+write_answer(settings, describe_difference(last, what="accuracy after the last task"), names[0])
 
 # %% [markdown]
 # ## The effect of only the order

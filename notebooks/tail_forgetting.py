@@ -192,17 +192,14 @@ settings.show(contrast_panels(gaps, title, "method", "lost"), "groups")
 display(Markdown(in_short(gaps)))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-share = (
-    "CRS loses a {} share of the minority's best mAP than of the majority's with classes alike,"
-    " by {{effect}} points {{interval}}."
-)
 shown = gaps[(gaps["test_set"] == BALANCED) & (gaps["lost"] == LOST["forget"])]
 row = find_smallest(shown, method="CRS")
+share = f"On {row['dataset']} with classes alike, the share of its best mAP that CRS loses"
 sentence = describe_difference(
     row,
-    above="Yes: " + share.format("larger"),
-    below="No: " + share.format("smaller"),
-    unclear="Undecided: with classes alike the share of the best mAP that CRS loses is {effect} points"
-    " larger for the minority {interval}.",
+    above="{what} is {effect} points larger for the minority than for the majority classes {interval}.",
+    below="{what} is {effect} points smaller for the minority than for the majority classes {interval}.",
+    unclear="{what} does not differ significantly between minority and majority: {effect} points {interval}.",
+    what=share,
 )
-write_answer(settings, f"{row['dataset']}: {sentence}", row["dataset"])
+write_answer(settings, f"{sentence} This is not corrected for the number of claims.", row["dataset"])

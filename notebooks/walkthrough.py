@@ -13,7 +13,7 @@
 # gives an overview, and its Algorithm 1 the order of the steps. The *partition* determines how much
 # of the memory each class should have, *sample-in* whether a new sample enters, and *sample-out*
 # which sample it replaces. Every number below is computed by the sampler: `sampler.explain(label)`
-# returns what the sampler would decide and why. It uses the same functions as
+# returns what the sampler would do and why. It uses the same functions as
 # `sampler.place(labels)` but changes nothing.
 #
 # At the end the same sampler processes a stream as long as COCOseq. In JupyterLab, sliders above
@@ -238,7 +238,7 @@ settings.show(figure, "partition")
 # %% [markdown]
 # ## Sample-in (Equation 2)
 #
-# A new sample enters with probability $s = \sum_i w_i\, m_i / n_i$, cut at 1. The weights $w_i$ are
+# A new sample enters with probability $s = \sum_i w_i\, m_i / n_i$, at most 1. The weights $w_i$ are
 # the softmax of $-n_i$ over the labels of the sample, so the rarest label has nearly all the
 # weight. The probability is therefore approximately $m_i / n_i$ of the rarest class. The letters
 # above the marks are the labels of each sample, and the table shows the terms for one sample with
@@ -417,4 +417,7 @@ settings.write(kept, "long_stream")
 settings.show(figure, "long_stream")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-write_answer(settings, "It lets samples of rare classes in, and removes one from a class above its quota.")
+write_answer(settings, 
+    "PRS is more likely to store a sample of rare classes than one of frequent classes, and makes room by"
+    " removing a sample of a class that exceeds its quota.",
+)

@@ -1,13 +1,12 @@
 """Check arguments; an error says what was expected, what it got and what to do."""
 
-import codecs
 import gzip
 import math
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 
 Seed = int | np.random.SeedSequence | np.random.Generator
 LONGEST_LINE = 300  # letters of what `one_line` returns
-LARGEST_FILE = 1 << 30  # bytes
+LARGEST_FILE = 1 << 30  # characters of text
 LARGEST_NUMBER = float(np.finfo(np.float32).max)  # networks compute in float32
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
@@ -47,28 +46,14 @@ def readable(what: str, advice: str) -> Generator[None]:
         ) from error
 
 
-def decoded(raw: bytes) -> str:
-    """Return the text of a list in UTF-8, in UTF-16 with its mark, or of Windows."""
-    encodings = ["utf-8", "cp1252"]
-    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        encodings = ["utf-16"]
-    for encoding in encodings:
-        with suppress(UnicodeDecodeError):
-            text = raw.decode(encoding)
-            if "\0" not in text:
-                return text.replace("\ufeff", "")  # also between files that were joined
-    raise ValueError(f"not in {' or '.join(encodings)}; save it as UTF-8")
-
-
-def read_content(file: Path) -> bytes:
-    """Return the bytes of a file, which gzip may have packed; a gigabyte at most."""
-    with open(file, "rb") as stream:
-        is_packed = stream.read(2) == b"\x1f\x8b"
-    with gzip.open(file) if is_packed else open(file, "rb") as stream:
-        content = stream.read(LARGEST_FILE + 1)
-    if len(content) > LARGEST_FILE:
-        raise ValueError(expected("a gigabyte at most", "more"))
-    return content
+def read_text(file: Path) -> str:
+    """Return a text of UTF-8, which gzip may have packed; a gigabyte at most."""
+    opener = gzip.open if file.suffix == ".gz" else open
+    with opener(file, "rt", encoding="utf-8-sig") as stream:
+        text = stream.read(LARGEST_FILE + 1)
+    if len(text) > LARGEST_FILE:
+        raise ValueError(expected("a gigabyte of text at most", "more"))
+    return text
 
 
 @contextmanager

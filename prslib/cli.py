@@ -2,22 +2,16 @@
 
 import os
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from ast import literal_eval
 from collections.abc import Callable
-from contextlib import suppress
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import prslib
 from prslib.checks import expected, naming_extra, one_of
 from prslib.datasets.prepare import add_command, add_prepare
-from prslib.paths import (
-    known_notebooks,
-    known_profiles,
-    project_root,
-)
+from prslib.paths import known_notebooks, known_profiles
 from prslib.rounding import set_deterministic
 from prslib.samplers.base import UNLABELLED
 
@@ -33,8 +27,6 @@ REDRAW = "draw from the tables in figures/PROFILE as they are, and train nothing
 def main(arguments: list[str] | None = None) -> int:
     """Run a subcommand and return the exit status: 0 on success, 1 on an error, 130 on Ctrl-C."""
     options = _parser().parse_args(arguments)
-    if isinstance(sys.stdout, TextIOWrapper):  # names of any letters on any terminal
-        sys.stdout.reconfigure(errors="backslashreplace")
     set_deterministic()  # features and weights are the same then on all processors
     # the processes that it starts import nothing of the current folder
     os.environ.setdefault("PYTHONSAFEPATH", "1")
@@ -45,8 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)  # it says what to do
         return 1
     except KeyboardInterrupt as error:
-        stopped = str(error) or "stopped"
-        print(stopped, file=sys.stderr)
+        print(str(error) or "stopped", file=sys.stderr)
         return 130  # as a shell says it
 
 
@@ -72,12 +63,12 @@ def _parser() -> ArgumentParser:
     argument("method")
     argument("--seed", type=int, default=0)
     argument("--rho", type=float, help="power of allocation; 0 by default")
-    argument("--option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
+    argument("--option", action="append", default=[], type=setting, help=OPTION)
     argument("--device", default="cpu", help=DEVICE)
     argument = add("train", train_profile)
     argument("notebook", nargs="*", help="by default all of the profile")
     argument("--profile", **PROFILE)
-    argument("--shard", type=_shard, default=(1, 1), metavar="3/20", help=SHARD)
+    argument("--shard", type=shard, default=(1, 1), help=SHARD)
     argument = add("scores", write_profile)
     argument("--profile", **PROFILE)
     add_prepare(commands)
@@ -100,13 +91,21 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _shard(text: str) -> tuple[int, int]:
+def shard(text: str) -> tuple[int, int]:
     """Return the number of a part, from 1 on, and how many there are."""
-    number, _, count = text.partition("/")
-    with suppress(ValueError):
-        if 1 <= int(number) <= int(count):
-            return int(number), int(count)
-    raise ArgumentTypeError(expected("a part such as 3/20, from 1/20 to 20/20", text))
+    number, count = map(int, text.split("/"))
+    if not 1 <= number <= count:
+        raise ValueError(expected("a part from 1/20 to 20/20", text))
+    return number, count
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """Return the name and the value of a setting, which is text if it is no literal."""
+    name, value = text.split("=", maxsplit=1)
+    try:
+        return name, literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
 
 
 def execute_notebooks(options: Namespace) -> int:
@@ -135,27 +134,19 @@ def train_run(options: Namespace) -> None:
     Example: prslib run cocoseq-mini PRS --seed 0 --rho 0
     """
     from prslib.runs import path_of, run_all
-    from prslib.train import METHODS, RunConfig, unread_fields
+    from prslib.train import RunConfig, unread_fields
 
     values: dict[str, Any] = {"seed": options.seed, "options": {}}
     if options.rho is not None:
         values["rho"] = options.rho
-    for text in options.option:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise ValueError(expected("--option NAME=VALUE", repr(text)))
-        if name in {"dataset", "method", *values, *values["options"]}:
-            raise ValueError(expected("each setting once", f"{name} again"))
-        with suppress(ValueError, SyntaxError):  # else it is text
-            value = literal_eval(value)
+    for name, value in options.option:
         is_field = name in RunConfig.__dataclass_fields__  # else of the sampler
         (values if is_field else values["options"])[name] = value
-    one_of("method", options.method, METHODS)
+    config = RunConfig(options.dataset, options.method, **values)
     unread = unread_fields(options.method) - {"options"}
     if extra := sorted(unread & values.keys()):
         what = f"fields that {options.method} reads"
         raise TypeError(expected(what, ", ".join(extra), "leave them out"))
-    config = RunConfig(options.dataset, options.method, **values)
     (run,) = run_all([config], device=options.device)
     last = run.scores.query("task == 'seen' and trained_tasks == trained_tasks.max()")
     rows = last[last["metric"].isin(["mAP", "C-F1", "O-F1", "accuracy"])]
@@ -197,9 +188,9 @@ def show_preview(options: Namespace) -> None:
 
     Example: prslib preview labels.csv --size 2000
     """
-    from prslib.previews import preview, read_labels
+    from prslib.label_files import read_labels
+    from prslib.previews import preview
 
-    check_file("--picture", options.picture, "memory.png")
     labels, names = read_labels(options.file)
     result = preview(
         labels,
@@ -229,7 +220,6 @@ def try_samplers(options: Namespace) -> None:
     from prslib.label_files import read_about, read_inputs, read_labels
     from prslib.trials import trial
 
-    check_file("--save", options.save, "scores.csv")
     labels, names = read_labels(options.labels)
     inputs = read_inputs(options.inputs, options.labels)
     about = read_about(options.about) if options.about else {}
@@ -247,20 +237,10 @@ def try_samplers(options: Namespace) -> None:
         result.scores.to_csv(options.save, index=False, float_format="%.6g")
 
 
-def check_file(option: str, file: Path | None, example: str) -> None:
-    """Refuse a file that could not be written, before any work."""
-    if file and not (file.suffix and file.parent.is_dir()):
-        what = f"{option} as a file such as {example} in a folder that is there"
-        raise ValueError(expected(what, file))
-
-
 def _notebooks(profile: str, names: list[str]) -> list[str]:
     """Return the notebooks that a command names, by default all of the profile."""
     one_of("profile", profile, known_profiles())
     notebooks = known_notebooks(profile)
-    if not notebooks and (project_root() / "params").is_dir():
-        what = f"a file such as params/{profile}/rho_sweep.yaml"
-        raise FileNotFoundError(expected(what, "none"))
     if not notebooks:
         raise FileNotFoundError(
             "notebooks need a checkout of prslib, because pip install leaves them out; "

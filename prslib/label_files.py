@@ -1,22 +1,19 @@
-"""Read labels, inputs and tasks of files, and tell what was understood."""
+"""Read labels, inputs and tasks from files, and report how they were understood."""
 
 import io
 import re
 import sys
-import unicodedata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from prslib.checks import (
-    LARGEST_FILE,
     checked_names,
-    decoded,
     expected,
     naming_extra,
     one_line,
-    read_content,
+    read_text,
     readable,
 )
 from prslib.labels import multi_hot
@@ -28,34 +25,34 @@ LABEL_COLUMNS = {
     *("label", "labels", "class", "classes", "category", "categories"),
     *("tag", "tags", "target", "targets"),
 }
-# of a file that says where samples belong
-ABOUT = ("task", "order", "group")
+# columns of a file that says where samples belong, and the arguments of `trial`
+ABOUT = {"task": "task", "order": "order", "group": "groups"}
 LARGEST_SIDE = 128  # pixels of an image that a small network learns
-INDEX_COLUMN = "Unnamed: 0"  # of a data frame
 # what cells of columns of 0 and 1 say beside numbers, in lower case; -1 is unknown
 UNKNOWN = ("", "nan", "na", "n/a", "<na>", "none", "null")
 WORDS = {"true": "1", "false": "0"} | dict.fromkeys(UNKNOWN, "-1")
 
 
-def read_labels(file: Path | str) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """Read labels and class names of a CSV, npz or npy file, or COCO's JSON.
+def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
+    """Read labels and class names from a CSV, npz, npy or COCO JSON file.
 
-    What was understood is printed to the standard error stream.
+    A line about how the file was understood is printed to standard error.
 
     Parameters
     ----------
     file : Path or str
-        A CSV file has a header, and columns of 0 and 1 or one column called ``labels``
-        with class names, several in a cell separated by ``|`` or ``;``. Empty cells,
-        NaN and -1 are labels that are not known. It needs pandas. An npz file has an
-        array ``labels`` and maybe ``names``, or one array. CSV and JSON may be packed
-        by gzip. Of any file a gigabyte at most is read.
+        A CSV file has a header and either one column of 0 and 1 per class or one column
+        ``labels`` of class names, which are separated by ``|`` or ``;``. An empty cell,
+        NaN and -1 are unknown labels. In a table of 0 and 1, columns of text such as
+        dates are ignored, and so is a first column of sample names. An npz file
+        contains an array ``labels`` and optionally ``names``, or a single array. CSV
+        and JSON files may be compressed by gzip.
 
     Returns
     -------
-    labels : array (N, C) or (N,)
-        As `preview` reads them.
-    class_names : tuple of str or None
+    labels : ndarray of shape (n_samples, n_classes) or (n_samples,)
+        Labels in a form that `preview` and `trial` accept.
+    class_names : list of str or None
         None if the file names no classes.
 
     Raises
@@ -63,102 +60,82 @@ def read_labels(file: Path | str) -> tuple[np.ndarray, tuple[str, ...] | None]:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If it is of another kind, or cannot be read.
+        If the file is of another kind or cannot be read.
     """
     file = Path(file)
-    if not file.is_file():
-        raise FileNotFoundError(expected(f"a file {file}", "none"))
-    kinds = {
+    readers = {
         ".csv": read_csv,
         ".tsv": read_csv,
         ".npz": read_numpy,
         ".npy": read_numpy,
         ".json": read_coco,
     }
-    kind = Path(file.name.lower().removesuffix(".gz")).suffix
-    if kind not in kinds:
-        what = f"a file that ends with {', '.join(kinds)}, or .csv.gz, .json.gz"
-        raise ValueError(expected(what, file.name))
+    kind = kind_of(file)
+    if kind not in readers:
+        raise ValueError(expected(f"a file that ends with {', '.join(readers)}", file))
     with readable(f"labels in {file}", "see `prslib preview --help`"):
-        labels, names, form = kinds[kind](file)
+        labels, names, form = readers[kind](file)
         rows = multi_hot(labels)
-        if names is not None:
-            names = tuple(map(one_line, checked_names(names)))
-            if len(names) != rows.shape[1]:
-                raise ValueError(expected(f"{rows.shape[1]} class names", len(names)))
-    unlabelled = len(rows) - np.count_nonzero(rows.any(axis=1))
-    shown = ", ".join((names or ())[:SHOWN_NAMES])
-    text = f"{file}: {form}; {len(rows)} rows, {unlabelled} without a label; "
-    text += f"{rows.shape[1]} classes: {shown or 'numbers'}"
-    text += ", ..." if len(names or ()) > SHOWN_NAMES else ""
-    print(one_line(text), file=sys.stderr)
+    empty = (~rows.any(axis=1)).sum()
+    shown = ", ".join(names[:SHOWN_NAMES]) if names else "numbers"
+    text = f"{file}: {form}; {len(rows)} rows, {empty} without a label; "
+    print(one_line(f"{text}{rows.shape[1]} classes: {shown}"), file=sys.stderr)
     return labels, names
 
 
 def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
-    """Read features of an npy, npz, parquet or CSV file, or the images of a folder.
+    """Read features from an npy, npz, parquet or CSV file, or the images of a folder.
 
     Parameters
     ----------
     path : Path or str
-        An npz file has an array ``inputs``, or one array. Parquet and CSV files have a
-        column per feature, and parquet needs pyarrow. A folder has images of one size,
-        at most 128 pixels a side.
+        An npz file contains an array ``inputs``, or a single array. Parquet and CSV
+        files have one column per feature. The images of a folder have the same size, at
+        most 128 pixels per side.
     labels : Path or str
-        The CSV file with the labels of a folder's images. Its first column has the file
-        names.
+        CSV file with the labels of a folder's images, whose first column contains the
+        file names.
 
     Returns
     -------
-    array, float (N, D) or uint8 (N, H, W, channels)
-        As `trial` reads them.
+    ndarray of shape (n_samples, n_features) or (n_samples, height, width, 3)
+        Inputs in a form that `trial` accepts; images are of type uint8.
 
     Raises
     ------
     FileNotFoundError
         If a file is missing.
     ValueError
-        If it is of another kind, or cannot be read.
+        If the file is of another kind or cannot be read.
     """
     path = Path(path)
     if path.is_dir():
         table, _ = read_table(Path(labels))
         return read_images([path / name for name in table.iloc[:, 0]])
-    if not path.is_file():
-        raise FileNotFoundError(expected(f"a file or a folder {path}", "none"))
-    kind = Path(path.name.lower().removesuffix(".gz")).suffix
+    kind = kind_of(path)
+    if kind not in (".npy", ".npz", ".parquet", ".csv"):
+        raise ValueError(expected("npy, npz, parquet, csv, or a folder", path))
     with readable(f"features in {path}", "see `prslib trial --help`"):
         if kind in (".npy", ".npz"):
-            stored = np.load(path)
-            if isinstance(stored, np.ndarray):
-                return stored
-            name = "inputs" if len(stored.files) != 1 else stored.files[0]
-            if name not in stored:
-                raise ValueError(expected("an array 'inputs'", ", ".join(stored)))
-            return stored[name]
+            return load_array(path, "inputs")[0]
         import pandas as pd
 
-        if kind == ".parquet":
-            return pd.read_parquet(path).to_numpy(np.float32)
-        if kind == ".csv":
-            table = pd.read_csv(path)
-            return table.drop(columns=INDEX_COLUMN, errors="ignore").to_numpy(
-                np.float32
-            )
-        raise ValueError(expected("npy, npz, parquet, csv, or a folder", path.name))
+        table = pd.read_csv(path) if kind == ".csv" else pd.read_parquet(path)
+        # the index of a data frame
+        table = table.drop(columns="Unnamed: 0", errors="ignore")
+        return table.to_numpy(np.float32)
+
+
+def kind_of(file: Path) -> str:
+    """Return the ending of a file's name, without that of gzip."""
+    return Path(file.name.lower().removesuffix(".gz")).suffix
 
 
 def read_images(files: list[Path]) -> np.ndarray:
     """Read images of one size, uint8 (N, H, W, 3)."""
     from PIL import Image
 
-    images = []
-    for file in files:
-        if not file.is_file():
-            what = "file names in the first column of the labels"
-            raise FileNotFoundError(expected(what, f"{file}, which is not there"))
-        with readable(f"an image {file}", "leave it out"), Image.open(file) as image:
-            images.append(np.asarray(image.convert("RGB")))
+    images = [np.asarray(Image.open(file).convert("RGB")) for file in files]
     sizes = sorted({image.shape[:2] for image in images})
     if len(sizes) > 1 or max(sizes[0]) > LARGEST_SIDE:
         what = f"images of one size, at most {LARGEST_SIDE} pixels a side"
@@ -169,69 +146,78 @@ def read_images(files: list[Path]) -> np.ndarray:
 
 
 def read_about(file: Path | str) -> dict[str, Any]:
-    """Read the columns task, order and group of a CSV file, each if it is there."""
+    """Read the columns task, order and group of a CSV file as arguments of `trial`."""
     import pandas as pd
 
     table = pd.read_csv(file)
-    columns = {name: table[name].to_numpy() for name in ABOUT if name in table}
-    if not columns:
-        what = f"a column called {', '.join(ABOUT[:-1])} or {ABOUT[-1]} in {file}"
-        raise ValueError(expected(what, ", ".join(map(str, table))))
-    return {"groups" if name == "group" else name: columns[name] for name in columns}
+    found = [name for name in ABOUT if name in table]
+    if not found:
+        what = f"a column called {', '.join(ABOUT)} in {file}"
+        raise ValueError(expected(what, ", ".join(table)))
+    return {ABOUT[name]: table[name].to_numpy() for name in found}
 
 
-def read_coco(file: Path) -> tuple[np.ndarray, Any, str]:
+def read_coco(file: Path) -> tuple[np.ndarray, list[str], str]:
     """Read annotations in COCO's format."""
     from prslib.datasets.coco import read_instances
 
     _, labels, names = read_instances(file)
-    return labels, names, "annotations in COCO's format"
+    return labels, list(names), "annotations in COCO's format"
 
 
-def read_numpy(file: Path) -> tuple[np.ndarray, Any, str]:
+def read_numpy(file: Path) -> tuple[np.ndarray, list[str] | None, str]:
     """Read one array, or the arrays ``labels`` and ``names``."""
-    stored = np.load(io.BytesIO(read_content(file)))
+    labels, names = load_array(file, "labels")
+    if names is not None:
+        names = names.astype(str).tolist()
+    return labels, names, f"an array {labels.shape}"
+
+
+def load_array(file: Path, name: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the only array of a file, or one by its name, and the array ``names``."""
+    stored = np.load(file)
     if isinstance(stored, np.ndarray):
-        return stored, None, f"an array {stored.shape}"
-    if sum(member.file_size for member in stored.zip.infolist()) > LARGEST_FILE:
-        raise ValueError(expected("arrays of a gigabyte at most", "larger ones"))
-    name = "labels" if len(stored.files) != 1 else stored.files[0]
-    if name not in stored:
-        raise ValueError(expected("an array 'labels'", ", ".join(stored) or "none"))
-    names = stored["names"].ravel().tolist() if "names" in stored else None
-    return stored[name], names, f"an array {stored[name].shape}"
+        return stored, None
+    if len(stored.files) == 1:
+        name = stored.files[0]
+    return stored[name], stored.get("names")
 
 
-def read_csv(file: Path) -> tuple[np.ndarray, Any, str]:
-    """Read columns of 0 and 1, or else one column of class names."""
+def read_csv(file: Path) -> tuple[np.ndarray, list[str], str]:
+    """Read one column of class names, or else columns of 0 and 1."""
     table, separator = read_table(file)
-    form = f"{table.shape[1]} columns separated by {separator!r}"
-    if table.shape[1] == 1:
-        form = "one column"
-    numbers = table.apply(read_numbers)
-    others = numbers.columns[numbers.isna().any()]
+    form = f"a table {table.shape} separated by {separator!r}"
+    numbers = table.apply(read_numbers)  # NaN for text
+    is_label = numbers.isin([0, 1, -1])
+    is_class = is_label.all()
     first = table.columns[0]
     named = [name for name in table if name.lower() in LABEL_COLUMNS]
     if table.shape[1] > 2:
-        named = [name for name in named if name in others]
+        named = [name for name in named if not is_class[name]]
     if len(named) == 1:
-        samples = [name for name in table if name not in (INDEX_COLUMN, *named)]
-        for name in samples[:1]:
-            check_samples(table[name], f"[{named[0]!r}].agg('|'.join)")
+        if first not in named:
+            check_samples(table[first], f"[{named[0]!r}].agg('|'.join)")
         labels, names = read_names(table[named[0]])
         return labels, names, f"{form}, class names in {named[0]!r}"
-    if first == INDEX_COLUMN or first in others:
+    if not is_class[first]:
         check_samples(table[first], ".max()")
-        numbers = numbers.drop(columns=first)
-    wrong = table[numbers.columns].to_numpy()[numbers.isna()].tolist()
-    if wrong or numbers.shape[1] < 2:
+    # the names of samples, and text such as dates
+    is_other = numbers.isna().all()
+    is_other[first] = not is_class[first]
+    names = table.columns[~is_other].tolist()
+    wrong = [name for name in names if not is_class[name]]
+    if wrong or len(names) < 2:
         what = "columns of 0 and 1, or one called labels with class names"
-        got = f"columns {', '.join(table)}"
+        cells = table.iloc[0]
         if wrong:
-            got += f" with {', '.join(map(repr, wrong[:SHOWN_CELLS]))}"
-        raise ValueError(expected(what, got))
-    form += f", {numbers.shape[1]} of them with 0 and 1"
-    return numbers.to_numpy() == 1, list(numbers), form
+            cells = table.loc[~is_label[wrong[0]], wrong[0]]
+        got = f"columns {', '.join(wrong or table)}"
+        got += f" with {', '.join(map(repr, cells[:SHOWN_CELLS]))}"
+        raise ValueError(expected(what, got, "leave out columns that are no classes"))
+    form += f", {len(names)} columns of 0 and 1"
+    if is_other.any():
+        form += f" beside {', '.join(table.columns[is_other])}"
+    return numbers[names].to_numpy() == 1, names, form
 
 
 def read_table(file: Path) -> tuple[Any, str]:
@@ -239,8 +225,7 @@ def read_table(file: Path) -> tuple[Any, str]:
     with naming_extra("data"):
         import pandas as pd
 
-    text = unicodedata.normalize("NFC", decoded(read_content(file)))
-    text = re.sub(r"\r\n?", "\n", text).strip("\n")
+    text = read_text(file).strip("\n")
     # a comment, and the first line of Excel and of np.savetxt
     text = re.sub(r"\A((#[^\t;|,\n]*\n)+|sep=.*\n|# )", "", text)
     # names may be in quotes; a tab is in no name
@@ -261,21 +246,21 @@ def read_table(file: Path) -> tuple[Any, str]:
     if cells.shape[1] == 1:  # an empty line
         cells = cells.fillna("")
     short = cells.isna().any(axis=1)
-    if short.any() or len(cells) < 2:
-        what = f"a header and a row per sample, of {cells.shape[1]} cells each"
-        got = f"fewer in row {short.argmax()}" if short.any() else "a header"
-        raise ValueError(expected(what, got))
+    if short.any():
+        what = f"{cells.shape[1]} cells in every row"
+        raise ValueError(expected(what, f"fewer in row {short.argmax()}"))
+    if not cells.iloc[0, 0]:  # the index of a data frame
+        cells = cells.iloc[:, 1:]
     header = cells.iloc[0].tolist()
     if all(name.replace(".", "", 1).isdigit() for name in header):
         raise ValueError(expected("a header that names the classes", header))
-    names = checked_names([header[0] or INDEX_COLUMN, *header[1:]])
-    return cells.iloc[1:].set_axis(names, axis=1), separator
+    return cells.iloc[1:].set_axis(checked_names(header), axis=1), separator
 
 
 def check_samples(samples: Any, join: str) -> None:
     """Refuse a table with a row per label, where the name of a sample is repeated."""
     repeated = samples[samples.duplicated()]
-    if len(repeated) and samples.name != INDEX_COLUMN:
+    if len(repeated):
         what = f"one row per sample in {samples.name!r}"
         got = f"{repeated.iloc[0]!r} in several"
         advice = f"write frame.groupby({samples.name!r}, sort=False){join}"
@@ -283,18 +268,16 @@ def check_samples(samples: Any, join: str) -> None:
 
 
 def read_numbers(cells: Any) -> Any:
-    """Return cells as 0, 1, and -1 for unknown; NaN for what is none of them."""
+    """Return cells as numbers, -1 for unknown and NaN for other text."""
     import pandas as pd
 
-    numbers = pd.to_numeric(cells.str.lower().replace(WORDS), errors="coerce")
-    return numbers.where(numbers.isin([0, 1, -1]))
+    return pd.to_numeric(cells.str.lower().replace(WORDS), errors="coerce")
 
 
 def read_names(cells: Any) -> tuple[np.ndarray, list[str]]:
     """Return cells of class names, separated by | or ;, as rows (N, C) and names."""
     is_separated = cells.str.contains("[|;]").any()
-    cells = cells.str.strip()
-    cells = cells.where(~cells.str.lower().isin(["nan", "-1"]), "")
+    cells = cells.str.strip().replace(["nan", "NaN", "-1"], "")
     rows = cells.str.replace(r"\s*[|;]\s*", "|", regex=True).str.get_dummies("|")
     for name in rows:
         parts = set(re.split(r"[\s#/+&]+", name)) & set(rows) - {name}

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-MOST_CELLS = 2**32  # rows of bool take as many bytes
 MOST_CLASSES = 1_000_000  # a larger class number is rather a mistake
 
 
@@ -44,23 +43,21 @@ def multi_hot(labels: Any, num_classes: int | None = None) -> np.ndarray:
         return one_hot(values, num_classes)
     if values.ndim != 2 or num_classes not in (None, values.shape[1]):
         raise ValueError(wrong_shape(num_classes, f"{values.dtype} {values.shape}"))
-    if is_sparse(values):
-        check_values(values.data)
-        return dense(values)
     if kind == "b":
         return values
     check_values(values)
     return values == 1
 
 
-def read_array(labels: Any) -> Any:
-    """Return labels as an array of numbers, or a sparse matrix of coordinates."""
+def read_array(labels: Any) -> np.ndarray:
+    """Return labels as an array of numbers."""
     if type(labels) is np.ndarray and labels.dtype.kind in "biuf":
         return labels
     if isinstance(labels, np.ma.MaskedArray):
         raise ValueError("labels: expected no mask, got one; write labels.filled(0)")
     if is_sparse(labels):
-        return labels.tocoo()
+        check_values(labels.tocoo().data)
+        return (labels.tocsr() == 1).toarray()
     if isinstance(labels, list | tuple):
         if not all(isinstance(number, Integral) for number in labels):
             kinds = sorted({type(row).__name__ for row in labels})
@@ -73,8 +70,7 @@ def read_array(labels: Any) -> Any:
             labels = labels.double()
     values = np.asarray(labels)
     if values.dtype == object and values.ndim == 2:  # NA of pandas, or None
-        is_frame = hasattr(labels, "to_numpy")
-        if is_frame:
+        if hasattr(labels, "to_numpy"):
             return labels.to_numpy(float, na_value=np.nan)
         return values.astype(float)
     return values
@@ -120,17 +116,4 @@ def one_hot(numbers: np.ndarray, num_classes: int | None) -> np.ndarray:
         num_classes = int(numbers.max(initial=-1)) + 1
     rows = np.zeros((len(numbers), num_classes), bool)
     rows[np.arange(len(numbers)), numbers] = True
-    return rows
-
-
-def dense(matrix: Any) -> np.ndarray:
-    """Return a sparse matrix of coordinates as bool rows, without one of floats."""
-    if matrix.shape[0] * matrix.shape[1] > MOST_CELLS:
-        raise ValueError(
-            f"labels: expected at most {MOST_CELLS} cells at a time, got "
-            f"{matrix.shape}; write labels[start:stop] for a batch"
-        )
-    rows = np.zeros(matrix.shape, bool)
-    ones = matrix.data == 1
-    rows[matrix.row[ones], matrix.col[ones]] = True
     return rows

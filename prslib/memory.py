@@ -1,6 +1,5 @@
 """Keep what a batch carries in the slots of a memory of fixed size."""
 
-import copy
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -65,15 +64,6 @@ class Memory:
         """The filled slots, in the order in which they filled; int64 (len,), a copy."""
         return self._order[: self._count].copy()
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns; there are none before the first write."""
-        return tuple(self._columns or ())
-
-    def __copy__(self) -> "Memory":
-        """Return a copy that shares no columns."""
-        return copy.deepcopy(self)
-
     def __repr__(self) -> str:
         """Return the size, the number of filled slots and the columns."""
         columns = (self._columns or {}).items()
@@ -129,7 +119,7 @@ class Memory:
                 room[name] = allocate(column, self.size)
                 continue
             stored = self._columns[name]
-            if kind_of(column) != kind_of(stored):
+            if describe(column) != describe(stored):
                 text = expected(describe(stored), describe(column))
                 raise ValueError(f"column {name!r}: {text}")
             if isinstance(stored, np.ndarray):  # text may be longer
@@ -242,9 +232,8 @@ class Memory:
             If it is of a memory of another size. The memory is then as it was.
         """
         if state.get("size") != self.size:
-            raise ValueError(
-                expected(f"a memory of size {self.size}", state.get("size"))
-            )
+            what = f"a memory of size {self.size}"
+            raise ValueError(expected(what, state.get("size")))
         columns = {}
         for key, rows in state.items():
             kind, _, name = key.partition(".")
@@ -257,23 +246,18 @@ class Memory:
         fresh = Memory(self.size)
         if columns or len(state["filled"]):  # else there was no first write
             fresh.write(state["filled"], **columns)
-        self._columns = fresh._columns
-        self._is_filled = fresh._is_filled
-        self._order = fresh._order
-        self._count = fresh._count
+        vars(self).update(vars(fresh))
 
 
 def check_slots(slots: Any, least: int, size: int) -> np.ndarray:
     """Return slots from ``least`` to ``size`` - 1 as a new array, int64 (B,)."""
     slots = np.asarray(slots)
-    is_integer = slots.dtype.kind in "iu" or slots.size == 0
-    if slots.ndim != 1 or not is_integer:
+    if slots.ndim != 1 or (slots.size and slots.dtype.kind not in "iu"):
         got = f"{slots.dtype} {slots.shape}"
         raise ValueError(f"slots: {expected('integers (B,)', got)}")
     listed = slots.tolist()  # of few numbers faster than arrays
     if listed and not least <= min(listed) <= max(listed) < size:
-        outside = min(listed) if min(listed) < least else max(listed)
-        raise ValueError(f"slots: {expected(f'{least} to {size - 1}', outside)}")
+        raise ValueError(f"slots: {expected(f'{least} to {size - 1}', listed)}")
     return slots.astype(np.int64)
 
 
@@ -289,20 +273,13 @@ def check_kind(name: str, column: Any) -> None:
         raise TypeError(f"column {name!r}: {text}")
 
 
-def kind_of(column: Any) -> tuple:
-    """Return what all batches of a column have in common."""
-    if is_tensor(column):
-        return "tensor", column.dtype, column.device, column.shape[1:]
-    is_text = column.dtype.kind in "US"
-    return "array", column.dtype.kind if is_text else column.dtype, column.shape[1:]
-
-
 def describe(column: Any) -> str:
-    """Return the kind of a column in words."""
-    kind, dtype, *device, shape = kind_of(column)
-    dtype = {"U": "text", "S": "bytes"}.get(str(dtype), dtype)
-    place = f" on {device[0]}" if device else ""
-    return f"{kind} of {dtype}{place}, rows {tuple(shape)}"
+    """Return what all batches of a column have in common, in words."""
+    rows = tuple(column.shape[1:])
+    if is_tensor(column):
+        return f"tensor of {column.dtype} on {column.device}, rows {rows}"
+    dtype = {"U": "text", "S": "bytes"}.get(column.dtype.kind, column.dtype)
+    return f"array of {dtype}, rows {rows}"
 
 
 def is_tensor(column: Any) -> bool:
@@ -330,7 +307,7 @@ def take(column: Any, rows: np.ndarray) -> Any:
     """Return a copy of some rows of a column."""
     if isinstance(column, np.ndarray):
         return column[rows]
-    return column.detach().index_select(0, make_index(rows, column))
+    return column.detach().index_select(0, as_tensor(rows, column))
 
 
 def put(column: Any, slots: np.ndarray, rows: Any) -> None:
@@ -338,12 +315,12 @@ def put(column: Any, slots: np.ndarray, rows: Any) -> None:
     if isinstance(column, np.ndarray):
         column[slots] = rows
     else:
-        column[make_index(slots, column)] = rows  # index_copy_ knows fewer dtypes
+        column[as_tensor(slots, column)] = rows  # index_copy_ knows fewer dtypes
 
 
-def make_index(rows: np.ndarray, column: Any) -> Any:
-    """Return rows as an index of a tensor; on a GPU without a wait for it."""
-    index = sys.modules["torch"].from_numpy(rows)
-    if column.device.type in ("cpu", "mps"):
-        return index.to(column.device)
-    return index.pin_memory().to(column.device, non_blocking=True)
+def as_tensor(array: np.ndarray, like: Any) -> Any:
+    """Return an array as a tensor where another one is; no GPU is waited for."""
+    tensor = sys.modules["torch"].from_numpy(array)
+    if like.device.type in ("cpu", "mps"):
+        return tensor.to(like.device)
+    return tensor.pin_memory().to(like.device, non_blocking=True)

@@ -6,9 +6,9 @@ started. ``~`` is the home, because files of variables are read by no shell.
 
 import hashlib
 import os
-import socket
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,28 +24,21 @@ SUMS = "SHA256SUMS"  # lists the files of a folder, as `sha256sum *` does
 
 
 def project_root() -> Path:
-    """Return the checkout's root, or the working directory when prslib is installed elsewhere."""
+    """Return the checkout's root or, of an installed package, the working directory."""
     checkout = PACKAGE.parent
-    if (checkout / "pyproject.toml").is_file():
-        return checkout
-    try:
-        return Path.cwd()
-    except FileNotFoundError as error:
-        text = expected("a working directory", "one that was removed", "cd to another")
-        raise FileNotFoundError(text) from error
+    return checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()
 
 
 def named_folder(variable: str) -> Path | None:
-    """Return the folder that an environment variable names, None if it is unset or empty."""
+    """Return the folder that an environment variable names, None if unset or empty."""
     text = os.environ.get(variable, "")
-    if "$" in text or text != text.strip().strip("'\""):
-        what = f"{variable} as a path without quotes, $ or blanks at its ends"
-        raise ValueError(expected(what, repr(text)))
+    if "$" in text or text != text.strip("'\" \r"):  # of a file that no shell has read
+        raise ValueError(expected(f"{variable} as a path without quotes", repr(text)))
     return project_root() / Path(text).expanduser() if text else None
 
 
 def cache_dir() -> Path:
-    """Return ``PRSLIB_CACHE``, by default ``cache/`` of a checkout or among the user's caches."""
+    """Return ``PRSLIB_CACHE``, by default ``cache/`` of a checkout or a user's cache."""
     if named := named_folder("PRSLIB_CACHE"):
         return named
     root = project_root()
@@ -129,9 +122,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    # on a folder that machines share, two processes may have one number
-    writer = f"{socket.gethostname()}.{os.getpid()}.{threading.get_ident()}"
-    beside = path.with_name(f"{path.name}.{writer}.part")
+    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     try:
         with open(beside, "w+b") as file:
             yield file

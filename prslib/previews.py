@@ -36,35 +36,54 @@ SOME_SMALL = (
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """The memory of each sampler at the end of a stream."""
+    """Content of each sampler's memory at the end of a stream.
+
+    Its text is a table by class and by group, followed by a recommendation.
+
+    Attributes
+    ----------
+    size : int
+        Capacity of the memories, in samples.
+    class_names : tuple of str
+        Names of the classes. With ``unlabelled="class"``, the last class holds the
+        samples without a label.
+    class_group : tuple of str
+        "majority", "moderate" or "minority" for each class.
+    class_freq : ndarray of int64 of shape (n_classes,)
+        Samples of each class in the stream, n_i.
+    quota : ndarray of float64 of shape (n_classes,)
+        Quota of each class in the memory, m_i of Eq. (1).
+    class_counts : dict of str to ndarray of int64 of shape (n_classes,)
+        Samples of each class in the memory of each sampler, l_i.
+    samples : int
+        Samples in the stream.
+    unlabelled : int
+        Samples without a label.
+    """
 
     size: int
     class_names: tuple[str, ...]
     class_group: tuple[str, ...]
-    # int64 (C,), samples of each class in the stream, n_i; with unlabelled="class"
-    # the last class is that of samples without a label
     class_freq: np.ndarray
-    # float64 (C,), the quota m_i of Eq. (1)
     quota: np.ndarray
-    # int64 (C,) by method, samples of each class in its memory, l_i
     class_counts: dict[str, np.ndarray]
     samples: int
     unlabelled: int
 
     @property
     def imbalance(self) -> float:
-        """The number of samples of the largest class over that of the smallest."""
+        """Ratio of the largest to the smallest class size."""
         found = self.class_freq[self.class_freq > 0]
         return float(found.max() / found.min())
 
     @property
     def ratio(self) -> np.ndarray:
-        """Each class's samples over those of the mean class, float64 (C,)."""
+        """Ratio of each class size to the mean class size, float64 (C,)."""
         return self.class_freq / self.class_freq[self.class_freq > 0].mean()
 
     @property
     def advice(self) -> str:
-        """What the report found for such labels, by the test that one has."""
+        """Recommendation of the report for such class sizes, by the kind of test."""
         small = int((self.ratio < SMALL).sum())
         if not small:
             return NONE_SMALL
@@ -72,7 +91,7 @@ class Preview:
 
     @property
     def table(self) -> dict[str, list]:
-        """Columns with a row a class, the most frequent first, for a data frame."""
+        """Columns of a data frame with one row per class, the most frequent first."""
         order = np.argsort(-self.class_freq, kind="stable")
         columns = {
             "class": np.array(self.class_names, dtype=object),
@@ -85,7 +104,18 @@ class Preview:
         return {name: values[order].tolist() for name, values in columns.items()}
 
     def plot(self, ax: Any) -> Any:
-        """Draw the table's columns over the classes on axes of matplotlib; return them."""
+        """Plot the columns of the table over the classes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes
+            Axes to plot on.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The same axes.
+        """
         table = self.table
         places = np.arange(len(self.class_names))
         ax.plot(places, table["stream"], color="0.7", label="stream")
@@ -102,73 +132,77 @@ class Preview:
         return ax
 
     def __str__(self) -> str:
-        """Return the table by class, then by group, and what to take."""
+        """Return the table by class and by group, and the recommendation."""
         table = self.table
-        groups = np.array(self.class_group)
-        counts = [self.class_freq, self.ratio, self.quota, *self.class_counts.values()]
+        groups = np.array(table["group"])
         rows = [list(table), *zip(*table.values(), strict=True)]
         for group in dict.fromkeys(table["group"]):
-            sums: list[Any] = [values[groups == group].sum() for values in counts]
-            sums[1] = ""
-            rows.append([f"all {group}", group, *sums])
-        cells = [list(map(_text, row)) for row in rows]
+            sums = {"class": f"all {group}", "group": group, "of mean": ""}
+            for name in table.keys() - sums.keys():
+                sums[name] = np.array(table[name])[groups == group].sum()
+            rows.append([sums[name] for name in table])
+        cells = [list(map(write_cell, row)) for row in rows]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = []
-        for row in cells:
-            padded = [
-                cell.rjust(width) for cell, width in zip(row, widths, strict=True)
-            ]
-            padded[:2] = [row[0].ljust(widths[0]), row[1].ljust(widths[1])]
-            lines.append("  ".join(padded))
-        about = f"{self.samples} samples, {self.unlabelled} of them without a label; "
-        about += (
-            f"memory of {self.size}; largest class over smallest {self.imbalance:.0f}:1"
-        )
-        return "\n".join([about, *lines, self.advice])
+        lines = [
+            f"{self.samples} samples, {self.unlabelled} of them without a label; memory "
+            f"of {self.size}; largest class over smallest {self.imbalance:.0f}:1"
+        ]
+        for name, group, *numbers in cells:
+            line = [name.ljust(widths[0]), group.ljust(widths[1])]
+            line += map(str.rjust, numbers, widths[2:])
+            lines.append("  ".join(line))
+        return "\n".join([*lines, self.advice])
 
 
 def preview(
     labels: Any,
     size: int,
-    methods: str | Sequence[str] = METHODS,
+    methods: Sequence[str] = METHODS,
     *,
     rho: float = 0.0,
     seed: int = 0,
     class_names: Sequence[str] | None = None,
     unlabelled: str = "drop",
 ) -> Preview:
-    """Return what each sampler's memory holds at the end of a stream (Algorithm 1).
+    """Simulate which classes each sampler keeps from a stream (Algorithm 1).
+
+    What a memory contains does not depend on a network, so nothing is trained.
 
     Parameters
     ----------
     labels : array, tensor, data frame or sparse matrix
-        Labels in the order of the stream, as `Sampler.place` reads them: rows (N, C) of
-        0 and 1, or class numbers (N,).
+        Labels in the order of the stream, in a form that `Sampler.place` accepts: rows
+        of 0 and 1 of shape (n_samples, n_classes), or class numbers of shape
+        (n_samples,).
     size : int
         Capacity of the memories, in samples.
-    methods : str or sequence of str
-        Keys of ``SAMPLERS`` that look at labels alone.
+    methods : sequence of str
+        Keys of ``SAMPLERS`` whose decisions depend on labels only.
     rho : float
         Power of allocation of PRS and OCDM.
     seed : int
         Seed of each sampler.
     class_names : sequence of str, optional
-        Names of the C classes, by default those of a data frame's columns, or numbers.
+        Names of the classes, by default the columns of a data frame or numbers.
     unlabelled : {"drop", "class"}
-        Samples without a label are dropped, or are one more class.
+        Whether samples without a label are dropped or form an additional class.
 
     Returns
     -------
     Preview
-        Its text is a table by class and group; ``table`` makes a data frame, and
+        Counts by class; its text is a table, ``table`` makes a data frame, and
         ``plot(ax)`` draws it.
 
     Raises
     ------
     ValueError
-        If labels are refused, no sample has one, names are too many, too few or
-        repeated, a method is unknown or looks at more than labels, or a number is out
-        of range.
+        If the labels are invalid, no sample has a label, names are repeated or of
+        another number than the classes, a method is unknown or needs more than labels,
+        or a number is out of range.
+
+    See Also
+    --------
+    trial : Train a network on the stream to see how much a sampler gains.
 
     Examples
     --------
@@ -192,8 +226,8 @@ def preview(
         names = [*names, NO_LABEL]
         class_freq = np.append(class_freq, empty)
     counts = {}
-    for method in [methods] if isinstance(methods, str) else methods:
-        one_of("method", str(method).lower(), METHODS)
+    for method in methods:
+        one_of("method", method.lower(), METHODS)
         options: dict[str, Any] = {"unlabelled": unlabelled}
         if method.lower() in ("prs", "ocdm"):
             options["rho"] = rho
@@ -244,8 +278,8 @@ def count_kept(sampler: Sampler, rows: np.ndarray) -> np.ndarray:
     return np.append(sampler.class_counts, (~stored.any(axis=1)).sum())
 
 
-def _text(value: Any) -> str:
-    """Return a cell of the table."""
+def write_cell(value: Any) -> str:
+    """Write a cell of the table, a small number with two digits."""
     if isinstance(value, float):
         return f"{value:.1f}" if value >= 0.1 or not value else f"{value:.2f}"
     return one_line(value)

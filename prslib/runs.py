@@ -112,10 +112,7 @@ def code_of(method: str, loss: str, model: str, stamp: str) -> str:
     row, network = METHODS[method], MODELS[model]
     names = [("prslib.train", "run"), *list_names(LOSSES[loss].function)]
     if row.sampler:
-        sampler = SAMPLERS[row.sampler]
-        names += list_names(sampler)
-        if on_gpu := vars(sampler).get("on_gpu"):
-            names.append(tuple(on_gpu.split(":")))
+        names += list_names(SAMPLERS[row.sampler])
     for maker in (network.made_by, network.backbone):
         if isinstance(maker, str):
             module, name = maker.split(":")

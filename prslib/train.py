@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
 from inspect import signature
-from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -733,13 +732,12 @@ class Trainer:
         if self.method.takes_rho:
             options["rho"] = settings["rho"]
         sampler_class = SAMPLERS[self.method.sampler]
-        on_gpu = vars(sampler_class).get("on_gpu")
-        if on_gpu:
-            vector = self.encode(take(self.inputs, np.zeros(1, np.int64), self.device))
-            if has_room(self.device, size * vector.nbytes):
-                sampler_class = resolve_name(on_gpu)
         self.sampler = sampler_class(size, data.num_classes, seed, **options)
         self.keeps_features = "features" in self.sampler.needs
+        self.vectors_fit = False
+        if hasattr(self.sampler, "vectors"):
+            vector = self.encode(take(self.inputs, np.zeros(1, np.int64), self.device))
+            self.vectors_fit = has_room(self.device, size * vector.nbytes)
 
     def step(self, new: np.ndarray, is_first: bool = True) -> None:
         """Learn from new samples, rows (B,), and replayed ones; offer the new ones.
@@ -891,8 +889,7 @@ class Trainer:
         needs: dict[str, Any] = {}
         if self.keeps_features:  # what the frozen stages give: ExStream
             vectors = encoded.flatten(1)
-            is_tensor = hasattr(self.sampler, "takes_tensors")
-            needs["features"] = vectors if is_tensor else vectors.cpu().numpy()
+            needs["features"] = vectors if self.vectors_fit else vectors.cpu().numpy()
         if "gradient_products" in self.sampler.needs:
 
             def products(subsets: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Hold out samples of a stream of one's own, for two tests, before it is tried."""
+"""Make a stream of a user's samples, and hold out some of them for two tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,35 +66,33 @@ def make_stream(
     class_names: Sequence[str] | None,
 ) -> tuple[Stream, list[str]]:
     """Hold out samples; return the stream, and what was understood."""
-    rows, names = read_labels(labels, class_names)
+    check_known(labels)
+    rows, names = read_rows(labels, class_names)
     columns = {"inputs": inputs, "task": task, "order": order, "groups": groups}
     columns = check_columns(columns, len(rows))
-    notes = []
-    is_labelled = rows.any(axis=1)
-    if not is_labelled.all():
-        notes.append(f"{(~is_labelled).sum()} samples without a label are left out.")
-        columns = {name: column[is_labelled] for name, column in columns.items()}
-        rows = rows[is_labelled]
-    is_present = rows.any(axis=0)
-    rows, names = rows[:, is_present], np.array(names)[is_present]
+    kept = np.flatnonzero(rows.any(axis=1))
+    left_out = len(rows) - len(kept)
     if "order" in columns:
-        place = np.argsort(columns["order"], kind="stable")
-        columns = {name: column[place] for name, column in columns.items()}
-        rows = rows[place]
+        kept = kept[np.argsort(columns["order"][kept], kind="stable")]
+    columns = {name: column[kept] for name, column in columns.items()}
+    is_present = rows.any(axis=0)
+    rows, names = rows[kept][:, is_present], np.array(names)[is_present]
     is_scored = rows.sum(axis=0) >= LEAST
-    if not is_scored.any():
-        what = f"a class with at least {LEAST} samples"
-        raise ValueError(expected(what, f"at most {rows.sum(axis=0).max()}"))
-    if not is_scored.all():
-        small = names[~is_scored]
-        plural = "es" if len(small) > 1 else ""
-        notes.append(
-            f"{len(small)} class{plural} with fewer than {LEAST} samples trained but "
-            f"not scored: {list_names(small)}."
-        )
     is_test = hold_out(rows & is_scored, columns.get("groups"))
+    is_scored &= rows[is_test].any(axis=0) & rows[~is_test].any(axis=0)
+    if not is_scored.any():
+        what = f"a class with at least {LEAST} samples, not all in one group"
+        raise ValueError(expected(what, f"classes of {rows.sum(axis=0).tolist()}"))
     made = split_stream(columns, rows, names, is_scored, is_test)
-    return made, [describe(made, columns), *notes]
+    notes = [describe(made, columns)]
+    if left_out:
+        notes.append(f"{left_out} samples without a label are left out.")
+    if not is_scored.all():
+        notes.append(
+            f"Classes with fewer than {LEAST} samples or with all in one group, which "
+            f"are not scored: {list_names(names[~is_scored])}."
+        )
+    return made, notes
 
 
 def check_columns(columns: dict[str, Any], length: int) -> dict[str, np.ndarray]:
@@ -139,24 +137,17 @@ def describe(made: Stream, columns: dict[str, np.ndarray]) -> str:
     )
 
 
-def read_labels(
-    labels: Any, class_names: Sequence[str] | None
-) -> tuple[np.ndarray, list[str]]:
-    """Return labels, bool (N, C), and the names of the classes; refuse unknown labels."""
-    values = read_array(labels)
-    numbers = values.data if is_sparse(values) else values
+def check_known(labels: Any) -> None:
+    """Refuse labels that are not known, as a trial scores them."""
+    numbers = labels.data if is_sparse(labels) else read_array(labels)
     if numbers.dtype.kind == "f" and np.isnan(numbers).any():
-        what = "labels that are all known"
-        raise ValueError(expected(what, "NaN", "a trial scores them"))
-    return read_rows(labels, class_names)
+        raise ValueError(expected("labels that are all known", "NaN"))
 
 
 def check_inputs(inputs: np.ndarray) -> np.ndarray:
     """Return features as float32 (N, D), or images of uint8 (N, H, W, channels)."""
-    if inputs.dtype == np.uint8 and inputs.ndim == 4:
-        if inputs.shape[3] > MOST_CHANNELS:
-            what = "images (N, H, W, channels)"
-            raise ValueError(expected(what, inputs.shape, "move the channels last"))
+    is_image = inputs.dtype == np.uint8 and inputs.ndim == 4
+    if is_image and inputs.shape[3] <= MOST_CHANNELS:
         return inputs
     if inputs.ndim != 2 or inputs.dtype.kind not in "biuf":
         what = "features (N, D), or images of uint8 (N, H, W, channels)"
@@ -189,14 +180,11 @@ def hold_out(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
 
     Groups are drawn as a whole, and so is a sample without a group.
     """
-    unit = np.arange(len(labels))
-    if groups is not None:
-        unit = np.unique(groups, return_inverse=True)[1]
-    number = unit.max() + 1
-    has = np.zeros((number, labels.shape[1]), np.int64)
+    unit = np.arange(len(labels)) if groups is None else number_anew(groups)
+    has = np.zeros((unit.max() + 1, labels.shape[1]), np.int64)
     np.add.at(has, unit, labels.astype(np.int64))
-    is_test = np.zeros(number, bool)
-    is_open = np.ones(number, bool)
+    is_test = np.zeros(len(has), bool)
+    is_open = np.ones(len(has), bool)
     rng = np.random.default_rng(SEED)
     for c in np.argsort(has.sum(axis=0), kind="stable"):
         rest = TEST_SHARE * has[:, c].sum() - has[is_test, c].sum()
@@ -218,19 +206,11 @@ def split_stream(
 ) -> Stream:
     """Split samples into the stream and two tests."""
     train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
-    in_stream = labels[train][:, is_scored].sum(axis=0)
-    in_test = labels[test][:, is_scored].sum(axis=0)
-    lacks = np.flatnonzero((in_stream == 0) | (in_test == 0))
-    if len(lacks):
-        what = "samples of each class in the stream and in the test"
-        advice = "give smaller groups, or leave the class out"
-        name = names[is_scored][lacks[0]]
-        raise ValueError(expected(what, f"all of {name!r} in one of them", advice))
-    number = max(PER_CLASS, int(np.quantile(in_test, QUARTILE)))
+    in_test = labels[test][:, is_scored]
+    number = max(PER_CLASS, int(np.quantile(in_test.sum(axis=0), QUARTILE)))
     rng = np.random.default_rng(SEED)
-    reserve = np.zeros(len(test), np.int64)
-    alike = test[draw_even(labels[test][:, is_scored], number, rng, reserve)]
-    tests = {"balanced": alike, "imbalanced": test}
+    alike = draw_even(in_test, number, rng, reserve=np.zeros(len(test), np.int64))
+    tests = {"balanced": test[alike], "imbalanced": test}
     inputs = columns["inputs"]
     if inputs.dtype == np.float32:
         inputs = standardised(inputs, inputs[train])
@@ -250,10 +230,12 @@ def split_stream(
     )
     task = None
     if "task" in columns:
-        task = np.unique(columns["task"][train], return_inverse=True)[1]
+        task = number_anew(columns["task"][train])
     groups = columns.get("groups", np.arange(len(labels)))
-    units = {
-        name: np.unique(groups[rows], return_inverse=True)[1]
-        for name, rows in tests.items()
-    }
+    units = {name: number_anew(groups[rows]) for name, rows in tests.items()}
     return Stream(data, task, is_scored, units)
+
+
+def number_anew(values: np.ndarray) -> np.ndarray:
+    """Return the place of each value among the sorted distinct ones, int64 (N,)."""
+    return np.unique(values, return_inverse=True)[1]

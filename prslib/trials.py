@@ -17,7 +17,7 @@ import torch
 from numpy.typing import ArrayLike
 from scipy import special
 
-from prslib.checks import check_int, expected, items, one_of
+from prslib.checks import expected, one_of
 from prslib.datasets import DATASETS
 from prslib.device import check_device, put, run_settings
 from prslib.losses import LOSSES
@@ -68,25 +68,26 @@ MOST_SAMPLES = 1_000_000  # of a test that somebody may collect
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What samplers would do on a stream; its text is the answer.
+    """Comparison of samplers on a stream; its text names the best one for each score.
 
-    Parameters
+    Attributes
     ----------
     notes : list of str
-        What was understood of the stream, and what was left out.
+        How the stream was understood, and what was left out.
     preview : Preview
-        What each memory of the first size holds at the end of the stream.
+        Content of each memory of the first size at the end of the stream.
     scores : DataFrame
-        A row per score, in percent: method, memory_size, seed, test_set, group, metric
+        One row per score, in percent: method, memory_size, seed, test_set, group, metric
         and value. A group is "overall", "majority", "moderate", "minority" or a class.
     differences : DataFrame
         Each sampler minus CRS in points, over all seeds: memory_size, method, test_set,
-        group, metric, difference, the ends `low` and `high` of its 95 % interval, seeds.
+        group, metric, difference, the bounds `low` and `high` of its 95 % interval, and
+        the number of seeds.
     answers : DataFrame
-        A row per memory size, metric and test: which sampler to take ("" if the trial
-        cannot tell), and a sentence.
+        One row per memory size, metric and test: the best sampler, "" if the result is
+        inconclusive, and a sentence.
     costs : list of str
-        What each sampler that is named loses against CRS.
+        What each named sampler loses against CRS on other scores.
     """
 
     notes: list[str]
@@ -120,39 +121,41 @@ def trial(
     device: str = "cpu",
     **fields: Any,
 ) -> Trial:
-    """Train a small network on a stream under each sampler, and compare them with CRS.
+    """Train a small network on a stream with each sampler, and compare them with CRS.
 
-    A random 30 % of each class is held out. The network sees the others once, ten at a
-    time with ten from the memory, and is scored on the held-out samples: as they come,
-    and on a part in which classes are alike. It also predicts each batch before it
-    learns it (prequential evaluation).
+    A random 30 % of each class is held out. The network sees the other samples once, in
+    batches of ten with ten samples from the memory, and is scored on two held-out tests:
+    one as the stream comes, and one in which classes are alike. Each batch is also
+    predicted before the network is trained on it (prequential evaluation).
 
     Parameters
     ----------
-    inputs : array_like, (N, D) or (N, H, W, channels)
-        Features, which a head with one hidden layer learns, or small images of uint8,
-        which a convolutional network learns.
+    inputs : array_like of shape (n_samples, n_features) or (n_samples, height, width, channels)
+        Features, for a head with one hidden layer, or small images of type uint8, for a
+        convolutional network.
     labels : array, tensor, data frame or sparse matrix
-        Labels as `preview` reads them: rows (N, C) of 0 and 1, or class numbers (N,).
-    task : array_like, (N,), optional
-        The task of each sample. Tasks come in sorted order, and the samples of a task in
-        one that each seed draws.
-    order : array_like, (N,), optional
-        What sorts the stream: numbers, or dates such as 2021-03-31. Without `task` and
-        `order` the samples come in the order of the rows.
-    groups : array_like, (N,), optional
-        Samples of one group, such as frames of one video, are all in the stream or all
-        held out.
+        Labels as in `preview`: rows of 0 and 1 of shape (n_samples, n_classes), or class
+        numbers of shape (n_samples,).
+    task : array_like of shape (n_samples,), optional
+        Task of each sample. Tasks come in sorted order, and each seed shuffles the
+        samples of a task.
+    order : array_like of shape (n_samples,), optional
+        Numbers, or dates such as 2021-03-31, that sort the stream. Without `task` and
+        `order`, samples come in the order of the rows.
+    groups : array_like of shape (n_samples,), optional
+        Samples of one group, such as frames of one video, are all trained or all held
+        out.
     class_names : sequence of str, optional
-        Names of the C classes, by default those of a data frame's columns, or numbers.
+        Names of the classes, by default the columns of a data frame or numbers.
     memory_size : int or sequence of int, optional
-        Samples in memory; by default the paper's share of the stream, 5.7 %.
+        Capacity of the memory in samples; by default 5.7 % of the stream, as in the
+        paper.
     samplers : sequence of str
         Keys of `METHODS`, each of which is compared with CRS.
     rho : sequence of float
-        Powers of allocation of PRS. OCDM has the first.
+        Powers of allocation of PRS. OCDM uses the first one.
     seeds : sequence of int
-        A run of every sampler for each.
+        Each sampler is trained once per seed.
     workers, device
         As in `run_all`.
     **fields
@@ -161,15 +164,23 @@ def trial(
     Returns
     -------
     Trial
-        Its text says which sampler to take for which score and what it costs, or that
-        the trial cannot tell. See `docs/own_data.md` for the rule.
+        Scores, differences, and a recommendation for each score.
 
     Raises
     ------
     ValueError
         Before any training, if inputs and labels differ in length, an input is NaN or
-        all are equal, a memory is larger than the stream, there is one task, no class
-        has five samples, or as in `RunConfig`.
+        all are equal, a memory is larger than the stream, there is only one task, no
+        class has five samples, or a field of `RunConfig` is invalid.
+
+    See Also
+    --------
+    preview : Show what each memory contains, without training.
+
+    Notes
+    -----
+    The rule that names a sampler is on the page :doc:`own_data`. Runs are stored, so
+    that a second trial trains only what is new.
     """
     device = check_device(str(device))
     made, notes = make_stream(inputs, labels, task, order, groups, class_names)
@@ -207,21 +218,11 @@ def list_sizes(memory_size: Any, made: Stream) -> list[int]:
     if memory_size is None:
         return [made.recipe.memory_size]
     length = len(made.data.train)
-    sizes = list_items("memory_size", np.atleast_1d(memory_size).tolist())
-    for size in sizes:
-        check_int("memory_size", size, least=1)
-        if size >= length:
-            what = f"a memory smaller than the stream of {length} samples"
-            raise ValueError(expected(what, size))
+    sizes = np.atleast_1d(memory_size).tolist()
+    if max(sizes, default=0) >= length:
+        what = f"a memory smaller than the stream of {length} samples"
+        raise ValueError(expected(what, max(sizes)))
     return sizes
-
-
-def list_items(name: str, values: Any) -> list:
-    """Return what a list holds, at least one thing."""
-    values = items(name, values)
-    if not values:
-        raise ValueError(expected(f"at least one of {name}", "none"))
-    return values
 
 
 def list_configs(
@@ -232,26 +233,25 @@ def list_configs(
     fields: dict[str, Any],
 ) -> list[RunConfig]:
     """List the runs, all samplers of a seed before the next."""
-    if unread := sorted(UNREAD & fields.keys()):
-        what = "fields that a trial reads"
-        raise TypeError(expected(what, ", ".join(unread), "leave them out"))
+    for name in UNREAD & fields.keys():
+        raise TypeError(expected("fields that a trial reads", name))
     with_memory = [name for name, row in METHODS.items() if row.sampler]
-    powers = list_items("rho", rho)
-    variants: dict[tuple[str, float | None], None] = {(BASE, None): None}
-    for name in items("samplers", samplers):
+    variants: list[tuple[str, float | None]] = [(BASE, None)]
+    for name in samplers:
         one_of("sampler", name, with_memory)
-        if name == "PRS":
-            variants |= dict.fromkeys((name, power) for power in powers)
-        else:
-            variants[name, powers[0] if METHODS[name].takes_rho else None] = None
-    if len(variants) < 2:
-        raise ValueError(expected(f"a sampler beside {BASE}", "none"))
-    return [
+        powers = rho if METHODS[name].takes_rho else [None]
+        if name != "PRS":
+            powers = powers[:1]
+        variants += [(name, power) for power in powers]
+    variants = list(dict.fromkeys(variants))
+    configs = [
         RunConfig(NAME, name, seed=seed, rho=power, memory_size=size, **fields)
-        for size, seed, (name, power) in product(
-            sizes, list_items("seeds", seeds), variants
-        )
+        for size, seed, (name, power) in product(sizes, seeds, variants)
     ]
+    if len(variants) < 2 or not configs:
+        what = f"a sampler beside {BASE}, a rho, a memory size and a seed"
+        raise ValueError(expected(what, "none of one of them"))
+    return configs
 
 
 def check_fit(made: Stream, config: RunConfig) -> None:
@@ -270,10 +270,10 @@ def run_all(
 ) -> pd.DataFrame:
     """Return the scores of all runs, in percent; train those that are not stored."""
     digest = joblib.hash((made, configs[0].resolved["test_resamples"]))
+    stamp = stamp_package()
     paths = {}
     for config in configs:
         names = config.method, config.identity["loss"], config.identity["model"]
-        stamp = stamp_package()
         code = code_of(*names, stamp), hash_names([(__name__, "train_one")], stamp)
         key = joblib.hash((digest, config.identity, code))
         paths[cache_dir() / "trials" / f"{key}.pkl"] = config

@@ -49,6 +49,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from clusters import choose_clusters, search_clusters
 from PIL import Image
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -310,8 +311,8 @@ def select(pictures: Pictures) -> tuple[Selection, Rows, dict[str, np.ndarray], 
     labels = np.array([[name in of for name in names] for of in pictures.labels])
     rows = np.flatnonzero(labels.any(axis=1))
     corpus = labels[rows]
-    settings = curation.search_clusters(corpus, tuple(names.tolist()))
-    clusters = curation.choose_clusters(settings)
+    settings = search_clusters(corpus, tuple(names.tolist()))
+    clusters = choose_clusters(settings)
     group = clusters.group_of_class
     rows = rows[curation.tasks_of_images(corpus, group) >= 0]
     stays = labels[rows].sum(axis=0) >= LEAST

@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 from prslib.checks import expected
 from prslib.datasets import curation, reuters
 from prslib.datasets.arrays import read_arrays
+from prslib.datasets.base import Clustering
 from prslib.datasets.prepared import Selection
 
 # the files, and how many documents each has
@@ -123,7 +124,8 @@ def select(documents: list[Document]) -> tuple[Selection, dict[str, np.ndarray]]
     names = np.array(topics)[candidates]
     labels = labels[:, candidates]
     corpus = labels[is_train & labels.any(axis=1)]
-    group = curation.cluster_classes(reuters.clustering_of(corpus, tuple(names)))
+    settings = reuters.NUM_TASKS, reuters.BETA, reuters.MIN_CLASSES
+    group = curation.cluster_classes(Clustering(corpus, tuple(names), *settings))
     # documents across tasks leave, then classes that are too small without them, then
     # documents that had no other class
     task = np.full(len(labels), -1)

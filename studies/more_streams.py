@@ -48,6 +48,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from choosing import choose_rows, save
+from clusters import choose_clusters, search_clusters
 from scipy.sparse.csgraph import connected_components
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -233,8 +234,8 @@ def find_large(labels: np.ndarray, is_test: np.ndarray) -> np.ndarray:
 
 def cluster(labels: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
     """Cluster classes, int64 (C,), by Algorithm 2 or else by shared samples."""
-    if settings := curation.search_clusters(labels, names):
-        return curation.choose_clusters(settings).group_of_class
+    if settings := search_clusters(labels, names):
+        return choose_clusters(settings).group_of_class
     counts = labels.astype(np.int64)
     group = connected_components(counts.T @ counts)[1].astype(np.int64)
     while group.max() >= NUM_TASKS:

@@ -47,22 +47,25 @@ WORK = {f"runs of {name}": f"{name} 1" for name in METHODS} | {
 }
 
 
-def begin(root):
+def begin(root, kinds):
     """Write the inputs and load what each fork would load again."""
-    import papermill  # noqa: F401
     import torch
     from helpers.real_folders import write_coco, write_ids
 
-    from prslib.datasets.features import DEFAULT, frozen_network
-    from prslib.report import build  # noqa: F401
+    if "figures" in kinds:
+        import papermill  # noqa: F401
 
+        from prslib.report import build  # noqa: F401
+    if "features" in kinds:
+        from prslib.datasets.features import DEFAULT, frozen_network
+
+        frozen_network(DEFAULT)
     images = [(n, ["apple" if n % 2 else "bear"]) for n in range(1, 41)]
     images += [(41, ["person"])]  # in no split: left out of the prepared set
     ids = {"train": [[*range(2, 38, 2)], [*range(1, 38, 2)]], "test": [[38], [39]]}
     halves = {"train2014": images, "val2014": [(201, ["apple"]), (202, ["bear"])]}
     write_coco(root / "coco", halves, ("apple", "bear", "person"))
     write_ids(root / "ids", ids | {"teorg": [[202], [201]]}, "coco")
-    frozen_network(DEFAULT)
     torch.set_num_threads(1)  # a fork would lack the others
     loky.backend.context.set_start_method("fork")
 
@@ -174,8 +177,8 @@ def soak(kind, root, kills, rng):
 def main(kills=1000, seed=0, *kinds):
     """Disturb every kind of work, ``kills`` times in all; a fault ends the soak."""
     rng, root = random.Random(int(seed)), Path(tempfile.mkdtemp())
-    begin(root)
     kinds = kinds or tuple(WORK)
+    begin(root, kinds)
     for kind in kinds:
         soak(kind, root, math.ceil(int(kills) / len(kinds)), rng)
     shutil.rmtree(root)

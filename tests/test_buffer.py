@@ -135,23 +135,6 @@ def test_one_sample_comes_in_any_of_its_forms(labels, row, num_classes):
 
 
 @pytest.mark.parametrize(
-    ("labels", "match"),
-    [
-        ("bee", "unknown class 'bee'; known classes: cat, dog, eel, fly"),
-        (["cat", "cat"], r"the names of one sample, got \['cat', 'cat'\]"),
-        ({"cat": 2}, "expected 0 and 1"),
-        (4, "class numbers from 0 to 3, got 4"),
-        (np.ones(3, bool), r"got bool \(1, 3\)"),
-    ],
-)
-def test_one_sample_of_another_form_is_refused(labels, match):
-    buffer = make_buffer(classes=NAMES)
-    with pytest.raises(ValueError, match=match):
-        buffer.add(labels, x=1.0)
-    check_same(buffer, make_buffer(classes=NAMES))
-
-
-@pytest.mark.parametrize(
     "labels",
     [
         LABELS[:10],

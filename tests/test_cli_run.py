@@ -48,7 +48,7 @@ def test_options_are_fields_or_those_of_the_sampler(monkeypatch):
     options = ["memory_size=20", "loss=focal", "loss_options={'gamma': 1}", "subsets=3"]
     words = [word for option in options for word in ("--option", option)]
     assert main([*TINY, "GSS", "--device", "auto", *words]) == 130
-    assert main([*TINY, "PRS", "--rho", "-1e-3"]) == 130
+    assert main([*TINY, "PRS", "--rho=-1e-3"]) == 130
     fields = {"memory_size": 20, "loss": "focal", "loss_options": {"gamma": 1}}
     gss = RunConfig("digits70tiny", "GSS", options={"subsets": 3}, **fields)
     prs = RunConfig("digits70tiny", "PRS", rho=-1e-3)
@@ -74,7 +74,7 @@ def test_options_are_fields_or_those_of_the_sampler(monkeypatch):
             "expected batch_size up to the samples of task 0, got 1000000000",
         ),
         (["train", "nope"], "unknown notebook 'nope'; known notebooks: architectures"),
-        (["preview", "nope.csv"], "expected a file nope.csv, got none"),
+        (["preview", "nope.csv"], "No such file or directory: 'nope.csv'"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(arguments, said, capsys):
@@ -92,8 +92,7 @@ def test_a_shard_is_a_part_of_a_whole(capsys):
         with pytest.raises(SystemExit) as caught:
             main(["train", f"--shard={wrong}"])
         assert caught.value.code == 2
-        said = f"expected a part such as 3/20, from 1/20 to 20/20, got {wrong}"
-        assert said.strip() in capsys.readouterr().err
+        assert f"invalid shard value: '{wrong}'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -64,17 +64,6 @@ def files_in(folder):
     return {file.name: file.read_bytes() for file in folder.glob("runs/*")}
 
 
-def test_without_ray_its_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
-    monkeypatch.setenv("RAY_ADDRESS", "auto")
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(
-        ModuleNotFoundError, match=r"'.\[cluster\]'.* RAY_ADDRESS unset"
-    ):
-        run_all([RunConfig(**MLP, method="CRS")])
-    assert not files_in(tmp_path)
-
-
 def test_ctrl_c_leaves_the_cluster_and_keeps_what_is_finished(cluster, monkeypatch):
     import ray
 

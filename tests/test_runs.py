@@ -7,7 +7,6 @@ import sys
 import time
 import warnings
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -67,16 +66,6 @@ def test_a_run_comes_back_bit_for_bit_and_equal_runs_are_equal_bytes(
     with np.load(first) as file:  # without pickle
         about = json.loads(file["about"].item())
     assert about["config"]["dataset"] == one.config.dataset
-
-
-def test_special_numbers_and_texts_come_back(trained, tmp_path):
-    one = trained["full"]
-    scores = one.scores.copy()
-    scores.loc[:3, "value"] = [np.nan, 1e-17, 1.0, 0.1 + 0.2]
-    scores.loc[:1, "group"] = ["", "größer, than \n 3"]
-    odd = replace(one, scores=scores, memory_labels=one.memory_labels[:0])
-    save(odd, tmp_path / "odd.npz")
-    assert_equal(load(odd.config, tmp_path / "odd.npz"), odd)
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(
@@ -164,24 +153,6 @@ def test_the_bar_counts_the_steps_of_all_runs(monkeypatch):
     assert (bars[0].total, bars[0].n) == (42, 42)
     assert bars[0].desc.startswith("training 2 runs")
     assert not file.exists()
-
-
-def test_the_bar_is_not_red_in_a_notebook_and_reaches_papermills_terminal(monkeypatch):
-    """A kernel's stderr has the file descriptor of its terminal."""
-    assert progress.bar_stream() is sys.stderr
-    reader, writer = os.pipe()
-    stdout = SimpleNamespace(echo=None)
-    monkeypatch.setattr("sys.stdout", stdout)
-    monkeypatch.setattr("sys.stderr", SimpleNamespace(echo=None, fileno=lambda: writer))
-    monkeypatch.setenv("JPY_SESSION_NAME", "a notebook in JupyterLab")
-    assert progress.bar_stream() is stdout
-    assert stdout.echo is None
-    monkeypatch.delenv("JPY_SESSION_NAME")
-    with progress.bar_stream().echo as terminal:
-        terminal.write("\r1/2")
-        assert os.read(reader, 10) == b"\r1/2"
-    os.close(writer)
-    os.close(reader)
 
 
 # worker processes

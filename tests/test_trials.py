@@ -42,11 +42,14 @@ def draw_stream(count: int = 400, classes: int = 6) -> dict:
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory):
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def stored(cache, monkeypatch, trains_here):
     """Keep trained runs of this module in one folder."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PRSLIB_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
+    monkeypatch.setenv("PRSLIB_CACHE", str(cache))
 
 
 def made_of(**columns) -> Stream:
@@ -221,10 +224,20 @@ def test_small_classes_are_told_trained_and_not_scored():
     columns = draw_stream()
     columns["labels"] = np.column_stack([columns["labels"], np.arange(400) < 3])
     made, notes = make_stream(**NOTHING | columns)
-    assert "1 class with fewer than 5 samples" in notes[1]
+    assert notes[1].endswith("not scored: 6.")
     assert made.is_scored.tolist() == [True] * 6 + [False]
     parts = made.data.train, made.data.tests["imbalanced"]
     assert sum(part.labels[:, 6].sum() for part in parts) == 3
+
+
+def test_class_in_a_single_group_is_told_and_not_scored():
+    columns = draw_stream()
+    rare = np.arange(400) < 8
+    columns["labels"] = np.column_stack([columns["labels"], rare])
+    groups = np.where(rare, 0, np.arange(400))
+    made, notes = make_stream(**NOTHING | columns | {"groups": groups})
+    assert notes[1].endswith("not scored: 6.")
+    assert made.is_scored.tolist() == [True] * 6 + [False]
 
 
 def test_samples_without_a_label_are_left_out_and_told():
@@ -247,19 +260,19 @@ BAD = {
     "batch": ({"batch_size": 401}, "batch_size up to the samples of each task"),
     "channels first": (
         {"inputs": np.zeros((400, 3, 8, 8), np.uint8)},
-        "channels last",
+        "images of uint8",
     ),
     "few": ({"labels": np.eye(400, dtype=bool)}, "at least 5 samples"),
     "unknown": ({"labels": np.full((400, 2), np.nan)}, "labels that are all known"),
     "memory": ({"memory_size": 400}, "a memory smaller than the stream"),
-    "no seed": ({"seeds": []}, "at least one of seeds"),
+    "no seed": ({"seeds": []}, "none of one of them"),
     "missing task": ({"task": [None] * 400}, "task for every sample"),
-    "no size": ({"memory_size": []}, "at least one of memory_size"),
-    "no rho": ({"rho": []}, "at least one of rho"),
+    "no size": ({"memory_size": []}, "none of one of them"),
+    "no rho": ({"rho": []}, "none of one of them"),
     "sampler": ({"samplers": ["PSR"]}, "unknown sampler 'PSR'"),
     "no sampler": ({"samplers": ["CRS"]}, "a sampler beside CRS"),
     "device": ({"device": "cuda:7"}, "unknown device"),
-    "group": ({"groups": np.zeros(400)}, "smaller groups"),
+    "group": ({"groups": np.zeros(400)}, "not all in one group"),
 }
 
 
@@ -345,8 +358,6 @@ def test_files_of_a_stream_are_tried_by_one_command(stored, tmp_path, capsys):
     files = [str(tmp_path / name) for name in ("inputs.npy", "labels.csv")]
     options = ["--about", str(tmp_path / "about.csv"), "--size", "20", "--seeds", "2"]
     options += ["--save", str(tmp_path / "scores.csv")]
-    assert main(["trial", *files, "--save", str(tmp_path / "no" / "scores.csv")]) == 1
-    assert "a folder that is there" in capsys.readouterr().err
     assert main(["trial", *files, *options]) == 0
     assert "classes alike" in capsys.readouterr().out
     assert set(pd.read_csv(tmp_path / "scores.csv")["group"]) >= {"overall", *names}
@@ -373,5 +384,5 @@ def test_inputs_of_any_file_are_the_same(tmp_path):
     Image.new("RGB", (9, 6)).save(tmp_path / "0.png")
     with pytest.raises(ValueError, match="images of one size"):
         read_inputs(tmp_path, labels)
-    with pytest.raises(ValueError, match="task, order or group"):
+    with pytest.raises(ValueError, match="task, order, group"):
         read_about(labels)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from prslib.checks import flag, naming_extra, one_of
+from prslib.checks import naming_extra, one_of
 from prslib.datasets import (
     coco,
     digits,
@@ -53,8 +53,6 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
     ------
     ValueError
         If the name is unknown.
-    TypeError
-        If ``images`` is neither True nor False.
     FileNotFoundError
         If the data set must be downloaded first and is not in ``PRSLIB_DATA``.
     ModuleNotFoundError
@@ -66,7 +64,6 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
     70
     """
     one_of("dataset", name, DATASETS)
-    images = flag("images", images)
     with naming_extra("data"):
         return DATASETS[name].load(images)
 

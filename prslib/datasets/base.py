@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache, wraps
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from prslib.checks import check_int, checked_names, expected, finite, one_of
+from prslib.checks import check_int, checked_names, expected, one_of
 
 GROUPS = ("majority", "moderate", "minority")
 # spawn key of the drawn order, far from those of a run's other generators
@@ -256,14 +256,6 @@ class Recipe:
     rho: float = 0.0
     test_resamples: int = 0
 
-    def __post_init__(self) -> None:
-        """Check what no field of a run's configuration replaces."""
-        one_of("optimizer", self.optimizer, ("adam", "sgd"))
-        check_int("tasks_at_once", self.tasks_at_once, least=1)
-        check_int("test_resamples", self.test_resamples, least=0)
-        finite("clip_value", self.clip_value, least=0)
-        finite("norm_penalty", self.norm_penalty, least=0)
-
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
@@ -338,12 +330,16 @@ def schedule_of(text: str) -> tuple[int, ...]:
 
 
 def keep_loaded(load: Callable) -> Callable:
-    """Let a loader keep the last two data sets and return copies.
+    """Let a loader return copies of the four data sets that were loaded last.
 
     Runs on one set follow each other; what a caller changes is the caller's.
     """
-    cached = lru_cache(maxsize=2)(load)
-    return wraps(load)(lambda *args, **named: deepcopy(cached(*args, **named)))
+    return wraps(load)(lambda *args, **named: deepcopy(_load(load, *args, **named)))
+
+
+@lru_cache(maxsize=4)
+def _load(load: Callable, *args: Any, **named: Any) -> SequentialDataset:
+    return load(*args, **named)
 
 
 def _check_array(what: str, array: np.ndarray, dtype: type, axes: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import checked_names, expected, naming_extra, read_content, readable
+from prslib.checks import checked_names, expected, naming_extra, read_text, readable
 from prslib.datasets.prepared import Corpus, PreparedSet
 
 # clustered with the others, but no classes of the data set
@@ -33,8 +33,7 @@ def read_half(file: Path, is_test: bool) -> Corpus:
     """Read one of COCO's two instances files; Sec. 4.1."""
     images, labels, names = read_instances(file)
     half = file.name.removeprefix("instances_").split(".")[0]
-    with readable(f"the file name of every image in {file}", "download it again"):
-        files = [f"{half}/{image['file_name']}" for image in images.values()]
+    files = [f"{half}/{image['file_name']}" for image in images.values()]
     return Corpus(
         key=np.array(list(images)),
         is_test=np.full(len(images), is_test),
@@ -55,12 +54,8 @@ def read_instances(file: Path) -> tuple[dict, np.ndarray, tuple[str, ...]]:
         redirect_stdout(StringIO()),
     ):
         coco = COCO()
-        coco.dataset = json.loads(read_content(file))
+        coco.dataset = json.loads(read_text(file))
         coco.createIndex()
-        for name, index in (("images", coco.imgs), ("categories", coco.cats)):
-            count = len(coco.dataset[name])
-            if len(index) != count:
-                raise ValueError(f"{count} {name} have {len(index)} ids")
         if unknown := set(coco.catToImgs) - set(coco.cats):
             what = "annotations of listed categories"
             raise ValueError(expected(what, f"category_id {min(unknown)!r}"))

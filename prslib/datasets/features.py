@@ -18,7 +18,13 @@ import numpy as np
 from prslib.checks import expected, naming_extra, one_of
 from prslib.datasets import coco, nuswide
 from prslib.datasets.arrays import open_rows, read_arrays
-from prslib.datasets.base import Entry, SequentialDataset, Split, keep_loaded
+from prslib.datasets.base import (
+    Clustering,
+    Entry,
+    SequentialDataset,
+    Split,
+    keep_loaded,
+)
 from prslib.datasets.curation import tasks_of_images
 from prslib.datasets.prepared import PreparedSet, Selection
 from prslib.models.weights import identity_of, load_weights, published_file
@@ -101,6 +107,42 @@ def embed_row(file: Path, name: str, row: int) -> np.ndarray:
     return embed(np.load(file, mmap_mode="r")[row], name).astype(np.float16)
 
 
+def read_features(file: Path) -> np.ndarray:
+    """Read embedded features, float32 (N, D)."""
+    # a byte each, and a scale for each column
+    values, scale = read_arrays(file, "features", "scale").values()
+    return values * scale
+
+
+@keep_loaded
+def load_embedded(
+    images: bool, name: str, file: Path, keep: Callable | None = None
+) -> SequentialDataset:
+    """Load a stream of embedded features.
+
+    ``keep`` tells from the labels of the stream, bool (N, C), which samples stay.
+    """
+    selection = Selection.load(file)
+    kept = np.ones(len(selection), dtype=bool)
+    if keep is not None:
+        train = selection.rows("train")
+        kept[train] = keep(selection.labels[train])
+    selection = selection.keep(kept)
+    inputs = None
+    if images:
+        inputs = read_features(file)[kept]
+        inputs = standardised(inputs, inputs[selection.rows("train")])
+    return selection.dataset(name, None, inputs)
+
+
+def load_clustering(
+    file: Path, n_groups: int, beta: float, min_classes: int = 1
+) -> Clustering:
+    """Return what the classes of an embedded stream are clustered from: all labels."""
+    labels, names = read_arrays(file, "corpus", "corpus_names").values()
+    return Clustering(labels, tuple(names.tolist()), n_groups, beta, min_classes)
+
+
 @keep_loaded
 def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
     """Load the embedded features of a share of each task's training images."""
@@ -113,35 +155,20 @@ def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
         of_task = order[task[order] == number]
         kept[of_task[int(len(of_task) * share) :]] = False
     selection = selection.keep(kept)
-    labels = read_arrays(OPEN, "labels")["labels"]
-    open_features = features = None
+    inputs = open_inputs = None
     if images:
-        values, scale = read_arrays(MINI, "features", "scale").values()
-        features = values[kept] * scale
-        train = features[selection.rows("train")]
-        open_values = read_arrays(OPEN, "features")["features"]
-        open_features = standardised(open_values * scale, train)
-        features = standardised(features, train)
-    dataset = selection.dataset(name, "COCOseq", features)
-    tests = {
-        **dataset.tests,
-        # of classes of several tasks
-        "open": Split(
-            open_features,
-            labels,
-            tasks_of_images(labels, dataset.class_task),
-            is_open=True,
-        ),
-    }
-    return replace(dataset, tests=tests)
-
-
-def inputs_of(file: Path, kept: np.ndarray, selection: Selection) -> np.ndarray:
-    """Read the embedded features, float32 (N, D), of the rows `kept` in a selection."""
-    # a byte each, and a scale for each column
-    values, scale = read_arrays(file, "features", "scale").values()
-    features = (values * scale)[kept]
-    return standardised(features, features[selection.rows("train")])
+        inputs = read_features(MINI)[kept]
+        train = inputs[selection.rows("train")]
+        inputs = standardised(inputs, train)
+        (scale,) = read_arrays(MINI, "scale").values()
+        (values,) = read_arrays(OPEN, "features").values()
+        open_inputs = standardised(values * scale, train)
+    dataset = selection.dataset(name, "COCOseq", inputs)
+    (labels,) = read_arrays(OPEN, "labels").values()
+    # of classes of several tasks
+    task = tasks_of_images(labels, dataset.class_task)
+    further = Split(open_inputs, labels, task, is_open=True)
+    return replace(dataset, tests=dataset.tests | {"open": further})
 
 
 def open_features(folder: Path, selection: Selection) -> np.ndarray:

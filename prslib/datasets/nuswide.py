@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import decoded, expected, readable
+from prslib.checks import expected, readable
 from prslib.datasets.prepared import Corpus, PreparedSet
 from prslib.paths import PACKAGE
 
@@ -25,9 +25,8 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
     listed = folder / "ImageList" / f"{half}Imagelist.txt"
     labels_folder = folder / "Groundtruth" / "TrainTestLabels"
     with readable(f"names of images in {listed}", "unpack ImageList.zip again"):
-        text = decoded(listed.read_bytes()).replace("\\", "/")
-        files = np.array(text.splitlines())
-        files = files[files != ""]
+        text = listed.read_text().replace("\\", "/")
+        files = np.array(text.strip().splitlines())
         others = [name for name in files.tolist() if not name.endswith(".jpg")]
         if others or not len(files):
             got = repr(others[0]) if others else "none"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import hashlib
 import inspect
-import os
-import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
@@ -25,7 +24,7 @@ from prslib.datasets.prepared import (
     not_prepared,
     open_images,
 )
-from prslib.paths import data_dir, end_with, replacing
+from prslib.paths import data_dir, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
 # share of the images that may be left out without --allow-missing
@@ -47,8 +46,6 @@ def add_command(
     summary, _, _ = text.partition("\n")
     parser = commands.add_parser(name, description=text, help=summary)
     parser.epilog = f"example: {example}" if example else None
-    # argparse's own knows no exponents, and takes -1e-3 for an option
-    parser._negative_number_matcher = re.compile(r"-\.?\d")
     parser.set_defaults(command=partial(run, *settings))
     return parser
 
@@ -97,8 +94,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """
     root, ids = options.images, options.ids
     folder = data_dir() / prepared.name
-    left_out = folder / "left_out.csv"  # the last that is written
-    if (folder / "images.npy").is_file() and left_out.is_file():
+    if (folder / "images.npy").is_file():
         advice = "delete it to decode them again"
         raise FileExistsError(expected(f"no images in {folder}", "images.npy", advice))
     if getattr(options, "download_ids", False):
@@ -108,32 +104,36 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
         what = "released ids, which name the halves that COCO 2017 cut otherwise"
         raise ValueError(expected(what, "none", "give --ids or --download-ids"))
     if root and not ids and prepared.some_images_lost:
-        there = find_files(root, corpus.files)
-        check_lost(~there, corpus.files, options.allow_missing)
+        there = find_files(root, corpus.files, options.allow_missing)
         # the split leaves the others out
         corpus = corpus._replace(labels=corpus.labels & there[:, None])
     selection = prepared.select(corpus, ids)
     # refuses ids of other annotations
     selection.dataset(prepared.name, prepared.stands_for, inputs=None)
     if root:
-        there = find_files(root, selection.files)
-        check_lost(~there, selection.files, options.allow_missing)
+        there = find_files(root, selection.files, options.allow_missing)
     print(f"{prepared.name}: the {selection.origin} split, {len(selection)} images")
     corpus.save(folder / "corpus.npz")
     # studies of labels can begin
     selection.save(folder / "labels.npz")
-    if root is None:
-        print(f"labels only, in {folder}; give --images to decode the images")
-        return
     # of images that were here before
     (folder / features.FILE).unlink(missing_ok=True)
-    left_out.unlink(missing_ok=True)
+    if root:
+        decode_images(selection, there, folder, options)
+    else:
+        print(f"labels only, in {folder}; give --images to decode the images")
+
+
+def decode_images(
+    selection: Selection, there: np.ndarray, folder: Path, options: argparse.Namespace
+) -> None:
+    """Decode the images that are there, bool (N,), and leave out the broken ones."""
     whole = there.copy()
+    rows = np.flatnonzero(there)
+    files = [options.images / name for name in selection.files[rows]]
 
     def decode() -> Iterator[np.ndarray]:
-        rows = np.flatnonzero(there)
-        files = [root / name for name in selection.files[rows]]
-        images = make_rows(read_image, files, options.workers, "image")
+        images = make_rows(read_image, files, options.workers)
         for row, image in zip(rows, images, strict=True):
             whole[row] = image is not None
             if image is not None:
@@ -142,45 +142,29 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
 
     digest = write_rows(folder / "images.npy", decode())
     selection.keep(whole).save(folder / "labels.npz", pixels=np.array(digest))
-    left_out.write_text("\n".join(["file", *selection.files[~whole]]))
+    (folder / "left_out.csv").write_text("\n".join(["file", *selection.files[~whole]]))
     print(f"{folder}: {whole.sum()} images; left_out.csv lists {(~whole).sum()} others")
 
 
-def make_rows(
-    make: Callable, items: Sequence, workers: int | None, unit: str
-) -> Iterator:
+def make_rows(make: Callable, items: Sequence, workers: int | None) -> Iterator:
     """Yield what a function makes of items, in processes, with a progress bar."""
-    from torch.utils.data import DataLoader
     from tqdm import tqdm
 
-    workers = workers or os.cpu_count() or 1
-    batches = DataLoader(
-        # it needs a length and an index only
-        items,  # ty: ignore[invalid-argument-type]
-        batch_size=BATCH,
-        num_workers=0 if workers == 1 else workers,
-        # it runs in the workers
-        collate_fn=partial(make_each, make),
-        worker_init_fn=begin_worker,
-    )
-    rows = (row for batch in batches for row in batch)
-    yield from tqdm(rows, total=len(items), unit=unit)
+    if workers == 1:
+        yield from tqdm(map(make, items), total=len(items), unit="image")
+        return
+    # Ctrl-C is left to the process that asked
+    ignore = signal.signal, (signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(workers, None, *ignore) as pool:
+        rows = pool.map(make, items, chunksize=BATCH)
+        yield from tqdm(rows, total=len(items), unit="image")
 
 
-def begin_worker(_number: int) -> None:
-    """Leave Ctrl-C to the process that asked, and end with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with(os.getppid())
-
-
-def make_each(make: Callable, items: Sequence) -> list:
-    """Return what a function makes of each item."""
-    return [make(item) for item in items]
-
-
-def find_files(root: Path, files: np.ndarray) -> np.ndarray:
-    """Tell which files a folder has, bool (N,)."""
-    return np.array([(root / name).is_file() for name in files])
+def find_files(root: Path, files: np.ndarray, may_miss: bool) -> np.ndarray:
+    """Tell which files a folder has, bool (N,); most of them unless some may miss."""
+    there = np.array([(root / name).is_file() for name in files])
+    check_lost(~there, files, may_miss)
+    return there
 
 
 def check_lost(lost: np.ndarray, files: np.ndarray, allowed: bool) -> None:
@@ -224,7 +208,7 @@ def prepare_features(options: argparse.Namespace) -> None:
     open_images(folder, selection)
     features.frozen_network(options.backbone)
     make = partial(features.embed_row, folder / "images.npy", options.backbone)
-    rows = make_rows(make, range(len(selection)), options.workers, "image")
+    rows = make_rows(make, range(len(selection)), options.workers)
     write_rows(folder / features.FILE, rows)
     print(folder / features.FILE)
 

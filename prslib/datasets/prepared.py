@@ -42,16 +42,15 @@ class Corpus(NamedTuple):
 def read_table(file: Path) -> Corpus:
     """Read a table of labels; without ids an image's key is its row in its half."""
     stored = read_arrays(file)
-    with readable(f"a table of labels in {file}", "make it again"):
-        is_test = stored["split"] == 1
-        rows = np.where(is_test, is_test.cumsum(), (~is_test).cumsum()) - 1
-        return Corpus(
-            key=stored.get("image_id", rows).astype(np.int64),
-            is_test=is_test,
-            files=np.full(len(rows), ""),
-            labels=stored["labels"].astype(bool),
-            names=tuple(stored["names"].tolist()),
-        )
+    is_test = stored["split"] == 1
+    rows = np.where(is_test, is_test.cumsum(), (~is_test).cumsum()) - 1
+    return Corpus(
+        key=stored.get("image_id", rows).astype(np.int64),
+        is_test=is_test,
+        files=np.full(len(rows), ""),
+        labels=stored["labels"].astype(bool),
+        names=tuple(stored["names"].tolist()),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,16 +102,15 @@ class Selection:
         columns = read_arrays(file, *cls.__dataclass_fields__)
         return cls(origin=str(columns.pop("origin")), **columns)
 
-    def split(self, rows: slice, inputs: np.ndarray | None) -> Split:
-        """Return some rows with their inputs, of the inputs of all rows."""
-        chosen = None if inputs is None else inputs[rows]
-        return Split(chosen, self.labels[rows], self.task[rows])
-
     def dataset(
         self, name: str, stands_for: str | None, inputs: np.ndarray | None
     ) -> SequentialDataset:
         """Return the data set, with a row of inputs for each sample or without any."""
-        splits = {name: self.split(self.rows(name), inputs) for name in SPLITS}
+        splits = {}
+        for split in SPLITS:
+            rows = self.rows(split)
+            chosen = None if inputs is None else inputs[rows]
+            splits[split] = Split(chosen, self.labels[rows], self.task[rows])
         return SequentialDataset(
             name=name,
             train=splits.pop("train"),
@@ -260,14 +258,15 @@ class PreparedSet:
         else:
             class_task, rows = self._read_split(corpus, labels, ids)
         train, balanced, imbalanced = rows
-        shared = np.isin(balanced, imbalanced)
+        is_shared = np.isin(balanced, imbalanced)
+        balanced = np.concatenate([balanced[~is_shared], balanced[is_shared]])
         others = imbalanced[~np.isin(imbalanced, balanced)]
-        order = np.concatenate([train, balanced[~shared], balanced[shared], others])
+        order = np.concatenate([train, balanced, others])
         end = len(train) + len(balanced)
         bounds = [
             [0, len(train)],
             [len(train), end],
-            [end - shared.sum(), len(order)],
+            [end - is_shared.sum(), len(order)],
         ]
         names = np.array(corpus.names)[stays]
         groups = curation.class_groups(labels[train].sum(axis=0))

@@ -16,17 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from prslib.datasets.arrays import read_arrays
-from prslib.datasets.base import (
-    Clustering,
-    Entry,
-    Recipe,
-    SequentialDataset,
-    Split,
-    keep_loaded,
-)
-from prslib.datasets.features import HEAD, inputs_of
-from prslib.datasets.prepared import Selection
+from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split
+from prslib.datasets.features import HEAD, load_clustering, load_embedded
 from prslib.paths import DATA
 
 FILE = DATA / "reutersseq.npz"
@@ -94,7 +85,6 @@ def thin_evenly(labels: np.ndarray, length: int, draw: int = 0) -> np.ndarray:
     return kept
 
 
-@keep_loaded
 def load_reuters(
     images: bool, name: str, thin: Thin | None = None, thin_test: Thin | None = None
 ) -> SequentialDataset:
@@ -102,14 +92,7 @@ def load_reuters(
 
     `thin` is of the stream, `thin_test` of the imbalanced test set.
     """
-    selection = Selection.load(FILE)
-    kept = np.ones(len(selection), dtype=bool)
-    if thin is not None:
-        train = selection.rows("train")
-        kept[train] = thin(selection.labels[train])
-    selection = selection.keep(kept)
-    features = inputs_of(FILE, kept, selection) if images else None
-    dataset = selection.dataset(name, None, features)
+    dataset = load_embedded(images, name, FILE, thin)
     if thin_test is None:
         return dataset
     test = dataset.tests["imbalanced"]
@@ -117,17 +100,6 @@ def load_reuters(
     inputs = None if test.inputs is None else test.inputs[rows]
     matching = Split(inputs, test.labels[rows], test.task[rows])
     return replace(dataset, tests=dataset.tests | {"imbalanced": matching})
-
-
-def load_clustering() -> Clustering:
-    """Return what the classes are clustered from: labels of all training documents."""
-    labels, names = read_arrays(FILE, "corpus", "corpus_names").values()
-    return clustering_of(labels, tuple(names.tolist()))
-
-
-def clustering_of(labels: np.ndarray, names: tuple[str, ...]) -> Clustering:
-    """Return labels (N, C), which classes are clustered from by these settings."""
-    return Clustering(labels, names, NUM_TASKS, BETA, MIN_CLASSES)
 
 
 def memory_size_of(length: int) -> int:
@@ -146,38 +118,35 @@ def _entry(
     settings: dict[str, Any] = SETTINGS | others
     recipe = Recipe(memory_size=memory_size, schedule=schedule, **settings)
     load = partial(load_reuters, name=name, thin=thin, thin_test=thin_test)
-    return Entry(load, recipe, load_clustering, data_source="other")
-
-
-def _cap(cap: int, draw: int) -> tuple[Thin, Thin]:
-    thin = partial(thin_largest, cap=cap, draw=draw)
-    return thin, partial(thin, whole=LENGTH)
-
-
-def _part(length: int, draw: int) -> tuple[Thin]:
-    return (partial(thin_evenly, length=length, draw=draw),)
+    clustering = partial(load_clustering, FILE, NUM_TASKS, BETA, MIN_CLASSES)
+    return Entry(load, recipe, clustering, data_source="other")
 
 
 LENGTH = 7471  # documents of the stream
 MEMORY_SIZE = memory_size_of(LENGTH)
 # Each part is as long as the cap beside it is in the first draw: the two differ in
 # imbalance alone, the parts among themselves in length.
-CUTS: dict[str, Callable[[int], tuple[Thin, ...]]] = {
-    "cap1000": partial(_cap, 1000),
-    "cap300": partial(_cap, 300),
-    "cap100": partial(_cap, 100),
-    "cap30": partial(_cap, 30),
-    "part5010": partial(_part, 5010),
-    "part3292": partial(_part, 3292),
-    "part1981": partial(_part, 1981),
-    "part893": partial(_part, 893),
+CUTS: dict[str, Callable] = {
+    "cap1000": partial(thin_largest, cap=1000),
+    "cap300": partial(thin_largest, cap=300),
+    "cap100": partial(thin_largest, cap=100),
+    "cap30": partial(thin_largest, cap=30),
+    "part5010": partial(thin_evenly, length=5010),
+    "part3292": partial(thin_evenly, length=3292),
+    "part1981": partial(thin_evenly, length=1981),
+    "part893": partial(thin_evenly, length=893),
 }
 ENTRIES = {"reutersseq": _entry("reutersseq", MEMORY_SIZE)}
-for cut, thins_of in CUTS.items():
+for cut in CUTS:
     for draw in range(DRAWS):
         cut_name = f"reutersseq-{cut}" + f"-{draw + 1}" * (draw > 0)
-        ENTRIES[cut_name] = _entry(cut_name, MEMORY_SIZE, *thins_of(draw))
+        thin = partial(CUTS[cut], draw=draw)
+        # the test of a cap is subsampled, too
+        thin_test = partial(thin, whole=LENGTH) if cut.startswith("cap") else None
+        ENTRIES[cut_name] = _entry(cut_name, MEMORY_SIZE, thin, thin_test)
 # for tests: every class and few documents
+thin = partial(thin_largest, cap=CAPS[-1])
+thin_test = partial(thin, whole=LENGTH)
 ENTRIES["reutersseq-tiny"] = _entry(
-    "reutersseq-tiny", memory_size_of(247), *_cap(CAPS[-1], 0), test_resamples=0
+    "reutersseq-tiny", memory_size_of(247), thin, thin_test, test_resamples=0
 )

@@ -11,29 +11,30 @@ from prslib.report.notebook import Settings
 # as the pages name them
 STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
 STREAMS |= {"mdiseq": "icons", "clipartseq": "clip art"}
-STAND_IN = ", measured on a stand-in made of handwritten digits."
+SYNTHETIC = ", measured on synthetic data made of handwritten digits."
 # sentences for a difference, by its sign
 ABOVE = "{method} gains {effect} points of {what} over {than} {interval}."
 BELOW = "{method} loses {effect} points of {what} against {than} {interval}."
 UNCLEAR = (
-    "{method} and {than} do not differ clearly in {what}: {effect} points {interval}."
+    "{method} and {than} do not differ significantly in {what}: {effect} points"
+    " {interval}."
 )
 
 
 def write_answer(settings: Settings, sentence: str, dataset: str = "") -> Markdown:
-    """Write a notebook's answer as a table and return it; one on a stand-in says so."""
+    """Write a notebook's answer as a table and return it; mark one on synthetic data."""
     for name, words in STREAMS.items():
         sentence = sentence.replace(name, words)
     source = DATASETS[dataset].data_source if dataset else ""
     row = {"sentence": sentence, "data": source}
     settings.write(pd.DataFrame([row]), "sentence")
     if source == "stand-in":
-        sentence = sentence.removesuffix(".") + STAND_IN
+        sentence = sentence.removesuffix(".") + SYNTHETIC
     return Markdown(f"**{sentence}**")
 
 
 def first_set(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the first data set that is no stand-in, or of the first one."""
+    """Return the rows of the first data set of real data, or of the first one."""
     names = frame["dataset"].unique()
     first = min(names, key=lambda name: DATASETS[name].data_source == "stand-in")
     return frame[frame["dataset"] == first]

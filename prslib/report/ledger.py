@@ -1,4 +1,4 @@
-"""Set every number and every claim of the paper beside ours."""
+"""Compare every number and every claim of the paper with the replication."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ SOURCES = {
     PAPERS: "the paper's images",
     PART: "the paper's images",
     OTHER_STREAM: "other real streams",
-    STAND_IN: "stand-ins",
+    STAND_IN: "synthetic data",
 }
 REAL = (PAPERS, PART, OTHER_STREAM)
 
@@ -60,7 +60,7 @@ def decide(
     """Decide every claim on every data set that it is about, alone and corrected.
 
     A claim about COCOseq is also decided on other real streams, in rows of their own: the
-    column stands_for is empty there, and no number of the paper stands beside ours.
+    column stands_for is empty there, and no number of the paper is compared with ours.
     """
     printed = scores_by("stands_for", printed_rows())
     ours = scores_by("dataset", results)
@@ -170,7 +170,7 @@ def as_markdown(table: pd.DataFrame) -> str:
 
 
 def counts(decided: pd.DataFrame) -> pd.DataFrame:
-    """Count the rows with a verdict: the paper's images, other real streams, stand-ins."""
+    """Count the rows with a verdict: the paper's images, other real streams, synthetic data."""
     verdicts = list(VERDICTS[:-1])
     run = decided[decided["verdict"].isin(verdicts)]
     table = pd.crosstab(run["data"].map(SOURCES), run["verdict"])
@@ -181,12 +181,14 @@ def counts(decided: pd.DataFrame) -> pd.DataFrame:
 
 def summarise(decided: pd.DataFrame) -> str:
     """Say in Markdown on which real streams each headline holds, and what was not tested."""
-    real = decided[decided["data"].isin(REAL) & (decided["verdict"] != "not run")]
+    real = _on_real_data(decided)
     lines = []
     for name in decided["claim"].unique():
         rows = real[real["claim"] == name]
         if CLAIMS[name].headline and len(rows):
-            lines.append(_say_headline(rows))
+            about = f"{', '.join(CLAIMS[name].metrics)}; {say_tests(rows)}"
+            statement = f"**{CLAIMS[name].statement}** ({about})"
+            lines.append(f"{statement}: {say_verdicts(decided, name)}.")
     claims = [name for name, claim in CLAIMS.items() if claim.kind == PRIMARY]
     open_claims = [name for name in claims if name not in set(real["claim"])]
     questions = pd.Series([CLAIMS[name].question for name in open_claims], dtype=str)
@@ -197,8 +199,15 @@ def summarise(decided: pd.DataFrame) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _say_headline(rows: pd.DataFrame) -> str:
-    """Say which data sets give a claim which verdict: "holds on 1 of 4 streams (...)"."""
+def _on_real_data(decided: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that were run on real data."""
+    return decided[decided["data"].isin(REAL) & (decided["verdict"] != "not run")]
+
+
+def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
+    """Say which real streams give a claim which verdict: "holds on 1 of 4 real streams"."""
+    real = _on_real_data(decided)
+    rows = real[real["claim"] == claim]
     places = []
     for verdict in VERDICTS[:-1]:
         names = rows.loc[rows["verdict"] == verdict, "dataset"]
@@ -207,8 +216,7 @@ def _say_headline(rows: pd.DataFrame) -> str:
             places.append(f"{holds} ({', '.join(names)})" if len(names) else holds)
         elif len(names):
             places.append(f"{verdict} on {', '.join(names)}")
-    statement = rows["statement"].iloc[0]
-    return f"**{statement}** ({say_tests(rows)}): {'; '.join(places)}."
+    return "; ".join(places)
 
 
 def say_tests(decided: pd.DataFrame) -> str:

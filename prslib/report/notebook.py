@@ -236,12 +236,12 @@ def check_names(notebook: str, names: Iterable[str]) -> None:
 
 
 def heading(dataset: str, test_set: str, what: str = "") -> "Markdown":
-    """Return a table's heading: data set, test set, and the paper's data set beside it."""
+    """Return a table's heading: data set, test set, and the paper's data set."""
     from IPython.display import Markdown
 
     stands_for = labels_of(dataset).stands_for
-    beside = f"beside the paper's {stands_for}" if stands_for else "not in the paper"
-    words = f"**{dataset}, {TEST_WORDS[test_set]}**", what, beside
+    theirs = f"with the paper's {stands_for}" if stands_for else "not in the paper"
+    words = f"**{dataset}, {TEST_WORDS[test_set]}**", what, theirs
     return Markdown(", ".join(filter(None, words)))
 
 

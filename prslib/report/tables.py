@@ -299,17 +299,19 @@ def write_differences(gaps: pd.DataFrame) -> pd.Series:
 
 
 def in_short(gaps: pd.DataFrame) -> str:
-    """Say how many of `contrasts` are clear, and the ends of each data set's clear ones or all."""
+    """Count significant `contrasts`, and list the extremes of each data set's, or of all."""
     above = (gaps["clearly"] == "above").sum()
     below = (gaps["clearly"] == "below").sum()
     unclear = gaps[gaps["clearly"] == ""]
     decided = unclear["seeds"] >= DECIDING
     alike = decided & within(unclear["low"], unclear["high"])
-    text = f"Of {len(gaps)} differences {above} are clearly above 0, {below} below"
+    text = (
+        f"Of {len(gaps)} differences {above} are significantly above 0, {below} below"
+    )
     text += f", and {alike.sum()} within {SMALL:g} points of it"
-    text += "; each by itself, not corrected for their number"
+    text += ", without correction for the number of tests"
     if gaps["seeds"].max() < DECIDING:
-        text += f"; it takes {DECIDING} seeds to be clear"
+        text += f"; a test needs at least {DECIDING} seeds"
     lines = [f"{text}.\n"]
     for _, rows in gaps.groupby("dataset", sort=False):
         clear = rows[rows["clearly"] != ""]

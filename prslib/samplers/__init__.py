@@ -1,7 +1,5 @@
 """Samplers: which samples of the stream the memory keeps, one file a method."""
 
-from collections.abc import Mapping
-from inspect import Parameter, signature
 from typing import Any
 
 from prslib.checks import Seed, one_of
@@ -65,16 +63,4 @@ def make_sampler(
     if isinstance(name, str) and name not in SAMPLERS:
         name = name.lower()
     one_of("sampler", name, SAMPLERS)
-    check_options(name, options)
     return SAMPLERS[name](size, num_classes, seed, **options)
-
-
-def check_options(name: str, options: dict[str, object]) -> Mapping[str, Parameter]:
-    """Return a sampler's parameters; raise TypeError for options that it does not take."""
-    takes = signature(SAMPLERS[name])
-    try:
-        takes.bind(0, 0, 0, **options)  # size, classes, seed
-    except TypeError as error:
-        options_text = ", ".join([*takes.parameters][3:]) or "none"
-        raise TypeError(f"options of {name}: {error}; known: {options_text}") from None
-    return takes.parameters

@@ -12,6 +12,7 @@ import numpy as np
 
 from prslib.checks import Seed, check_int, expected, generator_of, one_of
 from prslib.labels import MOST_CLASSES, multi_hot
+from prslib.memory import check_slots
 from prslib.samplers.label_sets import NONE, LabelSets
 
 UNLABELLED = ("drop", "class")
@@ -51,10 +52,9 @@ class Sampler:
     rng : Generator
         For further random decisions.
     seen : int
-        Samples of the stream so far, without those that are dropped for want of a
-        label.
-    unlabelled_seen : int
-        Samples of the stream that have no label.
+        Samples of the stream so far, without the dropped ones.
+    dropped : int
+        Samples that were dropped because they have no label.
 
     Raises
     ------
@@ -104,7 +104,7 @@ class Sampler:
             self.num_classes = check_int("num_classes", num_classes, 1, MOST_CLASSES)
         self.rng = generator_of(seed)
         self.seen = 0
-        self.unlabelled_seen = 0
+        self.dropped = 0
         self._sets = LabelSets(self.size)
         self._filled = 0
         # n_i and l_i of the classes, and of samples without a label at the end
@@ -159,10 +159,7 @@ class Sampler:
         for b, classes in self._taking_part(labels):
             self._count(classes)
             row = {name: values[b] for name, values in context.items()}
-            slot = self.choose(labels[b], uniforms[b], **row)
-            slots[b] = slot = self._check_slot(slot, self._filled)
-            if slot >= 0:
-                self._store(classes, slot)
+            slots[b] = self._enter(classes, self.choose(labels[b], uniforms[b], **row))
         return np.array(slots, np.int64)
 
     def place(self, labels: Any, **context: Any) -> np.ndarray:
@@ -199,13 +196,17 @@ class Sampler:
             what = f"the keywords {sorted(self.needs) or 'none'}"
             text = expected(what, sorted(context) or "none")
             raise TypeError(f"{type(self).__name__}.place: {text}")
-        rows = multi_hot(labels, None if self.grows else self.num_classes)
-        unlabelled = self._count_unlabelled(rows)
-        context = self._prepare(rows, **context)
-        self.unlabelled_seen += unlabelled
-        rows = self._widen(rows)
+        rows = multi_hot(labels, None if self._grows else self.num_classes)
+        if context:
+            context = self._prepare(rows, **context)
+        if rows.shape[1] != self.num_classes:
+            rows = self._widen(rows)
         uniforms = self.rng.random((len(rows), self.draws))
-        return self.choose_batch(rows, uniforms, **context)
+        seen = self.seen
+        slots = self.choose_batch(rows, uniforms, **context)
+        if dropped := len(rows) - (self.seen - seen):
+            self._count_dropped(dropped)
+        return slots
 
     def follow(self, labels: np.ndarray, slots: Any) -> np.ndarray:
         """Count a batch and store its labels in slots (Algorithm 1, lines 5 and 9).
@@ -225,22 +226,12 @@ class Sampler:
         Raises
         ------
         ValueError
-            If a slot is neither -1, nor filled, nor the next free one. Nothing is then
-            counted.
+            If a slot is neither -1, nor filled, nor the next free one.
         """
-        if len(slots) != len(labels):
-            what = f"{type(self).__name__}: {len(labels)} slots"
-            raise ValueError(expected(what, len(slots)))
         taken = np.full(len(labels), -1)
-        filled = self._filled
-        samples = self._taking_part(labels)
-        for b, _ in samples:
-            taken[b] = slot = self._check_slot(slots[b], filled)
-            filled = max(filled, slot + 1)
-        for b, classes in samples:
+        for b, classes in self._taking_part(labels):
             self._count(classes)
-            if taken[b] >= 0:
-                self._store(classes, taken.item(b))
+            taken[b] = self._enter(classes, slots[b])
         return taken
 
     def add_classes(self, count: int) -> None:
@@ -295,6 +286,11 @@ class Sampler:
         return self._grows
 
     @property
+    def unlabelled_seen(self) -> int:
+        """Samples of the stream without a label, dropped or a class of their own."""
+        return self.dropped + int(self._freq[-1])
+
+    @property
     def class_freq(self) -> np.ndarray:
         """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
         return self._freq[: self.num_classes].copy()
@@ -317,20 +313,13 @@ class Sampler:
         IndexError
             If a slot is not within 0 .. m - 1, such as the -1 of a dropped sample.
         """
-        sets = self._sets.of_slot[within("slot", slots, self.size)]
+        sets = self._sets.of_slot[check_slots(slots, 0, self.size)]
         return self._sets.rows(sets, self.num_classes + 1)[:, :-1]
 
     def members(self, c: int) -> np.ndarray:
-        """Return the slots of the samples with class c, ascending; int64 (l_c,).
-
-        Raises
-        ------
-        IndexError
-            If c is not within 0 .. C - 1.
-        """
-        (c,) = within("class", [c], self.num_classes + 1)
+        """Return the slots of the samples with class c, ascending; int64 (l_c,)."""
         has_class = np.zeros(len(self._sets.width) + 1, bool)  # the last is NONE's
-        has_class[self._sets.with_class(int(c))] = True
+        has_class[self._sets.with_class(c)] = True
         return np.flatnonzero(has_class[self._sets.of_slot])
 
     def classes_of(self, y: np.ndarray) -> list[int]:
@@ -347,10 +336,6 @@ class Sampler:
     def __repr__(self) -> str:
         """Return the sampler's arguments, and how many slots are filled."""
         return f"<{self._arguments()}, {self._filled} slots filled>"
-
-    def __copy__(self) -> "Sampler":
-        """Return a copy that shares no state."""
-        return copy.deepcopy(self)
 
     def state_dict(self) -> dict[str, Any]:
         """Return a copy of the state: arrays and numbers, which `np.savez` keeps.
@@ -447,14 +432,12 @@ class Sampler:
             rows = np.pad(rows, ((0, 0), (0, -more)))
         return rows
 
-    def _count_unlabelled(self, rows: np.ndarray) -> int:
-        """Return how many samples have no label; warn when the first is dropped."""
-        labelled = set(rows.nonzero()[0].tolist())  # of few rows faster than any
-        count = len(rows) - len(labelled)
-        if count and not self.unlabelled_seen and self.unlabelled == "drop":
+    def _count_dropped(self, count: int) -> None:
+        """Count samples without a label; warn of the first."""
+        if not self.dropped:
             text = "samples without a label are dropped; unlabelled='class' keeps them"
             warnings.warn(f"{type(self).__name__}: {text}", stacklevel=3)
-        return count
+        self.dropped += count
 
     def _taking_part(self, labels: np.ndarray) -> list[tuple[int, list[int]]]:
         """Return row and classes of each sample that is not dropped without a label."""
@@ -469,6 +452,18 @@ class Sampler:
         self.seen += 1
         for c in classes:
             self._freq[c] += 1
+
+    def _enter(self, classes: Sequence[int], slot: Any) -> int:
+        """Put a sample in the slot that was chosen, if any; return the slot."""
+        slot = index(slot)
+        if slot == -1:
+            return slot
+        last = min(self._filled, self.size - 1)
+        if not 0 <= slot <= last:
+            what = f"{type(self).__name__}: expected a slot from -1 to {last}"
+            raise ValueError(f"{what}, got {slot}")
+        self._store(classes, slot)
+        return slot
 
     def _store(self, classes: Sequence[int], slot: int) -> None:
         """Put a sample in a slot, in place of the one there (lines 9 and 18)."""
@@ -487,18 +482,6 @@ class Sampler:
         self._label_count -= len(classes)
         return classes
 
-    def _check_slot(self, slot: Any, filled: int) -> int:
-        """Return the slot of a sample; refuse one that it cannot have."""
-        last = min(filled, self.size - 1)
-        try:
-            number = index(slot)
-        except TypeError:
-            number = self.size
-        if not -1 <= number <= last:
-            text = expected(f"a whole number from -1 to {last} as slot", repr(slot))
-            raise ValueError(f"{type(self).__name__}: {text}")
-        return number
-
 
 def draw_rarest(classes: Sequence[int], counts: np.ndarray, u: float) -> int:
     """Return which of the classes has the least count, a random one of several."""
@@ -509,18 +492,6 @@ def draw_rarest(classes: Sequence[int], counts: np.ndarray, u: float) -> int:
     pairs = zip(classes, of_classes, strict=True)
     ties = [c for c, count in pairs if count == least]
     return ties[int(u * len(ties))]
-
-
-def within(name: str, indices: Any, end: int) -> np.ndarray:
-    """Return indices from 0 to ``end`` - 1, int64 (K,); raise IndexError for others."""
-    values = np.asarray(indices)
-    if values.ndim != 1 or (values.size and values.dtype.kind not in "iu"):
-        got = f"{values.dtype} {values.shape}"
-        raise IndexError(expected(f"{name} numbers (K,)", got))
-    if values.size and not 0 <= values.min() <= values.max() < end:
-        outside = values[(values < 0) | (values >= end)].flat[0]
-        raise IndexError(expected(f"a {name} from 0 to {end - 1}", outside))
-    return values.astype(np.int64, copy=False)
 
 
 def save_generator(rng: np.random.Generator) -> np.ndarray:

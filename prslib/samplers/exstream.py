@@ -5,20 +5,29 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from prslib.checks import Seed, as_array, expected, finite_array
-from prslib.samplers.base import Sampler, draw_rarest, within
+from prslib.checks import Seed, expected, finite_array
+from prslib.memory import allocate, as_tensor, check_slots, is_tensor, take
+from prslib.samplers.base import Sampler, draw_rarest
 
 
 class ExStream(Sampler):
-    """Keep prototypes, in equal shares of the classes (Hayes et al. 2019, Alg. 1).
+    """Keep prototypes of the classes' features (Hayes et al. 2019, Alg. 1).
 
-    Unlike other samplers this one holds what it keeps, since it makes new vectors out
-    of old ones: `vectors` gives them for replay.
+    Each class has an equal share of the memory. When it is full, its two closest
+    vectors merge into their weighted mean. Unlike other samplers this one stores what
+    it keeps, because it makes new vectors out of old ones: `vectors` returns them for
+    replay.
 
     Parameters
     ----------
-    size, num_classes, seed, unlabelled
-        As in `make_sampler`; the classes are known in advance (Appendix, "Baselines").
+    size : int
+        Capacity of the memory m, in vectors.
+    num_classes : int
+        Number of classes C, which must be known in advance (Appendix, "Baselines").
+    seed : int, SeedSequence or Generator
+        Source of every random decision.
+    unlabelled : {"drop", "class"}
+        Whether samples without a label are dropped or are a class of their own.
 
     Attributes
     ----------
@@ -26,34 +35,37 @@ class ExStream(Sampler):
         Slots of each class, m_i; with ``unlabelled="class"`` also of samples without a
         label, at the end.
     samples : int64 (m,)
-        Samples that the vector in each slot stands for.
+        Number of samples that the vector in each slot represents.
+    prototypes : float32 (m, D)
+        The vectors: a tensor on the device of the features if these are tensors, else
+        an array.
 
     Raises
     ------
     ValueError
-        By `place`, if the features do not have the shape (B, D), or one is not finite.
+        If ``num_classes`` is None; by `place`, if the features do not have the shape
+        (B, D) or one of them is not finite.
 
     Notes
     -----
-    `place` takes ``features`` beside the labels, float32 (B, D), one vector a sample.
-    It returns the slot that a sample fills or into whose vector it merges; -1 where
-    none of its labels has a slot. When two older vectors merge they share the slot of
-    the first, and the sample fills that of the second.
+    `place` takes ``features`` with the labels, float32 (B, D). It returns the slot that
+    a sample fills or into whose vector it merges, and -1 if none of its labels has a
+    slot. When two older vectors merge, the result has the slot of the first, and the
+    sample fills the slot of the second.
 
-    A class's part is m // C slots; of the m mod C slots that are left, classes drawn at
-    random get one each. A new vector takes a free slot of its class. Where none is
-    free, the two vectors of the class that lie closest together in L2, the new one
-    included, merge into their mean, weighted by how many samples each stands for. Of
-    equal distances the one between older vectors is taken, where a vector is as old as
-    the first in its slot.
+    A class has m // C slots, and the m mod C slots that are left go to classes that are
+    drawn at random. A new vector fills a free slot of its class. If there is none, the
+    two vectors of the class with the smallest Euclidean distance, the new one included,
+    are replaced by their mean, weighted by the samples that each represents. Of equal
+    distances the one between older vectors counts, where a vector is as old as the
+    first sample in its slot.
 
-    What the paper leaves open, and what we chose. It assigns a sample with several
-    labels to "the fewest label in the current reservoir"; we count a class's slots in
-    use, leave out labels whose class has no slot at all, and break ties at random. The
-    vector stands for this one label, in the memory's counts and as the target when it
-    is replayed: vectors that merge agree in no other. `labels` therefore has a single
-    label a slot, and `class_counts` counts vectors, not the samples merged in them
-    (``samples`` counts those).
+    The paper assigns a sample with several labels to "the fewest label in the current
+    reservoir". Here this is the label with the fewest slots in use, among the labels
+    whose class has a slot at all; ties are broken at random. The vector represents only
+    this label, in the counts of the memory and as the target in replay, because vectors
+    that merge have no other label in common. `labels` therefore has one label per slot,
+    and `class_counts` counts vectors, whereas ``samples`` counts the merged samples.
 
     Examples
     --------
@@ -66,64 +78,61 @@ class ExStream(Sampler):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
-    on_gpu: ClassVar[str] = "prslib.exstream_gpu:ExStreamOnGPU"  # if its memory fits
 
     def __init__(
         self, size: int, num_classes: int, seed: Seed, *, unlabelled: str = "drop"
     ):
         if num_classes is None:
-            advice = "its memory is divided among the classes in advance"
-            raise ValueError(expected("num_classes of ExStream", None, advice))
+            raise ValueError(expected("num_classes of ExStream", None))
         super().__init__(size, num_classes, seed, unlabelled=unlabelled)
         parts = self.num_classes + (unlabelled == "class")
         share, rest = divmod(self.size, parts)
         self.quota = np.full(parts, share, np.int64)
         self.quota[self.rng.permutation(parts)[:rest]] += 1
         self.samples = np.zeros(self.size, np.int64)
-        self.prototypes = np.zeros((self.size, 0), np.float32)
-        # squared distances of full classes, of the next vector too, (K + 1, K + 1)
-        self._gaps: dict[int, Any] = {}
+        self.prototypes: Any = np.zeros((self.size, 0), np.float32)
+        # squared distances between the vectors of each full class, see `_measure`
+        self._gaps: dict[int, np.ndarray] = {}
 
     def add_classes(self, count: int) -> None:
         """Refuse: the memory is divided among the classes in advance."""
         raise TypeError(expected("all classes of ExStream in advance", f"{count} more"))
 
-    def vectors(self, slots: np.ndarray) -> np.ndarray:
+    def vectors(self, slots: np.ndarray) -> Any:
         """Return the vectors in filled slots, int64 (K,); float32 (K, D), a copy."""
-        return self.prototypes[within("slot", slots, self.size)]
+        return take(self.prototypes, check_slots(slots, 0, self.size))
 
     def choose_batch(
-        self, labels: np.ndarray, uniforms: np.ndarray, *, features: np.ndarray
+        self, labels: np.ndarray, uniforms: np.ndarray, *, features: Any
     ) -> np.ndarray:
         """Return the slot of each sample's vector, one sample after the other."""
-        if self.prototypes.shape[1] == 0:
-            self.prototypes = np.zeros((self.size, features.shape[1]), np.float32)
-        slots = {}
+        slots = np.full(len(labels), -1)
         for b, classes in self._taking_part(labels):
             self._count(classes)
             classes = [c for c in classes if self.quota[c] > 0]
             if classes:
                 c = draw_rarest(classes, self._counts, uniforms[b, 0])
                 slots[b] = self._add(c, features[b])
-        return self._of_batch(slots, len(labels))
+        return slots
 
     def _prepare(self, rows: np.ndarray, *, features: Any) -> dict[str, Any]:
-        """Return features as float32 (B, D)."""
-        features = as_array("features", features)
-        if features.ndim != 2:
-            text = expected(f"shape ({len(rows)}, D)", features.shape)
+        """Check features (B, D); store vectors on the device where they are."""
+        shape = len(rows), self.prototypes.shape[1] or np.shape(features)[-1]
+        if not is_tensor(features):
+            features = finite_array("features", features, shape, np.float32)
+        elif features.shape != shape or not features.isfinite().all().cpu():
+            got = f"shape {(*features.shape,)} or others"
+            text = expected(f"finite numbers of shape {shape}", got)
             raise ValueError(f"features: {text}")
-        shape = len(rows), self.prototypes.shape[1] or features.shape[1]
-        return {"features": finite_array("features", features, shape, np.float32)}
+        stored = self.prototypes
+        if type(features) is not type(stored) or stored.shape[1] == 0:
+            self.prototypes = allocate(features, self.size)
+            if stored.shape[1]:  # the state of a sampler was loaded
+                self.prototypes[:] = as_tensor(stored, features)
+        return {"features": features}
 
-    def _of_batch(self, slots: dict[int, Any], count: int) -> np.ndarray:
-        """Return slots, those of some rows of a batch, as int64 (B,)."""
-        all_slots = np.full(count, -1)
-        all_slots[list(slots)] = list(slots.values())
-        return all_slots
-
-    def _add(self, c: int, x: Any) -> Any:
-        """Add a vector to a class; merge its two closest where it is full (Alg. 1)."""
+    def _add(self, c: int, x: Any) -> int:
+        """Add a vector (D,) to a class; merge its two closest if it is full (Alg. 1)."""
         if self._counts[c] < self.quota[c]:
             slot = len(self)
             self._store([c], slot)
@@ -132,43 +141,50 @@ class ExStream(Sampler):
             return slot
         return self._merge(c, self.members(c), x)
 
-    def _merge(self, c: int, slots: np.ndarray, x: Any) -> Any:
+    def _merge(self, c: int, slots: np.ndarray, x: Any) -> int:
         """Merge the two closest of a full class and a new vector; return its slot."""
-        vectors = np.vstack([self.prototypes[slots], x])
-        samples = np.append(self.samples[slots], 1)
+        size = len(slots)
         gaps = self._gaps.get(c)
-        if gaps is None:
-            gaps = self._gaps[c] = np.zeros((len(vectors), len(vectors)))
-            for row in range(len(slots)):
-                measure(gaps, vectors, row)
-        measure(gaps, vectors, len(slots))
-        second, first = closest(gaps)
-        # the vector of the pair's second slot merges into the first; x takes its place
-        samples[first] += samples[second]
-        share = np.float32(samples[second] / samples[first])
-        vectors[first] += share * (vectors[second] - vectors[first])
-        vectors[second] = x
-        samples[second] = 1
-        measure(gaps, vectors, first)
-        measure(gaps, vectors, second)
-        self.prototypes[slots] = vectors[:-1]
-        self.samples[slots] = samples[:-1]
-        return int(slots[second] if second < len(slots) else slots[first])
+        if gaps is None:  # the new vector has the last row
+            gaps = self._gaps[c] = np.full((size + 1, size + 1), np.inf)
+            for row, slot in enumerate(slots):
+                self._measure(gaps, row, slots, self.prototypes[slot])
+        self._measure(gaps, size, slots, x)
+        second, first = divmod(int(gaps.argmin()), size + 1)  # the older of equal pairs
+        other, count = x, 1
+        if second < size:
+            other, count = self.prototypes[slots[second]], self.samples[slots[second]]
+        kept = slots[first]
+        self.samples[kept] += count
+        share = float(np.float32(count / self.samples[kept]))
+        self.prototypes[kept] += share * (other - self.prototypes[kept])
+        self._measure(gaps, first, slots, self.prototypes[kept])
+        if second == size:
+            return kept
+        self.prototypes[slots[second]] = x
+        self.samples[slots[second]] = 1
+        self._measure(gaps, second, slots, x)
+        return slots[second]
+
+    def _measure(self, gaps: np.ndarray, row: int, slots: np.ndarray, x: Any) -> None:
+        """Set the squared distances of one vector, below the diagonal of ``gaps``."""
+        vectors = take(self.prototypes, slots)  # (K, D)
+        if is_tensor(vectors):
+            squares = (vectors - x).double().square().sum(1).cpu().numpy()
+        else:
+            squares = ((vectors.astype(np.float64) - x) ** 2).sum(axis=1)
+        gaps[row, :row] = squares[:row]
+        gaps[row + 1 : -1, row] = squares[row + 1 :]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return a copy of the state: arrays and numbers, which `np.savez` keeps."""
+        vectors = self.prototypes
+        if is_tensor(vectors):
+            vectors = vectors.cpu().numpy()
+        return super().state_dict() | {"prototypes": vectors.copy()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on as the sampler whose `state_dict` this is, slot by slot."""
         super().load_state_dict(state)
+        self.prototypes = np.asarray(state["prototypes"]).copy()
         self._gaps = {}
-
-
-def measure(gaps: np.ndarray, vectors: np.ndarray, row: int) -> None:
-    """Set a vector's squared distances from all vectors, in ``gaps`` (K, K)."""
-    difference = vectors.astype(np.float64) - vectors[row]
-    gaps[row] = gaps[:, row] = (difference**2).sum(axis=1)
-
-
-def closest(gaps: np.ndarray) -> tuple[int, int]:
-    """Return the later and the earlier of the two closest; of equal pairs the older."""
-    later, earlier = np.tril_indices(len(gaps), -1)  # row by row
-    least = gaps[later, earlier].argmin()
-    return int(later[least]), int(earlier[least])

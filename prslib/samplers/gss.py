@@ -92,17 +92,12 @@ class GSS(Sampler):
     def _prepare(
         self, rows: np.ndarray, *, gradient_products: Products
     ) -> dict[str, Any]:
-        """Compare the batch with subsets of the memory; an error changes nothing."""
+        """Compare the batch with subsets of the memory."""
         if not callable(gradient_products):
             got = type(gradient_products).__name__
             text = expected("a function of memory subsets", got)
             raise TypeError(f"gradient_products: {text}")
-        before = self.rng.bit_generator.state
-        try:
-            scores, batch_score = self._compare(rows, gradient_products)
-        except BaseException:
-            self.rng.bit_generator.state = before
-            raise
+        scores, batch_score = self._compare(rows, gradient_products)
         return {"scores": scores, "batch_score": batch_score}
 
     def choose_batch(

@@ -122,19 +122,6 @@ def test_a_balanced_draw_takes_all_of_a_class_that_is_short_and_no_image_twice()
         curation.balanced_test(labels, 3, np.random.default_rng(0), labels[:, 0])
 
 
-def test_search_says_what_each_setting_loses():
-    # two pairs of classes, three images within each, and one image across
-    labels = matrix(4, {0, 1}, {0, 1}, {0}, {2, 3}, {2, 3}, {3}, {1, 2})
-    found = curation.search_clusters(labels, tuple("abcd"))
-    assert {clusters.n_tasks for clusters in found} <= {2, 3, 4}
-    pairs = curation.choose_clusters(found)
-    assert pairs.group_of_class.tolist() == [0, 0, 1, 1]
-    assert (pairs.lost, pairs.largest) == (1 / 7, 1 / 2)
-    everything = [clusters for clusters in found if clusters.n_tasks == 4]
-    with pytest.raises(ValueError, match="less than a third, got at least 71%"):
-        curation.choose_clusters(everything)
-
-
 def test_an_even_draw_fills_classes_that_never_come_alone():
     # class 0 is with every other
     labels = np.repeat(np.eye(5, dtype=bool), 6, axis=0)

@@ -6,6 +6,7 @@ import pytest
 from prslib.datasets import DATASETS, curation, load_dataset, pictures
 from prslib.datasets.arrays import read_arrays
 from prslib.datasets.prepared import Selection
+from prslib.paths import DATA
 
 NAMES = list(pictures.ENTRIES)
 
@@ -23,7 +24,7 @@ def test_inputs_labels_and_recipe_fit(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_family_is_in_the_stream_and_in_a_test(name):
-    file = pictures.file_of(name)
+    file = DATA / f"{name}.npz"
     selection = Selection.load(file)
     (family,) = read_arrays(file, "family").values()
     assert len(np.unique(selection.files)) == len(family) == len(selection)

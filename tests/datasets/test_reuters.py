@@ -100,19 +100,6 @@ def test_a_part_is_as_long_as_a_cap_and_keeps_the_mix_of_classes():
         assert (apart <= 3 + 0.03 * whole).all()
 
 
-def test_the_table_of_the_page_is_that_of_the_code():
-    lines = PAGE.read_text().splitlines()
-    rows = [line for line in lines if line.startswith("| `reutersseq")]
-    names = [name for name in reuters.ENTRIES if not name.endswith(DRAWS[1:])]
-    for name, row in zip(names, rows, strict=True):
-        data = load_dataset(name, images=False)
-        freq = data.class_freq
-        tested = len(data.tests["imbalanced"])
-        numbers = len(data.train), freq.max(), freq.min(), tested
-        cells = [f"`{name}`", *(f"{number:,}" for number in numbers)]
-        assert row.startswith(f"| {' | '.join(cells)} |")
-
-
 def test_features_are_standardised_by_two_scalars_of_the_stream():
     data = load_dataset("reutersseq-cap30")
     values = data.train.inputs.astype(np.float64)

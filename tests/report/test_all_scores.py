@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
-from prslib import RunConfig, cli
+from prslib import RunConfig, cli, run
 from prslib.paths import figures_dir
 from prslib.report import all_scores
-from prslib.runs import path_of, run_all
+from prslib.runs import path_of, save
 
 TINY = {"dataset": "cocoseq-tiny", "test_resamples": 0}
 CONFIGS = [
@@ -18,8 +18,13 @@ CONFIGS = [
 KEYS = ["others", "test_set", "group", "measure", "metric"]
 
 
+@pytest.fixture(scope="module")
+def trained():
+    return [run(config) for config in CONFIGS]
+
+
 @pytest.fixture
-def stored(tmp_path, monkeypatch, trains_here):
+def stored(trained, tmp_path, monkeypatch):
     """Runs that are stored, and two notebooks that ask for some of them each."""
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path / "figures"))
@@ -29,7 +34,9 @@ def stored(tmp_path, monkeypatch, trains_here):
         return {str(path_of(config)): ("cpu", config) for config in asked.get(name, [])}
 
     monkeypatch.setattr(all_scores, "list_runs", list_runs)
-    return run_all(CONFIGS)
+    for one in trained:
+        save(one, path_of(one.config))
+    return trained
 
 
 def test_a_row_is_a_final_score_of_a_run_in_percent(stored, capsys):

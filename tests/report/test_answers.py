@@ -17,7 +17,7 @@ from prslib.report.answers import (
             -1.0,
             "PRS loses 2.0 points of mAP against CRS (95 % CI 1.0 to 3.0).",
         ),
-        (-1.0, 5.0, "PRS and CRS do not differ clearly in mAP: +2.0 points "),
+        (-1.0, 5.0, "PRS and CRS do not differ significantly in mAP: +2.0 points "),
     ],
 )
 def test_a_difference_gets_the_sentence_of_its_sign(low, high, sentence):

@@ -189,21 +189,6 @@ def test_the_papers_own_numbers_decide_as_committed():
         assert effect == pytest.approx(row["published"], 1e-5, nan_ok=True)
 
 
-def test_the_papers_own_numbers_by_hand():
-    scores = Scores(printed_rows().query("stands_for == 'COCOseq'"))
-    by_hand = {
-        "above_crs": 50.3 - 46.6,
-        "upper_bound": 51.2 - 53.2,
-        "majority": 59.3 - 56.7,
-        "imbalanced_crs": 60.4 - 60.1,
-        "balanced_is_harder": 54.7 - 55.3,
-        "plain_multitask": 56.8 - 52.2,
-        "prs_balances": np.nan,
-    }
-    effects = {name: CLAIMS[name].decide(scores)["effect"] for name in by_hand}
-    assert effects == pytest.approx(by_hand, nan_ok=True)
-
-
 def test_the_weakest_cell_is_named():
     rows = rows_of(FIVE)
     worse = (rows["metric"] == "O-F1") & (rows["method"] == "PRS")

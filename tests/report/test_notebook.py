@@ -1,6 +1,5 @@
 """The parameters of a notebook, what is refused, and what is shown and written."""
 
-import os
 from collections import defaultdict
 
 import ipywidgets
@@ -10,7 +9,7 @@ import pandas as pd
 import pytest
 from cells import functions_of
 
-from prslib.paths import known_notebooks, notebook_file, params_file
+from prslib.paths import known_notebooks
 from prslib.report import notebook
 from prslib.report.notebook import Settings, defaults_of
 from prslib.report.tables import labels_of
@@ -60,43 +59,12 @@ def test_a_profile_that_names_no_parameter_is_refused(tmp_path, monkeypatch):
         Settings.of("smoke", "rho_sweep")
 
 
-@pytest.fixture
-def papermill(monkeypatch):
-    """Run the cells of parameters of a notebook as papermill sets them; return names."""
-    from papermill import cli, execute
-
-    def call(*options):
-        scope = {"In": []}
-
-        def run(name, notebook, **_):
-            for cell in notebook.cells:
-                scope["In"].append(cell.source)
-                if TAGS & {*cell.metadata.get("tags", [])}:
-                    exec(cell.source, scope)
-            return notebook
-
-        engines = execute.papermill_engines
-        monkeypatch.setattr(engines, "execute_notebook_with_engine", run)
-        files = [str(notebook_file("walkthrough")), os.devnull]
-        cli.papermill([*files, "--no-progress-bar", *options], standalone_mode=False)
-        return scope
-
-    return call
-
-
-TAGS = {"parameters", "injected-parameters"}
-
-
-@pytest.mark.filterwarnings("default")  # papermill's own
-def test_what_comes_last_wins_also_where_it_is_the_notebooks_own_value(papermill):
-    """`-p` over `-f` over the cell, through papermill itself."""
-    ours = defaults_of("walkthrough")["samples"]
-    profile = str(params_file("smoke", "walkthrough"))
-    names = papermill("-f", profile, "-p", "samples", str(ours), "-y", "rhos: [0.5]")
-    settings = Settings.read("walkthrough", names)
-    assert (settings.samples, settings.rhos) == (ours, [0.5])
-    with pytest.raises(ValueError, match="unknown parameter of walkthrough 'rhoo'"):
-        Settings.read("walkthrough", papermill("-p", "rhoo", "0.1"))
+def test_the_cell_of_papermill_is_read_and_its_names_are_checked():
+    names = SWEEP | {"seeds": [3], "In": ["seeds = [0]", "# Parameters\nseeds = [3]"]}
+    assert Settings.read("rho_sweep", names).seeds == [3]
+    names["In"] = ["# Parameters\nrhoo = 0.1"]
+    with pytest.raises(ValueError, match="unknown parameter of rho_sweep 'rhoo'"):
+        Settings.read("rho_sweep", names)
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ from nbformat.v4 import new_code_cell
 from prslib.cli import main
 from prslib.paths import DEFAULT, known_notebooks, project_root
 from prslib.report import build
-from prslib.report.notebook import (
-    profile_values,
-)
+from prslib.report.kernels import ForkManager
+from prslib.report.notebook import profile_values
 
 ROOT = project_root()
 NAMES = known_notebooks(DEFAULT)
@@ -91,7 +90,8 @@ def test_a_slider_or_menu_draws_a_picture_anew(name):
     notebook.cells.insert(place + 1, new_code_cell(chosen))
     notebook.cells.append(new_code_cell(MOVE))
     where = {"metadata": {"path": str(ROOT)}}
-    NotebookClient(notebook, resources=where, kernel_name="python3").execute()
+    manager = {"kernel_manager_class": ForkManager, "shutdown_kernel": "immediate"}
+    NotebookClient(notebook, resources=where, **manager).execute()
     outputs = [o for cell in notebook.cells for o in cell.get("outputs", [])]
     pictures = [o.metadata for o in outputs if "image/png" in o.get("data", {})]
     assert any("file" not in about["image/png"] for about in pictures)
@@ -116,23 +116,18 @@ def test_an_executed_notebook_becomes_an_article_with_its_pictures(smoke, progra
 
 
 def test_a_kernel_of_its_own_in_another_folder_gives_the_same_and_trains_nothing(
-    smoke, python, tmp_path
+    smoke, tmp_path, monkeypatch
 ):
     """As JupyterLab starts one, with colours of a user in matplotlib's settings."""
-
-    def runs():
-        files = (smoke / "cache" / "runs").iterdir()
-        return {file: file.stat().st_mtime_ns for file in files}
-
-    before = runs()
+    runs = smoke / "cache" / "runs"
+    before = {file: file.stat().st_mtime_ns for file in runs.iterdir()}
     (tmp_path / "matplotlibrc").write_text("axes.facecolor: yellow\n")
+    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path))
+    monkeypatch.setattr(build, "FORKS", False)
+    monkeypatch.setattr(build, "project_root", lambda: ROOT / "notebooks")
     out = tmp_path / "out"
-    options = ["-f", "params/smoke/rho_sweep.yaml", "--cwd", str(ROOT / "notebooks")]
-    files = ["notebooks/rho_sweep.ipynb", str(tmp_path / "out.ipynb")]
-    options += ["-p", "save", str(out)]
-    done = python("-m", "papermill", *files, *options, MPLCONFIGDIR=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert runs() == before
+    build.run_notebook("smoke", "rho_sweep", tmp_path / "out.ipynb", out)
+    assert {file: file.stat().st_mtime_ns for file in runs.iterdir()} == before
     for file in out.iterdir():
         drawn = smoke / "figures" / "smoke" / file.name
         assert file.read_bytes() == drawn.read_bytes()

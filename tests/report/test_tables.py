@@ -57,17 +57,6 @@ def test_average_is_mean_and_sample_deviation_in_the_papers_order(scores, averag
     assert published == {"score": 39.7, "forget": 10.5}
 
 
-def test_main_table_is_laid_out_as_the_papers(averages):
-    table = tables.main_table(averages[averages["measure"] == "score"])
-    assert list(table.columns)[:3] == [("majority", m) for m in tables.MAIN_METRICS]
-    assert table.loc[("CRS", "ours"), ("overall", "mAP")] == "41.0 ±\xa01.0"
-    assert table.loc[("CRS", "paper"), ("overall", "mAP")] == "50.2"
-    assert table.loc[("Multitask", "ours"), ("overall", "mAP")] == "40.0"  # of one seed
-    lost = tables.main_table(averages[averages["measure"] == "forget"])
-    assert lost.loc[("CRS", "paper"), ("minority", "C-F1")] == "55.6"
-    assert ("Multitask", "ours") not in lost.index
-
-
 def test_bold_is_the_best_to_the_printed_digit_in_each_block():
     rows = pd.DataFrame({"mean": [1, 1.04, 0.9, 1, 1.04, 3], "published": 1.0})
     rows = rows.assign(method=["CRS", "PRS", "GSS"] * 2, block=[*"aaabbb"])

@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import json
 import tarfile
 
 import numpy as np
@@ -90,24 +89,6 @@ def test_copies_of_a_picture_are_one_and_join_families(study, write_clip_art):
     first, second, alone, last = pictures.family()
     assert first == second == last != alone
     assert (pictures.pixels[2] == 255).all()  # transparent, on white
-
-
-def test_icons_have_tags_and_the_family_of_their_base(study, write):
-    rows = [
-        ("c", "b", ["T"]),
-        ("b", "a", ["T", "U"]),
-        ("a", "a", []),
-        ("d", "d", ["U"]),
-    ]
-    icons = [
-        {"name": name, "id": name, "baseIconId": base, "tags": tags}
-        for name, base, tags in rows
-    ]
-    files = {"meta.json": json.dumps(icons).encode()}
-    files |= {f"svg/{name}.svg": b"icon " + name.encode() for name in "abcd"}
-    folder = write("MDI", "mdi-svg-1.tgz", archive("package/", files))
-    read = [(icon.name, icon.labels, icon.family) for icon in study.read_icons(folder)]
-    assert read == [("b", {"T", "U"}, "a"), ("c", {"T"}, "a"), ("d", {"U"}, "d")]
 
 
 def test_siblings_stay_on_one_side(study):

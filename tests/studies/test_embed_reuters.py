@@ -129,11 +129,3 @@ def test_features_of_a_text_do_not_depend_on_other_labelled_texts(study):
     both = study.embed_texts(unlabelled, texts, components=3)
     alone = study.embed_texts(unlabelled, texts[1:], components=3)
     np.testing.assert_array_equal(both[1:], alone)
-
-
-def test_a_byte_is_the_nearest_multiple_of_its_column_s_scale(study):
-    values = np.array([[1.0, -0.2], [-0.5, 0.1], [3.0, 0.05]])
-    rounded, scale = study.to_bytes(values, slice(0, 2))
-    assert (np.abs(rounded * scale - values)[:2] <= 0.51 * scale).all()
-    # beyond what the stream has
-    assert rounded[2, 0] == study.LARGEST

@@ -22,19 +22,6 @@ def write(folder, **files):
     return paths
 
 
-def test_sets_of_classes_that_share_samples_are_joined_to_four(study):
-    # six families of 10 to 60 samples, each with a genus and two species
-    family = np.repeat(np.arange(6), 10 * np.arange(1, 7))
-    labels = np.zeros((len(family), 24), dtype=bool)
-    for column in (0, 1):
-        labels[np.arange(len(family)), 4 * family + column] = True
-    labels[np.arange(len(family)), 4 * family + 2 + np.arange(len(family)) % 2] = True
-    group = study.cluster(labels, tuple(map(str, range(24)))).reshape(6, 4)
-    assert (group == group[:, :1]).all()
-    joined = [set(np.flatnonzero(group[:, 0] == g)) for g in range(4)]
-    assert sorted(map(sorted, joined)) == [[0, 1, 2], [3], [4], [5]]
-
-
 @pytest.fixture
 def collection(study, tmp_path, monkeypatch):
     """Return the folder of a made-up collection of texts with one or two labels."""

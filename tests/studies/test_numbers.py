@@ -61,11 +61,11 @@ def sentences():
 
     status = pd.read_csv(ROOT / "figures/seeds/ledger_cells.csv")["status"]
     run = (status == "run").sum()
-    beside = "have one of ours beside them"
-    yield SUMMARY, f"Of the paper's {len(status)} numbers {run} {beside}"
+    of_paper = f"{run} of the paper's {len(status)} numbers"
+    yield SUMMARY, f"has a counterpart for {of_paper}"
     firm = table_of("other_seeds").query("firm")
     assert len(firm) > 50 and firm["same_sign"].all()
-    yield SUMMARY, "keep the sign of every difference that is firm"
+    yield SUMMARY, "all firm differences keep their sign"
     sizes = table_of("schedules_and_memory_sizes", "seeds")
     sizes = sizes[(sizes["group"] == "overall") & (sizes["measure"] == "score")]
     sizes = sizes[sizes["test_set"] == "balanced"]

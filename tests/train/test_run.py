@@ -12,7 +12,6 @@ from sklearn.metrics import average_precision_score, f1_score
 from trainers import make_trainer
 
 from prslib import (
-    LOSSES,
     METHODS,
     RunConfig,
     load_dataset,
@@ -285,46 +284,19 @@ def test_same_configuration_same_numbers_whatever_is_measured(dataset, method):
     assert not first.scores["value"].equals(other.scores["value"])
     data = load_dataset(dataset)
     steps = count_steps(first.config, data)
-    looks = {"variance_points": steps, "features_per_class": 2, "prequential": True}
+    looks = {"variance_points": 3, "features_per_class": 2, "prequential": True}
     second = run(replace(first.config, **looks))
     pd.testing.assert_frame_equal(first.scores, second.scores, check_exact=True)
     np.testing.assert_array_equal(first.memory_labels, second.memory_labels)
     assert first.gradient_variance is first.prequential is None and not first.features
     rows = second.gradient_variance
     assert list(rows)[:6] == list(first.scores)[:6]
-    assert rows["images"].tolist() == [10 * (i + 1) for i in range(steps)]
+    points = np.linspace(0, steps, 4).round()[1:]
+    assert rows["images"].tolist() == [10 * n for n in points]
     assert (rows["samples"] <= first.config.resolved["memory_size"]).all()
     assert (rows["value"] > 0).all()
     assert second.features.keys() == data.tests.keys()
     assert {len(rows) > 10 and rows.dtype == "f4" for rows in second.features.values()}
-    third = run(replace(first.config, variance_points=3))
-    points = np.linspace(0, steps, 4).round()[1:]
-    assert third.gradient_variance["images"].tolist() == [10 * n for n in points]
-
-
-SMALL = {
-    SEVERAL: {"batch_size": 50, "test_resamples": 0},
-    ONE_LABEL: {"batch_size": 40},
-    PICTURES: {"batch_size": 160, "replay_batch_size": 4},
-}
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_all_methods_learn_from_pictures(method):
-    """`test_methods.py` has them on the other data."""
-    assert_finite(RunConfig(PICTURES, method, **SMALL[PICTURES]))
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_all_losses_give_finite_scores(loss):
-    dataset = ONE_LABEL if LOSSES[loss].one_label else SEVERAL
-    assert_finite(RunConfig(dataset, "CRS", loss=loss, **SMALL[dataset]))
-
-
-def assert_finite(config):
-    scores = run(config).scores
-    overall = scores[(scores["group"] == "overall") & (scores["task"] == "seen")]
-    assert overall["value"].between(0, 1).all() and overall["value"].max() > 0
 
 
 # whatever the caller has set
@@ -386,8 +358,7 @@ def test_what_a_run_sets_is_given_back_also_after_an_error():
 # what does not fit
 
 
-@pytest.mark.parametrize("dataset", [PICTURES, SEVERAL, ONE_LABEL])
-def test_a_run_that_diverges_stops_by_itself(dataset):
-    config = RunConfig(dataset, "CRS", learning_rate=1e30)
+def test_a_run_that_diverges_stops_by_itself():
+    config = RunConfig(ONE_LABEL, "CRS", learning_rate=1e30)
     with pytest.raises(FloatingPointError, match=r"expected .*lower learning_rate"):
         run(config)

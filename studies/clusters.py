@@ -1,0 +1,61 @@
+"""Search the settings of Algorithm 2: number of tasks and beta."""
+
+from contextlib import suppress
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from prslib.checks import expected
+from prslib.datasets.base import Clustering
+from prslib.datasets.curation import cluster_classes, tasks_of_images
+
+# what is tried
+FEWEST_TASKS, MOST_TASKS = 2, 6
+BETAS = tuple(10.0**-power for power in range(9))
+# share of the samples from which on none is left out
+MOST_LOST = 1 / 3
+
+
+class Clusters(NamedTuple):
+    """Classes clustered by one setting, and what becomes of the samples."""
+
+    n_tasks: int
+    beta: float
+    # int64 (C,)
+    group_of_class: np.ndarray
+    # share of samples with labels of several groups
+    lost: float
+    # share that the largest group has of the others
+    largest: float
+
+
+def search_clusters(
+    labels: np.ndarray, class_names: tuple[str, ...], min_classes: int = 1
+) -> list[Clusters]:
+    """Cluster to two to six tasks with each power of ten as beta; Algorithm 2.
+
+    Settings with which Algorithm 2 ends short of the number are left out.
+    """
+    settings = []
+    numbers = range(FEWEST_TASKS, min(MOST_TASKS, labels.shape[1]) + 1)
+    for n_tasks, beta in product(numbers, BETAS):
+        source = Clustering(labels, class_names, n_tasks, beta, min_classes)
+        with suppress(ValueError):
+            group = cluster_classes(source)
+            task = tasks_of_images(labels, group)
+            counts = np.bincount(task[task >= 0], minlength=n_tasks)
+            largest = counts.max() / max(counts.sum(), 1)
+            lost = float((task < 0).mean())
+            settings.append(Clusters(n_tasks, beta, group, lost, float(largest)))
+    return settings
+
+
+def choose_clusters(settings: list[Clusters]) -> Clusters:
+    """Choose the most even clusters of those that lose less than a third."""
+    few_lost = [clusters for clusters in settings if clusters.lost < MOST_LOST]
+    if not few_lost:
+        least = min(clusters.lost for clusters in settings)
+        what = "tasks that leave out less than a third"
+        raise ValueError(expected(what, f"at least {least:.0%}"))
+    return min(few_lost, key=lambda clusters: clusters.largest)
