@@ -56,7 +56,6 @@ def runs(settings):
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
-from IPython.display import Markdown
 from matplotlib.axes import Axes
 
 import prslib
@@ -66,8 +65,8 @@ from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, seeds_text
 from prslib.report.measures import memory_shares
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, contrast_panels, join_panels, styles_of
-from prslib.report.tables import MAIN_METRICS, TEST_WORDS, contrasts, in_short
+from prslib.report.style import STYLE, join_panels, styles_of
+from prslib.report.tables import MAIN_METRICS, TEST_WORDS, contrasts
 from prslib.report.tables import labels_of, run_columns, scores_of
 
 OVERALL = [("overall", metric) for metric in MAIN_METRICS]
@@ -165,10 +164,8 @@ every = [contrasts(ends, "PRS", o, OVERALL, by=["label"]).assign(than=o) for o i
 settings.write(pd.concat(every, ignore_index=True).assign(published=float("nan")), "prs_minus_others")
 
 # %%
-against = settings.table("prs_minus_others")
 title = "The smallest task, PRS minus each other method"
-settings.show(contrast_panels(against, title, "than"), "prs_minus_others")
-display(Markdown(in_short(against)))
+against = settings.show_contrasts("prs_minus_others", title, "than")
 
 # %% [markdown]
 # ## The share of the memory

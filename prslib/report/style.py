@@ -232,11 +232,12 @@ def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
     return ax
 
 
-def plot_samplers(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
-    """Draw `contrasts` of several methods with intervals, a row for each value of `y`."""
-    rows, styles = list(frame[y].unique()), styles_of(frame["method"])
+def plot_samplers(frame: pd.DataFrame, ax: Axes, y: str, hue: str = "method") -> Axes:
+    """Draw `contrasts` for each `hue` with intervals, a row for each value of `y`."""
+    rows, hues = list(frame[y].unique()), list(frame[hue].unique())
+    styles = styles_of(hues) if hue == "method" else styles_for(hues)
     for number, (name, style) in enumerate(styles.items()):
-        cells = frame[frame["method"] == name]
+        cells = frame[frame[hue] == name]
         place = cells[y].map(rows.index) + 0.15 * (number - (len(styles) - 1) / 2)
         ax.hlines(place, cells["low"], cells["high"], style["color"], linewidth=1.5)
         mark: Style = {"linestyle": "", "markersize": 5, "label": name} | style
