@@ -13,9 +13,7 @@ from torch import Tensor, nn
 
 from prslib.checks import (
     check_int,
-    check_text,
     expected,
-    items,
     naming_extra,
     one_of,
 )
@@ -121,7 +119,7 @@ def resnet18(image_shape: tuple, num_classes: int, width: int = 128) -> Staged:
 
 
 def _two_blocks(before: int, after: int, stride: int) -> nn.Sequential:
-    with naming_extra("training", " for resnet18"):
+    with naming_extra("training"):
         from torchvision.models.resnet import BasicBlock
     first = BasicBlock(before, after, stride)
     if before != after:
@@ -156,7 +154,7 @@ def resnet_backbone(
     if channels != 3:
         what = f"images with 3 channels for {name}"
         raise ValueError(expected(what, channels, "choose another model"))
-    with naming_extra("training", f" for {name}"):
+    with naming_extra("training"):
         from torchvision.models import get_model
     net: Any = get_model(name, weights=None)
     load_weights(net, name, weights)
@@ -226,14 +224,13 @@ def make_model(
     if isinstance(seed, np.random.SeedSequence):
         seed = int(seed.generate_state(1, dtype="uint64")[0] >> 1)
     seed = check_int("seed", seed, least=0)
-    shape = items("image_shape", image_shape)
-    image_shape = tuple(check_int("image_shape", n, least=1) for n in shape)
+    image_shape = tuple(check_int("image_shape", n, least=1) for n in image_shape)
     row = MODELS[name]
     check_int("num_classes", num_classes, least=1)
     inputs = [image_shape]
     if row.published_weights:
         weights = row.default_weights if weights is None else weights
-        weights = weights_for_seed(check_text("weights", weights), seed)
+        weights = weights_for_seed(weights, seed)
         check_weights(name, weights, row.published_weights)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
