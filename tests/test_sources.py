@@ -111,8 +111,8 @@ stamp = sources.stamp_package()
 modules = ["train", "losses", "metrics", "gradients", "models.attention", "device"]
 modules += ["models.networks", "memory", "samplers.prs", "datasets.base", "checks"]
 for module in modules:
-    for name in sources.read_module(f"prslib.{module}", stamp).nodes:
-        print(module, name, sources.hash_definition(f"prslib.{module}", name, stamp))
+    for name, digest in sources.read_module(f"prslib.{module}", stamp).digests.items():
+        print(module, name, digest)
 """
 
 
