@@ -107,7 +107,7 @@ def say_range(values: pd.Series) -> str:
 def give_verdict() -> str:
     """Return which sampler to use by test and score, and what it brought on the streams."""
     ranges = numbers("when_it_pays_ranges")
-    ranges = ranges.set_index(["test_set", "group", "metric", "method"])
+    ranges = ranges.set_index(["test_set", "group", "metric", "method"]).sort_index()
     rows = []
     for test_set, group, metric, use in ADVICE:
         row = {"your test": TEST_WORDS[test_set], "score": metric + GROUP_WORDS[group]}
@@ -123,7 +123,7 @@ def give_verdict() -> str:
 def sum_up_verdict() -> str:
     """Return the verdict in four rows: what to use, what it brought and what it cost."""
     ranges = numbers("when_it_pays_ranges")
-    ranges = ranges.set_index(["test_set", "group", "metric", "method"])
+    ranges = ranges.set_index(["test_set", "group", "metric", "method"]).sort_index()
     ranges = ranges[["lowest", "highest"]].apply(say_range, axis=1)
     alike, comes = ranges["balanced"], ranges["imbalanced"]
     few = sum_up_subsampled()
@@ -156,7 +156,7 @@ def sum_up_verdict() -> str:
         (
             few["your test"],
             few["use"],
-            f"CBRS {few['CBRS']}, in {few['score']}",
+            f"CBRS {few['CBRS']}",
             "nothing",
         ),
     ]
@@ -182,10 +182,11 @@ def sum_up_subsampled() -> dict:
     row = {
         "your test": "few classes below half the mean class (Reuters, subsampled to 7:1)"
     }
-    row["score"] = "mAP, C-F1 (classes alike); O-F1 (as the stream comes)"
+    row["score"] = "classes alike: mAP, C-F1; as the stream comes: O-F1"
     for method, column in SAMPLERS.items():
         cells = [means.get((method, *kind)) for kind in MEASURED]
-        cells = [f"{cell:+.1f}" for cell in cells if cell is not None]
+        named = zip(MEASURED, cells, strict=True)
+        cells = [f"{kind[1]} {cell:+.1f}" for kind, cell in named if cell is not None]
         row[column] = f"{', '.join(cells[:2])}; {cells[2]}" if cells else "not run"
     return row | {"use": "**CRS**"}
 
@@ -217,7 +218,7 @@ def compare_thresholds() -> str:
     """Return how much of CBRS's gain and loss is left at tuned thresholds."""
     ranges = numbers("when_it_pays_ranges")
     cells = ranges[(ranges["method"] == "CBRS") & (ranges["group"] == "overall")]
-    cells = cells.set_index(["test_set", "metric"])[["lowest", "highest"]]
+    cells = cells.set_index(["test_set", "metric"]).sort_index()[["lowest", "highest"]]
     words = []
     for test_set, metric in MEASURED[1:]:
         at_tuned = say_range(cells.loc[test_set, f"{metric} (own threshold)"])
@@ -233,7 +234,9 @@ def list_streams() -> str:
     gaps = numbers("when_it_pays_minus_crs").query("group == 'overall'")
     gaps = gaps.fillna({"clearly": ""})
     gaps = gaps.assign(cell=write_differences(gaps))
-    cells = gaps.set_index(["dataset", "method", "test_set", "metric"])["cell"]
+    cells = gaps.set_index(["dataset", "method", "test_set", "metric"]).sort_index()[
+        "cell"
+    ]
     rows = []
     for name, words in STREAMS.items():
         for method in ("CBRS", "PRS"):

@@ -62,7 +62,7 @@ def article(program, tmp_path, monkeypatch):
 
 def test_text_links_to_articles_and_the_notebook_and_code_is_left_out(article):
     text = article()
-    assert text.startswith("# Why?\n\n*Made by [the notebook](")
+    assert text.startswith("# Why?\n\n*This page shows [a notebook](")
     assert text.endswith("\n\nSee [it](ledger.md).\n")
     assert "secret" not in text
 
@@ -89,5 +89,5 @@ def test_an_output_is_a_picture_or_text_or_left_out(article, output, text):
 
 def test_the_answer_is_below_the_title(article):
     text = article(show("text/markdown", "**Because.**"), tag="answer")
-    assert text.startswith("# Why?\n\n**Because.**\n\n*Made by")
+    assert text.startswith("# Why?\n\n**Because.**\n\n*This page shows")
     assert text.count("Because") == 1
