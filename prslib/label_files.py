@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from prslib.checks import (
-    checked_names,
+    check_names,
     expected,
     naming_extra,
     one_line,
@@ -73,7 +73,7 @@ def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
     kind = kind_of(file)
     if kind not in readers:
         raise ValueError(expected(f"a file that ends with {', '.join(readers)}", file))
-    with readable(f"labels in {file}", "see `prslib preview --help`"):
+    with readable(f"labels in {file}"):
         labels, names, form = readers[kind](file)
         rows = multi_hot(labels)
     empty = (~rows.any(axis=1)).sum()
@@ -115,7 +115,7 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
     kind = kind_of(path)
     if kind not in (".npy", ".npz", ".parquet", ".csv"):
         raise ValueError(expected("npy, npz, parquet, csv, or a folder", path))
-    with readable(f"features in {path}", "see `prslib trial --help`"):
+    with readable(f"features in {path}"):
         if kind in (".npy", ".npz"):
             return load_array(path, "inputs")[0]
         import pandas as pd
@@ -254,7 +254,7 @@ def read_table(file: Path) -> tuple[Any, str]:
     header = cells.iloc[0].tolist()
     if all(name.replace(".", "", 1).isdigit() for name in header):
         raise ValueError(expected("a header that names the classes", header))
-    return cells.iloc[1:].set_axis(checked_names(header), axis=1), separator
+    return cells.iloc[1:].set_axis(check_names(header), axis=1), separator
 
 
 def check_samples(samples: Any, join: str) -> None:

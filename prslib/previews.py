@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import checked_names, expected, one_line, one_of
+from prslib.checks import check_names, expected, one_line, one_of
 from prslib.datasets.curation import class_groups
 from prslib.label_files import read_labels as read_labels
 from prslib.labels import multi_hot
@@ -253,7 +253,7 @@ def read_rows(
     named = class_names
     if named is None:
         named = getattr(labels, "columns", range(rows.shape[1]))
-    names = list(map(one_line, checked_names(named)))
+    names = list(map(one_line, check_names(named)))
     if np.ndim(labels) == 1:
         # the last classes may have no sample
         rows = multi_hot(labels, len(names))

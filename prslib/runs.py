@@ -418,7 +418,7 @@ def train_on_ray(
 ) -> Iterator[str | None]:
     """Train runs on a Ray cluster, whose machines share no folder with this one."""
     # Ray's ports execute code for anyone who reaches them: only in a trusted network
-    with naming_extra("cluster", " or leave RAY_ADDRESS unset"):
+    with naming_extra("cluster"):
         import ray
     ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     done = np.memmap(counts, np.int64, "r+")

@@ -143,7 +143,7 @@ SVG = Package(
 def read_icons(folder: Path) -> Iterator[Picture]:
     """Read the icons that have tags."""
     files = files_of(MDI.find(folder).read_bytes(), "package/")
-    with readable("the icons' meta.json", MDI.command):
+    with readable(f"the icons' meta.json of {MDI.command}"):
         icons = json.loads(files["meta.json"])
         base = {icon["id"]: icon["baseIconId"] for icon in icons}
     for icon in sorted(icons, key=lambda icon: icon["name"]):
@@ -153,7 +153,7 @@ def read_icons(folder: Path) -> Iterator[Picture]:
             family = base[family]
         if icon["tags"]:
             name = f"svg/{icon['name']}.svg"
-            with readable(f"the icon {name}", MDI.command):
+            with readable(f"the icon {name} of {MDI.command}"):
                 pixels = rasterise(files[name].decode())
             yield Picture(icon["name"], set(icon["tags"]), family, pixels)
 
@@ -178,10 +178,10 @@ def read_clip_art(folder: Path) -> Iterator[Picture]:
         if name.startswith("shapes/") or name in LEFT_OUT:
             continue
         drawing = name.removesuffix(".png") + ".svg"
-        with readable(f"keywords of {drawing}", SVG.command):
+        with readable(f"keywords of {drawing}"):
             keywords = read_keywords(drawings[drawing])
         if keywords:
-            with readable(f"the picture {name}", PNG.command):
+            with readable(f"the picture {name}"):
                 pixels = scale(pictures[name])
             family = re.sub(r"[\d_]+$", "", name.removesuffix(".png"))
             yield Picture(name, keywords, family, pixels)
@@ -209,7 +209,7 @@ def debian_data(file: Path) -> bytes:
     """Return the archive of the files in a Debian package, the last member of an ar."""
     content = file.read_bytes()
     position = len(b"!<arch>\n")
-    with readable(f"a Debian package in {file}", "download it again"):
+    with readable(f"a Debian package in {file}"):
         while not content[position:].startswith(b"data.tar"):
             size = int(content[position + 48 : position + 58])
             position += 60 + size + size % 2

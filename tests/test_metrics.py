@@ -102,7 +102,7 @@ def test_bad_input_is_refused(probabilities, labels, names, message):
 
 
 def test_other_bad_input_is_refused():
-    with pytest.raises(ValueError, match="unknown group 'rare'; known groups: "):
+    with pytest.raises(ValueError, match="unknown group 'rare'; known: "):
         evaluate([[0.2]], [[1]], ["a"], ["rare"])
     with pytest.raises(ValueError, match="expected an image with a label, got none"):
         best_thresholds([[0.2]], [[0]])

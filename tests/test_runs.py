@@ -120,7 +120,7 @@ def test_runs_that_were_computed_in_two_ways_give_one_warning(stored):
 UNFIT = [
     ({"batch_size": 600}, "cpu", "up to the samples of task"),
     ({"loss": "cross_entropy", "dataset": SEVERAL}, "cpu", "loss of several labels"),
-    ({}, "gpu", "unknown device 'gpu'; known devices: "),
+    ({}, "gpu", "unknown device 'gpu'; known: "),
 ]
 
 

@@ -34,29 +34,29 @@ DATASETS: dict[str, Entry] = {
 
 
 def load_dataset(name: str, images: bool = True) -> SequentialDataset:
-    """Load a data set by its name; Sec. 5.
+    """Load a data set by its name (Sec. 5).
 
     Parameters
     ----------
     name : str
-        A key of `DATASETS`.
+        Key of `DATASETS`.
     images : bool
-        False loads the labels alone, without images or features, which is enough to
-        study what a memory holds.
+        Whether to load images or features. Labels only are sufficient to study the
+        content of a memory.
 
     Returns
     -------
     SequentialDataset
-        The data set.
+        Training stream and test sets.
 
     Raises
     ------
     ValueError
         If the name is unknown.
     FileNotFoundError
-        If the data set must be downloaded first and is not in ``PRSLIB_DATA``.
+        If the data set has to be downloaded and is not in ``PRSLIB_DATA``.
     ModuleNotFoundError
-        If it needs packages that ``pip install '.[data]'`` brings.
+        If a package of ``pip install '.[data]'`` is missing.
 
     Examples
     --------

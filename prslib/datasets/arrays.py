@@ -16,9 +16,8 @@ RESOLUTION = 256
 def read_arrays(file: Path, *names: str) -> dict[str, np.ndarray]:
     """Read some or all arrays of an npz file; ValueError where it is damaged."""
     check_embedded(file)
-    advice = "make, download or install it again"
     with (
-        readable(f"whole arrays in {file}", advice),
+        readable(f"whole arrays in {file}"),
         open(file, "rb") as stream,
         np.load(stream) as stored,
     ):
@@ -51,7 +50,7 @@ def write_rows(file: Path, rows: Iterable[np.ndarray]) -> str:
 
 def open_rows(file: Path, count: int, command: str) -> np.ndarray:
     """Map the rows of an npy file into memory; a command makes them anew."""
-    with readable(f"{count} rows in {file}", f"delete it and run `prslib {command}`"):
+    with readable(f"{count} rows in {file}; `prslib {command}` makes them"):
         # torch warns of arrays that are read-only
         rows = np.load(file, mmap_mode="c")
         if len(rows) != count:

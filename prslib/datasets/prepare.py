@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import inspect
+import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -46,6 +47,8 @@ def add_command(
     summary, _, _ = text.partition("\n")
     parser = commands.add_parser(name, description=text, help=summary)
     parser.epilog = f"example: {example}" if example else None
+    # argparse's own knows no exponents, and takes -1e-3 for an option
+    parser._negative_number_matcher = re.compile(r"-\.?\d")
     parser.set_defaults(command=partial(run, *settings))
     return parser
 

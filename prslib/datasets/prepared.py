@@ -317,8 +317,7 @@ class PreparedSet:
             pool = train if split == "train" else np.concatenate([train, test])
             row_of = dict(zip(corpus.key[pool].tolist(), pool, strict=True))
             for file in self.id_files(ids, split):
-                what = f"ids of annotated images in {file}"
-                with readable(what, "get ids and annotations anew"):
+                with readable(f"ids of annotated images in {file}"):
                     keys = json.loads(file.read_bytes())
                     of_task = np.array([row_of[key] for key in keys], np.int64)
                 rows[split].append(of_task[labels[of_task].any(axis=1)])

@@ -117,8 +117,7 @@ def load_source(
         what = f"{source.original} in {folder}: {' or '.join(source.files)}"
         raise FileNotFoundError(expected(what, "none", advice))
     what = f"the original {source.original} in {folder}"
-    advice = "delete its files and download them again"
-    with readable(what, advice), naming_extra("training"):
+    with readable(what), naming_extra("training"):
         pixels, digits = source.read(folder, "train", download)
         test = source.read(folder, "test", download)
     name = source.original.lower()

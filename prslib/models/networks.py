@@ -114,7 +114,7 @@ def resnet18(image_shape: tuple, num_classes: int, width: int = 128) -> Staged:
 
 
 def _two_blocks(before: int, after: int, stride: int) -> nn.Sequential:
-    with naming_extra("training", " for resnet18"):
+    with naming_extra("training"):
         from torchvision.models.resnet import BasicBlock
     first = BasicBlock(before, after, stride)
     if before != after:
@@ -149,7 +149,7 @@ def resnet_backbone(
     if channels != 3:
         what = f"images with 3 channels for {name}"
         raise ValueError(expected(what, channels, "choose another model"))
-    with naming_extra("training", f" for {name}"):
+    with naming_extra("training"):
         from torchvision.models import get_model
     net: Any = get_model(name, weights=None)
     load_weights(net, name, weights)

@@ -70,8 +70,7 @@ def read_state(file: Path) -> dict[str, "Tensor"]:
     """Read a state dict, also of int8 with a scale a channel."""
     import torch
 
-    what = f"a state dict that torch.save has written in {file}"
-    with readable(what, "name another file"):
+    with readable(f"a state dict that torch.save has written in {file}"):
         stored = torch.load(file, map_location="cpu", weights_only=True)
         return {
             name: value[0] * value[1] if isinstance(value, tuple) else value

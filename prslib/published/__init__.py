@@ -59,18 +59,18 @@ TABLES = tuple(_CELLS["table"].unique())
 
 
 def load(table: str | None = None) -> pd.DataFrame:
-    """Load the cells of one table or of all, as paper and appendix print them.
+    """Load the cells of one or all tables, as printed in the paper and its appendix.
 
     Parameters
     ----------
     table : str, optional
-        A name of `TABLES`; all tables if left out.
+        A name of `TABLES`; by default all tables.
 
     Returns
     -------
     DataFrame
-        One row a printed number, values in percent; the module describes the columns.
-        Text that does not apply is empty, a memory size that does not apply is missing.
+        One row per printed number, in percent; the module describes the columns. Text
+        that does not apply is empty, and a memory size that does not apply is missing.
 
     Raises
     ------
@@ -90,30 +90,29 @@ def load(table: str | None = None) -> pd.DataFrame:
 def merge_published(
     rows: pd.DataFrame, *tables: str, also: Collection[str] = ()
 ) -> pd.DataFrame:
-    """Add the paper's number to each row of ours, from one or more tables.
+    """Add the paper's numbers to a table of scores.
 
     Parameters
     ----------
     rows : DataFrame
-        With the columns stands_for (the paper's data set), method, measure, group,
-        metric and, where they have them, test_set and (for a progression)
-        trained_tasks; others are kept.
+        Scores with the columns stands_for (the paper's data set), method, measure, group
+        and metric, and optionally test_set and trained_tasks. Other columns are kept.
     *tables : str
-        Names of `TABLES`.
+        Names of `TABLES` to search.
     also : collection of str
-        Further columns of rows and cells that must agree, for tables of several
-        settings.
+        Further columns in which scores and printed numbers must agree, for tables of
+        several settings.
 
     Returns
     -------
     DataFrame
-        The rows in their order with ``published`` in percent, NaN where the paper has
-        no number.
+        The same rows with a column ``published`` in percent, NaN if the paper has no
+        such number.
 
     Raises
     ------
     ValueError
-        As in `load`, or if the paper has several values for a cell.
+        If a table is unknown, or the paper prints several values for a cell.
 
     Examples
     --------

@@ -111,12 +111,12 @@ def test_configs_is_the_grid_without_repeats():
 
 
 REFUSED = [
-    ({"dataset": "digit70seq"}, ValueError, "unknown dataset .*; known datasets: c"),
-    ({"method": "prs"}, ValueError, "unknown method 'prs'; known methods: CBRS, CRS"),
+    ({"dataset": "digit70seq"}, ValueError, "unknown dataset .*; known: c"),
+    ({"method": "prs"}, ValueError, "unknown method 'prs'; known: CBRS, CRS"),
     (
         {"loss": "focal", "loss_options": {"beta": 1}},
         ValueError,
-        "unknown loss option 'beta'; known loss options: alpha, gamma",
+        "unknown loss option 'beta'; known: alpha, gamma",
     ),
     ({"method": "EWC", "options": {"alpha": 1}}, ValueError, "unknown option 'alpha'"),
     ({"rho": "high"}, TypeError, "rho must be a number, got 'high'"),
