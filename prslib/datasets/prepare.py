@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import inspect
+import os
 import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +26,7 @@ from prslib.datasets.prepared import (
     not_prepared,
     open_images,
 )
-from prslib.paths import data_dir, replacing
+from prslib.paths import data_dir, end_with, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
 # share of the images that may be left out without --allow-missing
@@ -156,11 +157,15 @@ def make_rows(make: Callable, items: Sequence, workers: int | None) -> Iterator:
     if workers == 1:
         yield from tqdm(map(make, items), total=len(items), unit="image")
         return
-    # Ctrl-C is left to the process that asked
-    ignore = signal.signal, (signal.SIGINT, signal.SIG_IGN)
-    with ProcessPoolExecutor(workers, None, *ignore) as pool:
+    with ProcessPoolExecutor(workers, None, begin_worker, (os.getpid(),)) as pool:
         rows = pool.map(make, items, chunksize=BATCH)
         yield from tqdm(rows, total=len(items), unit="image")
+
+
+def begin_worker(parent: int) -> None:
+    """Leave Ctrl-C to the process that asked, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with(parent)
 
 
 def find_files(root: Path, files: np.ndarray, may_miss: bool) -> np.ndarray:
