@@ -29,8 +29,8 @@ NARROW = 700  # pixels; pictures up to this width are shown whole on a phone
 REMOVED = "remove-output"  # the tag of cells that show a frame to those who go on
 ANSWER = "answer"  # the tag of the cell that answers the notebook's question
 MADE_BY = (
-    "*Made by [the notebook]({notebook}) with the parameters of the profile "
-    "`{profile}`; its code is there. [All questions and answers](README.md).*"
+    "*This page shows [a notebook]({notebook}) with the parameters of the profile "
+    "`{profile}`, without its code. [All questions and answers](README.md).*"
 )
 
 

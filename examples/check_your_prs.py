@@ -1,12 +1,13 @@
 """Find where another implementation of PRS departs from prslib's.
 
-``python examples/check_your_prs.py my_module:MyPRS`` makes ``MyPRS(size, num_classes,
-seed)``, with rho 0, and asks ``place(labels)`` for the slots of batches of labels, bool
-(B, C), -1 for a sample that is not kept. If ``place`` has a parameter ``uniforms`` it
-gets the numbers that prslib draws, (B, 3): they accept the sample, draw the class to
-shrink, and draw one of the equally good slots in ascending order. The first decision that
-differs is then told, with its quantities. Without them both decide many times, and
-shares, acceptance and removals by class are compared as z scores.
+``python examples/check_your_prs.py my_module:MyPRS`` creates ``MyPRS(size, num_classes,
+seed)``, which must have a rho of 0. Its ``place(labels)`` receives batches of labels, bool
+(B, C), and returns the slot of each sample, or -1 for a sample that is not kept. If
+``place`` has a parameter ``uniforms``, it receives the numbers that prslib draws, (B, 3):
+for acceptance, for the class to shrink, and for the choice among equally good slots in
+ascending order. The script then prints the first decision that differs, with its
+quantities. Otherwise both implementations process many streams, and the shares, the
+accepted and the removed samples of each class are compared as z scores.
 """
 
 import inspect
@@ -20,7 +21,7 @@ from prslib.samplers import PRS
 
 SIZE, NUM_CLASSES, LENGTH, BATCH = 40, 8, 600, 10
 SEEDS = 100
-LARGE = 5.0  # a z score that chance does not explain
+LARGE = 5.0  # a z score that random variation does not explain
 
 
 def draw_stream(seed: int) -> np.ndarray:
@@ -52,7 +53,7 @@ def first_departure(make: Callable) -> str | None:
 
 
 def measure(make: Callable, seed: int) -> dict[str, np.ndarray]:
-    """Return what became of a stream: by class, in memory, accepted and removed."""
+    """Count the samples of each class in memory, accepted and removed after a stream."""
     stream = draw_stream(seed)
     sampler = make(SIZE, NUM_CLASSES, seed)
     memory = np.zeros((SIZE, NUM_CLASSES), bool)
@@ -70,7 +71,7 @@ def measure(make: Callable, seed: int) -> dict[str, np.ndarray]:
 
 
 def z_scores(make: Callable) -> dict[str, np.ndarray]:
-    """Return the mean difference to prslib over many streams by its standard error."""
+    """Return the mean difference from prslib over many streams, in standard errors."""
     pairs = []
     for seed in range(SEEDS):
         ours = measure(PRS, seed)

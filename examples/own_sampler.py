@@ -1,7 +1,7 @@
-"""A sampler of one's own beside CRS and PRS: trained in worker processes, and drawn.
+"""Train a custom sampler together with CRS and PRS, and draw their scores.
 
-``python examples/own_sampler.py newest.png`` takes about a minute on two cores. A notebook
-knows the sampler if a cell of it registers it.
+``python examples/own_sampler.py newest.png`` needs about a minute on two cores. A notebook
+can use the sampler if one of its cells registers it.
 """
 
 import sys
@@ -22,17 +22,16 @@ class Newest(prslib.Sampler):
 prslib.register("Newest", Newest)
 
 if __name__ == "__main__":
-    import matplotlib.pyplot as plt
+    import seaborn as sns
 
     from prslib.report.asked import configs, run_all
-    from prslib.report.style import plot_variations
-    from prslib.report.tables import final, merge_published, scores_of
+    from prslib.report.tables import final, scores_of
 
     methods = ["CRS", "PRS", "Newest"]
     wanted = configs(dataset="cocoseq-mini", method=methods, seed=range(2))
-    rows = merge_published(final(scores_of(run_all(wanted))), "main")
+    rows = final(scores_of(run_all(wanted)))
     shown = rows[(rows["measure"] == "score") & (rows["metric"] == "mAP")]
     print(shown.pivot_table("value", "method", "group").round(1))
-    figure, ax = plt.subplots(layout="constrained")
-    plot_variations(shown, ax, "group", "mAP")
-    figure.savefig(sys.argv[1])
+    ax = sns.stripplot(shown, x="group", y="value", hue="method", dodge=True)
+    ax.set(xlabel="", ylabel="mAP (%)")
+    ax.figure.savefig(sys.argv[1])

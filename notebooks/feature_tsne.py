@@ -61,7 +61,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from IPython.display import Markdown
 from matplotlib.axes import Axes
 from threadpoolctl import threadpool_limits
 
@@ -72,9 +71,9 @@ from prslib.report.answers import describe_difference, find_smallest, write_answ
 from prslib.report.asked import run_all
 from prslib.report.measures import features_of, labelled_images, neighbour_votes
 from prslib.report.notebook import Settings
-from prslib.report.style import GROUP_MARKERS, STYLE, contrast_panels
+from prslib.report.style import GROUP_MARKERS, STYLE
 from prslib.report.style import join_panels
-from prslib.report.tables import ALL_GROUPS, TEST_WORDS, contrasts, in_short, labels_of
+from prslib.report.tables import ALL_GROUPS, TEST_WORDS, contrasts, labels_of
 from prslib.resamples import resampled_mean
 
 # %%
@@ -90,9 +89,6 @@ settings
 
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
-shapes = {run.config.dataset: features_of(run).shape for run in finished}
-lines = [f"- {name}: {n} images, {d} features each" for name, (n, d) in shapes.items()]
-display(Markdown("\n".join(lines)))
 
 # %% [markdown]
 # ## The picture
@@ -257,10 +253,8 @@ cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in ALL_GROUPS]
 settings.write(contrasts(rows, "PRS", "CRS", cells), "separation_prs_minus_crs")
 
 # %%
-gaps = settings.table("separation_prs_minus_crs")
-figure = contrast_panels(gaps, "How well classes stand apart, PRS minus CRS", "group")
-settings.show(figure, "separation_prs_minus_crs")
-display(Markdown(in_short(gaps)))
+title = "How well classes stand apart, PRS minus CRS"
+gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 
 # %% [markdown]
 # ## What can be concluded, and what cannot

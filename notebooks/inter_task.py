@@ -42,7 +42,10 @@ from prslib.report.grids import check_compared, check_labels, on_tests, standard
 
 
 def runs(settings):
-    """List a run of every method and seed, and of ExStream with trained features."""
+    """List a run of every method and seed, and of ExStream with trained features.
+
+    The ledger compares these with ExStream's usual features, which are frozen.
+    """
     check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS", "PRS")
     fields = {"dataset": settings.dataset, "seed": settings.seeds}
@@ -52,7 +55,8 @@ def runs(settings):
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import matplotlib.pyplot as plt
 import pandas as pd
-from IPython.display import Markdown
+import seaborn as sns
+from matplotlib.axes import Axes
 
 import prslib
 from prslib import METHODS
@@ -61,8 +65,8 @@ from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, seeds_text
 from prslib.report.measures import memory_shares
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, contrast_panels, join_panels, plot_variations
-from prslib.report.tables import MAIN_METRICS, TEST_WORDS, contrasts, in_short
+from prslib.report.style import STYLE, join_panels, styles_of
+from prslib.report.tables import MAIN_METRICS, TEST_WORDS, contrasts
 from prslib.report.tables import labels_of, run_columns, scores_of
 
 OVERALL = [("overall", metric) for metric in MAIN_METRICS]
@@ -100,6 +104,17 @@ def pick_methods(rows: pd.DataFrame) -> pd.DataFrame:
     best = ends.groupby("method")["value"].mean().idxmax()
     return rows[rows["method"].isin(["CRS", "PRS", best])]
 
+def plot_tasks(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw the scores on each task, means over seeds with a line from the lowest to the highest."""
+    styles = styles_of(frame["method"])
+    looks = {name: [style[name] for style in styles.values()] for name in ("color", "marker")}
+    options = {"hue_order": list(styles), "palette": looks["color"], "markers": looks["marker"]}
+    options |= {"dodge": 0.3, "linestyle": "none", "errorbar": ("pi", 100), "linewidth": 2}
+    sns.pointplot(frame, x="label", y="value", hue="method", ax=ax, **options)
+    ax.plot([], [], "0.3", label="lowest to highest seed")
+    ax.set(xlabel="", ylabel="mAP (%)")
+    return ax
+
 # %%
 settings = Settings.read("inter_task", globals())
 planned = runs(settings)
@@ -131,8 +146,7 @@ for name in settings.dataset:
     tests = shown["test_set"].unique()
     figure, axes = plt.subplots(len(tests), 1, figsize=(8, 6), sharex=True, squeeze=False)
     for ax, test_set in zip(axes.flat, tests, strict=True):
-        plot_variations(shown[shown["test_set"] == test_set], ax, "label", "mAP")
-        ax.set_title(TEST_WORDS[test_set])
+        plot_tasks(shown[shown["test_set"] == test_set], ax).set_title(TEST_WORDS[test_set])
     join_panels(figure, f"{name}: each task's own test samples at the end, {seed_text}")
     settings.show(figure, name)
 
@@ -150,10 +164,8 @@ every = [contrasts(ends, "PRS", o, OVERALL, by=["label"]).assign(than=o) for o i
 settings.write(pd.concat(every, ignore_index=True).assign(published=float("nan")), "prs_minus_others")
 
 # %%
-against = settings.table("prs_minus_others")
 title = "The smallest task, PRS minus each other method"
-settings.show(contrast_panels(against, title, "than"), "prs_minus_others")
-display(Markdown(in_short(against)))
+against = settings.show_contrasts("prs_minus_others", title, "than")
 
 # %% [markdown]
 # ## The share of the memory

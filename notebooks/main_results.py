@@ -57,14 +57,12 @@ def runs(settings):
         one_of("metric", name, GROUP_METRICS)
     return main_runs(settings)
 
-
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from functools import partial
 
 import ipywidgets
 import matplotlib.pyplot as plt
 import pandas as pd
-from IPython.display import Markdown
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -75,10 +73,10 @@ from prslib.report.answers import describe_difference, find_smallest, write_answ
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, seeds_text
 from prslib.report.notebook import Settings
-from prslib.report.style import HOLLOW, STYLE, contrast_panels, join_panels
+from prslib.report.style import HOLLOW, STYLE, join_panels
 from prslib.report.style import plot_progression, styles_of, without_far_numbers
 from prslib.report.tables import ALL_GROUPS, F1_OTHERWISE, MAIN_METRICS, average
-from prslib.report.tables import contrasts, final, in_short, merge_published
+from prslib.report.tables import contrasts, final, merge_published
 from prslib.report.tables import TEST_WORDS, progression, scores_of, seed_gaps
 
 # %%
@@ -160,7 +158,6 @@ settings.write(decided, "thresholds")
 # %%
 settings.show_tables("thresholds", metrics=F1_OTHERWISE)
 
-
 # %% [markdown]
 # ## The groups
 #
@@ -232,7 +229,6 @@ def make_menus(tests: list[str]) -> dict[str, ipywidgets.Dropdown]:
         "metric": ipywidgets.Dropdown(options=[(" and ".join(SHOWN), SHOWN), *metrics]),
     }
 
-
 # %% tags=["compute"]
 for name in settings.dataset:
     of_set = (rows["dataset"] == name) & (rows["test_set"] == BALANCED)
@@ -261,10 +257,8 @@ cells = [(group, metric) for group in ALL_GROUPS for metric in MAIN_METRICS]
 settings.write(contrasts(rows, "PRS", "CRS", cells), "prs_minus_crs")
 
 # %%
-gaps = settings.table("prs_minus_crs")
-figure = contrast_panels(gaps, "Scores of Table 1, PRS minus CRS", "group")
-settings.show(figure, "prs_minus_crs")
-display(Markdown(in_short(gaps)))
+title = "Scores of Table 1, PRS minus CRS"
+gaps = settings.show_contrasts("prs_minus_crs", title, "group")
 
 # %% [markdown]
 # ## PRS against each other method
@@ -278,10 +272,8 @@ every = [contrasts(rows, "PRS", name, cells).assign(than=name) for name in other
 settings.write(pd.concat(every, ignore_index=True), "prs_minus_others")
 
 # %%
-against = settings.table("prs_minus_others")
-figure = contrast_panels(against, "Overall, PRS minus each other method", "than")
-settings.show(figure, "prs_minus_others")
-display(Markdown(in_short(against)))
+title = "Overall, PRS minus each other method"
+against = settings.show_contrasts("prs_minus_others", title, "than")
 
 # %% [markdown]
 # The paper calls Multitask the upper bound although it prints a lower C-F1 for it than for PRS.

@@ -41,7 +41,6 @@ def runs(settings):
     """List the runs of `main_results`, on both kinds of test set."""
     return main_runs(settings)
 
-
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from functools import partial
 from itertools import product
@@ -58,7 +57,7 @@ from prslib.report.answers import first_set, join_words, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, IMBALANCED, seeds_text
 from prslib.report.notebook import Settings
-from prslib.report.style import HOLLOW, HUES, STYLE, join_panels, styles_for
+from prslib.report.style import HOLLOW, HUES, STYLE, join_panels, plot_samplers
 from prslib.report.style import without_far_numbers
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
 from prslib.report.tables import average, contrasts, final, merge_published, scores_of
@@ -98,7 +97,6 @@ def plot_dumbbells(frame: pd.DataFrame, ax: Axes, order: list[str]) -> Axes:
     ax.set_ylim(len(order) - 0.5, -0.5)
     ax.grid(axis="x")
     return ax
-
 
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
@@ -164,32 +162,17 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 WAYS = {"threshold 0.5": "", "tuned threshold": " (own threshold)", "top 3": " (top 3)"}
 
 
-def plot_ways(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw differences with intervals, a row for each data set, by how labels are decided."""
-    names = list(frame["dataset"].unique())
-    for number, (way, style) in enumerate(styles_for(list(WAYS)).items()):
-        cells = frame[frame["way"] == way]
-        place = cells["dataset"].map(names.index) + 0.22 * (number - 1)
-        ax.hlines(place, cells["low"], cells["high"], style["color"])
-        ax.plot(cells["difference"], place, linestyle="", label=way, **style)
-    ax.axvline(0, color="black", linewidth=0.8, zorder=1)
-    ax.set_yticks(range(len(names)), names)
-    ax.set(ylim=(len(names) - 0.5, -0.5), xlabel="PRS minus CRS (points)")
-    ax.grid(axis="x")
-    return ax
-
-
 def draw_ways(frame: pd.DataFrame, group: str, left: str, right: str) -> Figure:
     """Draw the differences of both F1 in a class group, each on a test set."""
     names = frame["dataset"].unique()
     figure, axes = plt.subplots(1, 2, figsize=(11, 1.4 + 0.7 * len(names)), sharey=True)
     for ax, (f1, test) in zip(axes, [("C-F1", left), ("O-F1", right)], strict=True):
         chosen = (frame["f1"] == f1) & (frame["test_set"] == test) & (frame["group"] == group)
-        plot_ways(frame[chosen], ax).set_title(f"{f1}, {TEST_WORDS[test]}")
+        plot_samplers(frame[chosen], ax, "dataset", "way").set_title(f"{f1}, {TEST_WORDS[test]}")
+        ax.set_xlabel("PRS minus CRS (points)")
     where = "" if group == "overall" else f" on the {group} classes"
     join_panels(figure, f"PRS minus CRS{where} by how labels are decided, bars are 95 % intervals")
     return figure
-
 
 # %% tags=["compute"]
 f1s = [f"{f1}{how}" for f1, how in product(MAIN_METRICS[:2], WAYS.values())]
@@ -200,6 +183,7 @@ settings.write(contrasts(decided, "PRS", "CRS", list(product(ALL_GROUPS, f1s))),
 ways = settings.table("thresholds")
 parts = ways["metric"].str.extract(r"^(?P<f1>\S+)(?P<how>.*)$")
 ways = ways.assign(f1=parts["f1"], way=parts["how"].map({how: way for way, how in WAYS.items()}))
+ways = ways.sort_values("way", key=lambda names: names.map(list(WAYS).index), kind="stable")
 tests = [(TEST_WORDS[name], name) for name in (BALANCED, IMBALANCED)]
 controls = {
     "group": ipywidgets.Dropdown(options=ALL_GROUPS, value="overall"),

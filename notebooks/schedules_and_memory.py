@@ -106,16 +106,15 @@ def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import matplotlib.pyplot as plt
 import numpy as np
-from IPython.display import Markdown
 
 import prslib
 from prslib.report.answers import join_words, write_answer
 from prslib.report.asked import run_all
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, contrast_panels
+from prslib.report.style import STYLE
 from prslib.report.tables import MAIN_METRICS, average, contrasts, final
-from prslib.report.tables import in_short, scores_of
+from prslib.report.tables import scores_of
 
 STANDARD = 2000  # samples in the paper's memory
 ARROW = "\N{RIGHTWARDS ARROW}"
@@ -191,10 +190,8 @@ settings.write(contrasts(by_memory, "PRS", "CRS", OVERALL, by=["memory"]), "size
 
 # %%
 plt.style.use(STYLE)
-by_order = settings.table("schedules_prs_minus_crs")
-figure = contrast_panels(by_order, "Overall, PRS minus CRS by order of the tasks", "order")
-settings.show(figure, "schedules_prs_minus_crs")
-display(Markdown(in_short(by_order)))
+title = "Overall, PRS minus CRS by order of the tasks"
+by_order = settings.show_contrasts("schedules_prs_minus_crs", title, "order")
 
 # %% [markdown]
 # Whether the scores of PRS vary less over the schedules than those of other methods is tested in
@@ -209,10 +206,8 @@ display(Markdown(in_short(by_order)))
 # 3000".
 
 # %%
-by_size = settings.table("sizes_prs_minus_crs")
-figure = contrast_panels(by_size, "Overall, PRS minus CRS by samples in memory", "memory")
-settings.show(figure, "sizes_prs_minus_crs")
-display(Markdown(in_short(by_size)))
+title = "Overall, PRS minus CRS by samples in memory"
+by_size = settings.show_contrasts("sizes_prs_minus_crs", title, "memory")
 
 # %% [markdown]
 # ## Table 2
@@ -239,6 +234,7 @@ def count_clear(test_set: str, metric: str, clearly: str) -> str:
 
 
 places = join_words(settings.dataset)
-gain = f"significantly above CRS in mAP with classes alike {count_clear(BALANCED, 'mAP', 'above')}"
-loss = f"significantly below CRS in O-F1 as the stream comes {count_clear(IMBALANCED, 'O-F1', 'below')}"
-write_answer(settings, f"On {places} PRS is {gain}, and {loss}.", settings.dataset[0])
+gain = f"PRS is significantly above CRS in mAP {count_clear(BALANCED, 'mAP', 'above')}"
+loss = f"it is significantly below CRS in O-F1 {count_clear(IMBALANCED, 'O-F1', 'below')}"
+sentence = f"On {places} with classes alike, {gain}. As the stream comes, {loss}."
+write_answer(settings, sentence, settings.dataset[0])

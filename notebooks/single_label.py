@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does PRS help where every image has one label?
+# # Does PRS help if every image has one label?
 #
 # The appendix trains on long-tailed versions of MNIST and SVHN, with five pairs of classes one
 # after the other. Its **tables of Imbal-MNISTseq and Imbal-SVHNseq** report the accuracy on the
@@ -59,7 +59,6 @@ def runs(settings):
             made += configs(method="PRS", rho=settings.powers, **fixed)
     return made
 
-
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from pathlib import Path
 
@@ -79,7 +78,7 @@ from prslib.report.asked import run_all
 from prslib.report.grids import seeds_text
 from prslib.report.measures import accuracies, distances
 from prslib.report.notebook import Settings
-from prslib.report.style import STAR, STYLE, contrast_panels, join_panels
+from prslib.report.style import STYLE, contrast_panels, join_panels
 from prslib.report.style import plot_progression, styles_of, without_far_numbers
 from prslib.report.tables import contrasts, in_short, label_powers, merge_published
 from prslib.report.tables import seed_gaps
@@ -90,7 +89,6 @@ def check(settings) -> None:
     check_int("spread", settings.spread, least=1)
     if len(settings.search) not in (0, 2):
         raise ValueError(f"search: {expected('two numbers or none', settings.search)}")
-
 
 # %%
 settings = Settings.read("single_label", globals())
@@ -115,7 +113,6 @@ counts = {name: load_dataset(name, images=False).class_freq for name in names}
 table = pd.DataFrame(counts).T.rename_axis("training images of class", axis=1)
 table.assign(total=table.sum(axis=1))
 
-
 # %% [markdown]
 # ## The tables
 #
@@ -139,7 +136,6 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     table = (cells.mean().map("{:.1f}".format) + sd).unstack().fillna("")
     table = table.reindex(list(styles_of(rows["method"])), level="method")
     return table.rename(columns="after task {}".format).rename_axis(columns=None)
-
 
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
@@ -189,7 +185,6 @@ def draw_leads(ours: pd.DataFrame, theirs: pd.DataFrame, stands_for: str) -> Fig
     for ax in axes.flat[len(panels) :]:
         ax.remove()
     return figure
-
 
 # %%
 plt.style.use(STYLE)
@@ -273,11 +268,11 @@ def plot_order_pairs(frame: pd.DataFrame, ax: Axes, x: str, y: str) -> Axes:
     dots = {"s": 9, "alpha": 0.5, "color": "0.35"}  # the colour of neither method
     ax.scatter(values[x], values[y], label="ours, one order each", **dots)
     if theirs.notna().any():  # beside its data
-        ax.scatter(theirs[x], theirs[y], label="paper", **STAR)
+        star = {"s": 170, "marker": "*", "color": "black", "zorder": 5, "edgecolor": "white"}
+        ax.scatter(theirs[x], theirs[y], label="paper", **star)
     ax.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
     ax.set(xlabel=f"{x} (%)", ylabel=f"{y} (%)")
     return ax
-
 
 # %% tags=["compute"]
 for name in mlps:

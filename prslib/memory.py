@@ -10,10 +10,10 @@ from prslib.checks import check_int, expected
 
 
 class Memory:
-    """A row of every column for each slot that a sampler assigns (Sec. 3.1).
+    """Columns of arrays and tensors with a row for each slot of a sampler (Sec. 3.1).
 
-    `Buffer` joins a sampler and a memory. Use a memory directly for another way of
-    deciding or drawing.
+    `Buffer` combines a sampler with a memory. A memory by itself is useful if samples
+    are chosen or drawn in another way.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class Memory:
 
     Notes
     -----
-    The first write decides the columns: names, kinds (numpy array or torch tensor),
-    dtypes, devices and row shapes. Text may be longer in a later batch.
+    The first write determines the columns: their names, kinds (array or tensor), dtypes,
+    devices and row shapes. Text may be longer in a later batch.
 
     Examples
     --------

@@ -26,44 +26,51 @@ def evaluate(
     class_names: Sequence[str],
     class_group: Sequence[str],
 ) -> pd.DataFrame:
-    """Score predictions over all classes, over each class group and for every class (Table 1).
+    """Score predictions over all classes, class groups and single classes (Table 1).
 
-    A label is predicted where its probability is greater than 0.5. C-P and C-R are
-    means over classes, C-F1 is the harmonic mean of those two; O-P, O-R and O-F1 pool
-    the decisions of all classes; mAP is the mean average precision.
+    A label is predicted if its probability is above 0.5. For class i with TP_i true
+    positives, P_i predictions and N_i positives, precision is TP_i / P_i and recall is
+    TP_i / N_i. C-P and C-R are their means over classes, and C-F1 is the harmonic mean
+    of C-P and C-R, which differs from scikit-learn's macro F1. O-P, O-R and O-F1 are
+    computed in the same way from the sums over classes (micro averages). mAP is the
+    mean over classes of the average precision.
 
     Parameters
     ----------
     probabilities : array_like of float, (N, C)
         Sigmoid outputs in [0, 1].
     labels : array_like of bool or float, (N, C)
-        Multi-hot truth. NaN, and -1 in rows that have zeros too, stand for a label that
-        is not known: it counts neither as right nor as a false alarm.
+        Multi-hot labels of 0 and 1. NaN marks an unknown label, which is neither a
+        positive nor a false alarm.
     class_names : sequence of str, (C,)
-        Distinct names, none of them a group's.
+        Distinct names, none of them the name of a group.
     class_group : sequence of str, (C,)
-        "majority", "moderate" or "minority" for every class.
+        "majority", "moderate" or "minority" for each class.
 
     Returns
     -------
     DataFrame
-        Columns group, metric, value in [0, 1]: the seven metrics of "overall" and the
-        three groups, NaN for a group with no class present; then P, R, F1 and AP of
-        every class, with its name in the column `group`, NaN without a positive.
+        Columns group, metric and value in [0, 1]. First the seven metrics of "overall"
+        and of the three groups, NaN for a group without a positive; then P, R, F1 and
+        AP of each class, with its name in the column `group`, NaN for a class without a
+        positive.
 
     Raises
     ------
     ValueError
-        If shapes disagree, nothing is to be evaluated, a probability is NaN or outside
-        [0, 1], a label is neither 0, 1, -1 nor NaN, there is -1 and no 0, a group is
-        unknown, a name is repeated or a group's, or data frames have the same rows or
-        columns in another order.
+        If shapes disagree or are empty, a probability is outside [0, 1], a label is
+        neither 0, 1 nor NaN, a group is unknown, or a name is repeated or a group's; or
+        if data frames have the same rows or columns in another order.
+
+    See Also
+    --------
+    forgetting : Loss of earlier scores at the end of a run.
 
     Notes
     -----
-    A class with no known positive among the N images is left out of every metric, its
-    false alarms included. A class's precision or recall is 0 where it is undefined. The
-    paper states neither; both follow from its tables.
+    A class without a known positive among the N images is left out of every metric,
+    false alarms included. Precision without a prediction is 0. The paper states
+    neither; both follow from its tables.
 
     Examples
     --------
@@ -85,10 +92,9 @@ def evaluate_draws(
     decisions: Sequence[Decision] = (),
 ) -> pd.DataFrame:
     """Return the rows of `evaluate` with an array of `score_rows`' draws in each."""
-    classes = check(probabilities, labels)[1].shape[1]
-    names = [*GROUPS, "overall", *class_names]
-    if len(class_names) != classes or len(set(names)) != len(names):
-        what = f"{classes} distinct class names, none of them a group's"
+    names = {*class_names} - {*GROUPS, "overall"}
+    if len(names) != len(class_group) or len(class_names) != len(class_group):
+        what = f"{len(class_group)} distinct class names, none of them a group's"
         raise ValueError(expected(what, list(class_names)))
     rows, per_class = score_rows(probabilities, labels, class_group, weights, decisions)
     for number, name in enumerate(class_names):
@@ -153,20 +159,17 @@ def check(
     if len(shape) != 2 or shape != labels.shape or 0 in shape:
         what = "probabilities and labels of one shape (images, classes), neither zero"
         raise ValueError(expected(what, f"{shape} and {labels.shape}"))
-    is_known = ~np.isnan(labels) & (labels != -1)
+    is_known = ~np.isnan(labels)
     is_positive = labels == 1
     others = labels[is_known & ~is_positive & (labels != 0)]
     if others.size:
         what = "labels of 0 and 1, NaN for those that are not known"
         raise ValueError(expected(what, others[0]))
-    if (labels == -1).any() and not (labels == 0).any():
-        what = "labels of 0 and 1, and -1 for unknown"
-        raise ValueError(expected(what, "-1 without 0"))
     # NaN is in no interval
     outside = probabilities[~((probabilities >= 0) & (probabilities <= 1))]
     if outside.size:
         raise ValueError(expected("probabilities in [0, 1]", outside[0]))
-    return probabilities, is_known & is_positive, is_known
+    return probabilities, is_positive, is_known
 
 
 def members_of_groups(class_group: Sequence[str]) -> dict[str, np.ndarray]:
@@ -288,15 +291,23 @@ def top_classes(
 def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     """Choose the threshold with the highest overall C-F1, and that of O-F1.
 
-    One threshold serves all classes. It is one of `THRESHOLDS`, the lowest of those
-    that score equally. The images are held out of training and none is a test image.
+    One threshold serves all classes. It is one of `THRESHOLDS`, 0.01 to 0.99; of
+    thresholds with equal scores it is the lowest.
 
-    Parameters and errors are those of `evaluate`.
+    Parameters
+    ----------
+    probabilities, labels : array_like, (N, C)
+        As in `evaluate`, of samples that are neither trained on nor tested.
 
     Returns
     -------
     dict of str to float
         The thresholds of "C-F1" and "O-F1".
+
+    Raises
+    ------
+    ValueError
+        If no sample has a label, or as in `evaluate`.
 
     Examples
     --------
@@ -321,40 +332,46 @@ _KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for
 
 
 def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
-    """Measure how much each run has forgotten at its end, "Normalized Forgetting Measure".
+    """Measure how much each run has forgotten at its end (Table 1, "forget").
+
+    For each task before the last one, the score at the end is subtracted from the best
+    score between the training of the task and the end, and divided by that best score.
+    The measure is the mean over these tasks.
 
     Parameters
     ----------
     scores : DataFrame
-        Columns schedule (task ids, "0,3,1,2"), trained_tasks, task, group, metric,
-        value in [0, 1]; every other column (dataset, method, rho, memory_size, seed,
-        ...) tells runs apart. Rows whose task is "seen" or "all" do not enter. A column
-        draws, arrays of one length or NaN, has the same scores under resamples.
+        Columns schedule (task ids, "0,3,1,2"), trained_tasks, task, group, metric and
+        value in [0, 1]; all other columns, such as method and seed, distinguish runs.
+        Rows with the task "seen" or "all" are ignored. A column draws, arrays of one
+        length or NaN, has the same scores on resamples.
     normalised : bool
-        Whether to divide by the best value; without, it is the measure of Chaudhry et
-        al. that the paper cites beside Figure 1, in the unit of the values.
+        Whether to divide by the best score. Without it, this is the measure of Chaudhry
+        et al., which the paper cites with Figure 1.
 
     Returns
     -------
     DataFrame
-        The columns that tell runs apart, group, metric, value as a fraction, unlearned,
-        and draws where the scores have them: a row for every run, group and metric.
-        `value` is NaN where no earlier task counts, and for a run that was evaluated
-        only once, such as Multitask. `unlearned` is the share of the earlier tasks
-        whose best value is 0.
+        One row for each run, group and metric: the columns that distinguish runs, group,
+        metric, value (a fraction), unlearned, and draws if the scores have them. `value`
+        is NaN if no earlier task counts, as for a run that was scored only once.
+        `unlearned` is the share of the earlier tasks whose best score is 0.
 
     Raises
     ------
     ValueError
-        If a column is missing, a row is there twice, or a task is not in its schedule.
+        If a row occurs twice, or a task is not in its schedule.
+
+    See Also
+    --------
+    evaluate : Scores of predictions.
 
     Notes
     -----
-    A task's value is its best before the end less the end, divided by the best; the
-    mean is over the earlier tasks. A task whose best is 0 was never learned: the
-    normalised measure leaves it out. The paper counts it as 1 ("forget 100.0" beside a
-    score of 0.0). Tasks where the group has no class (NaN), or without a row at the end
-    or before it, are skipped. "Before the end" starts when the task has been trained.
+    A task whose best score is 0 was never learned, and the normalised measure leaves it
+    out, whereas the paper counts it as 1 ("forget 100.0" next to a score of 0.0). Tasks
+    are also left out if the group has no class in them (NaN), or if they have no row at
+    the end or before it.
 
     Examples
     --------
@@ -364,10 +381,6 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     [0.25]
     """
     cell = ["trained_tasks", "task", "group", "metric", "value", "draws"]
-    columns = ["schedule", *cell[:-1]]
-    if missing := [name for name in columns if name not in scores]:
-        what = f"a data frame with the columns {', '.join(columns)}"
-        raise ValueError(expected(what, f"none called {', '.join(missing)}"))
     run = [column for column in scores if column not in cell]
     key = [*run, "group", "metric"]
     last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
@@ -415,7 +428,4 @@ def values_and_draws(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _position(schedule: str, task: str) -> int:
     """Return the number of tasks after which a task has been trained."""
-    order = schedule.split(",")
-    if task not in order:
-        raise ValueError(expected(f"a task of the schedule {schedule!r}", repr(task)))
-    return order.index(task) + 1
+    return schedule.split(",").index(task) + 1

@@ -403,8 +403,8 @@ def train_one(
     """Train and store a run in a worker process; return the text of its error, if any."""
     done = np.memmap(counts, np.int64, "r+")
 
-    def progress(steps: int) -> None:
-        done[number] = steps
+    def progress() -> None:
+        done[number] += 1
 
     try:
         save(run(config, device, progress), path)
@@ -437,9 +437,9 @@ def train_on_ray(
             (task,), _ = ray.wait(list(tasks))
             number, path, config = tasks.pop(task)
             try:
-                trained, steps = ray.get(task)
-                save(trained, path)
-                done[number] = steps
+                save(ray.get(task), path)
+                data = load_dataset(config.dataset, images=False)
+                done[number] = count_steps(config, data)
                 yield None
             except Exception as error:
                 yield f"{config}: {type(error).__name__}: {error}"
@@ -452,11 +452,10 @@ def train_there(
     device: str,
     facts: tuple[str, str],
     config: RunConfig,
-) -> tuple[Run, int]:
+) -> Run:
     """Train a run on another machine, if it has the same data and code."""
     add_registered(registered)
     if (fingerprint(config.dataset), hash_package(stamp_package())) != facts:
         what = f"{config.dataset} and prslib as on the machine that asked"
         raise ValueError(expected(what, "others", "install them there"))
-    steps = []
-    return run(config, device, steps.append), steps[-1]
+    return run(config, device)

@@ -10,7 +10,6 @@ import inspect
 import linecache
 import sys
 from collections.abc import Iterable
-from copy import deepcopy
 from functools import lru_cache, partial
 from pathlib import Path
 from types import FunctionType
@@ -25,56 +24,47 @@ DOCUMENTED = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
 
 
 class Module(NamedTuple):
-    """Definitions of a module, and which (module, name) its imports stand for."""
+    """What a module of prslib defines, and what its imports name."""
 
-    nodes: dict[str, ast.Module]
-    imports: dict[str, tuple[str, str]]
-
-
-class EmptyTexts(ast.NodeTransformer):
-    """Empty all texts."""
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        """Return the node, or an empty text in place of a text."""
-        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
-        if is_text or isinstance(node, ast.JoinedStr):
-            return ast.Constant("")
-        return self.generic_visit(node)
+    names: dict[str, list[str]]  # in each definition
+    digests: dict[str, str]  # of each definition, as it is executed
+    imports: dict[str, tuple[str, str]]  # module and name
 
 
-def remove_words(tree: ast.AST) -> ast.AST:
-    """Remove docstrings, and empty the texts in blocks that end in an error."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", [])
-        if isinstance(node, DOCUMENTED):
-            if ast.get_docstring(node, False) is not None:
-                del body[0]
-        elif isinstance(body, list) and body and isinstance(body[-1], ast.Raise):
-            for statement in body:
-                EmptyTexts().visit(statement)
-        if isinstance(node, ast.Raise):
-            EmptyTexts().visit(node)
-    return tree
+def describe(node: object, has_words: bool = True) -> object:
+    """Return a syntax tree as nested lists, the same on every version of Python.
 
-
-def describe(node: object) -> object:
-    """Return a syntax tree as nested lists, the same on every version of Python."""
+    Docstrings are left out, and so are texts in a block that ends in an error.
+    """
     if isinstance(node, list):
-        return [describe(item) for item in node]
+        return [describe(item, has_words) for item in node]
     if not isinstance(node, ast.AST):
         return repr(node)
-    fields = [
-        (name, describe(value))
-        for name, value in ast.iter_fields(node)
-        if value is not None and value != []
-    ]
+    has_words = has_words and not isinstance(node, ast.Raise)
+    is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    if not has_words and (is_text or isinstance(node, ast.JoinedStr)):
+        return ""
+    fields = []
+    for name, value in ast.iter_fields(node):
+        if value is None or value == []:
+            continue
+        is_block = name == "body" and isinstance(value, list)
+        if is_block and isinstance(node, DOCUMENTED):
+            value = value[ast.get_docstring(node, False) is not None :]
+            is_block = False
+        keeps_words = has_words and not (is_block and isinstance(value[-1], ast.Raise))
+        fields.append((name, describe(value, keeps_words)))
     return [type(node).__name__, fields]
+
+
+def digest_tree(tree: object) -> str:
+    """Hash a syntax tree as it is executed."""
+    return hashlib.sha256(repr(describe(tree)).encode()).hexdigest()
 
 
 def hash_source(source: str) -> str:
     """Hash a text of Python as it is executed."""
-    tree = remove_words(ast.parse(source))
-    return hashlib.sha256(repr(describe(tree)).encode()).hexdigest()
+    return digest_tree(ast.parse(source))
 
 
 @lru_cache(None)
@@ -108,37 +98,30 @@ def read_module(module: str, _stamp: str) -> Module:
     file = file_of(module)
     assert file is not None
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    nodes: dict[str, ast.Module] = {}
+    nodes: dict[str, list[ast.stmt]] = {}
     for node in tree.body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             names = {node.name}
         else:  # an assignment, or one in place
             targets = getattr(node, "targets", [getattr(node, "target", ast.Pass())])
-            parts = [part for target in targets for part in ast.walk(target)]
-            names = {part.id for part in parts if isinstance(part, ast.Name)}
+            names = {name for target in targets for name in list_ids(target)}
         for name in names:
-            nodes.setdefault(name, ast.Module([], [])).body.append(node)
+            nodes.setdefault(name, []).append(node)
     imports = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 imports[alias.asname or alias.name] = node.module, alias.name
-    return Module(nodes, imports)
+    return Module(
+        {name: sorted(set().union(*map(list_ids, nodes[name]))) for name in nodes},
+        {name: digest_tree(nodes[name]) for name in nodes},
+        imports,
+    )
 
 
-@lru_cache(None)
-def read_names(module: str, name: str, stamp: str) -> list[str]:
-    """Return the names in a definition."""
-    node = read_module(module, stamp).nodes[name]
-    return sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name)})
-
-
-@lru_cache(None)
-def hash_definition(module: str, name: str, stamp: str) -> str:
-    """Hash a definition as it is executed."""
-    node = deepcopy(read_module(module, stamp).nodes[name])
-    text = repr(describe(remove_words(node)))
-    return hashlib.sha256(text.encode()).hexdigest()
+def list_ids(tree: ast.AST) -> list[str]:
+    """Return the names in a syntax tree."""
+    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
 
 
 def follow(module: str, name: str, found: set[tuple[str, str]], stamp: str) -> None:
@@ -147,13 +130,13 @@ def follow(module: str, name: str, found: set[tuple[str, str]], stamp: str) -> N
         return
     if file_of(f"{module}.{name}"):  # a module as a whole
         module = f"{module}.{name}"
-        for each in read_module(module, stamp).nodes:
+        for each in read_module(module, stamp).names:
             follow(module, each, found, stamp)
         return
-    nodes, imports = read_module(module, stamp)
-    if name in nodes:
+    names, _, imports = read_module(module, stamp)
+    if name in names:
         found.add((module, name))
-        for each in read_names(module, name, stamp):
+        for each in names[name]:
             follow(module, each, found, stamp)
     elif name in imports and file_of(imports[name][0]):
         follow(*imports[name], found, stamp)
@@ -164,7 +147,10 @@ def hash_names(names: Iterable[tuple[str, str]], stamp: str) -> str:
     found: set[tuple[str, str]] = set()
     for module, name in names:
         follow(module, name, found, stamp)
-    rows = [(place, hash_definition(*place, stamp)) for place in sorted(found)]
+    rows = [
+        (module, name, read_module(module, stamp).digests[name])
+        for module, name in sorted(found)
+    ]
     return hashlib.sha256(repr(rows).encode()).hexdigest()
 
 

@@ -174,47 +174,51 @@ def compare(
 ) -> Interval:
     """Compare two methods on the same seeds, with a t interval of the difference.
 
-    Runs give the report's own interval, of seeds and test images. Scores alone give the
-    interval of the seeds, Student's.
+    Runs give the interval of the report, which covers seeds and test images. Plain
+    scores give Student's interval over seeds.
 
     Parameters
     ----------
-    first, second : sequence of Run, or sequence of float, (S,)
-        Runs of one data set, one per seed, in any order. Or one score per seed in
-        percent, entry s of both from the same seed: the same stream, the same initial
-        weights.
+    first, second : sequence of Run, or array_like of float, (S,)
+        Runs on the same data and test set, which are matched by seed; or scores in
+        percent, where ``first[i]`` and ``second[i]`` come from the same seed.
     level : float
-        Of the interval, between 0 and 1.
+        Level of the interval, between 0 and 1.
     metric, group : str
-        Which score of the runs at their end, on all tasks: a metric and a group of
-        `Run.scores`.
+        Which of the runs' final scores on all tasks is compared.
     test_set : str or None
-        Which test set of the runs; by default the one that they were asked for, or that
-        of the data set's recipe.
+        Test set of the runs; by default the one of their configuration, or of the data
+        set's recipe.
 
     Returns
     -------
     Interval
-        effect (the mean of the first less the second, in points), low, high, p, seeds,
-        level and images, whether it has the chance of the test images. `verdict` is
-        "holds" where the first is above the second, "does not hold" where it is below,
-        "no difference" where the interval lies within 2 points of 0, and else
-        "undecided".
+        ``effect`` is the mean of first minus second, in points, with ``low``, ``high``,
+        ``p``, ``seeds``, ``level`` and ``images`` (whether it covers test images). Its
+        ``verdict`` is "holds" if the interval is above 0, "does not hold" if it is below
+        0, "no difference" if it is within 2 points of 0, and "undecided" otherwise.
 
     Raises
     ------
     ValueError
-        If the scores are not two rows of equal length, or series with the same index in
-        another order; if a seed is missing or given twice; if the runs differ in their
-        data set or test set, have no such score or test set; or if the level is not
-        between 0 and 1.
+        If the scores differ in length, or are series with the same index in another
+        order; if a seed is missing or occurs twice; if the runs differ in data set or
+        test set, or do not have the score; or if ``level`` is not between 0 and 1.
+
+    Warns
+    -----
+    UserWarning
+        If all scores are within [-1, 1], because percent is expected.
+
+    See Also
+    --------
+    scores : Final scores of runs in one frame.
 
     Notes
     -----
-    The variance of a difference is that of the seeds, divided by their number, and that
-    over test sets drawn anew from the test images (`prslib.resamples.image_draws`);
-    Satterthwaite's formula gives the degrees of freedom. A warning tells scores that are
-    all within [-1, 1], as percent is expected.
+    The variance of a difference is the variance over seeds, divided by their number,
+    plus the variance over resampled test images (`prslib.resamples.image_draws`).
+    Satterthwaite's formula gives the degrees of freedom.
 
     Examples
     --------
@@ -273,11 +277,8 @@ def _last_score(run: "Run", metric: str, group: str, test_set: str) -> np.ndarra
     scores = run.scores
     one_of("test_set", test_set, scores["test_set"].unique())
     scores = at_end(scores[scores["test_set"] == test_set])
-    rows = scores[(scores["group"] == group) & (scores["metric"] == metric)]
-    if rows.empty:
-        known = scores.loc[scores["group"] == group, "metric"].unique().tolist()
-        what = f"{metric} of {group} in the scores"
-        raise ValueError(expected(what, known or scores["group"].unique().tolist()))
+    rows = scores[scores["group"] == one_of("group", group, scores["group"].unique())]
+    rows = rows[rows["metric"] == one_of("metric", metric, rows["metric"].unique())]
     draws = np.array([])
     if run.resampled is not None:
         # NaN for a class's score, which is not resampled on all tasks
@@ -297,13 +298,11 @@ def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> In
         values = values.mean(axis=1, keepdims=True)
     seeds = values[..., 0]
     count = len(values)
-    nothing = math.nan, math.nan, math.nan
-    if count == 0:
-        return Interval(math.nan, *nothing, count, level, images=False)
-    if count == 1:
-        cell = int(seeds.argmin())
-        effect = float(seeds[0, cell])
-        return Interval(effect, *nothing, count, level, images=False, cell=cell)
+    if count < 2:
+        cell = int(seeds.argmin()) if count else 0
+        effect = float(seeds[0, cell]) if count else math.nan
+        unknown = math.nan, math.nan, math.nan
+        return Interval(effect, *unknown, count, level, images=False, cell=cell)
     images = values[..., 1:].mean(axis=0).T  # (draws, cells)
     images = images[~np.isnan(images).any(axis=1)]  # the others lack a class group
     has_images = len(images) > 1

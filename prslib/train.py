@@ -50,6 +50,7 @@ from prslib.models.networks import Staged, make_model
 from prslib.models.weights import (
     EMBEDDED,
     NONE,
+    check_weights,
     file_of,
     identity_of,
     weights_for_seed,
@@ -64,11 +65,9 @@ HELD_OUT = 5  # one sample of so many is held out to choose thresholds
 HELD_OUT_KEY = 1001  # spawns the generator that draws them
 TESTED_AT_ONCE = 256  # of 256x256 pixels, a few GB of activations
 CHECKED_EVERY = 100  # steps after which the loss must have been finite
-# fields of `RunConfig` that are at least 1, and above 0; others are at least 0
+# fields of `RunConfig` that are at least 1; other numbers are at least 0
 COUNTS = {"memory_size", "tasks_at_once", "epochs", "updates"}
 COUNTS |= {"batch_size", "replay_batch_size"}
-ABOVE_ZERO = {"learning_rate", "clip_value"}
-SMALLEST = 1e-12
 Groups = list[tuple[int, ...]]  # of tasks that are trained together
 
 
@@ -85,10 +84,6 @@ class Method:
     def __post_init__(self) -> None:
         """Refuse unknown names; a sampler may be registered later."""
         one_of("rehearsal", self.rehearsal, ["mean", "der++", "er-ace"])
-        if self.frozen is not None:
-            one_of(
-                "value of frozen", self.frozen, ["pretrained_stages", "vector_stages"]
-            )
 
     @property
     def takes_rho(self) -> bool:
@@ -270,22 +265,23 @@ class RunConfig:
         """Refuse unknown names and what would be silently wrong."""
         one_of("dataset", self.dataset, DATASETS)
         one_of("method", self.method, METHODS)
-        if (sampler := METHODS[self.method].sampler) is not None:
+        sampler = METHODS[self.method].sampler
+        if sampler is not None:
             one_of("sampler", sampler, SAMPLERS)
         for row in fields(self):
-            value = self.resolved[row.name]
+            value = getattr(self, row.name)
+            if value is None:
+                continue
             if row.type in (int, int | None):
                 least = 1 if row.name in COUNTS else 0
                 value = check_int(row.name, value, least=least)
             elif row.name == "rho":
                 value = power("rho", value)
             elif row.type in (float, float | None):
-                least = SMALLEST if row.name in ABOVE_ZERO else 0
-                value = finite(row.name, value, least=least)
+                value = finite(row.name, value, least=0)
             elif row.type is bool:
                 value = flag(row.name, value)
-            if getattr(self, row.name) is not None:  # 1, 1.0 and numpy's are the same
-                setattr(self, row.name, value)
+            setattr(self, row.name, value)  # 1, 1.0 and numpy's are the same
         if self.schedule is not None:
             tasks = len(DATASETS[self.dataset].recipe.schedule)
             self.schedule = validate_schedule(self.schedule, tasks)
@@ -297,36 +293,31 @@ class RunConfig:
         one_of("draw", self.draw, ["uniform", "balanced"])
         for name in self.loss_options:
             one_of("loss option", name, LOSSES[settings["loss"]].options)
-        sampler = METHODS[self.method].sampler
         options = options_of(SAMPLERS[sampler]) if sampler else ()
         for name in self.options:
             one_of("option", name, set(options) - {"rho", "unlabelled"})
         self._check_model(settings)
 
     def _check_model(self, settings: dict[str, Any]) -> None:
-        name, method = settings["model"], METHODS[self.method]
-        model, dataset = MODELS[name], DATASETS[self.dataset]
-        usual = dataset.recipe.model
-        if model.on_features != MODELS[usual].on_features:
-            what = f"a model for the inputs of {self.dataset}, such as {usual}"
-            raise ValueError(expected(what, name))
-        frozen = max(self.frozen_stages, self.pretrained_stages or 0)
-        model.check(name, settings["loss"], settings["weights"], frozen)
-        first_weights = file_of(weights_for_seed(settings["weights"], self.seed))
-        if dataset.tests_on_pretrained and first_weights in EMBEDDED.values():
+        """Refuse a network, weights or a loss that are not made for each other."""
+        name, weights = settings["model"], settings["weights"]
+        model, method = MODELS[name], METHODS[self.method]
+        check_weights(name, weights, model.published_weights)
+        first_weights = file_of(weights_for_seed(weights, self.seed))
+        tests_on_them = DATASETS[self.dataset].tests_on_pretrained
+        if tests_on_them and first_weights in EMBEDDED.values():
             what = f"weights that have not learned from test images of {self.dataset}"
-            raise ValueError(expected(what, settings["weights"], f"choose {NONE!r}"))
-        sampler = SAMPLERS[method.sampler] if method.sampler else None
-        is_gss = "gradient_products" in getattr(sampler, "needs", ())
-        by_sample = method.ewc or self.variance_points or is_gss
+            raise ValueError(expected(what, weights, f"choose {NONE!r}"))
         rehearses = method.rehearsal != "mean"
-        if rehearses and (sampler is None or "features" in sampler.needs):
-            what = f"a sampler that keeps samples for {method.rehearsal}"
-            raise ValueError(expected(what, method.sampler))
         if rehearses and settings["loss"].startswith("weighted_replay"):
             what = f"a loss of new and replayed samples alike for {method.rehearsal}"
             raise ValueError(expected(what, settings["loss"]))
-        if model.objective_for and (by_sample or rehearses):
+        if model.objective_for is None:
+            return
+        if settings["loss"] != model.objective_for:
+            what = f"a data set trained with {model.objective_for} for model {name}"
+            raise ValueError(expected(what, settings["loss"]))
+        if rehearses or method.ewc or method.sampler == "gss" or self.variance_points:
             what = f"a network whose loss is a sum over samples for {self.method}"
             raise ValueError(expected(what, name, "leave out variance_points, too"))
 
@@ -415,7 +406,7 @@ class Run:
 
 
 def run(
-    config: RunConfig, device: str = "cpu", progress: Callable[[int], Any] | None = None
+    config: RunConfig, device: str = "cpu", progress: Callable[[], Any] | None = None
 ) -> Run:
     """Train on a stream, and score after every task on every test set (Algorithm 1).
 
@@ -427,7 +418,7 @@ def run(
         "cpu", "cuda", "cuda:1" for the second GPU, "mps", or "auto": a GPU if there is
         one.
     progress : callable, optional
-        Called after each step with the number of steps so far, of `count_steps`.
+        Called after each step, such as ``tqdm().update``.
 
     Returns
     -------
@@ -453,7 +444,7 @@ def run(
     data, inputs = load_inputs(config.dataset, fingerprint(config.dataset), place)
     check(config, data)
     with run_settings(place):
-        report = progress or (lambda steps: None)
+        report = progress or (lambda: None)
         return train_and_score(config, data, inputs, place, report)
 
 
@@ -462,19 +453,13 @@ def train_and_score(
     data: SequentialDataset,
     inputs: dict[str, Tensor],
     device: torch.device,
-    progress: Callable[[int], Any],
+    progress: Callable[[], Any],
 ) -> Run:
     """Train, measure and score one configuration."""
     resamples = config.resolved["test_resamples"]
-    rows_of = {}
-    if config.features_per_class:
-        for name, test in data.tests.items():
-            rows_of[name] = feature_rows(test, config.features_per_class)
-    steps_before = 0
     thresholds: dict[int, dict[str, float]] = {}
     if config.own_threshold:
         thresholds = choose_thresholds(config, data, inputs, device, progress)
-        steps_before = len_of_stream(config, data.train.task, held_out(config, data))
     trainer = Trainer(config, data, inputs["train"], device)
     segments = list(stream(config, data.train.task))
     steps = sum(len(batches) for _, batches, _ in segments)
@@ -491,7 +476,7 @@ def train_and_score(
                 variances.append(trainer.variance())
             if trainer.steps % CHECKED_EVERY == 0:
                 trainer.check_finite()
-            progress(steps_before + trainer.steps)
+            progress()
         trainer.check_finite()
         for name, test in data.tests.items():
             predict = partial(trainer.probabilities, inputs[name])
@@ -507,9 +492,11 @@ def train_and_score(
         # half a precision is 0.02 points; the first draw is the score itself
         values = np.stack(drawn)[:, 1:].astype(np.float16)
         run.resampled = pd.DataFrame(values, drawn.index)
-    for name, kept in rows_of.items():
-        features = trainer.predict(trainer.model.features, inputs[name], kept)
-        run.features[name] = features.numpy()
+    if config.features_per_class:
+        for name, test in data.tests.items():
+            kept = feature_rows(test, config.features_per_class)
+            features = trainer.predict(trainer.model.features, inputs[name], kept)
+            run.features[name] = features.numpy()
     if variances:
         table = pd.DataFrame(variances, columns=["images", "samples", "value"])
         run.gradient_variance = name_rows(config, table)
@@ -544,16 +531,6 @@ def check(config: RunConfig, data: SequentialDataset) -> None:
                 if not test.labels[:, classes].any():
                     what = f"a sample of task {task_name(group)} in the test set {name}"
                     raise ValueError(expected(what, "none"))
-    if data.train.inputs is None:
-        return
-    shape = data.train.inputs.shape[1:]
-    for name, split in {"the stream": data.train, **data.tests}.items():
-        inputs = split.loaded_inputs
-        if inputs.shape[1:] != shape:
-            what = f"inputs of shape {shape} in {name}, as in the stream"
-            raise ValueError(expected(what, inputs.shape[1:]))
-        if inputs.dtype.kind == "f" and not np.isfinite(inputs).all():
-            raise ValueError(expected(f"finite inputs in {name}", "NaN or infinity"))
 
 
 def spawn_seeds(config: RunConfig) -> list[np.random.SeedSequence]:
@@ -590,19 +567,13 @@ def stream(
         yield seen, np.concatenate(epochs).reshape(-1, size), in_first
 
 
-def len_of_stream(
-    config: RunConfig, task: np.ndarray, left_out: Sequence[int] | np.ndarray = ()
-) -> int:
-    """Return the number of batches of a stream."""
-    return sum(len(batches) for _, batches, _ in stream(config, task, left_out))
-
-
 def count_steps(config: RunConfig, data: SequentialDataset) -> int:
     """Return the number of steps of a run, with its training for thresholds."""
-    steps = len_of_stream(config, data.train.task)
+    left_out = [()]
     if config.own_threshold:
-        steps += len_of_stream(config, data.train.task, held_out(config, data))
-    return steps
+        left_out.append(held_out(config, data))
+    streams = [stream(config, data.train.task, rows) for rows in left_out]
+    return sum(len(batches) for segments in streams for _, batches, _ in segments)
 
 
 def held_out(config: RunConfig, data: SequentialDataset) -> np.ndarray:
@@ -617,7 +588,7 @@ def choose_thresholds(
     data: SequentialDataset,
     inputs: dict[str, Tensor],
     device: torch.device,
-    progress: Callable[[int], Any],
+    progress: Callable[[], Any],
 ) -> dict[int, dict[str, float]]:
     """Train without the held-out samples, which choose thresholds after each task."""
     left_out = held_out(config, data)
@@ -626,7 +597,7 @@ def choose_thresholds(
     for groups, batches, in_first in stream(config, data.train.task, left_out):
         for new, is_first in zip(batches, in_first, strict=True):
             trainer.step(new, is_first)
-            progress(trainer.steps)
+            progress()
         trainer.check_finite()
         rows = left_out[np.isin(data.train.task[left_out], np.concatenate(groups))]
         probabilities = trainer.probabilities(trainer.inputs, rows)

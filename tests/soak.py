@@ -26,7 +26,8 @@ import psutil
 from joblib.externals import loky
 from tqdm import tqdm
 
-from prslib import cli, configs, run_all
+from prslib import cli, configs, run, run_all
+from prslib.runs import path_of
 
 MOST = 8  # kills of one piece of work before it may finish
 LIMIT = 300  # seconds after which a piece of work hangs
@@ -45,6 +46,12 @@ WORK = {f"runs of {name}": f"{name} 1" for name in METHODS} | {
     "features": "prepare features cocoseq --workers 2",
     "figures": "figures --profile smoke rho_sweep",
 }
+
+
+def runs_of(method):
+    """Return the runs of a piece of work."""
+    fields = {"dataset": "imbal-digits-tiny", "batch_size": 40}
+    return configs(method=method, seed=[0, 1, 2], **fields)
 
 
 def begin(root, kinds):
@@ -67,6 +74,10 @@ def begin(root, kinds):
     write_coco(root / "coco", halves, ("apple", "bear", "person"))
     write_ids(root / "ids", ids | {"teorg": [[202], [201]]}, "coco")
     torch.set_num_threads(1)  # a fork would lack the others
+    for command in (WORK[kind].split() for kind in kinds):
+        if command[0] in METHODS:
+            list(map(path_of, runs_of(command[0])))
+            run(runs_of(command[0])[0])
     loky.backend.context.set_start_method("fork")
 
 
@@ -85,9 +96,7 @@ def work(command, folder, output):
         os.fork()
     try:
         if command[0] in METHODS:
-            fields = {"dataset": "imbal-digits-tiny", "batch_size": 40}
-            runs = configs(method=command[0], seed=[0, 1, 2], **fields)
-            run_all(runs, workers=int(command[1]))
+            run_all(runs_of(command[0]), workers=int(command[1]))
         elif cli.main(command):
             sys.exit(1)
     finally:

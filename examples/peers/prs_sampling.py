@@ -1,7 +1,7 @@
-"""Partitioning Reservoir Sampling, self-contained: it needs numpy only.
+"""Partitioning Reservoir Sampling in one file, which needs only NumPy.
 
-The signature is that of Mammoth's selection functions. The buffers for Avalanche and
-River in this folder use it, too.
+The signature is the same as in Mammoth's selection functions. The buffers for Avalanche
+and River in this folder use it, too.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ class PRSSampling:
     buffer_size : int
         Number of slots of the memory.
     rho : float
-        0 gives all classes equal shares, 1 the shares that they have in the stream.
+        0 gives all classes equal shares, 1 their shares of the stream.
     seed : int, optional
         Source of all random decisions.
 
@@ -44,7 +44,7 @@ class PRSSampling:
         self.empty()
 
     def empty(self):
-        """Forget the stream and the memory."""
+        """Reset the counts of the stream and the memory."""
         self.class_freq = np.zeros(0, dtype=np.int64)
         self.stored = np.zeros((self.buffer_size, 0), dtype=bool)
 
@@ -107,12 +107,12 @@ class PRSSampling:
             logits = np.where((counts > 0) & (delta >= most - ROUNDING), 0, -np.inf)
         chance = softmax(logits)
         c = min(chance.cumsum().searchsorted(u_class, "right"), chance.nonzero()[0][-1])
-        # samples of class c with the fewest labels that the memory is short of
+        # samples of class c with the fewest labels of which the memory has too few
         members = np.flatnonzero(self.stored[:, c])
         scarce = (delta <= 0) & (self.class_freq > 0)
         lost = (self.stored[members] & scarce).sum(axis=1)
         members = members[lost == lost.min()]
-        # of them, those without which the memory is nearest to its target
+        # among them, the samples whose removal brings the memory nearest to its target
         rest = counts - self.stored[members]  # (K, C)
         distance = np.abs(rest - p * rest.sum(axis=1, keepdims=True)).sum(axis=1)
         nearest = members[distance <= distance.min() + ROUNDING]

@@ -1,6 +1,6 @@
 """A wrapper for River's classifiers that replays samples of a balanced memory.
 
-In River the class belongs into ``river/imblearn/``, whose wrappers it follows.
+In River, the class belongs in ``river/imblearn/`` and follows the wrappers there.
 """
 
 import copy
@@ -13,9 +13,9 @@ from river import base
 class PRSReplay(base.Wrapper, base.Classifier):
     """Experience replay from a memory kept by Partitioning Reservoir Sampling.
 
-    After each observation the classifier also learns a few that were stored. The memory
-    keeps the classes near a target mix, so that rare ones are replayed more often than
-    they occur. A target is a class, or a dict of booleans with several classes.
+    After each observation, the classifier also learns a few stored observations. The memory
+    keeps its classes near a target mix, so that rare classes are replayed more often than
+    they occur. A target is a class, or a dict of booleans if there are several classes.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class PRSReplay(base.Wrapper, base.Classifier):
     n_replay
         Number of stored observations to learn after each new one.
     rho
-        0 gives all classes equal shares of the memory, 1 those of the stream.
+        0 gives all classes equal shares of the memory, 1 their shares of the stream.
     seed
         Random seed for reproducibility.
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from prslib.checks import expected
-from prslib.models.weights import EMBEDDED, IN_TURN, NONE, check_weights
+from prslib.models.weights import EMBEDDED, IN_TURN, NONE
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,6 @@ class Architecture:
     stands_for: str | None = None
     # the part of a GPU that one run takes: small ones share it
     gpu_share: float = 1.0
-    # of another, frozen network; else the network takes images
-    on_features: bool = False
     # likewise a function, of image shape and weights: the stages below the head, what
     # pools their map, and its width
     backbone: str | Callable | None = None
@@ -40,16 +37,6 @@ class Architecture:
     def pretrained_stages(self, weights: str) -> int:
         """Return how many stages begin learned: none, or all but the head."""
         return 0 if weights == NONE else self.stages - 1
-
-    def check(self, name: str, loss: str, weights: str, frozen: int) -> None:
-        """Refuse a loss, weights and frozen stages that the network is not made for."""
-        check_weights(name, weights, self.published_weights)
-        if self.objective_for not in (None, loss):
-            what = f"a data set trained with {self.objective_for} for model {name}"
-            raise ValueError(expected(what, loss, "choose a plain network"))
-        if frozen >= self.stages:  # the last one must learn
-            what = f"frozen_stages up to {self.stages - 1} for model {name}"
-            raise ValueError(expected(what, frozen))
 
 
 _CONVNET = Architecture(
@@ -84,9 +71,7 @@ MODELS: dict[str, Architecture] = {
     "convnet": _CONVNET,
     "convnet_attention_consistency": replace(_CONVNET, **_CONSISTENCY),
     "convnet_rnn_attention": replace(_CONVNET, **_RECURRENT),
-    "head": Architecture(
-        "networks:head", 2, vector_stages=0, on_features=True, gpu_share=1 / 8
-    ),
+    "head": Architecture("networks:head", 2, vector_stages=0, gpu_share=1 / 8),
     "mlp": Architecture("networks:mlp", 3, gpu_share=1 / 8),
     "resnet18": Architecture("networks:resnet18", 6),
     "resnet101": _RESNET101,

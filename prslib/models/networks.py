@@ -11,12 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from prslib.checks import (
-    check_int,
-    expected,
-    naming_extra,
-    one_of,
-)
+from prslib.checks import expected, naming_extra, one_of
 from prslib.models import MODELS
 from prslib.models.weights import check_weights, load_weights, weights_for_seed
 
@@ -209,8 +204,6 @@ def make_model(
     ValueError
         If the name is unknown, the shape is none of an image, or the weights are
         another network's.
-    TypeError
-        If a network of one's own is no `Staged`, or an argument has another type.
     FileNotFoundError
         If the weights are not there and cannot be fetched.
 
@@ -220,30 +213,23 @@ def make_model(
     >>> model(torch.zeros(2, 3, 32, 32)).shape
     torch.Size([2, 70])
     """
-    one_of("model", name, MODELS)
+    row = MODELS[one_of("model", name, MODELS)]
     if isinstance(seed, np.random.SeedSequence):
         seed = int(seed.generate_state(1, dtype="uint64")[0] >> 1)
-    seed = check_int("seed", seed, least=0)
-    image_shape = tuple(check_int("image_shape", n, least=1) for n in image_shape)
-    row = MODELS[name]
-    check_int("num_classes", num_classes, least=1)
-    inputs = [image_shape]
     if row.published_weights:
         weights = row.default_weights if weights is None else weights
         weights = weights_for_seed(weights, seed)
         check_weights(name, weights, row.published_weights)
+    inputs = [tuple(image_shape)]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if row.backbone:
-            inputs = _resolved(row.backbone)(image_shape, weights)
-        network = _resolved(row.made_by)(*inputs, num_classes)
-    if not isinstance(network, Staged):
-        what = f"a prslib.models.networks.Staged for model {name!r}"
-        raise TypeError(expected(what, type(network).__name__))
+            inputs = _resolve(row.backbone)(tuple(image_shape), weights)
+        network = _resolve(row.made_by)(*inputs, num_classes)
     return network
 
 
-def _resolved(maker: str | Callable) -> Callable:
+def _resolve(maker: str | Callable) -> Callable:
     if isinstance(maker, str):
         return resolve_name(f"prslib.models.{maker}")
     return maker

@@ -25,7 +25,13 @@ from prslib.paths import (
     params_file,
     replacing,
 )
-from prslib.report.tables import MAIN_METRICS, TEST_WORDS, labels_of, main_tables
+from prslib.report.tables import (
+    MAIN_METRICS,
+    TEST_WORDS,
+    in_short,
+    labels_of,
+    main_tables,
+)
 
 if TYPE_CHECKING:
     from IPython.display import Markdown
@@ -180,6 +186,17 @@ class Settings(SimpleNamespace):
             dataset, test_set = cast("tuple[str, str]", place)
             display(heading(dataset, test_set, what))
             display(*main_tables(cells, metrics, by))
+
+    def show_contrasts(self, name: str, title: str, y: str) -> pd.DataFrame:
+        """Draw the differences of the table `name`, sum them up, and return them."""
+        from IPython.display import Markdown, display
+
+        from prslib.report.style import contrast_panels
+
+        gaps = self.table(name)
+        self.show(contrast_panels(gaps, title, y), name)
+        display(Markdown(in_short(gaps)))
+        return gaps
 
     def _repr_markdown_(self) -> str:
         shown = {k: v for k, v in vars(self).items() if k not in NOT_SHOWN}

@@ -44,21 +44,17 @@ METHOD_STYLES: dict[str, Style] = {
 SPARE = cycle([("#A6003C", "*"), ("#3F5C9A", "H"), ("#8A5AAB", "8"), ("#5B7F00", "d")])
 # of what is no method: metrics, settings, class groups; no method has them
 HUES = ("#332288", "#882255", "#8C6D31", "#117733", "#44AA99")
-GREYS = ("0.65", "0.5", "0.35", "0.2", "0")  # of steps, later ones darker
 GROUP_COLOURS = {"majority": "#C5B0E0", "moderate": "#8461B8", "minority": "#3B1A6E"}
 GROUP_MARKERS = {"majority": "o", "moderate": "^", "minority": "*"}
 # the paper's numbers
 HOLLOW: Style = {"linestyle": ":", "markerfacecolor": "white", "markersize": 5}
-STAR = {"s": 170, "marker": "*", "color": "black", "zorder": 5, "edgecolor": "white"}
 Y_LABELS = {
     "than": "other method",
     "order": "order of the tasks",
     "memory": "samples [the paper's]",
     "trained_tasks": "tasks trained",
 }
-SPREAD = 0.7  # share of the way from one setting to the next that the methods take up
 DODGE = 0.07  # tasks from one method's curve to the next, which may coincide
-WORD = 16  # letters of a setting in a line
 LETTER, MARK = 0.085, 6  # inches of a letter of the legend, letters of a mark
 # a phone shows NARROW inches on about 340 pixels, and SMALLEST points 8 pixels tall
 NARROW, SMALLEST = 5.0, 9  # inches, points
@@ -141,14 +137,6 @@ def stack_panels(figure: Figure, columns: int = 1) -> None:
         figure.suptitle(title)
 
 
-def draw_legend(frame: pd.DataFrame, ax: Axes, linestyle: str) -> None:
-    """Draw a legend, with an entry for the paper's numbers if there are any."""
-    if "published" in frame and frame["published"].notna().any():
-        style: Style = HOLLOW | {"linestyle": linestyle, "color": "0.3", "marker": "o"}
-        ax.plot([], [], label="paper", **style)
-    ax.legend()
-
-
 def without_far_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Leave out the paper's numbers beside a stand-in, whose heights mean another thing."""
     if not {"published", "dataset"} <= set(frame):
@@ -156,49 +144,6 @@ def without_far_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     far = frame["dataset"].map(lambda name: DATASETS[name].data_source == "stand-in")
     beside = far & frame["value"].notna()  # the paper alone stays
     return frame.assign(published=frame["published"].mask(beside))
-
-
-def values_of(frame: pd.DataFrame, column: str) -> list:
-    """Return the values of a column, class groups in their order, others as they come."""
-    values = list(frame[column].unique())
-    return [group for group in ALL_GROUPS if group in values] or values
-
-
-def plot_variations(
-    frame: pd.DataFrame,
-    ax: Axes,
-    x: str,
-    metric: str,
-    hue: str = "method",
-    styles: dict[str, Style] | None = None,
-) -> Axes:
-    """Draw one metric of one data set by setting and method.
-
-    Means are marks, seeds strokes from low to high, the paper's numbers hollow.
-    """
-    if styles is None:
-        choose = styles_of if hue == "method" else styles_for
-        styles = choose(frame[hue].unique())
-    order = values_of(frame, x)
-    frame = without_far_numbers(frame).assign(place=frame[x].map(order.index))
-    step = min(SPREAD / len(styles), 0.15)
-    for number, (name, style) in enumerate(styles.items()):
-        cells = frame[frame[hue] == name].groupby("place")
-        values = cells["value"].agg(["mean", "min", "max"])
-        at = values.index + step * (number - (len(styles) - 1) / 2)
-        ax.vlines(at, values["min"], values["max"], style["color"], linewidth=2.2)
-        ax.plot(at, values["mean"], linestyle="", label=name, **style)
-        if "published" in frame:  # not over ours
-            theirs: Style = style | HOLLOW | {"linestyle": ""}
-            ax.plot(at + 0.25 * step, cells["published"].first(), **theirs)
-    if (frame.groupby(["place", hue])["value"].nunique() > 1).any():
-        ax.vlines([], [], [], "0.3", linewidth=2.2, label="lowest to highest seed")
-    for border in range(1, len(order)):
-        ax.axvline(border - 0.5, color="0.88", linewidth=0.7, zorder=0)
-    ax.set_xticks(range(len(order)), [textwrap.fill(str(name), WORD) for name in order])
-    ax.set(xlabel="", xlim=(-0.5, len(order) - 0.5), ylabel=f"{metric} (%)")
-    draw_legend(frame, ax, "")
-    return ax
 
 
 def draw_curves(
@@ -257,15 +202,19 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
         hollow = HOLLOW | {"linewidth": 1.2, "label": "_paper"}
         styles = {name: style | hollow for name, style in styles.items()}
         draw_curves(theirs, ax, "trained_tasks", "method", styles, dodge=DODGE)
+        if len(theirs):
+            style: Style = HOLLOW | {"color": "0.3", "marker": "o"}
+            ax.plot([], [], label="paper", **style)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="tasks trained", ylabel=f"{metric} (%)")
-    draw_legend(frame, ax, ":")
+    ax.legend()
     return ax
 
 
 def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
     """Draw `contrasts` with intervals, a row for each value of `y`, filled where clear."""
-    rows = values_of(frame, y)
+    values = list(frame[y].unique())
+    rows = [group for group in ALL_GROUPS if group in values] or values
     frame = frame.assign(place=frame[y].map(rows.index))
     ax.hlines(frame["place"], frame["low"], frame["high"], "0.35", linewidth=1.8)
     clear, unclear = frame[frame["clearly"] != ""], frame[frame["clearly"] == ""]
@@ -283,11 +232,12 @@ def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
     return ax
 
 
-def plot_samplers(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
-    """Draw `contrasts` of several methods with intervals, a row for each value of `y`."""
-    rows, styles = list(frame[y].unique()), styles_of(frame["method"])
+def plot_samplers(frame: pd.DataFrame, ax: Axes, y: str, hue: str = "method") -> Axes:
+    """Draw `contrasts` for each `hue` with intervals, a row for each value of `y`."""
+    rows, hues = list(frame[y].unique()), list(frame[hue].unique())
+    styles = styles_of(hues) if hue == "method" else styles_for(hues)
     for number, (name, style) in enumerate(styles.items()):
-        cells = frame[frame["method"] == name]
+        cells = frame[frame[hue] == name]
         place = cells[y].map(rows.index) + 0.15 * (number - (len(styles) - 1) / 2)
         ax.hlines(place, cells["low"], cells["high"], style["color"], linewidth=1.5)
         mark: Style = {"linestyle": "", "markersize": 5, "label": name} | style

@@ -35,13 +35,12 @@ def make_sampler(
     size : int
         Capacity of the memory m, in samples.
     num_classes : int or None
-        Number of classes C; None if it is not known: classes are then added as they
-        come.
+        Number of classes C. If it is None, classes are added when they first occur.
     seed : int, SeedSequence or Generator
         Source of every random decision.
     **options
-        What the sampler itself offers, such as ``rho`` of PRS, and ``unlabelled``:
-        "drop" for samples without a label, or "class" for a class of their own.
+        Options of the sampler, such as ``rho`` of PRS. All samplers have
+        ``unlabelled``: "drop" or "class" for samples without a label.
 
     Returns
     -------

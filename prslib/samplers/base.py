@@ -21,23 +21,22 @@ UNLABELLED = ("drop", "class")
 class Sampler:
     """Decide which samples of a stream the memory keeps, and where (Sec. 3).
 
-    A custom sampler inherits from this class and defines `choose`. The base checks
-    labels, draws random numbers, stores labels, keeps all counts, saves and restores
-    them. A sampler never stores inputs: it answers with slots, and `prslib.Memory`
-    stores there whatever belongs to the samples. Use a sampler in one thread only.
+    A custom sampler inherits from this class and defines `choose`. The base class checks
+    labels, draws random numbers, keeps all counts, and saves and restores them. A
+    sampler does not store inputs: it returns slots, in which `prslib.Memory` stores
+    whatever belongs to the samples. Use a sampler in one thread only.
 
     Parameters
     ----------
     size : int
         Capacity of the memory m, in samples.
     num_classes : int or None
-        Number of classes C; None if it is not known. Classes are then added as they
-        come.
+        Number of classes C. If it is None, classes are added when they first occur.
     seed : int, SeedSequence or Generator
         Source of every random decision.
     unlabelled : {"drop", "class"}
-        Samples without a label are dropped, with a warning, or are a class of their
-        own, which needs ``num_classes``.
+        Whether samples without a label are dropped, with a warning, or are a class of
+        their own, which requires ``num_classes``.
 
     Attributes
     ----------
@@ -156,41 +155,53 @@ class Sampler:
             As `choose` returns them.
         """
         slots = [-1] * len(labels)
+        row = {}
         for b, classes in self._taking_part(labels):
             self._count(classes)
-            row = {name: values[b] for name, values in context.items()}
+            if context:
+                row = {name: values[b] for name, values in context.items()}
             slots[b] = self._enter(classes, self.choose(labels[b], uniforms[b], **row))
         return np.array(slots, np.int64)
 
     def place(self, labels: Any, **context: Any) -> np.ndarray:
-        """Take a batch of the stream and return the slot of each sample (Algorithm 1).
+        """Decide which samples of a batch are stored, and where (Algorithm 1).
+
+        Samples without a label are neither stored nor counted in ``seen``, unless they
+        are a class.
 
         Parameters
         ----------
         labels : array, tensor, data frame or sparse matrix
-            Labels in the order of the stream, not modified: rows (B, C), bool or 0 and
-            1 of any type; or class numbers (B,). In rows NaN stands for labels that
-            are not known, which count as none.
-        **context
-            What ``needs`` names, and nothing else: arrays with a row per sample, or
-            what the sampler's page says.
+            Labels in the order of the stream: rows (B, C) of bool or of 0 and 1, in
+            which NaN marks an unknown label and counts as none; or class numbers (B,).
+        **context : array_like (B, ...)
+            One array for each name in ``needs``, unless the sampler documents another
+            kind of argument.
 
         Returns
         -------
         int64 (B,)
-            Slot of each sample, -1 for none. Of equal slots the later sample stays.
+            Slot of each sample, -1 if it is not stored. If a slot occurs twice, it
+            contains the later sample.
 
         Raises
         ------
         ValueError
-            If ``labels`` has another shape, or values that are no labels.
+            If ``labels`` has another shape or other values. Nothing is then counted.
         TypeError
-            If ``context`` is not what ``needs`` names.
+            If the keywords are not the names in ``needs``.
 
         Warns
         -----
         UserWarning
-            When the sampler drops its first sample without a label.
+            When the first sample without a label is dropped.
+
+        Examples
+        --------
+        >>> from prslib import make_sampler
+        >>> sampler = make_sampler("PRS", size=2, num_classes=3, seed=0)
+        >>> sampler.place(np.array([[1, 0, 1], [0, 1, 0]]))
+        array([0, 1])
         """
         if context.keys() != self.needs:
             what = f"the keywords {sorted(self.needs) or 'none'}"
@@ -306,18 +317,39 @@ class Sampler:
         return self._sets.rows(self._sets.of_slot, self.num_classes + 1)[:, :-1]
 
     def labels_of(self, slots: np.ndarray) -> np.ndarray:
-        """Return the labels of the samples in some slots, int64 (K,); bool (K, C).
+        """Return the labels of stored samples.
+
+        Parameters
+        ----------
+        slots : int (K,)
+            Filled slots.
+
+        Returns
+        -------
+        bool (K, C)
 
         Raises
         ------
-        IndexError
-            If a slot is not within 0 .. m - 1, such as the -1 of a dropped sample.
+        ValueError
+            If a slot is not within 0 .. m - 1, such as the -1 of a sample that is not
+            stored.
         """
         sets = self._sets.of_slot[check_slots(slots, 0, self.size)]
         return self._sets.rows(sets, self.num_classes + 1)[:, :-1]
 
     def members(self, c: int) -> np.ndarray:
-        """Return the slots of the samples with class c, ascending; int64 (l_c,)."""
+        """Return the slots of the stored samples of a class.
+
+        Parameters
+        ----------
+        c : int
+            Number of the class.
+
+        Returns
+        -------
+        int64 (l_c,)
+            In ascending order.
+        """
         has_class = np.zeros(len(self._sets.width) + 1, bool)  # the last is NONE's
         has_class[self._sets.with_class(c)] = True
         return np.flatnonzero(has_class[self._sets.of_slot])

@@ -12,18 +12,23 @@ from prslib.samplers.label_sets import nth_slot
 
 
 class CBRS(Sampler):
-    """Balance the classes, each with a reservoir (Chrysakis & Moens, ICML 2020).
+    """Class-balancing reservoir sampling (Chrysakis and Moens 2020).
 
-    Until the memory is full every sample is stored. From then on a class that is, or
-    ever was, the largest in memory is *full*. A sample of a class that is not full
-    overwrites a random sample of a largest class; one of a full class takes the place
-    of a random sample of its class with probability m_y / n_y, and is dropped
-    otherwise.
+    Until the memory is full, every sample is stored. From then on a class that is, or
+    once was, the largest in memory is *full*. A sample of a class that is not full
+    overwrites a random sample of a largest class. A sample of a full class overwrites a
+    random sample of its class with probability m_y / n_y, and is not stored otherwise.
 
     Parameters
     ----------
-    size, num_classes, seed, unlabelled
-        As in `make_sampler`.
+    size : int
+        Capacity of the memory m, in samples.
+    num_classes : int or None
+        Number of classes C. If it is None, classes are added when they first occur.
+    seed : int, SeedSequence or Generator
+        Source of every random decision.
+    unlabelled : {"drop", "class"}
+        Whether samples without a label are dropped or are a class of their own.
 
     Attributes
     ----------
@@ -39,20 +44,19 @@ class CBRS(Sampler):
 
     Notes
     -----
-    The source has one label per sample. Of several labels a sample counts for the one
-    that is rarest in the stream so far, the sample included; ties fall uniformly. It
-    counts for that class as long as it is in memory, and m_y, n_y, "largest" and "full"
-    are about these classes. Each class is then a proper reservoir. ``class_freq`` and
+    In the paper every sample has one label. Here a sample with several labels counts for
+    the one that is rarest in the stream so far, the sample included, as long as it is in
+    memory; ties are broken at random. m_y, n_y, "largest" and "full" refer to this
+    class, so that each class is a proper reservoir, whereas ``class_freq`` and
     ``class_counts`` count all labels, as in every sampler.
 
-    Left open as well, and settled so:
+    The paper leaves some details open, which are settled as follows:
 
-    - A class becomes full by being a largest one when the memory has no free slot.
-      Judged from the first sample on, the first class of a stream would be full with
-      one sample.
-    - If several classes are the largest, all are full, and the sample to overwrite is
-      drawn uniformly from the samples of all of them.
-    - n_y counts the sample at hand, as in reservoir sampling.
+    - A class becomes full when it is a largest one and the memory has no free slot.
+      Otherwise the first class of a stream would be full with one sample.
+    - If several classes are the largest, all of them are full, and the sample to
+      overwrite is drawn uniformly from the samples of all of them.
+    - n_y includes the current sample, as in reservoir sampling.
 
     Examples
     --------

@@ -6,18 +6,26 @@ from prslib.samplers.base import Sampler
 
 
 class CRS(Sampler):
-    """Keep item t of the stream with probability m / t (Vitter 1985; Sec. 3.2).
+    """Conventional reservoir sampling (Vitter 1985; Sec. 3.2).
+
+    Each sample of the stream so far is in memory with the same probability.
 
     Parameters
     ----------
-    size, num_classes, seed, unlabelled
-        As in `make_sampler`.
+    size : int
+        Capacity of the memory m, in samples.
+    num_classes : int or None
+        Number of classes C. If it is None, classes are added when they first occur.
+    seed : int, SeedSequence or Generator
+        Source of every random decision.
+    unlabelled : {"drop", "class"}
+        Whether samples without a label are dropped or are a class of their own.
 
     Notes
     -----
-    Item t, counted from 1, draws j uniformly from 0 .. t - 1 and takes slot j if j < m.
-    The authors' released code draws before it counts and is one step late, so that its
-    first m items survive less often than the rest; this one is not.
+    Sample t, counted from 1, draws j uniformly from 0 .. t - 1 and is stored in slot j if
+    j < m. The authors' released code draws before it counts the sample, so that its
+    first m samples are stored less often than later ones.
 
     Examples
     --------

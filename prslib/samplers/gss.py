@@ -13,49 +13,58 @@ FIRST_SCORE = 0.1  # of a sample that finds an empty memory
 
 
 class GSS(Sampler):
-    """Replace what resembles the memory's gradients (Aljundi et al. 2019, Alg. 2).
+    """Gradient-based sample selection, GSS-Greedy (Aljundi et al. 2019, Alg. 2).
+
+    Samples whose gradients resemble the gradients of the memory are replaced.
 
     Parameters
     ----------
-    size, num_classes, seed, unlabelled
-        As in `make_sampler`.
+    size : int
+        Capacity of the memory m, in samples.
+    num_classes : int or None
+        Number of classes C. If it is None, classes are added when they first occur.
+    seed : int, SeedSequence or Generator
+        Source of every random decision.
     subsets : int
-        How many memory subsets a batch is compared with, "memory strength" (Appendix,
-        "Baselines").
+        Number of memory subsets that a batch is compared with, "memory strength"
+        (Appendix, "Baselines").
     subset_size : int
-        Samples in each; fewer subsets, or one smaller one, while the memory holds too
-        few.
+        Samples in each subset. While the memory holds too few, there are fewer subsets,
+        or a single smaller one.
+    unlabelled : {"drop", "class"}
+        Whether samples without a label are dropped or are a class of their own.
 
     Raises
     ------
     TypeError
-        By `place`, if ``gradient_products`` is no function.
+        By `place`, if ``gradient_products`` is not a function.
     ValueError
         By `place`, if the products have another shape, or one is not finite.
 
     Notes
     -----
-    A sample's score is the largest cosine similarity of its gradient to those of the
-    subsets, plus 1: from 0 (opposed to all) to 2. Samples enter until the memory is
-    full. Then a batch is considered if the similarity of its mean gradient is below 0.
-    Each of its samples draws a candidate from the memory with
-    probability proportional to the candidate's score, and a coin decides which of the
-    two goes, with odds (score of new) : (score of candidate): the one that resembles
-    the others more is the likelier to go.
+    The score of a sample is 1 plus the largest cosine similarity of its gradient to the
+    gradients of the subsets, between 0 (opposed to all) and 2. Samples are stored until
+    the memory is full. After that a batch is considered only if the similarity of its
+    mean gradient is below 0. Each of its samples then draws a candidate from the memory,
+    with a probability proportional to the candidate's score, and replaces it with
+    probability (score of the candidate) / (sum of both scores).
 
-    `place` takes ``gradient_products`` with the labels, a function: it gets K memory
+    `place` takes a function ``gradient_products`` with the labels. It receives K memory
     subsets, slots int64 (K, n), and returns float (K + B, K + B), the inner products of
     the gradients of the subsets' mean losses and of the batch's B samples. Products of
-    two different subsets are not used. One place may call it twice.
+    two different subsets are not used. One call of `place` may call it twice, because a
+    full memory is first compared with two subsets, of which a similar one is decisive.
 
-    What the paper leaves open, and what we chose. The gradient is that of the training
-    loss, over all trained weights, whatever the number of labels. The subsets are
-    disjoint, as in the method's own code. Candidates are drawn sample by sample, with
-    the scores as they are then. Scores are divided by their sum, as printed; the
-    method's code also subtracts the smallest. The first scores are 0.1, that of a
-    similarity of -0.9. A gradient of zero resembles nothing: similarity 0. A sample
-    with no label never enters, counts nowhere and has no part in the batch's gradient.
-    A full memory compares with two subsets first; one that is similar decides.
+    The paper leaves some details open, which are settled as follows:
+
+    - The gradient is the one of the training loss, over all trained weights.
+    - The subsets are disjoint, as in the authors' code.
+    - Candidates are drawn one sample after the other, with the current scores, divided by
+      their sum. The authors' code first subtracts the smallest.
+    - The first scores are 0.1, as for a similarity of -0.9.
+    - A gradient of zero has a similarity of 0.
+    - A sample without a label has no part in the mean gradient of the batch.
 
     Examples
     --------

@@ -18,47 +18,55 @@ TOLERANCE = 1e-9
 
 
 class OCDM(Sampler):
-    """Keep the subset whose mix is closest to p_i ~ n_i^rho (Liang & Li 2022).
+    """Optimise the class distribution in memory (Liang and Li 2022).
 
-    The memory and the batch are joined, then samples are deleted one at a time, always
-    the one whose removal leaves the label distribution closest to p, until m remain.
+    The memory and the batch are joined. Samples are then deleted one at a time, always
+    the one whose removal leaves the distribution of labels closest to the target
+    p_i = n_i^rho / sum_j n_j^rho, until m samples remain.
 
     Parameters
     ----------
-    size, num_classes, seed, unlabelled
-        As in `make_sampler`.
+    size : int
+        Capacity of the memory m, in samples.
+    num_classes : int or None
+        Number of classes C. If it is None, classes are added when they first occur.
+    seed : int, SeedSequence or Generator
+        Source of every random decision.
     rho : float
-        Power of allocation: 0 asks for equal shares, 1 for the stream's own.
+        Power of allocation: 0 gives all classes equal shares, 1 the shares that they
+        have in the stream.
+    unlabelled : {"drop", "class"}
+        Whether samples without a label are dropped or are a class of their own.
 
     Raises
     ------
     ValueError
-        If ``rho`` is not within a million of 0.
+        If abs(rho) is above a million.
     TypeError
         If ``rho`` is not a number.
 
     Notes
     -----
-    A batch is decided as a whole: n_i counts all of it before the first deletion, and a
-    sample competes with those that come after it in the same batch. A batch of 1000 and
-    1000 batches of one therefore differ by design.
+    A batch is decided as a whole: n_i includes all of it before the first deletion, and
+    a sample competes with later samples of the same batch. One batch of 1000 samples
+    therefore gives another memory than 1000 batches of one sample.
 
-    The source leaves open, and this class settles:
+    The paper leaves some details open, which are settled as follows:
 
-    - The distance is KL(q || p), from the memory's mix q_i = l_i / sum l_j to the
-      target. A class that has left the memory adds 0 to it, and p_i > 0 for every class
-      that was observed, so that it is always finite; in the other direction one absent
-      class makes it infinite.
-    - Ties are uniform over the samples, not over label sets: distances that differ from
-      the least by less than 1e-9 / sum l_j are equal, so that rounding decides nothing.
-    - Uniform ties, the rule's plain reading, favour late samples: if a class is at its
-      target with l samples of one label set, a new one joins and any of the l + 1 goes,
-      however long the stream. The classes are on target, but within each it is no
+    - The distance is KL(q || p), from the mix of the memory, q_i = l_i / sum_j l_j, to
+      the target. A class that is no longer in memory adds 0 to it, and p_i > 0 for every
+      observed class, so that the distance is finite. In the other direction a single
+      absent class would make it infinite.
+    - Ties are broken uniformly over samples, not over label sets. Distances within
+      1e-9 / sum_j l_j of the smallest are ties, because such differences are due to
+      rounding.
+    - Uniform ties favour late samples: if a class is at its target with l samples of one
+      label set and a new sample joins it, each of the l + 1 is deleted with the same
+      probability, however long the stream. Within a class OCDM is therefore not a
       reservoir.
-    - While there are free slots the batch's first samples take them in order; those
-      that come later and stay take the places of what was deleted, in order. A sample
-      of the batch that was given a slot and deleted in the same batch is overwritten by
-      a later one of that batch.
+    - The first samples of a batch fill free slots in order, and later samples that stay
+      fill the slots of deleted samples in order. If a sample was given a slot and
+      deleted within one batch, a later sample of the batch overwrites it.
 
     Examples
     --------

@@ -23,37 +23,52 @@ HUGE = 600.0  # logarithm of the largest n_i^rho that is kept
 
 
 class PRS(Sampler):
-    """Lead the memory's mix of classes to the target p_i ~ n_i^rho (Algorithm 1).
+    """Partitioning Reservoir Sampling (Kim, Jeong and Kim 2020, Algorithm 1).
+
+    The share of class i in memory is kept close to its target
+    p_i = n_i^rho / sum_j n_j^rho, Eq. (1), where n_i is the number of samples of class i
+    in the stream so far.
 
     Parameters
     ----------
-    size, num_classes, seed, unlabelled
-        As in `make_sampler`.
+    size : int
+        Capacity of the memory m, in samples.
+    num_classes : int or None
+        Number of classes C. If it is None, classes are added when they first occur.
+    seed : int, SeedSequence or Generator
+        Source of every random decision.
     rho : float
-        Power of allocation: 0 asks for equal shares, 1 for the stream's own, Eq. (1).
+        Power of allocation: 0 gives all classes equal shares, 1 the shares that they
+        have in the stream.
+    unlabelled : {"drop", "class"}
+        Whether samples without a label are dropped or are a class of their own.
 
     Raises
     ------
     ValueError
-        If ``rho`` is not within a million of 0.
+        If abs(rho) is above a million, or as in `make_sampler`.
     TypeError
         If ``rho`` is not a number.
 
+    See Also
+    --------
+    prslib.samplers.OCDM : The same target, without random acceptance.
+
     Notes
     -----
-    A variant of PRS inherits from this class and replaces one of the equations.
+    A variant of PRS inherits from this class and replaces one of the equations. The
+    paper leaves some details open, which are settled as follows:
 
-    The paper leaves open, and this class settles:
-
-    - n_i counts the sample at hand, s is cut at 1, and e^(-n) is taken relative to the
-      least n of the sample's labels, since it underflows from n = 746.
-    - p_i is computed from logarithms with the largest subtracted: no ``rho`` overflows.
+    - n_i includes the current sample, s is at most 1, and e^(-n_i) is computed relative
+      to the smallest n_i of the sample, because it underflows from n_i = 746.
+    - p_i is computed from logarithms, from which the largest is subtracted, so that no
+      ``rho`` overflows.
     - If no delta_i is positive, the class to shrink is drawn uniformly from the classes
-      in memory with the largest.
-    - The slot to overwrite is drawn uniformly from the candidates of least distance.
-      Most candidates share one label set, so ties decide most removals.
-    - A delta within 1e-9 of zero is zero and distances within 1e-9 of the least are
-      ties, so that rounding decides nothing.
+      in memory with the largest delta_i.
+    - The slot to overwrite is drawn uniformly from the candidates with the smallest
+      distance. Most candidates have the same label set, so that ties are the rule.
+    - A delta_i within 1e-9 of zero is zero, and distances within 1e-9 of the smallest
+      are ties, because such differences are due to rounding.
 
     Examples
     --------

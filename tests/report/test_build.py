@@ -9,7 +9,7 @@ import pytest
 from prslib import paths
 from prslib.cli import main
 from prslib.paths import cache_dir, figures_dir, known_notebooks, project_root
-from prslib.report import build, notebook
+from prslib.report import build
 from prslib.report.build import executed_file
 from prslib.report.topics import runs_of
 from prslib.runs import key_of
@@ -25,38 +25,25 @@ def listed_anew(tmp_path, monkeypatch):
     build.list_runs.cache_clear()
 
 
-def test_one_notebook_that_stops_leaves_the_others(tmp_path, monkeypatch):
-    good = project_root() / "params" / "smoke" / "datasets.yaml"
-    shutil.copy(good, tmp_path)
-    broken = {"rho_sweep": "rhos: ['.nan']", "single_label": "a: b: c"}
-    broken["walkthrough"] = "rho: high"  # not seen before a cell runs
-    for name, text in broken.items():
-        (tmp_path / f"{name}.yaml").write_text(text)
-    for module in (build, notebook):
-        monkeypatch.setattr(
-            module, "params_file", lambda profile, name: tmp_path / f"{name}.yaml"
-        )
-    errors = build.execute("smoke", ["datasets", *broken])
-    assert sorted(errors) == sorted(broken)
-    assert errors["rho_sweep"].startswith("TypeError: rho must be a num")
-    assert errors["walkthrough"].startswith("TypeError: rho must be a num")
-    assert "single_label.yaml" in errors["single_label"]
-    assert "\n" not in "".join(errors.values())
-    assert executed_file("smoke", "datasets").is_file()
-    assert not build.is_stale("smoke", "datasets")
-    (tmp_path / "datasets.yaml").write_text(good.read_text() + "seed: 1\n")
-    assert build.is_stale("smoke", "datasets")
+@pytest.fixture
+def tables(monkeypatch):
+    """Names of the tables that a notebook writes, which is not executed."""
+    tables = ["{}.csv"]
+
+    def run_notebook(_profile, name, executed, save, redraw):
+        executed.touch()
+        for table in tables:
+            (save / table.format(name)).touch()
+
+    monkeypatch.setattr(build, "run_notebook", run_notebook)
+    return tables
 
 
+@pytest.mark.usefixtures("tables")
 def test_a_folder_that_cannot_be_written_is_told_in_a_line(monkeypatch, capsys):
     figures_dir("smoke").parent.mkdir()
     figures_dir("smoke").touch()
 
-    def run_notebook(_profile, name, executed, save, redraw):
-        executed.touch()
-        (save / f"{name}.csv").touch()
-
-    monkeypatch.setattr(build, "run_notebook", run_notebook)
     monkeypatch.setattr("prslib.runs.train", lambda configs, device: None)
     assert main(["figures", "--profile", "smoke", "datasets", "walkthrough"]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
@@ -92,6 +79,7 @@ def package(tmp_path, monkeypatch):
     build.digest_package.cache_clear()
 
 
+@pytest.mark.usefixtures("tables")
 def test_code_that_is_edited_during_training_is_not_what_was_drawn(
     package, monkeypatch
 ):
@@ -100,35 +88,22 @@ def test_code_that_is_edited_during_training_is_not_what_was_drawn(
 
     monkeypatch.setattr("prslib.runs.train", edit)
     monkeypatch.setattr(build, "FORKS", False)
-    monkeypatch.setattr(
-        build, "run_notebook", lambda _, name, file, save, redraw: file.touch()
-    )
     assert build.execute("smoke", ["datasets", "rho_sweep"]) == {}
     build.digest_package.cache_clear()  # as in the next process
     assert build.is_stale("smoke", "rho_sweep")
 
 
-def test_a_table_that_is_drawn_no_more_goes(monkeypatch):
-    names = iter(["before", "after"])
-
-    def run_notebook(_profile, name, executed, save, redraw):
-        executed.touch()
-        (save / f"{name}_{next(names)}.csv").touch()
-
-    monkeypatch.setattr(build, "run_notebook", run_notebook)
-    for _ in range(2):
+def test_a_table_that_is_drawn_no_more_goes(tables):
+    for table in ("{}_before.csv", "{}_after.csv"):
+        tables[0] = table
         build.draw("smoke", "datasets")
     (file,) = figures_dir("smoke").glob("*.csv")
     assert file.name == "datasets_after.csv"
     assert set(build.read_sums(file.parent)) == {file.name}
 
 
+@pytest.mark.usefixtures("tables")
 def test_two_checkouts_with_one_cache_draw_and_keep_their_own(tmp_path, monkeypatch):
-    def run_notebook(_profile, name, executed, save, redraw):
-        executed.touch()
-        (save / f"{name}.csv").touch()
-
-    monkeypatch.setattr(build, "run_notebook", run_notebook)
     build.draw("smoke", "datasets")
     first = figures_dir("smoke") / "datasets.csv"
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path / "other"))

@@ -1,17 +1,22 @@
 """The notebooks as files, and executed under the smoke profile."""
 
+import os
 import re
+import shutil
+import sys
 
 import jupytext
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from nbformat.v4 import new_code_cell
+from nbclient.exceptions import CellExecutionError
+from nbformat.v4 import new_code_cell, new_notebook
 
 from prslib.cli import main
 from prslib.paths import DEFAULT, known_notebooks, project_root
-from prslib.report import build
-from prslib.report.kernels import ForkManager
+from prslib.report import build, notebook
+from prslib.report.kernels import ForkManager, prepare
+from prslib.report.native import Manager
 from prslib.report.notebook import profile_values
 
 ROOT = project_root()
@@ -163,3 +168,72 @@ def test_pictures_are_drawn_again_from_the_tables_alone(smoke, tmp_path, monkeyp
     assert build.execute("smoke", ["ledger", "rho_sweep"], redraw=True) == {}
     assert {file: file.read_bytes() for file in figures.iterdir()} == before
     assert not (tmp_path / "runs").exists()
+
+
+def test_one_notebook_that_stops_leaves_the_others(tmp_path, monkeypatch):
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path / "figures"))
+    monkeypatch.setattr(build, "list_runs", build.list_runs.__wrapped__)
+    good = ROOT / "params" / "smoke" / "datasets.yaml"
+    shutil.copy(good, tmp_path)
+    broken = {"rho_sweep": "rhos: ['.nan']", "single_label": "a: b: c"}
+    broken["walkthrough"] = "rho: high"  # not seen before a cell runs
+    for name, text in broken.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    for module in (build, notebook):
+        monkeypatch.setattr(
+            module, "params_file", lambda profile, name: tmp_path / f"{name}.yaml"
+        )
+    errors = build.execute("smoke", ["datasets", *broken])
+    assert sorted(errors) == sorted(broken)
+    assert errors["rho_sweep"].startswith("TypeError: rho must be a num")
+    assert errors["walkthrough"].startswith("TypeError: rho must be a num")
+    assert "single_label.yaml" in errors["single_label"]
+    assert "\n" not in "".join(errors.values())
+    assert build.executed_file("smoke", "datasets").is_file()
+    assert not build.is_stale("smoke", "datasets")
+    (tmp_path / "datasets.yaml").write_text(good.read_text() + "seed: 1\n")
+    assert build.is_stale("smoke", "datasets")
+
+
+# kernels that are forks of one process
+
+SPOILS = "import os, sys, matplotlib\nmatplotlib.rcParams['font.size'] = 99\nsys.x = 1"
+TELLS = "import os, sys, matplotlib, torch\nprint(matplotlib.rcParams['font.size'], "
+TELLS += "hasattr(sys, 'x'), os.environ['TOLD'], sys.executable, os.getcwd())"
+
+
+def run_cells(*sources):
+    """Return what the last cell prints."""
+    prepare()
+    cells = [new_code_cell(source) for source in sources]
+    options = {"kernel_manager_class": ForkManager, "shutdown_kernel": "immediate"}
+    notebook = NotebookClient(new_notebook(cells=cells), **options).execute()
+    return notebook.cells[-1].outputs[0].text
+
+
+def test_each_kernel_has_a_namespace_and_settings_of_its_own(monkeypatch):
+    monkeypatch.setenv("TOLD", "later")
+    tail = f"False later {sys.executable} {os.getcwd()}\n"
+    assert run_cells(TELLS) == f"10.0 {tail}"
+    assert run_cells(SPOILS, TELLS) == f"99.0 True{tail.removeprefix('False')}"
+    assert run_cells(TELLS) == f"10.0 {tail}"
+    with pytest.raises(CellExecutionError, match="'matplotlib' is not defined"):
+        run_cells("print(matplotlib)")
+
+
+def test_a_kernel_that_ends_is_told():
+    with pytest.raises(RuntimeError, match="Kernel died"):
+        run_cells("import os\nos._exit(1)", "1")
+
+
+@pytest.mark.parametrize("manager", [Manager, ForkManager])
+def test_a_kernel_is_this_python_whatever_a_user_has_installed(
+    tmp_path, monkeypatch, manager
+):
+    installed = tmp_path / "kernels" / "python3" / "kernel.json"
+    installed.parent.mkdir(parents=True)
+    installed.write_text('{"argv": ["false"], "display_name": "other"}')
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "0")
+    assert manager().kernel_spec.argv[0] == sys.executable

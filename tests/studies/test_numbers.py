@@ -223,3 +223,13 @@ def test_no_stream_is_clearly_against_a_row_of_the_verdict():
     assert (gains["below"] == 0).all() and (gains["mean"] > 0).all()
     losses = ranges.query("test_set == 'imbalanced' and metric == 'O-F1'")
     assert len(losses) == 4 and (losses["above"] == 0).all()
+
+
+def test_prs_and_ocdm_gain_most_on_the_rare_classes_and_lose_more_than_cbrs():
+    ranges = table_of("when_it_pays_ranges", "seeds").set_index("method")
+    rare = ranges.query("group == 'minority' and metric == 'C-F1'")
+    for _, means in rare.groupby("test_set")["mean"]:
+        assert set(means.nlargest(2).index) == {"PRS", "OCDM"}
+    gaps = table_of("main_results_prs_minus_others", "seeds").query("than == 'CBRS'")
+    o_f1 = gaps.query("test_set == 'imbalanced' and metric == 'O-F1'")
+    assert len(o_f1) == 4 and (o_f1["difference"] < 0).all()

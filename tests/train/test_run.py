@@ -222,8 +222,8 @@ def test_a_tuned_threshold_is_chosen_on_samples_that_are_held_out(
     monkeypatch.setattr(train, "best_thresholds", note)
     config, data = RunConfig(SEVERAL, own_threshold=True), load_dataset(SEVERAL)
     steps = []
-    scores = run(config, progress=steps.append).scores
-    assert steps == list(range(1, count_steps(config, data) + 1))
+    scores = run(config, progress=lambda: steps.append(1)).scores
+    assert len(steps) == count_steps(config, data)
     rows, (tuning, trainer) = held_out(config, data), trainers
     assert len(set(rows)) == len(data.train) // 5 == chosen[-1][0]
     assert not set(rows) & set(np.concatenate(tuning.steps_of))
