@@ -9,7 +9,6 @@ import os
 import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
@@ -152,20 +151,32 @@ def decode_images(
 
 def make_rows(make: Callable, items: Sequence, workers: int | None) -> Iterator:
     """Yield what a function makes of items, in processes, with a progress bar."""
+    from torch.utils.data import DataLoader
     from tqdm import tqdm
 
-    if workers == 1:
-        yield from tqdm(map(make, items), total=len(items), unit="image")
-        return
-    with ProcessPoolExecutor(workers, None, begin_worker, (os.getpid(),)) as pool:
-        rows = pool.map(make, items, chunksize=BATCH)
-        yield from tqdm(rows, total=len(items), unit="image")
+    workers = workers or os.cpu_count() or 1
+    batches = DataLoader(
+        # it needs a length and an index only
+        items,  # ty: ignore[invalid-argument-type]
+        batch_size=BATCH,
+        num_workers=0 if workers == 1 else workers,
+        # it runs in the workers
+        collate_fn=partial(make_each, make),
+        worker_init_fn=begin_worker,
+    )
+    rows = (row for batch in batches for row in batch)
+    yield from tqdm(rows, total=len(items), unit="image")
 
 
-def begin_worker(parent: int) -> None:
+def begin_worker(_number: int) -> None:
     """Leave Ctrl-C to the process that asked, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with(parent)
+    end_with(os.getppid())
+
+
+def make_each(make: Callable, items: Sequence) -> list:
+    """Return what a function makes of each item."""
+    return [make(item) for item in items]
 
 
 def find_files(root: Path, files: np.ndarray, may_miss: bool) -> np.ndarray:
