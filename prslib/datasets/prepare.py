@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import hashlib
 import inspect
+import os
 import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
@@ -25,7 +25,7 @@ from prslib.datasets.prepared import (
     not_prepared,
     open_images,
 )
-from prslib.paths import data_dir, replacing
+from prslib.paths import data_dir, end_with, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
 # share of the images that may be left out without --allow-missing
@@ -151,16 +151,32 @@ def decode_images(
 
 def make_rows(make: Callable, items: Sequence, workers: int | None) -> Iterator:
     """Yield what a function makes of items, in processes, with a progress bar."""
+    from torch.utils.data import DataLoader
     from tqdm import tqdm
 
-    if workers == 1:
-        yield from tqdm(map(make, items), total=len(items), unit="image")
-        return
-    # Ctrl-C is left to the process that asked
-    ignore = signal.signal, (signal.SIGINT, signal.SIG_IGN)
-    with ProcessPoolExecutor(workers, None, *ignore) as pool:
-        rows = pool.map(make, items, chunksize=BATCH)
-        yield from tqdm(rows, total=len(items), unit="image")
+    workers = workers or os.cpu_count() or 1
+    batches = DataLoader(
+        # it needs a length and an index only
+        items,  # ty: ignore[invalid-argument-type]
+        batch_size=BATCH,
+        num_workers=0 if workers == 1 else workers,
+        # it runs in the workers
+        collate_fn=partial(make_each, make),
+        worker_init_fn=begin_worker,
+    )
+    rows = (row for batch in batches for row in batch)
+    yield from tqdm(rows, total=len(items), unit="image")
+
+
+def begin_worker(_number: int) -> None:
+    """Leave Ctrl-C to the process that asked, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with(os.getppid())
+
+
+def make_each(make: Callable, items: Sequence) -> list:
+    """Return what a function makes of each item."""
+    return [make(item) for item in items]
 
 
 def find_files(root: Path, files: np.ndarray, may_miss: bool) -> np.ndarray:
