@@ -188,8 +188,9 @@ def test_runs_are_trained_and_one_that_fails_does_not_lose_the_others(
         assert_equal(run_all(good)[1], here)
 
 
-def test_work_that_is_killed_or_stopped_ends_with_the_same_bytes():
+def test_work_that_is_killed_or_stopped_ends_with_the_same_bytes(monkeypatch):
     """A few of the kills of `make soak`; no process stays, and no run is made twice."""
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)  # the command line has set it
     kinds = ["runs in two processes", "prepare in two processes"]
     soak = subprocess.run(
         [sys.executable, "tests/soak.py", "4", "0", *kinds],
