@@ -403,4 +403,4 @@ for metric, test_set, word in [("mAP", BALANCED, "increases"), ("O-F1", IMBALANC
     of_cbrs = of_cbrs[of_cbrs["test_set"] == test_set]
     right = of_cbrs["difference"] > 0 if word == "increases" else of_cbrs["difference"] < 0
     signs.append(f"{word} {metric} on {right.sum()} of {len(of_cbrs)} streams ({TEST_WORDS[test_set]})")
-write_answer(settings, f"It depends on the test: compared with CRS, CBRS {' and '.join(signs)}.")
+write_answer(settings, f"It depends on the test and the score: compared with CRS, CBRS {' and '.join(signs)}.")
