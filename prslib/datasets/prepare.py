@@ -97,7 +97,8 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """
     root, ids = options.images, options.ids
     folder = data_dir() / prepared.name
-    if (folder / "images.npy").is_file():
+    left_out = folder / "left_out.csv"  # the last that is written
+    if (folder / "images.npy").is_file() and left_out.is_file():
         advice = "delete it to decode them again"
         raise FileExistsError(expected(f"no images in {folder}", "images.npy", advice))
     if getattr(options, "download_ids", False):
@@ -131,6 +132,8 @@ def decode_images(
     selection: Selection, there: np.ndarray, folder: Path, options: argparse.Namespace
 ) -> None:
     """Decode the images that are there, bool (N,), and leave out the broken ones."""
+    left_out = folder / "left_out.csv"
+    left_out.unlink(missing_ok=True)
     whole = there.copy()
     rows = np.flatnonzero(there)
     files = [options.images / name for name in selection.files[rows]]
@@ -145,7 +148,7 @@ def decode_images(
 
     digest = write_rows(folder / "images.npy", decode())
     selection.keep(whole).save(folder / "labels.npz", pixels=np.array(digest))
-    (folder / "left_out.csv").write_text("\n".join(["file", *selection.files[~whole]]))
+    left_out.write_text("\n".join(["file", *selection.files[~whole]]))
     print(f"{folder}: {whole.sum()} images; left_out.csv lists {(~whole).sum()} others")
 
 

@@ -92,6 +92,9 @@ def test_labels_alone_need_no_images_and_images_may_follow(coco, capsys):
     assert fingerprint("cocoseq") != before
     assert prepare(coco) == 1
     assert "got images.npy; delete it to decode them" in capsys.readouterr().err
+    left_out = coco / "data/cocoseq/left_out.csv"
+    left_out.unlink()  # as a kill before the last file leaves it
+    assert prepare(coco) == 0 and left_out.is_file()
 
 
 def test_missing_and_broken_images_are_left_out_where_that_is_allowed(coco, capsys):
