@@ -278,7 +278,7 @@ for question, rows in decided.groupby(questions, sort=False):
 card = pd.read_csv(project_root() / "figures" / "bench" / "card_h100.csv")
 card = card.set_index("kind").loc[["GSS", "ExStream", "EWC", "PRS", "Finetune"], "ms"]
 times = ", ".join(f"{name} {time:.0f}" for name, time in card.items())
-text = f"*Fact:* GSS takes the longest. Milliseconds per step on one H100: {times}"
+text = f"GSS is the slowest method. Milliseconds per step on one H100: {times}"
 display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 
 # %% [markdown]

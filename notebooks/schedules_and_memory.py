@@ -194,8 +194,8 @@ title = "Overall, PRS minus CRS by order of the tasks"
 by_order = settings.show_contrasts("schedules_prs_minus_crs", title, "order")
 
 # %% [markdown]
-# Whether the scores of PRS vary less over the schedules than those of other methods is tested in
-# [`ledger`](ledger.ipynb).
+# The [`ledger`](ledger.ipynb) tests whether schedules change the scores of PRS less than those of
+# other methods.
 #
 # ## Memory sizes
 #

@@ -127,7 +127,7 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
 
 
 def kind_of(file: Path) -> str:
-    """Return the ending of a file's name, without that of gzip."""
+    """Return the suffix of a file, ".csv" for labels.csv.gz, too."""
     return Path(file.name.lower().removesuffix(".gz")).suffix
 
 
@@ -150,11 +150,11 @@ def read_about(file: Path | str) -> dict[str, Any]:
     import pandas as pd
 
     table = pd.read_csv(file)
-    found = [name for name in ABOUT if name in table]
-    if not found:
+    columns = [name for name in ABOUT if name in table]
+    if not columns:
         what = f"a column called {', '.join(ABOUT)} in {file}"
         raise ValueError(expected(what, ", ".join(table)))
-    return {ABOUT[name]: table[name].to_numpy() for name in found}
+    return {ABOUT[name]: table[name].to_numpy() for name in columns}
 
 
 def read_coco(file: Path) -> tuple[np.ndarray, list[str], str]:

@@ -23,7 +23,7 @@ LEAST = 5  # samples of a class that is scored
 SHOWN = 10  # names of classes or tasks in a note
 MOST_CHANNELS = 4  # of an image; more are the width of one with its channels first
 PER_CLASS = 10  # samples of a class in the balanced test, or more if most have more
-QUARTILE = 0.25  # of the classes, whose size decides how many
+QUARTILE = 0.25  # quantile of the class sizes that a balanced test has of each class
 SMALL, LARGE = 0.5, 2.0  # classes over the mean class: below minority, from majority
 
 

@@ -164,7 +164,7 @@ class Sampler:
         return np.array(slots, np.int64)
 
     def place(self, labels: Any, **context: Any) -> np.ndarray:
-        """Decide which samples of a batch are stored, and where (Algorithm 1).
+        """Select the samples of a batch to store, and their slots (Algorithm 1).
 
         Samples without a label are neither stored nor counted in ``seen``, unless they
         are a class.
