@@ -42,10 +42,8 @@ def runs(settings):
     return main_runs(settings)
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from functools import partial
 from itertools import product
 
-import ipywidgets
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -149,24 +147,23 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 #
 # A gain or a loss that is present at 0.5 but not at the tuned threshold is due to calibration,
 # because another threshold would have the same effect without another memory. A gain that is
-# present only at the tuned threshold is hidden by the threshold of 0.5. With a running kernel, the
-# menus select a class group or the other test set.
+# present only at the tuned threshold is hidden by the threshold of 0.5.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 WAYS = {"threshold 0.5": "", "tuned threshold": " (own threshold)", "top 3": " (top 3)"}
 
 
-def draw_ways(frame: pd.DataFrame, group: str, left: str, right: str) -> plt.Figure:
-    """Draw the differences of both F1 in a class group, each on a test set."""
+
+def draw_ways(frame: pd.DataFrame) -> plt.Figure:
+    """Draw the differences of C-F1 with classes alike, and of O-F1 as the stream comes."""
     names = frame["dataset"].unique()
     figure, axes = plt.subplots(1, 2, figsize=(11, 1.4 + 0.7 * len(names)), sharey=True)
-    for ax, (f1, test) in zip(axes, [("C-F1", left), ("O-F1", right)], strict=True):
-        chosen = (frame["f1"] == f1) & (frame["test_set"] == test) & (frame["group"] == group)
+    for ax, (f1, test) in zip(axes, [("C-F1", BALANCED), ("O-F1", IMBALANCED)], strict=True):
+        chosen = (frame["f1"] == f1) & (frame["test_set"] == test)
         style.plot_samplers(frame[chosen], ax, "dataset", "way")
         ax.set(title=f"{f1}, {TEST_WORDS[test]}", xlabel="PRS minus CRS (points)")
-    where = "" if group == "overall" else f" on the {group} classes"
-    title = f"PRS minus CRS{where} by how labels are decided"
-    style.join_panels(figure, f"{title}, bars are 95 % intervals")
+    title = "PRS minus CRS by how labels are decided, bars are 95 % intervals"
+    style.join_panels(figure, title)
     return figure
 
 # %% tags=["compute"]
@@ -180,17 +177,10 @@ ways = settings.table("thresholds")
 parts = ways["metric"].str.extract(r"^(?P<f1>\S+)(?P<how>.*)$")
 ways = ways.assign(f1=parts["f1"], way=parts["how"].map({how: way for way, how in WAYS.items()}))
 ways = ways.sort_values("way", key=lambda names: names.map(list(WAYS).index), kind="stable")
-tests = [(TEST_WORDS[name], name) for name in (BALANCED, IMBALANCED)]
-controls = {
-    "group": ipywidgets.Dropdown(options=ALL_GROUPS, value="overall"),
-    "left": ipywidgets.Dropdown(options=tests, value=BALANCED),
-    "right": ipywidgets.Dropdown(options=tests, value=IMBALANCED),
-}
-figure = draw_ways(ways, "overall", BALANCED, IMBALANCED)
-settings.show(figure, "thresholds", narrow=1, redraw=partial(draw_ways, ways), **controls)
+overall = ways[ways["group"] == "overall"]
+settings.show(draw_ways(overall), "thresholds", narrow=1)
 
 # %%
-overall = ways[ways["group"] == "overall"]
 wide = tables.pivot_differences(overall, ["dataset", "test"], ["f1", "way"])
 wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
 
