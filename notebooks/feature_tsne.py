@@ -63,14 +63,12 @@ from threadpoolctl import threadpool_limits
 
 from prslib import Run, RunConfig
 from prslib.datasets import GROUPS
-from prslib.report import answers, measures, style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, measures, notebook, style, tables
 from prslib.report.style import GROUP_MARKERS
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 # %%
-settings = Settings.read("feature_tsne", globals())
+settings = notebook.Settings.read("feature_tsne", globals())
 planned = runs(settings)
 settings
 
@@ -81,7 +79,7 @@ settings
 # with two labels belongs to no single class. The paper does not state how it coloured such images.
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 
 # %% [markdown]
 # ## The picture

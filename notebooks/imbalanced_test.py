@@ -58,13 +58,11 @@ import pandas as pd
 from IPython.display import Markdown
 
 import prslib
-from prslib.report import answers, style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, notebook, style, tables
 from prslib.report.tables import MAIN_METRICS
 
 # %%
-settings = Settings.read("imbalanced_test", globals())
+settings = notebook.Settings.read("imbalanced_test", globals())
 planned = runs(settings)
 settings
 
@@ -75,7 +73,7 @@ settings
 # as the stream comes. PRS uses the $\rho$ that the paper chooses for this kind of test set.
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 rows = tables.final(tables.scores_of(finished))
 has_rho = rows["rho"].isna() | (rows["rho"] == settings.rho)

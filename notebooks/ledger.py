@@ -42,15 +42,14 @@ from IPython.display import Markdown
 
 from prslib.checks import one_of
 from prslib.paths import project_root
-from prslib.report import answers, ledger, style, tables, topics
+from prslib.report import answers, ledger, notebook, style, tables, topics
 from prslib.report.claims import CLAIMS, SETTINGS
-from prslib.report.notebook import Settings
 from prslib.report.results import CELL, PRINTED, STAND_IN, data_sources_of, printed_rows
 from prslib.rounding import versions
 from prslib.report.tables import PRECISION_RECALL
 
 # %%
-settings = Settings.read("ledger", globals())
+settings = notebook.Settings.read("ledger", globals())
 one_of("value of missing", settings.missing, ["train", "leave"])
 if not 0 < settings.level < 1:
     raise ValueError(f"level must be between 0 and 1, got {settings.level}")

@@ -90,14 +90,12 @@ import pandas as pd
 from IPython.display import Markdown
 
 import prslib
-from prslib.report import style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import asked, notebook, style, tables
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.style import HUES
 
 # %%
-settings = Settings.read("memory_or_loss", globals())
+settings = notebook.Settings.read("memory_or_loss", globals())
 planned = runs(settings)
 settings
 
@@ -239,7 +237,7 @@ def plot_bars(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
 
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 rows = tables.final(tables.scores_of(finished, "loss", "draw"), WAYS)
 rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]

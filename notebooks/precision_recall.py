@@ -49,15 +49,13 @@ import numpy as np
 import pandas as pd
 
 import prslib
-from prslib.report import answers, style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, notebook, style, tables
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.style import HOLLOW, HUES
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
 
 # %%
-settings = Settings.read("precision_recall", globals())
+settings = notebook.Settings.read("precision_recall", globals())
 planned = runs(settings)
 settings
 
@@ -92,7 +90,7 @@ def plot_dumbbells(frame: pd.DataFrame, ax: plt.Axes, order: list[str]) -> plt.A
     return ax
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 history = tables.scores_of(finished)  # after each task
 rows = tables.final(history, PRECISION_RECALL)
@@ -193,7 +191,7 @@ wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
 # test samples, and not all the same number.
 
 # %%
-settings.show_tables("table", metrics=PRECISION_RECALL)
+settings.show_tables("table")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 alike = answers.first_set(gaps)

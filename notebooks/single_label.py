@@ -69,12 +69,10 @@ from prslib import METHODS, published
 from prslib.checks import expected
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import project_root
-from prslib.report import answers, measures, style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, measures, notebook, style, tables
 
 # %%
-settings = Settings.read("single_label", globals())
+settings = notebook.Settings.read("single_label", globals())
 planned = runs(settings)
 names = available(settings.dataset)
 mlps = [name for name in names if DATASETS[name].recipe.model == "mlp"]
@@ -120,7 +118,7 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns="after task {}".format).rename_axis(columns=None)
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 every = measures.accuracies(planned, finished)
 every = style.without_far_numbers(tables.label_powers(every, settings.powers))

@@ -43,8 +43,7 @@ from IPython.display import Markdown
 
 from prslib import load_dataset, trial
 from prslib.label_files import read_about, read_inputs, read_labels
-from prslib.report import style
-from prslib.report.notebook import Settings
+from prslib.report import notebook, style
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 
@@ -67,7 +66,7 @@ def of_groups(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-settings = Settings.read("your_stream", globals())
+settings = notebook.Settings.read("your_stream", globals())
 settings
 
 # %% [markdown]
