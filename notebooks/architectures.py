@@ -232,8 +232,7 @@ overall = "group == 'overall'"
 gaps = settings.show_contrasts("prs_minus_crs", title, "network", query=overall)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-where = {"test_set": BALANCED, "group": "overall", "metric": "mAP"}
-row = answers.find_smallest(gaps, **where)
+row = answers.find_smallest(gaps, test_set=BALANCED, group="overall", metric="mAP")
 sentence = answers.describe_difference(
     row,
     above="With every network PRS gains at least {effect} points of mAP over CRS {interval}.",

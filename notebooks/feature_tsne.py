@@ -38,14 +38,11 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.grids import check_compared, configs_of
-from prslib.checks import check_int
 
 
 def runs(settings):
     """List runs that keep the features of their test images."""
     check_compared(settings.method, "CRS", "PRS")
-    check_int("per_class", settings.per_class, least=1)
-    check_int("neighbours", settings.neighbours, least=1)
     return configs_of(
         settings.method,
         settings.seeds,

@@ -42,12 +42,8 @@ from prslib.report.grids import BALANCED, IMBALANCED, check_compared, configs_of
 def runs(settings):
     """List runs scored on both test sets, those of PRS with both powers."""
     check_compared(settings.method, "CRS")
-    fixed = {
-        "few_seeds": settings.few_seeds,
-        "dataset": settings.dataset,
-        "memory_size": settings.memory_size,
-        "test_set": [IMBALANCED, BALANCED],
-    }
+    fixed = {"few_seeds": settings.few_seeds, "dataset": settings.dataset}
+    fixed |= {"memory_size": settings.memory_size, "test_set": [IMBALANCED, BALANCED]}
     powers = [settings.rho, settings.balanced_rho]
     others = configs_of(settings.method, settings.seeds, **fixed)
     return others + configs_of(["PRS"], settings.seeds, rho=powers, **fixed)

@@ -121,7 +121,6 @@ settings
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OWN = "C-F1 (own threshold)"
 WAYS = ["C-F1", OWN, "O-F1", "O-F1 (own threshold)", "mAP"]
-UNIFORM, BALANCED_DRAW = "uniform", "balanced"
 # what the tables show, with their words
 SHOWN = {
     (BALANCED, "mAP"): "mAP, classes alike",
@@ -132,10 +131,10 @@ SHOWN = {
 }
 
 
-def name_arm(method: str, loss: str, draw: str = UNIFORM) -> str:
+def name_arm(method: str, loss: str, draw: str = "uniform") -> str:
     """Name a combination: "PRS, plain loss" or "CRS, asymmetric loss, balanced draw"."""
     words = "plain" if loss == PLAIN else loss.replace("_", " ")
-    return f"{method}, {words} loss" + (", balanced draw" if draw == BALANCED_DRAW else "")
+    return f"{method}, {words} loss" + (", balanced draw" if draw == "balanced" else "")
 
 
 def choose_loss(settings, dataset: str) -> str:
@@ -162,7 +161,7 @@ def list_changes(settings, dataset: str) -> dict[str, tuple[str, str]]:
     return {
         "memory": (bars["memory"], bars["neither"]),
         "loss": (bars["loss"], bars["neither"]),
-        "draw": (name_arm(settings.method[0], PLAIN, BALANCED_DRAW), bars["neither"]),
+        "draw": (name_arm(settings.method[0], PLAIN, "balanced"), bars["neither"]),
         "memory and loss": (bars["both"], bars["neither"]),
         "memory, with the loss": (bars["both"], bars["loss"]),
         "loss, with the memory": (bars["both"], bars["memory"]),

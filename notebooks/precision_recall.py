@@ -34,12 +34,7 @@ device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
-from prslib.report.grids import main_runs
-
-
-def runs(settings):
-    """List the runs of `main_results`, on both kinds of test set."""
-    return main_runs(settings)
+from prslib.report.grids import main_runs as runs
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from itertools import product

@@ -119,8 +119,7 @@ shown = {"across": "group", "query": "metric == 'mAP'"}
 gaps = settings.show_contrasts("prs_minus_crs", title, "weights", **shown)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-where = {"test_set": BALANCED, "group": "overall", "metric": "mAP"}
-row = answers.find_smallest(gaps, **where)
+row = answers.find_smallest(gaps, test_set=BALANCED, group="overall", metric="mAP")
 sentence = answers.describe_difference(
     row,
     above="From all initial weights PRS gains at least {effect} points of mAP over CRS {interval}.",

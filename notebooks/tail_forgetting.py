@@ -182,8 +182,8 @@ title = "Forgetting of mAP, minority minus majority"
 gaps = settings.show_contrasts("groups", title, "method", across="lost")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-where = {"test_set": BALANCED, "lost": LOST["forget"], "method": "CRS"}
-row = answers.find_smallest(gaps, **where)
+lost = LOST["forget"]
+row = answers.find_smallest(gaps, test_set=BALANCED, lost=lost, method="CRS")
 share = f"On {row['dataset']} with classes alike, the share of its best mAP that CRS loses"
 sentence = answers.describe_difference(
     row,

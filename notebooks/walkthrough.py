@@ -41,7 +41,6 @@ import pandas as pd
 from IPython.display import Markdown
 from matplotlib.ticker import MaxNLocator
 
-from prslib.checks import expected
 from prslib.report import measures, notebook
 from prslib.samplers import make_sampler
 from prslib.report.style import HUES
@@ -328,9 +327,6 @@ def candidates(step: SimpleNamespace) -> pd.DataFrame:
 def clearest_removal(steps: list) -> SimpleNamespace:
     """Return the first removal whose candidates have the most roles."""
     removals = [s for s in steps if s.slot >= 0 and s.decision.candidates]
-    if not removals:
-        advice = "choose a smaller memory or another seed"
-        raise ValueError(expected("a sample that takes another's slot", "none", advice))
     return max(removals, key=lambda step: candidates(step)["role"].nunique())
 
 

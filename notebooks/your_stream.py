@@ -60,9 +60,7 @@ def read_stream(settings) -> dict:
     return columns | about | {"class_names": names}
 
 
-def of_groups(frame: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the scores of single classes."""
-    return frame[frame["group"].isin(ALL_GROUPS)]
+OF_GROUPS = f"group in {list(ALL_GROUPS)}"  # without the scores of single classes
 
 
 # %%
@@ -85,8 +83,8 @@ result = trial(
     device=settings.device,
 )
 settings.write(pd.DataFrame({"note": result.notes}), "notes")
-settings.write(of_groups(result.scores), "scores")
-settings.write(of_groups(result.differences), "differences")
+settings.write(result.scores.query(OF_GROUPS), "scores")
+settings.write(result.differences.query(OF_GROUPS), "differences")
 settings.write(result.answers, "answers")
 settings.write(pd.DataFrame({"note": result.costs}), "costs")
 settings.write(pd.DataFrame(result.preview.table), "memories")
