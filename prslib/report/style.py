@@ -152,37 +152,21 @@ def draw_curves(
     x: str,
     hue: str,
     styles: dict[str, Style],
-    dodge: float = 0,
     log: bool = False,
 ) -> None:
-    """Draw means over `x` for each `hue`; a band, or a stroke with `dodge`, is one s.d."""
+    """Draw means over `x` for each `hue`, with a band of one standard deviation."""
     frame = frame.assign(value=np.log(frame["value"])) if log else frame
     back = np.exp if log else np.asarray
-    for number, (name, style) in enumerate(styles.items()):
-        rows = frame[frame[hue] == name]
-        cells = rows.groupby(x)["value"]
+    for name, style in styles.items():
+        cells = frame[frame[hue] == name].groupby(x)["value"]
         mean, sd = cells.mean(), cells.std().fillna(0)
-        if len(mean) == 1 and frame[x].nunique() > 1:  # of Multitask, over all tasks
-            level: Style = {"linestyle": "--", "label": name} | style
-            level |= {"marker": "", "linewidth": 1.2, "zorder": 1}
-            ax.axhline(float(back(mean.iloc[0])), **level)
-            continue
-        low, high = back(mean - sd), back(mean + sd)
-        at = mean.index + dodge * (number - (len(styles) - 1) / 2)
         line: Style = {"label": name} | style
-        ax.plot(at, back(mean), **line)
-        if dodge:
-            ax.vlines(at, low, high, style["color"], linewidth=1.2, alpha=0.7)
-        else:
-            ax.fill_between(
-                at, low, high, color=style["color"], alpha=0.15, linewidth=0
-            )
+        ax.plot(mean.index, back(mean), **line)
+        band: Style = {"color": style["color"], "alpha": 0.15, "linewidth": 0}
+        ax.fill_between(mean.index, back(mean - sd), back(mean + sd), **band)
     if (frame.groupby([hue, x])["value"].nunique() > 1).any():
         about: Style = {"color": "0.3", "label": "one standard deviation"}
-        if dodge:
-            ax.vlines([], [], [], linewidth=1.2, **about)
-        else:
-            ax.fill_between([], [], [], alpha=0.3, linewidth=0, **about)
+        ax.fill_between([], [], [], alpha=0.3, linewidth=0, **about)
 
 
 def panel_grid(
@@ -213,16 +197,27 @@ def plot_sample(image: np.ndarray, labels: str, ax: Axes) -> Axes:
 
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw one metric after every task, with strokes of one s.d.; the paper is dotted."""
-    frame, styles = without_far_numbers(frame), styles_of(frame["method"])
-    draw_curves(frame, ax, "trained_tasks", "method", styles, dodge=DODGE)
+    styles = styles_of(frame["method"])
+    for number, (name, style) in enumerate(styles.items()):
+        rows = frame[frame["method"] == name].groupby("trained_tasks")
+        mean, sd = rows["value"].mean(), rows["value"].std().fillna(0)
+        line: Style = {"label": name} | style
+        if len(mean) == 1 and frame["trained_tasks"].nunique() > 1:  # Multitask
+            line |= {"linestyle": "--", "marker": "", "linewidth": 1.2, "zorder": 1}
+            ax.axhline(mean.iloc[0], **line)
+            continue
+        at = mean.index + DODGE * (number - (len(styles) - 1) / 2)
+        ax.plot(at, mean, **line)
+        stroke: Style = {"color": style["color"], "linewidth": 1.2, "alpha": 0.7}
+        ax.vlines(at, mean - sd, mean + sd, **stroke)
+        if "published" in frame:
+            theirs: Style = line | HOLLOW | {"linewidth": 1.2, "label": "_paper"}
+            ax.plot(at, rows["published"].first(), **theirs)
+    if (frame.groupby(["method", "trained_tasks"])["value"].nunique() > 1).any():
+        ax.vlines([], [], [], "0.3", linewidth=1.2, label="one standard deviation")
     if "published" in frame:
-        theirs = frame.assign(value=frame["published"]).dropna(subset="value")
-        hollow = HOLLOW | {"linewidth": 1.2, "label": "_paper"}
-        styles = {name: style | hollow for name, style in styles.items()}
-        draw_curves(theirs, ax, "trained_tasks", "method", styles, dodge=DODGE)
-        if len(theirs):
-            style: Style = HOLLOW | {"color": "0.3", "marker": "o"}
-            ax.plot([], [], label="paper", **style)
+        grey: Style = HOLLOW | {"color": "0.3", "marker": "o", "label": "paper"}
+        ax.plot([], [], **grey)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="tasks trained", ylabel=f"{metric} (%)")
     ax.legend()
