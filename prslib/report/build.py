@@ -38,6 +38,7 @@ COMPUTE = "compute"  # tag of cells that a redraw skips
 # notebooks; each keeps about one core busy once its runs are stored
 DRAWN_AT_ONCE = 4
 SUMMING = threading.Lock()  # a thread at a time changes a list of digests
+FORKS = sys.platform == "linux"  # elsewhere a fork of a process with torch is not safe
 COMPILED = (".pyc", ".nbc", ".nbi")  # files of the package that are no source
 
 
@@ -121,6 +122,10 @@ def execute(profile: str, names: Sequence[str], redraw: bool = False) -> dict[st
     from tqdm.contrib.concurrent import thread_map
 
     digest_package()  # of the code that is imported from here on
+    if FORKS:
+        from prslib.report.kernels import prepare
+
+        prepare()
     errors = {}
     listed = {}
     for name in [] if redraw else names:
@@ -239,6 +244,13 @@ def run_notebook(
     from prslib.report.native import Manager
     from prslib.report.notebook import profile_values
 
+    manager = Manager
+    options = {"extra_arguments": ["--log-level=CRITICAL"]}
+    if FORKS:
+        from prslib.report.kernels import ForkManager
+
+        manager = ForkManager
+        options = {"shutdown_kernel": "immediate"}
     content = nbformat.read(notebook_file(name), as_version=4)
     for cell in content.cells if redraw else []:
         if COMPUTE in cell.metadata.get("tags", []):
@@ -249,10 +261,10 @@ def run_notebook(
             executed,
             executed,
             profile_values(profile, name) | {"save": str(save)},
-            kernel_manager_class=Manager,
+            kernel_manager_class=manager,
             kernel_name="python3",  # also if a notebook names another environment
             cwd=project_root(),
             progress_bar=False,
             stderr_file=sys.stderr,
-            extra_arguments=["--log-level=CRITICAL"],
+            **options,
         )

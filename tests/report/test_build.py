@@ -87,6 +87,7 @@ def test_code_that_is_edited_during_training_is_not_what_was_drawn(
         package.write_text("colour = 2")
 
     monkeypatch.setattr("prslib.runs.train", edit)
+    monkeypatch.setattr(build, "FORKS", False)
     assert build.execute("smoke", ["datasets", "rho_sweep"]) == {}
     build.digest_package.cache_clear()  # as in the next process
     assert build.is_stale("smoke", "rho_sweep")

@@ -1,5 +1,6 @@
 """The notebooks as files, and executed under the smoke profile."""
 
+import os
 import re
 import shutil
 import sys
@@ -8,11 +9,13 @@ import jupytext
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from nbformat.v4 import new_code_cell
+from nbclient.exceptions import CellExecutionError
+from nbformat.v4 import new_code_cell, new_notebook
 
 from prslib.cli import main
 from prslib.paths import DEFAULT, known_notebooks, project_root
 from prslib.report import build, notebook
+from prslib.report.kernels import ForkManager, prepare
 from prslib.report.native import Manager
 from prslib.report.notebook import profile_values
 
@@ -89,7 +92,8 @@ def test_a_slider_draws_a_picture_anew(name):
     notebook.cells.insert(place + 1, new_code_cell(chosen))
     notebook.cells.append(new_code_cell(MOVE))
     where = {"metadata": {"path": str(ROOT)}}
-    NotebookClient(notebook, resources=where, kernel_manager_class=Manager).execute()
+    manager = {"kernel_manager_class": ForkManager, "shutdown_kernel": "immediate"}
+    NotebookClient(notebook, resources=where, **manager).execute()
     outputs = [o for cell in notebook.cells for o in cell.get("outputs", [])]
     pictures = [o.metadata for o in outputs if "image/png" in o.get("data", {})]
     assert any("file" not in about["image/png"] for about in pictures)
@@ -121,6 +125,7 @@ def test_a_kernel_of_its_own_in_another_folder_gives_the_same_and_trains_nothing
     before = {file: file.stat().st_mtime_ns for file in runs.iterdir()}
     (tmp_path / "matplotlibrc").write_text("axes.facecolor: yellow\n")
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path))
+    monkeypatch.setattr(build, "FORKS", False)
     monkeypatch.setattr(build, "project_root", lambda: ROOT / "notebooks")
     out = tmp_path / "out"
     build.run_notebook("smoke", "rho_sweep", tmp_path / "out.ipynb", out)
@@ -188,10 +193,44 @@ def test_one_notebook_that_stops_leaves_the_others(tmp_path, monkeypatch):
     assert build.is_stale("smoke", "datasets")
 
 
-def test_a_kernel_is_this_python_whatever_a_user_has_installed(tmp_path, monkeypatch):
+# kernels that are forks of one process
+
+SPOILS = "import os, sys, matplotlib\nmatplotlib.rcParams['font.size'] = 99\nsys.x = 1"
+TELLS = "import os, sys, matplotlib, torch\nprint(matplotlib.rcParams['font.size'], "
+TELLS += "hasattr(sys, 'x'), os.environ['TOLD'], sys.executable, os.getcwd())"
+
+
+def run_cells(*sources):
+    """Return what the last cell prints."""
+    prepare()
+    cells = [new_code_cell(source) for source in sources]
+    options = {"kernel_manager_class": ForkManager, "shutdown_kernel": "immediate"}
+    notebook = NotebookClient(new_notebook(cells=cells), **options).execute()
+    return notebook.cells[-1].outputs[0].text
+
+
+def test_each_kernel_has_a_namespace_and_settings_of_its_own(monkeypatch):
+    monkeypatch.setenv("TOLD", "later")
+    tail = f"False later {sys.executable} {os.getcwd()}\n"
+    assert run_cells(TELLS) == f"10.0 {tail}"
+    assert run_cells(SPOILS, TELLS) == f"99.0 True{tail.removeprefix('False')}"
+    assert run_cells(TELLS) == f"10.0 {tail}"
+    with pytest.raises(CellExecutionError, match="'matplotlib' is not defined"):
+        run_cells("print(matplotlib)")
+
+
+def test_a_kernel_that_ends_is_told():
+    with pytest.raises(RuntimeError, match="Kernel died"):
+        run_cells("import os\nos._exit(1)", "1")
+
+
+@pytest.mark.parametrize("manager", [Manager, ForkManager])
+def test_a_kernel_is_this_python_whatever_a_user_has_installed(
+    tmp_path, monkeypatch, manager
+):
     installed = tmp_path / "kernels" / "python3" / "kernel.json"
     installed.parent.mkdir(parents=True)
     installed.write_text('{"argv": ["false"], "display_name": "other"}')
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "0")
-    assert Manager().kernel_spec.argv[0] == sys.executable
+    assert manager().kernel_spec.argv[0] == sys.executable
