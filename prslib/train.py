@@ -209,6 +209,8 @@ class RunConfig:
         Number of points of the stream at which the gradient variance is measured.
     features_per_class : int
         Number of test samples per class, at most, whose features are kept.
+    predictions : bool
+        Whether the predicted probabilities of the test samples are kept.
     prequential : bool
         Whether each batch is scored before it is learnt.
 
@@ -259,6 +261,7 @@ class RunConfig:
     own_threshold: bool = False
     variance_points: int = 0
     features_per_class: int = 0
+    predictions: bool = False
     prequential: bool = False
 
     def __post_init__(self) -> None:
@@ -385,6 +388,9 @@ class Run:
     features : dict of str to ndarray of float32, (N, D)
         By test set, what the head sees at the end of the samples that
         `prslib.datasets.curation.feature_rows` lists.
+    predictions : dict of str to ndarray of float32, (N, C)
+        By test set, the probability of every class in every sample at the end; empty
+        unless `RunConfig.predictions`.
     gradient_variance : DataFrame or None
         The first six columns of the scores, images (of the stream so far), samples (in
         memory), value.
@@ -400,6 +406,7 @@ class Run:
     memory_labels: np.ndarray
     resampled: pd.DataFrame | None = None
     features: dict[str, np.ndarray] = field(default_factory=dict)
+    predictions: dict[str, np.ndarray] = field(default_factory=dict)
     gradient_variance: pd.DataFrame | None = None
     prequential: pd.DataFrame | None = None
     record: dict[str, str] = field(default_factory=dict)
@@ -497,6 +504,10 @@ def train_and_score(
             kept = feature_rows(test, config.features_per_class)
             features = trainer.predict(trainer.model.features, inputs[name], kept)
             run.features[name] = features.numpy()
+    if config.predictions:
+        for name, test in data.tests.items():
+            everything = np.arange(len(test))
+            run.predictions[name] = trainer.probabilities(inputs[name], everything)
     if variances:
         table = pd.DataFrame(variances, columns=["images", "samples", "value"])
         run.gradient_variance = name_rows(config, table)

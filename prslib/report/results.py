@@ -41,7 +41,8 @@ from prslib.runs import REGISTERED
 from prslib.train import Method
 
 # what a run may measure beside its scores, and the field that asks for it
-EXTRAS = ("features_per_class", "class_forgetting", "own_threshold", "variance_points")
+EXTRAS = ("features_per_class", "predictions", "class_forgetting", "own_threshold")
+EXTRAS += ("variance_points",)
 # of data to the paper's: its own, some of its own, another real stream, made in its place
 PAPERS, PART, OTHER_STREAM, STAND_IN = "paper's", "part", "other", "stand-in"
 DATA_SOURCES = (PAPERS, PART, OTHER_STREAM, STAND_IN)
@@ -108,8 +109,10 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
 
 
 def gives_no_scores(config: RunConfig) -> bool:
-    """Tell whether a run is there for its features or gradients; others give the scores."""
-    return bool(config.features_per_class or config.variance_points)
+    """Tell whether a run is there for what it measures; others give the scores."""
+    return bool(
+        config.features_per_class or config.predictions or config.variance_points
+    )
 
 
 def data_sources_of(names: Iterable[str]) -> dict[str, str]:
