@@ -73,7 +73,7 @@ class Interval:
 
     def __str__(self) -> str:
         """Return "+3.3 (95 % CI +1.7 to +4.9, 10 seeds)", and what it lacks."""
-        lacks = "" if self.images else "; without the chance of the test images"
+        lacks = "" if self.images else "; test sampling not included"
         return f"{self.effect:+.1f} ({say_interval(vars(self))}{lacks})"
 
 
@@ -223,7 +223,7 @@ def compare(
     Examples
     --------
     >>> print(compare([50.2, 51.0, 49.5, 52.1, 50.8], [47.9, 48.0, 47.1, 48.8, 48.3]))
-    +2.7 (95 % CI +2.2 to +3.2, 5 seeds; without the chance of the test images)
+    +2.7 (95 % CI +2.2 to +3.2, 5 seeds; test sampling not included)
     """
     if not 0 < level < 1:
         raise ValueError(expected("level between 0 and 1", level))
