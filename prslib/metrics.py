@@ -272,11 +272,26 @@ def _mean(values: np.ndarray, used: np.ndarray) -> np.ndarray:
 def top_classes(
     probabilities: np.ndarray, classes: np.ndarray | None = None, count: int = TOP
 ) -> np.ndarray:
-    """Predict the most probable classes of each image, bool (N, C).
+    """Predict the most probable classes of each sample ("top 3" scores).
 
-    `classes`, bool (C,), are those to choose from, by default all. Of equal
-    probabilities the first classes win; with fewer classes than `count` all are
-    predicted.
+    Parameters
+    ----------
+    probabilities : ndarray of float of shape (n_samples, n_classes)
+        Probabilities of the classes.
+    classes : ndarray of bool of shape (n_classes,), optional
+        Classes that may be predicted, by default all.
+    count : int
+        Number of classes to predict; all of them if there are fewer.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_samples, n_classes)
+        Predicted labels. Of equal probabilities, the first classes are predicted.
+
+    Examples
+    --------
+    >>> top_classes(np.array([[0.1, 0.3, 0.2]]), count=2)
+    array([[False,  True,  True]])
     """
     ranked = np.asarray(probabilities, float)
     if classes is not None:
@@ -289,15 +304,15 @@ def top_classes(
 
 
 def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, float]:
-    """Choose the threshold with the highest overall C-F1, and that of O-F1.
+    """Choose the thresholds with the highest overall C-F1 and the highest overall O-F1.
 
-    One threshold serves all classes. It is one of `THRESHOLDS`, 0.01 to 0.99; of
-    thresholds with equal scores it is the lowest.
+    One threshold is used for all classes. It is one of 0.01, 0.02 ... 0.99, and the
+    lowest of several with equal scores.
 
     Parameters
     ----------
     probabilities, labels : array_like, (N, C)
-        As in `evaluate`, of samples that are neither trained on nor tested.
+        As in `evaluate`, of samples that are used neither for training nor for testing.
 
     Returns
     -------

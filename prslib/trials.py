@@ -1,4 +1,4 @@
-"""Try samplers on a stream: which one to take for which score, and what it costs.
+"""Try samplers on a stream: which one to use for which score, and what it costs.
 
 From top to bottom: `trial`, the stream and its tests, a run, and what the runs answer.
 """

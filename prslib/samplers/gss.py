@@ -32,7 +32,7 @@ class GSS(Sampler):
         Samples in each subset. While the memory holds too few, there are fewer subsets,
         or a single smaller one.
     unlabelled : {"drop", "class"}
-        Whether samples without a label are dropped or are a class of their own.
+        Whether samples without a label are dropped or form an additional class.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class GSS(Sampler):
     with a probability proportional to the candidate's score, and replaces it with
     probability (score of the candidate) / (sum of both scores).
 
-    `place` takes a function ``gradient_products`` with the labels. It receives K memory
+    `place` receives a function ``gradient_products`` with the labels. It receives K memory
     subsets, slots int64 (K, n), and returns float (K + B, K + B), the inner products of
     the gradients of the subsets' mean losses and of the batch's B samples. Products of
     two different subsets are not used. One call of `place` may call it twice, because a
