@@ -179,7 +179,7 @@ def trial(
 
     Notes
     -----
-    The rule that names a sampler is on the page :doc:`own_data`. Runs are stored, so
+    The rule that names a sampler is on the page :doc:`/own_data`. Runs are stored, so
     that a second trial trains only what is new.
     """
     device = check_device(str(device))
