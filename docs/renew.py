@@ -357,7 +357,7 @@ def check_rule() -> str:
 
 
 def quote(file: str, name: str = "") -> str:
-    """Return a block with a file's code, or with that of one function or method."""
+    """Return a block with the code of a file, or of one of its functions or methods."""
     text = (ROOT / file).read_text("utf-8")
     if name:
         nodes = ast.parse(text).body

@@ -291,7 +291,7 @@ def is_tensor(column: Any) -> bool:
 
 
 def allocate(column: Any, size: int) -> Any:
-    """Return a column for ``size`` rows like those of another, on the same device."""
+    """Return a column for ``size`` rows like another column, on the same device."""
     shape = (size, *column.shape[1:])
     if isinstance(column, np.ndarray):
         return np.zeros(shape, column.dtype)

@@ -110,7 +110,7 @@ def _areas(
     """Return average precisions under weights of images (draws, N): (draws, C).
 
     It is the mean over positives of this share: the positives among the images that
-    score at least as high, ties included. NaN where no positive has a weight.
+    score at least as high, ties included. NaN if no positive has a weight.
     """
     # (N, draws); sums of whole numbers are exact in float32, which is half to move
     of_images = np.ascontiguousarray(weights.T, np.float32)
@@ -222,7 +222,7 @@ def _counts(
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """Return a ratio, 0 where the denominator is: there the numerator is 0, too."""
+    """Return a ratio, 0 if the denominator is 0, as the numerator then is 0, too."""
     return numerator / np.where(denominator > 0, denominator, 1)
 
 
@@ -429,8 +429,7 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
 def values_and_draws(rows: pd.DataFrame) -> pd.DataFrame:
     """Return each row's value and draws in columns, (rows, 1 + draws), numbered from 0.
 
-    Where only some rows have draws, the others have NaN; where none has, the value is
-    the only column.
+    Rows without draws have NaN, and if no row has draws, the value is the only column.
     """
     rows = rows.reset_index(drop=True)
     values = rows[["value"]].astype(float)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # torch is not needed for scores
     from prslib.train import Run, RunConfig
 
 LEVEL = 0.95  # of all intervals; pages and notebooks name it in their prose
-DECIDING = 5  # seeds; with fewer nothing is decided
-EXACT = 9  # decimals; what lies below is rounding
+DECIDING = 5  # seeds; with fewer the verdict is "undecided"
+EXACT = 9  # decimals; smaller differences are due to rounding
 # Points: an interval within these shows that there is no larger difference. The rule is
 # half of the paper's smallest overall gain of PRS over CRS on COCOseq (Table 1: 3.7, in
 # O-F1), rounded to a whole point: less would not be the effect that the paper reports.
@@ -175,7 +175,7 @@ def at_end(scores: pd.DataFrame) -> pd.DataFrame:
 
 def list_varied(configs: Sequence["RunConfig"]) -> list[str]:
     """List the fields, except data set, method and seed, in which runs differ."""
-    from prslib.train import RunConfig  # with torch, which scores alone do not need
+    from prslib.train import RunConfig  # with torch, which scores do not need
 
     left_out = {"dataset", "method", "seed", *MEASURED}
     names = [row.name for row in fields(RunConfig) if row.name not in left_out]
@@ -272,7 +272,7 @@ def compare(
     scores = np.asarray(first, float)
     others = np.asarray(second, float)
     if scores.ndim != 1 or scores.shape != others.shape:
-        what = "a score a seed for both methods"
+        what = "one score per seed for both methods"
         raise ValueError(expected(what, f"shapes {scores.shape} and {others.shape}"))
     largest = np.nanmax(np.abs([scores, others]), initial=0)
     if 0 < largest <= 1:
@@ -404,13 +404,13 @@ def holm(p: pd.Series) -> pd.Series:
 
 
 def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Average the column `value`, a row a seed, over the seeds of each `keys`."""
+    """Average the column `value`, one row per seed, over the seeds of each `keys`."""
     rows = []
     for key, seeds in gaps.groupby(list(keys), sort=False, dropna=False):
         gap = interval(values_and_draws(seeds).to_numpy()[:, None])
         numbers = gap.effect, seeds["value"].std(), gap.low, gap.high, gap.seeds
         rows.append((*cast(tuple, key), *numbers, WORDS.get(gap.verdict, "")))
-    # sd of the sample; clearly "above" or "below" where the whole interval is, else ""
+    # sd of the sample; "above" or "below" 0 if the whole interval is, else ""
     columns = ["difference", "sd", "low", "high", "seeds", "clearly"]
     return pd.DataFrame(rows, columns=[*keys, *columns])
 

@@ -135,7 +135,7 @@ class Method:
 
 
 # The paper freezes its network for two methods. EWC is frozen up to the penultimate
-# layer, "otherwise, it works poorly". There the frozen stages have learned from ImageNet;
+# layer, "otherwise, it works poorly". Its frozen stages were trained on ImageNet;
 # random weights are nothing to keep, so only stages with learned weights are frozen.
 # ExStream is frozen through the second residual block, because stored vectors go stale
 # when the layers below them learn, whatever their weights.
@@ -772,7 +772,7 @@ class Trainer:
     def make_memory(
         self, data: SequentialDataset, seed: np.random.SeedSequence
     ) -> None:
-        """Make the empty memory, and the sampler that decides what it keeps."""
+        """Make the empty memory, and the sampler that selects its samples."""
         settings = self.settings
         size = settings["memory_size"]
         self.memory = Memory(size)
@@ -937,7 +937,7 @@ class Trainer:
         return x, torch.cat([y, send(labels, self.device)])
 
     def compute_needs(self, new: np.ndarray, encoded: Any) -> dict[str, Any]:
-        """Return what a sampler needs beside the labels of new samples."""
+        """Return what a sampler needs besides the labels of new samples."""
         needs: dict[str, Any] = {}
         if self.keeps_features:  # what the frozen stages give: ExStream
             vectors = encoded.flatten(1)

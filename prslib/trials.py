@@ -459,7 +459,7 @@ def say_needed(gaps: np.ndarray, samples: int, level: float) -> str:
 
 
 def say_costs(answers: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
-    """Say what each sampler that is named loses clearly against CRS."""
+    """Say what each named sampler loses significantly against CRS."""
     asked = answers[["memory_size", "metric", "test_set"]]
     overall = differences[differences["group"] == "overall"].merge(asked)
     majority = differences[differences["group"] == "majority"].merge(asked)

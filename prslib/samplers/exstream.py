@@ -115,7 +115,7 @@ class ExStream(Sampler):
         return slots
 
     def _prepare(self, rows: np.ndarray, *, features: Any) -> dict[str, Any]:
-        """Check features (B, D); store vectors on the device where they are."""
+        """Check features (B, D); store vectors on their device."""
         shape = len(rows), self.prototypes.shape[1] or np.shape(features)[-1]
         if not is_tensor(features):
             features = finite_array("features", features, shape, np.float32)

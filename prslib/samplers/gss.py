@@ -133,7 +133,7 @@ class GSS(Sampler):
     def _compare(
         self, labels: np.ndarray, gradient_products: Products
     ) -> tuple[np.ndarray, float]:
-        """Return the scores of the samples that take part, and of their mean gradient."""
+        """Return the scores of the labelled samples and of their mean gradient."""
         rows = [b for b, _ in self._taking_part(labels)]
         if not rows:
             return np.zeros(0), 0.0
@@ -174,6 +174,6 @@ class GSS(Sampler):
 
 
 def ratio(products: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    """Divide, within -1 and 1; 0 where a gradient is zero."""
+    """Divide, within -1 and 1; 0 if a gradient is zero."""
     quotient = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
     return quotient.clip(-1, 1)
