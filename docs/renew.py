@@ -285,6 +285,32 @@ def list_streams() -> str:
     return as_markdown(pd.DataFrame(rows))
 
 
+def say_even_o_f1() -> str:
+    """Say how far each sampler is from CRS in O-F1 with classes alike."""
+    ranges = numbers("when_it_pays_ranges").query("group == 'overall'")
+    ranges = ranges[(ranges["test_set"] == ALIKE) & (ranges["metric"] == "O-F1")]
+    ends = ranges.set_index("method")[["lowest", "highest"]].apply(say_range, axis=1)
+    words = [f"{column} {ends[method]}" for method, column in SAMPLERS.items()]
+    return f"Minus CRS, in points: {', '.join(words)}."
+
+
+def list_memories() -> str:
+    """Return how far the shares in memory are from equal shares and from the stream."""
+    distances = numbers("memory_distribution_distance")
+    means = distances.groupby(["dataset", "method"])[["to equal", "to stream"]].mean()
+    rows = []
+    for name in distances["dataset"].unique():
+        shares = numbers(f"memory_distribution_{name}")
+        of_mean = shares.pivot_table("share", "class", "method")  # over seeds
+        gaps = of_mean.sub(of_mean["Stream"], axis=0).abs().sum() / 2
+        for method in ("Stream", "CRS", "PRS", "CBRS", "OCDM", "ExStream"):
+            row = {"stream": STREAMS[name], "shares in": SAMPLERS.get(method, method)}
+            row |= means.loc[name, method].map("{:.1f}".format)
+            row["mean of ten memories to stream"] = f"{gaps[method]:.1f}"
+            rows.append(row)
+    return as_markdown(pd.DataFrame(rows))
+
+
 def list_turns() -> str:
     """Return in which other settings CBRS minus CRS changes its sign."""
     survives = numbers("sensitivity_survives").query("method == 'CBRS'").fillna("")
@@ -368,7 +394,7 @@ def check_rule() -> str:
 
 
 def quote(file: str, name: str = "") -> str:
-    """Return a block with a file's code, or with that of one function or method."""
+    """Return a block with the code of a file, or of one of its functions or methods."""
     text = (ROOT / file).read_text("utf-8")
     if name:
         nodes = ast.parse(text).body
@@ -441,6 +467,8 @@ KINDS = {
     "claims": count_claims,
     "code": quote,
     "commands": list_commands,
+    "even_o_f1": say_even_o_f1,
+    "memories": list_memories,
     "recipes": list_recipes,
     "rule": check_rule,
     "replicated": list_replicated,
