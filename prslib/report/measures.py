@@ -218,13 +218,22 @@ def imbalanced_stream(
 ) -> np.ndarray:
     """Draw labels, bool (samples, C); the first class is `imbalance` times the last.
 
-    A class's chance falls by the same factor from each to the next. Of the samples 22 %
-    draw a second label, as in COCOseq.
+    A class's chance falls by the same factor from each to the next.
+    """
+    step = np.arange(classes) / max(classes - 1, 1)
+    return draw_labels(float(imbalance) ** -step, samples, seed)
+
+
+def draw_labels(
+    chances: np.ndarray, samples: int, seed: int = 0, second_labels: float = 0.22
+) -> np.ndarray:
+    """Draw labels, bool (samples, C), in proportion to the chances of classes.
+
+    A share of the samples draws a second label, by default as in COCOseq.
     """
     rng = np.random.default_rng(seed)
-    step = np.arange(classes) / max(classes - 1, 1)
-    chance = np.cumsum(float(imbalance) ** -step)
-    drawn = np.searchsorted(chance, rng.random((2, samples)) * chance[-1], side="right")
-    first, second = np.eye(classes, dtype=np.bool_)[drawn]  # (samples, C)
-    second &= rng.random((samples, 1)) < 0.22
+    bounds = np.cumsum(chances)
+    drawn = np.searchsorted(bounds, rng.random((2, samples)) * bounds[-1], side="right")
+    first, second = np.eye(len(chances), dtype=np.bool_)[drawn]  # (samples, C)
+    second &= rng.random((samples, 1)) < second_labels
     return first | second
