@@ -56,11 +56,9 @@ def runs(settings):
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import seaborn as sns
 from sklearn.manifold import TSNE
-from sklearn.metrics import silhouette_samples
 from threadpoolctl import threadpool_limits
 
 from prslib import Run, RunConfig
@@ -68,7 +66,6 @@ from prslib.datasets import GROUPS
 from prslib.report import answers, measures, style, tables
 from prslib.report.asked import run_all
 from prslib.report.notebook import Settings
-from prslib.resamples import resampled_mean
 from prslib.report.style import GROUP_MARKERS
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
@@ -193,36 +190,14 @@ for name in settings.dataset:
 # well-separated classes, 0 for overlapping classes, and below 0 if images are nearer to another
 # class than to their own. The table shows means over seeds.
 
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def separation(runs: list[Run], neighbours: int) -> pd.DataFrame:
-    """Measure how far apart the classes lie, in percent, by group (section "Feature Analysis")."""
-    table = []  # distances are Euclidean and between features, as in t-SNE
-    for run in runs:
-        images = measures.neighbour_votes(run, neighbours)
-        # 1 for classes far apart, 0 where they overlap
-        images["silhouette"] = 100 * silhouette_samples(
-            measures.features_of(run), images["class"].to_numpy()
-        )
-        config, test_set = run.config, run.config.resolved["test_set"]
-        draws = config.resolved["test_resamples"]
-        dataset = tables.labels_of(config.dataset)
-        place = {"dataset": config.dataset, "stands_for": dataset.stands_for}
-        place |= {"test_set": test_set, "method": config.method, "seed": config.seed}
-        both = pd.concat([images, images.assign(group="overall")])
-        for group, used in both.groupby("group", sort=False):
-            for metric in ("kNN accuracy", "silhouette"):
-                values = used[metric].to_numpy()
-                row = place | {"group": group, "metric": metric, "measure": "score"}
-                row |= {"value": values.mean(), "published": np.nan}
-                if draws:
-                    rows = used["image"].to_numpy()
-                    count = len(dataset.tests[test_set])
-                    row["draws"] = resampled_mean(values, rows, count, draws)
-                table.append(row)
-    return pd.DataFrame(table)
-
 # %% tags=["compute"]
-rows = separation(finished, settings.neighbours)
+frames = []
+for run in finished:
+    values = run.config.resolved
+    place = {name: values[name] for name in ("dataset", "test_set", "method", "seed")}
+    frames.append(measures.separation(run, settings.neighbours).assign(**place))
+rows = pd.concat(frames, ignore_index=True)
+rows = rows.assign(measure="score", published=float("nan"))
 keys = ["dataset", "test_set", "metric", "group", "method"]
 means = rows.groupby(keys, sort=False)["value"].mean().reset_index()
 settings.write(means, "separation")

@@ -45,8 +45,7 @@ from prslib.paths import project_root
 from prslib.report import answers, ledger, style, tables, topics
 from prslib.report.claims import CLAIMS, SETTINGS
 from prslib.report.notebook import Settings
-from prslib.report.results import CELL, OTHER_STREAM, PRINTED, STAND_IN, data_sources_of
-from prslib.report.results import printed_rows
+from prslib.report.results import CELL, PRINTED, STAND_IN, data_sources_of, printed_rows
 from prslib.rounding import versions
 from prslib.report.tables import PRECISION_RECALL
 
@@ -232,8 +231,8 @@ def plot_claim(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
 
 # %% tags=["compute"]
 headlines = [name for name, claim in CLAIMS.items() if claim.headline]
-chosen = decided[decided["claim"].isin(headlines) & decided["data"].isin(ledger.REAL)]
-settings.write(chosen[chosen["verdict"] != "not run"], "headlines")
+chosen = ledger.on_real_data(decided)
+settings.write(chosen[chosen["claim"].isin(headlines)], "headlines")
 
 # %%
 chosen = settings.table("headlines")
@@ -292,7 +291,7 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 #   error.
 
 # %%
-run = decided[(decided["alone"] != "not run") & (decided["data"] != OTHER_STREAM)]
+run = decided[(decided["alone"] != "not run") & (decided["data"] != "other")]
 several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
 display(Markdown(ledger.as_markdown(ledger.lay_out(run[several]))))
 
