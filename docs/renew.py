@@ -423,6 +423,7 @@ def list_recipes() -> str:
                 "clip": f"{recipe.clip_value:g}",
                 "memory": recipe.memory_size,
                 "epochs": RunConfig.epochs,
+                "arithmetic": recipe.precision,
                 "$\\rho$": f"{recipe.rho:g}",
                 "EWC": f"{recipe.ewc_lambda:g}",
             }
