@@ -1,9 +1,9 @@
 """Measure what each form of labels costs: microseconds of `place` for a batch of 10.
 
-Run ``python bench/labels.py``; it writes figures/bench/labels.csv. One label a sample, 70
-classes, a memory of 2000 that is full. All forms hold the same labels, so that all
-samplers decide alike; forms take turns. One thread, and the processor's time, since
-others may be at work on the machine.
+Run ``python bench/labels.py``; it writes figures/bench/labels.csv. Samples have one of 70
+classes, and the memory of 2,000 is full. All forms contain the same labels, so that the
+decisions are the same, and forms alternate. The time is the processor's, of one thread,
+because the machine may be busy.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Measure a step of training with each loss, DER++ and ER-ACE beside a plain step.
+"""Compare a training step with each loss, DER++ and ER-ACE with a plain step.
 
 Run ``python bench/losses.py``: steps of CRS on cocoseq-mini, which trains a head on
 features. In every round each contestant trains for 20 steps, and its time is divided by
@@ -38,7 +38,7 @@ def train_steps(config: RunConfig, data: SequentialDataset) -> Iterator[None]:
 def time_rounds(
     configs: dict[str, RunConfig], data: SequentialDataset, plain: str
 ) -> pd.DataFrame:
-    """Return milliseconds per step by round, also divided by those of the plain step."""
+    """Return milliseconds per step by round, also as a multiple of the plain step."""
     trainings = {name: train_steps(config, data) for name, config in configs.items()}
     for steps in trainings.values():
         for _ in range(WARM_UP):

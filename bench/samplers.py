@@ -4,19 +4,19 @@ Run ``python bench/samplers.py``, five minutes on a core; it prints a table of m
 and writes figures/bench/samplers.csv. A memory is filled first and not timed; then come
 batches of 10, or one sample at a time. The three streams have 70 classes and a memory of
 2,000 (COCOseq's labels if the folder ``PRSLIB_DATA`` has them), 1,000 classes and 20,000,
-80 classes and 200,000; labels without COCOseq's are drawn by Zipf's law. Contestants take
-turns, so that all meet the same state of the machine, and time is the processor's.
+80 classes and 200,000; all other labels are drawn by Zipf's law. Contestants alternate, so
+that the state of the machine is the same for all, and the time is the processor's.
 
-Other libraries take part in the first stream if they can be run: Avalanche and CapyMOA
+Other libraries are included for the first stream if they can be run: Avalanche and CapyMOA
 if they are installed, Mammoth from a checkout (``--mammoth DIR``), the PRS and OCDM of
 CUTER from its unpacked archive (``--cuter DIR``, the folder of
-MultiLabelIncremental_prs.py), on the CPU. Their buffers store a number per sample as
-well; ours only say where it goes.
+MultiLabelIncremental_prs.py), on the CPU. Their buffers also store a number per sample,
+whereas prslib's samplers only return its slot.
 
-GSS and ExStream look at more than labels. They are given random features, of the width
-that the quick profile's conv net has where ExStream freezes it, and products of gradients
-in which every batch opposes the memory, so that GSS considers all of them. Their rows are
-the sampler without the network; `bench/gss.py` and `bench/replay_share.py` time both.
+GSS and ExStream need more than labels. They receive random features, as wide as the quick
+profile's convolutional network after the stages that ExStream freezes, and products of
+gradients in which every batch opposes the memory, so that GSS considers all batches.
+Their rows do not include the network.
 """
 
 import ast
@@ -52,7 +52,7 @@ class Contestant(NamedTuple):
 
 
 def ours(name: str) -> Contestant:
-    """Return a sampler that looks at labels alone."""
+    """Return a sampler that needs only labels."""
 
     def make(size, labels):
         options = OPTIONS.get(name, {})
@@ -77,7 +77,7 @@ def exstream(size: int, labels: np.ndarray) -> Callable:
 
 
 def gss(size: int, labels: np.ndarray) -> Callable:
-    """Return the `place` of GSS, with gradients that oppose those of the memory."""
+    """Return the `place` of GSS, with gradients opposed to the memory's."""
     rng = np.random.default_rng(0)
     subsets, batch = 10, 1000
     gradients = rng.standard_normal((subsets + batch, 64)) + 1.0

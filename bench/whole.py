@@ -1,4 +1,4 @@
-"""Measure a whole run beside a bare PyTorch loop with the same network, batch and memory.
+"""Compare a whole run with a bare PyTorch loop with the same network, batch and memory.
 
 Run ``python bench/whole.py --repeat 5``: PRS on cocoseq-mini (a head on features) and on
 digits70seq (a small network on images). The contestants are the loop itself; prslib's

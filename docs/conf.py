@@ -40,7 +40,7 @@ autodoc_mock_imports = ["avalanche", "ray"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings have the types
 numpydoc_show_class_members = False  # the template of a class lists them
-# where the first sentence of a docstring does not end
+# abbreviations, which do not end the first sentence of a docstring
 autosummary.WELL_KNOWN_ABBREVIATIONS += ("Sec.", "Eq.", "Eqs.", "Alg.", "Fig.")
 html_math_renderer = (
     "mathml"  # drawn by the browser itself, without a script or a font that is loaded
@@ -54,7 +54,7 @@ def inline_formula(self, node):
 
 
 def formula(self, node):
-    """Write a formula on a line of its own as MathML."""
+    """Write a formula on a separate line as MathML."""
     self.body.append(
         f'<div class="formula">{convert(node.astext(), display="block")}</div>\n'
     )

@@ -39,7 +39,7 @@ rho: float = None  # power of allocation of PRS and OCDM, None for each data set
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's default
 own_threshold: list[str] = ["CRS", "PRS"]  # methods whose threshold is also tuned, by a second training
-seeds: list[int] = [0, 1, 2]  # one run of every method for each
+seeds: list[int] = [0, 1]  # one run of every method for each
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 metrics: list[str] = ["C-F1", "O-F1", "mAP"]  # columns of Table 1; C-P, C-R, O-P and O-R are possible, too
 device: str = "cpu"  # cpu or cuda
@@ -58,6 +58,9 @@ def runs(settings):
     return main_runs(settings)
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
+from functools import partial
+
+import ipywidgets
 import matplotlib.pyplot as plt
 import pandas as pd
 
@@ -65,7 +68,7 @@ import prslib
 from prslib import METHODS
 from prslib.report import answers, asked, notebook, style, tables
 from prslib.report.style import HOLLOW
-from prslib.report.tables import ALL_GROUPS, F1_OTHERWISE, MAIN_METRICS
+from prslib.report.tables import ALL_GROUPS, F1_OTHERWISE, MAIN_METRICS, TEST_WORDS
 
 # %%
 settings = notebook.Settings.read("main_results", globals())
@@ -154,9 +157,12 @@ settings.show_tables("thresholds")
 # and the other methods are grey. The effect of a memory is largest on the minority classes. On
 # `cocoseq-mini` their C-F1 is near 0 for every method, because after one pass over so few images
 # hardly any rare class is predicted, whereas mAP needs no threshold and shows how the methods
-# differ.
+# differ. With a running kernel, the menus select another test set or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
+SHOWN = ["C-F1", "mAP"]
+
+
 def plot_methods(frame: pd.DataFrame, ax: plt.Axes, order: list[str], coloured: list[str]):
     """Draw the methods' scores in one group and metric, in a given order from the top."""
     styles = style.styles_of(order)
@@ -178,7 +184,7 @@ def plot_methods(frame: pd.DataFrame, ax: plt.Axes, order: list[str], coloured: 
 
 
 def draw_groups(shown: pd.DataFrame, metrics: list[str]) -> plt.Figure:
-    """Draw the methods in the order of their overall mAP, a row of panels for each metric."""
+    """Draw the methods in the order of their overall mAP, a panel for each group and metric."""
     overall = shown[(shown["group"] == "overall") & (shown["metric"] == "mAP")]
     means = overall.groupby("method")["value"].mean().sort_values(ascending=False)
     best = next(one for one in means.index if not METHODS[one].offline)
@@ -192,17 +198,41 @@ def draw_groups(shown: pd.DataFrame, metrics: list[str]) -> plt.Figure:
             ax.set(title=group, xlabel=f"{metric} (%)")
     return figure
 
+
+def draw_again(dataset: str, test_set: str, metric: list[str]) -> plt.Figure:
+    """Draw one metric or several on a test set."""
+    chosen = (scores["dataset"] == dataset) & (scores["test_set"] == test_set)
+    chosen &= scores["group"].isin(ALL_GROUPS) & scores["metric"].isin([*metric, "mAP"])
+    shown = tables.merge_published(scores[chosen].assign(measure="score"), "main")
+    figure = draw_groups(shown, metric)
+    style.join_panels(figure, f"{dataset}, {TEST_WORDS[test_set]}: scores by class group")
+    return figure
+
+
+def make_menus(tests: list[str]) -> dict[str, ipywidgets.Dropdown]:
+    """Return menus of test sets and of metrics."""
+    tests = [(TEST_WORDS[name], name) for name in tests]
+    metrics = [(name, [name]) for name in (*GROUP_METRICS, *F1_OTHERWISE)]
+    return {
+        "test_set": ipywidgets.Dropdown(options=tests),
+        "metric": ipywidgets.Dropdown(options=[(" and ".join(SHOWN), SHOWN), *metrics]),
+    }
+
 # %% tags=["compute"]
 for name in settings.dataset:
     of_set = (rows["dataset"] == name) & (rows["test_set"] == BALANCED)
     settings.write(rows[of_set & (rows["measure"] == "score")], f"groups_{name}")
 
 # %%
+averages = settings.table("table")
 for name in settings.dataset:
-    figure = draw_groups(settings.table(f"groups_{name}"), ["C-F1", "mAP"])
+    figure = draw_groups(settings.table(f"groups_{name}"), SHOWN)
     title = f"{name}, classes alike: scores by class group"
     style.join_panels(figure, f"{title}, {settings.say_seeds(name)}")
-    settings.show(figure, f"groups_{name}", narrow=2)
+    tests = averages.loc[averages["dataset"] == name, "test_set"].unique()
+    controls = make_menus(list(tests))
+    redraw = partial(draw_again, name)
+    settings.show(figure, f"groups_{name}", narrow=2, redraw=redraw, **controls)
 
 # %% [markdown]
 # ## PRS against CRS

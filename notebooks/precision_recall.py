@@ -28,17 +28,32 @@ rho: float = None  # power of allocation of PRS and OCDM, None for each data set
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's default
 own_threshold: list[str] = ["CRS", "PRS"]  # methods with F1 at a tuned threshold, too, by a second training
-seeds: list[int] = [0, 1, 2]  # one run of every method for each
+seeds: list[int] = [0, 1]  # one run of every method for each
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
-from prslib.report.grids import main_runs as runs
+from dataclasses import replace
+
+from prslib.report.grids import main_runs, standard_runs
+
+
+def runs(settings):
+    """List the runs of `main_results`, and one of CRS and PRS with its predictions."""
+    first = settings.dataset[0], settings.seeds[0]
+    kept = [
+        replace(config, predictions=True, test_resamples=0)
+        for config in standard_runs(settings)
+        if (config.dataset, config.seed) == first and config.method in ("CRS", "PRS")
+    ]
+    return main_runs(settings) + kept
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
+from functools import partial
 from itertools import product
 
+import ipywidgets
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -85,7 +100,9 @@ def plot_dumbbells(frame: pd.DataFrame, ax: plt.Axes, order: list[str]) -> plt.A
     return ax
 
 # %% tags=["compute"]
-finished = asked.run_all(planned, device=settings.device)
+trained = asked.run_all(planned, device=settings.device)
+predicted = [run for run in trained if run.config.predictions]
+finished = [run for run in trained if not run.config.predictions]
 scores = prslib.scores(finished)  # to go on with
 history = tables.scores_of(finished)  # after each task
 rows = tables.final(history, PRECISION_RECALL)
@@ -140,23 +157,24 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 #
 # A gain or a loss that is present at 0.5 but not at the tuned threshold is due to calibration,
 # because another threshold would have the same effect without another memory. A gain that is
-# present only at the tuned threshold is hidden by the threshold of 0.5.
+# present only at the tuned threshold is hidden by the threshold of 0.5. With a running kernel, the
+# menus select a class group or the other test set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 WAYS = {"threshold 0.5": "", "tuned threshold": " (own threshold)", "top 3": " (top 3)"}
 
 
-
-def draw_ways(frame: pd.DataFrame) -> plt.Figure:
-    """Draw the differences of C-F1 with classes alike, and of O-F1 as the stream comes."""
+def draw_ways(frame: pd.DataFrame, group: str, left: str, right: str) -> plt.Figure:
+    """Draw the differences of both F1 in a class group, each on a test set."""
     names = frame["dataset"].unique()
     figure, axes = plt.subplots(1, 2, figsize=(11, 1.4 + 0.7 * len(names)), sharey=True)
-    for ax, (f1, test) in zip(axes, [("C-F1", BALANCED), ("O-F1", IMBALANCED)], strict=True):
-        chosen = (frame["f1"] == f1) & (frame["test_set"] == test)
+    for ax, (f1, test) in zip(axes, [("C-F1", left), ("O-F1", right)], strict=True):
+        chosen = (frame["f1"] == f1) & (frame["test_set"] == test) & (frame["group"] == group)
         style.plot_samplers(frame[chosen], ax, "dataset", "way")
         ax.set(title=f"{f1}, {TEST_WORDS[test]}", xlabel="PRS minus CRS (points)")
-    title = "PRS minus CRS by how labels are decided, bars are 95 % intervals"
-    style.join_panels(figure, title)
+    where = "" if group == "overall" else f" on the {group} classes"
+    title = f"PRS minus CRS{where} by how labels are decided"
+    style.join_panels(figure, f"{title}, bars are 95 % intervals")
     return figure
 
 # %% tags=["compute"]
@@ -170,12 +188,77 @@ ways = settings.table("thresholds")
 parts = ways["metric"].str.extract(r"^(?P<f1>\S+)(?P<how>.*)$")
 ways = ways.assign(f1=parts["f1"], way=parts["how"].map({how: way for way, how in WAYS.items()}))
 ways = ways.sort_values("way", key=lambda names: names.map(list(WAYS).index), kind="stable")
-overall = ways[ways["group"] == "overall"]
-settings.show(draw_ways(overall), "thresholds", narrow=1)
+tests = [(TEST_WORDS[name], name) for name in (BALANCED, IMBALANCED)]
+controls = {
+    "group": ipywidgets.Dropdown(options=ALL_GROUPS, value="overall"),
+    "left": ipywidgets.Dropdown(options=tests, value=BALANCED),
+    "right": ipywidgets.Dropdown(options=tests, value=IMBALANCED),
+}
+figure = draw_ways(ways, "overall", BALANCED, IMBALANCED)
+settings.show(figure, "thresholds", narrow=1, redraw=partial(draw_ways, ways), **controls)
 
 # %%
+overall = ways[ways["group"] == "overall"]
 wide = tables.pivot_differences(overall, ["dataset", "test"], ["f1", "way"])
 wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
+
+# %% [markdown]
+# ## Every threshold
+#
+# The curves show F1 at thresholds from 0.02 to 0.98, of one run of CRS and one of PRS on the first
+# data set. A curve that is higher at its own best threshold ranks better; one that is only higher
+# at 0.5 is calibrated better. With a running kernel, the slider moves the threshold at which the
+# legends give the scores, and the menu selects a class group.
+
+# %% jupyter={"source_hidden": true} tags=["functions"]
+GRID = np.arange(0.02, 0.99, 0.02).round(2)
+
+
+def score_thresholds(run: prslib.Run) -> pd.DataFrame:
+    """Return both F1 of a run on both kinds of test set at each threshold, in percent."""
+    data = prslib.load_dataset(run.config.dataset)
+    parts = []
+    for test, threshold in product([BALANCED, IMBALANCED], GRID):
+        decided = (run.predictions[test] > threshold).astype(float)
+        names = data.class_names, data.class_group
+        frame = prslib.evaluate(decided, data.tests[test].labels, *names)
+        frame = frame[frame["metric"].isin(MAIN_METRICS[:2]) & frame["group"].isin(ALL_GROUPS)]
+        frame = frame.assign(value=100 * frame["value"])
+        parts.append(frame.assign(test_set=test, threshold=threshold))
+    table = pd.concat(parts).assign(dataset=run.config.dataset, method=run.config.method)
+    return table[["dataset", "method", "test_set", "group", "metric", "threshold", "value"]]
+
+
+def draw_thresholds(frame: pd.DataFrame, threshold: float, group: str) -> plt.Figure:
+    """Draw both F1 over the threshold, and read them off at one threshold."""
+    figure, axes = plt.subplots(1, 2, figsize=(11, 3.6), sharey=True)
+    cells = [("C-F1", BALANCED), ("O-F1", IMBALANCED)]
+    for ax, (f1, test) in zip(axes, cells, strict=True):
+        chosen = frame[(frame["test_set"] == test) & (frame["metric"] == f1)]
+        chosen = chosen[chosen["group"] == group]
+        for method, rows in chosen.groupby("method"):
+            value = rows["value"][np.isclose(rows["threshold"], threshold)].item()
+            look = {"color": style.styles_of([method])[method]["color"]}
+            ax.plot("threshold", "value", data=rows, label=f"{method}: {value:.1f}", **look)
+        ax.axvline(threshold, color="0.4", linestyle=":")
+        ax.set(title=f"{f1}, {TEST_WORDS[test]}", xlabel="threshold", ylabel=f"{f1} (%)")
+        ax.legend(title=f"at {threshold:.2f}")
+    where = "" if group == "overall" else f" of the {group} classes"
+    title = f"{frame['dataset'].iloc[0]}: F1{where} at every threshold, one seed"
+    figure.suptitle(title)
+    return figure
+
+# %% tags=["compute"]
+settings.write(pd.concat(map(score_thresholds, predicted)), "curves")
+
+# %%
+curves = settings.table("curves")
+controls = {
+    "threshold": ipywidgets.SelectionSlider(options=list(GRID), value=0.5),
+    "group": ipywidgets.Dropdown(options=ALL_GROUPS, value="overall"),
+}
+figure = draw_thresholds(curves, 0.5, "overall")
+settings.show(figure, "curves", narrow=1, redraw=partial(draw_thresholds, curves), **controls)
 
 # %% [markdown]
 # ## The tables

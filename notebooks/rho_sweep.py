@@ -50,13 +50,17 @@ def runs(settings):
     return on_tests(sweep + crs)
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
+from functools import partial
+
+import ipywidgets
 import matplotlib.pyplot as plt
 import pandas as pd
 
 import prslib
+from prslib.metrics import GROUP_METRICS
 from prslib.report import asked, notebook, style, tables
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
-from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, TEST_WORDS
+from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
 
 # %%
 settings = notebook.Settings.read("rho_sweep", globals())
@@ -79,12 +83,15 @@ for name in settings.dataset:
 # standard deviation and a ring at the best $\rho$ of each metric. The left panel corresponds to the
 # paper's figure. Because the paper prints no numbers, only the shape can be compared: a ring inside
 # $[-0.2, 0.2]$ agrees with its claim. Whether values outside this range are significantly worse is
-# tested in `ledger`.
+# tested in `ledger`. With a running kernel, the menus select another class group or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
+METRIC_STYLES = style.styles_for([*MAIN_METRICS, *PRECISION_RECALL])
+
+
 def plot_sweep(frame, ax):
     """Draw PRS's metrics on one test set against rho, with a ring at the best."""
-    looks = style.styles_for(MAIN_METRICS)
+    looks = {metric: METRIC_STYLES[metric] for metric in frame["metric"].unique()}
     style.draw_curves(frame, ax, "rho", "metric", looks)
     means = frame.groupby(["metric", "rho"])["value"].mean()
     ring = {"marker": "o", "ls": "", "markersize": 13, "markerfacecolor": "none"}
@@ -106,10 +113,24 @@ def draw_sweep(frame, title):
     style.join_panels(figure, title)
     return figure
 
+
+def draw_again(dataset, group, metric):
+    """Draw another class group, and one metric or several."""
+    chosen = (scores["dataset"] == dataset) & (scores["method"] == "PRS")
+    chosen &= scores["group"] == group
+    shown = scores[chosen & scores["metric"].isin(metric)]
+    return draw_sweep(shown, f"{dataset}: PRS, {group}, {settings.say_seeds()}")
+
 # %%
 for name in settings.dataset:
     figure = draw_sweep(settings.table(name), f"{name}: PRS overall, {settings.say_seeds()}")
-    settings.show(figure, name, narrow=1)
+    metrics = {", ".join(MAIN_METRICS): MAIN_METRICS}
+    metrics |= {metric: [metric] for metric in GROUP_METRICS}
+    controls = {
+        "group": ipywidgets.Dropdown(options=ALL_GROUPS, value="overall"),
+        "metric": ipywidgets.Dropdown(options=metrics),
+    }
+    settings.show(figure, name, narrow=1, redraw=partial(draw_again, name), **controls)
 
 # %% [markdown]
 # ## What does each $\rho$ gain, and what does it cost?

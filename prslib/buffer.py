@@ -20,22 +20,22 @@ class Buffer:
     Parameters
     ----------
     sampler : Sampler
-        Decides what is kept; empty, as `make_sampler` returns it. Only the buffer
-        should call its `place`.
+        Selects the samples to keep. It must be empty, as `make_sampler` returns it, and
+        only the buffer should call its `place`.
     seed : int, SeedSequence or Generator
-        Source of the draws of `sample`. The same int as the sampler's gives independent
-        numbers.
+        Source of the draws of `sample`, which are independent of the sampler's even if
+        both have the same int.
     classes : sequence of str, optional
         Names of the C classes; `add` then reads the labels of one sample by name.
 
     Attributes
     ----------
     sampler : Sampler
-        Its ``class_freq`` and ``class_counts`` are the stream's and the buffer's.
+        Its ``class_freq`` counts the stream, its ``class_counts`` the buffer.
     memory : Memory
-        What is stored, by slot.
+        Stored columns, by slot.
     rng : Generator
-        For the draws of `sample`.
+        Generator for the draws of `sample`.
 
     Raises
     ------
@@ -49,7 +49,7 @@ class Buffer:
 
     Examples
     --------
-    Of ten samples, nine have class 0. CBRS keeps the one that has not:
+    Nine of ten samples have class 0. CBRS keeps the other one:
 
     >>> from prslib import make_sampler
     >>> buffer = Buffer(make_sampler("cbrs", size=2, num_classes=2, seed=0))
@@ -97,20 +97,20 @@ class Buffer:
         return f"<Buffer of {self.sampler!r} and {self.memory!r}>"
 
     def add(self, labels: Any, **columns: Any) -> np.ndarray:
-        """Offer the next samples of the stream; keep what the sampler decides to keep.
+        """Offer the next samples of the stream to the sampler, and store those it selects.
 
         Parameters
         ----------
         labels : array, tensor, data frame or sparse matrix
-            Of a batch: rows (B, C), bool or 0 and 1 of any type, with NaN for labels
-            that are not known; or class numbers (B,). Of one sample: a class number, or
-            a row (C,) of bool or float. With ``classes``, of one sample also a name, a
-            list or set of names, or a dict of name to bool.
+            For a batch: rows (B, C) of bool or of 0 and 1, with NaN for unknown labels,
+            or class numbers (B,). For one sample: a class number, or a row (C,) of bool
+            or float; with ``classes`` also a name, a list or set of names, or a dict of
+            name to bool.
         **columns : arrays or tensors
-            What belongs to the samples, with a row per sample (B, ...); of one sample
-            the row itself, or a number or text. The first call decides names, dtypes,
-            devices and row shapes. What the sampler ``needs`` is handed to it and not
-            stored.
+            Inputs and whatever else belongs to the samples, with one row per sample
+            (B, ...). For one sample: the row itself, a number or a text. The first call
+            determines names, dtypes, devices and row shapes. Columns that the sampler
+            ``needs`` are passed to it and not stored.
 
         Returns
         -------
@@ -120,10 +120,18 @@ class Buffer:
         Raises
         ------
         ValueError
-            If labels are refused, or a column does not fit. Neither sampler nor memory
-            has then changed.
+            If the labels are invalid or a column does not fit. Neither the sampler nor
+            the memory has then changed.
         TypeError
-            If a column is neither an array nor a tensor, or the sampler needs another.
+            If a column is neither an array nor a tensor, or one that the sampler needs
+            is missing.
+
+        Examples
+        --------
+        >>> from prslib import make_sampler
+        >>> buffer = Buffer(make_sampler("PRS", size=2, num_classes=3, seed=0))
+        >>> buffer.add(np.array([[1, 0, 1], [0, 1, 0]]), x=np.array([0.5, 1.5]))
+        array([0, 1])
         """
         labels, is_one = self._read(labels)
         needs = self.sampler.needs
@@ -154,9 +162,17 @@ class Buffer:
         Returns
         -------
         dict of str to array or tensor (n, ...)
-            The columns, and ``labels``: arrays and tensors as they were added, others
-            as rows, bool (n, C). Rows of a sampler with ``num_classes=None`` come back
-            as bool arrays, with all classes so far.
+            The columns and ``labels``. Labels are returned as they were added if they
+            were arrays or tensors, otherwise as rows, bool (n, C). A sampler with
+            ``num_classes=None`` always returns bool rows with all classes so far.
+
+        Examples
+        --------
+        >>> from prslib import make_sampler
+        >>> buffer = Buffer(make_sampler("PRS", size=2, num_classes=3, seed=0))
+        >>> _ = buffer.add(np.array([2]), x=np.array([0.5]))
+        >>> buffer.sample(10)
+        {'labels': array([2]), 'x': array([0.5])}
         """
         slots = self.memory.draw(n, self.rng)
         columns = self.memory.read(slots)
@@ -170,9 +186,9 @@ class Buffer:
         Returns
         -------
         dict
-            A column of tensors is a tensor. ``torch.save`` it with arrays as tensors,
-            ``{name: torch.as_tensor(value) for name, value in state.items()}``, because
-            ``torch.load`` refuses arrays by default.
+            Numbers and arrays; a column of tensors is a tensor. For ``torch.save``,
+            convert all values, ``{name: torch.as_tensor(value) for name, value in
+            state.items()}``, because ``torch.load`` refuses arrays by default.
         """
         state = {"generator": save_generator(self.rng)}
         for name, value in self.sampler.state_dict().items():
@@ -192,7 +208,7 @@ class Buffer:
         Raises
         ------
         ValueError
-            If it is of another sampler. The buffer is then as it was.
+            If it is the state of another sampler. The buffer has then not changed.
         """
         of_sampler = select(state, "sampler.")
         memory = Memory(self.memory.size)

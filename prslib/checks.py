@@ -1,4 +1,4 @@
-"""Check arguments; an error says what was expected, what it got and what to do."""
+"""Check arguments; an error states what was expected, what was received and what to do."""
 
 import gzip
 import math
@@ -23,7 +23,7 @@ def expected(what: str, got: object, advice: str = "") -> str:
 
 
 def one_line(text: object) -> str:
-    """Return a text, such as that of an error, as one line without control characters."""
+    """Return a text, such as an error, as one line without control characters."""
     line = " ".join(str(text).split())
     line = "".join(letter if letter.isprintable() else "?" for letter in line)
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."

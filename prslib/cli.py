@@ -18,7 +18,7 @@ from prslib.samplers.base import UNLABELLED
 ERRORS = OSError, ValueError, TypeError, RuntimeError, ImportError, MemoryError
 PROFILE = {"default": "quick", "help": "a folder in params/ (%(default)s)"}
 OPTION = "another field of RunConfig, such as memory_size=500; may be repeated"
-DEVICE = "cpu, cuda, mps, or auto: a GPU where there is one (%(default)s)"
+DEVICE = "cpu, cuda, mps, or auto: a GPU if there is one (%(default)s)"
 SHARD = "train only part 3 of 20 of the runs, counted by their keys: a Slurm array"
 ABOUT = "a CSV file with columns task, order or group, a row per sample"
 REDRAW = "draw from the tables in figures/PROFILE as they are, and train nothing"
@@ -100,7 +100,7 @@ def shard(text: str) -> tuple[int, int]:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """Return the name and the value of a setting, which is text if it is no literal."""
+    """Return the name and the value of a setting, which is text if it is not a literal."""
     name, value = text.split("=", maxsplit=1)
     try:
         return name, literal_eval(value)

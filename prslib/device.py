@@ -26,7 +26,7 @@ def check_device(name: str) -> str:
 
 
 def describe_device(name: str) -> dict[str, str]:
-    """Return what, beside settings and code, determines the last digits of a score."""
+    """Return what, besides settings and code, determines the last digits of a score."""
     kind = torch.device(name).type
     is_gpu = kind == "cuda"
     card = torch.cuda.get_device_name(name) if is_gpu else platform.machine()
@@ -63,7 +63,7 @@ def run_settings(device: torch.device) -> Iterator[None]:
 
 
 def has_memory(device: torch.device) -> bool:
-    """Tell whether a device has memory of its own; Apple's GPUs use the host's."""
+    """Tell whether a device has separate memory; Apple's GPUs use the host's."""
     return device.type not in ("cpu", "mps")
 
 

@@ -11,27 +11,27 @@ from prslib.models.networks import Staged
 
 
 class EWC:
-    """Pull weights to where the stream needed them (Kirkpatrick et al. 2017, Eq. 3).
+    """Elastic weight consolidation (Kirkpatrick et al. 2017, Eq. 3).
 
-    The penalty is strength / 2 * sum of fisher * (weight - anchor) ** 2.
+    The penalty is strength / 2 * sum of fisher * (weight - anchor) ** 2 over all weights.
 
     Parameters
     ----------
     model : Module
-        The stages that are trained.
+        Stages that are trained.
     strength : float
-        Lambda of Eq. 3.
+        Weight of the penalty, lambda of Eq. 3.
 
     Notes
     -----
-    The original adds a penalty at the end of every task. The paper's learner is not told
-    where a task ends, so here every batch is a task: after its step a penalty with the
-    batch's Fisher information at the new weights is added. Up to a constant the sum of
-    these penalties is one penalty: its Fisher information is their sum, and its anchor
-    is the mean of the past weights, weighted by their Fisher information. The sum is
-    divided by the number of batches, so that lambda weighs the Fisher information of one
-    sample. The Fisher information is the empirical one, the mean over samples of the
-    squared gradient.
+    The original adds a penalty at the end of every task. Because the learner of PRS's
+    paper does not know where a task ends, prslib treats every batch as a task: after its
+    step, a penalty with the batch's Fisher information at the new weights is added. Up to
+    a constant, the sum of these penalties is a single penalty, whose Fisher information
+    is their sum and whose anchor is the mean of the past weights, weighted by their
+    Fisher information. The sum is divided by the number of batches, so that lambda
+    refers to the Fisher information of one sample. The Fisher information is the
+    empirical one, the mean over samples of the squared gradient.
     """
 
     def __init__(self, model: nn.Module, strength: float):

@@ -258,7 +258,7 @@ def read_table(file: Path) -> tuple[Any, str]:
 
 
 def check_samples(samples: Any, join: str) -> None:
-    """Refuse a table with a row per label, where the name of a sample is repeated."""
+    """Refuse a table with a row per label, in which names of samples are repeated."""
     repeated = samples[samples.duplicated()]
     if len(repeated):
         what = f"one row per sample in {samples.name!r}"

@@ -1,8 +1,8 @@
 """Losses: functions of logits and targets, some also of the stream so far.
 
 A loss of several labels per sample is a mean over samples and classes, so that
-strengths compare and clipping is the same. Where a paper's code sums instead, the mean
-is the only difference. Parameters with a default are options (`RunConfig.loss_options`).
+strengths compare and clipping is the same. If a paper's code sums instead, the mean is
+the only difference. Parameters with a default are options (`RunConfig.loss_options`).
 """
 
 from collections.abc import Callable
@@ -18,26 +18,52 @@ LEAST = 1e-12  # below it the gradient of a power would be infinite
 
 
 class Stream(NamedTuple):
-    """What a loss may know of the stream: its parameter ``stream``."""
+    """Counts of the stream that a loss receives as its parameter ``stream``.
 
-    class_freq: Tensor  # samples of each class so far, n_i (C,)
-    seen: int  # samples so far, N
-    replayed: Tensor  # which rows are replayed, bool (B,)
+    Parameters
+    ----------
+    class_freq : tensor of float of shape (n_classes,)
+        Number of samples of each class so far, n_i, including the new ones of the step.
+    seen : int
+        Number of samples so far, N.
+    replayed : tensor of bool of shape (n_samples,)
+        Whether each row of the batch is replayed, as opposed to new.
+
+    Examples
+    --------
+    >>> stream = Stream(torch.tensor([3.0, 1.0]), 4, torch.tensor([False, True]))
+    >>> stream.class_freq / stream.seen
+    tensor([0.7500, 0.2500])
+    """
+
+    class_freq: Tensor
+    seen: int
+    replayed: Tensor
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A row of `LOSSES`.
+    """A loss function and how probabilities follow from its logits.
 
     Parameters
     ----------
     function : callable
         ``function(logits, targets, **options)`` or ``function(logits, targets, stream,
-        **options)``: tensors of float (B, C), and a `Stream`. It returns a mean over
-        samples, of shape (), that depends on the logits.
+        **options)``. It receives tensors of float of shape (n_samples, n_classes) and
+        returns a mean over samples as a tensor of shape (). Parameters with a default are
+        options.
     one_label : bool
-        Whether every sample has exactly one label. The softmax then turns logits into
-        probabilities, else the logistic function does.
+        Whether every sample has exactly one label. If so, the softmax of the logits gives
+        the probabilities, otherwise the logistic function.
+
+    See Also
+    --------
+    prslib.register : Makes a loss known by a name.
+
+    Examples
+    --------
+    >>> LOSSES["focal"].options
+    ['alpha', 'gamma']
     """
 
     function: Callable
@@ -45,12 +71,12 @@ class Loss:
 
     @property
     def reads_stream(self) -> bool:
-        """Whether it has the parameter ``stream``."""
+        """Whether the function has the parameter ``stream``."""
         return "stream" in signature(self.function).parameters
 
     @property
     def options(self) -> list[str]:
-        """Names of its options."""
+        """Names of the function's options."""
         names = list(signature(self.function).parameters)
         return names[3:] if self.reads_stream else names[2:]
 
@@ -60,19 +86,19 @@ def multilabel_soft_margin(logits: Tensor, targets: Tensor) -> Tensor:
 
     Parameters
     ----------
-    logits, targets : tensor of float, shape (B, C)
-        Scores, and 0 or 1 for each label.
+    logits, targets : tensor of float of shape (n_samples, n_classes)
+        Logits, and 0 or 1 for each label.
 
     Returns
     -------
-    tensor of float, shape ()
-        The mean over samples and classes.
+    tensor of float of shape ()
+        Mean over samples and classes.
 
     Notes
     -----
-    The mean and its gradient are equal to those of torch's
-    ``multilabel_soft_margin_loss`` to the last bit, in half the operations, because a
-    target of 0 turns the logit's sign around.
+    The loss of a label is -log sigmoid(z) for a positive and -log sigmoid(-z) for a
+    negative, in which z is the logit. Value and gradient equal the results of torch's
+    ``multilabel_soft_margin_loss`` to the last bit, with half the operations.
 
     Examples
     --------
@@ -86,28 +112,28 @@ def multilabel_soft_margin(logits: Tensor, targets: Tensor) -> Tensor:
 def inverse_frequency(
     logits: Tensor, targets: Tensor, stream: Stream, power: float = 1.0
 ) -> Tensor:
-    """Weigh a class's positives and negatives equally (King and Zeng 2001).
+    """Give a class's positives and negatives equal total weight (King and Zeng 2001).
 
     Parameters
     ----------
-    logits, targets : tensor of float, shape (B, C)
-        Scores, and 0 or 1 for each label.
+    logits, targets : tensor of float of shape (n_samples, n_classes)
+        Logits, and 0 or 1 for each label.
     stream : Stream
         Counts of the stream so far.
     power : float
-        Of the weights: 0 is plain cross-entropy, 1 is equal weight.
+        Power of the weights: 0 for plain cross-entropy, 1 for equal total weight.
 
     Returns
     -------
-    tensor of float, shape ()
-        The mean over samples and classes.
+    tensor of float of shape ()
+        Mean over samples and classes.
 
     Notes
     -----
-    A positive weighs (N / 2 n_i) ** power and a negative (N / 2 (N - n_i)) ** power,
-    which is scikit-learn's ``class_weight="balanced"`` applied to each class. A count of
-    0 is replaced by 1. The paper counts all samples, whereas here only the stream so far
-    is known.
+    A positive is weighted by (N / (2 n_i)) ** power and a negative by
+    (N / (2 (N - n_i))) ** power, which is scikit-learn's ``class_weight="balanced"``
+    applied to each class. A count of 0 is replaced by 1. The paper counts all samples,
+    whereas prslib counts the stream so far.
 
     Examples
     --------
@@ -126,26 +152,28 @@ def inverse_frequency(
 def focal(
     logits: Tensor, targets: Tensor, alpha: float = 0.25, gamma: float = 2.0
 ) -> Tensor:
-    """Weigh labels that are predicted well less (Lin et al. 2017, Sec. 3.2).
+    """Down-weight labels that are predicted well (Lin et al. 2017, Sec. 3.2).
 
     Parameters
     ----------
-    logits, targets : tensor of float, shape (B, C)
-        Scores, and 0 or 1 for each label.
+    logits, targets : tensor of float of shape (n_samples, n_classes)
+        Logits, and 0 or 1 for each label.
     alpha : float
-        Weight of positives; negatives have 1 - alpha.
+        Weight of positives; negatives have the weight 1 - alpha.
     gamma : float
-        Power of the distance to a sure prediction.
+        Focusing power of 1 - p.
 
     Returns
     -------
-    tensor of float, shape ()
-        The mean over samples and classes.
+    tensor of float of shape ()
+        Mean over samples and classes.
 
     Notes
     -----
-    The gradient is not finite for a ``gamma`` between 0 and 1. The paper divides the sum
-    by the number of positives.
+    The loss of a label is -alpha (1 - p) ** gamma log p, in which p is the probability of
+    the correct answer; for negatives, 1 - alpha replaces alpha. The gradient is not
+    finite for a ``gamma`` between 0 and 1. The paper divides the sum by the number of
+    positives.
 
     Examples
     --------
@@ -166,28 +194,30 @@ def asymmetric(
     gamma_pos: float = 0.0,
     margin: float = 0.05,
 ) -> Tensor:
-    """Focus on negatives, and drop the easy ones (Ridnik et al. 2021).
+    """Down-weight easy negatives, and ignore very easy ones (Ridnik et al. 2021).
 
     Parameters
     ----------
-    logits, targets : tensor of float, shape (B, C)
-        Scores, and 0 or 1 for each label.
+    logits, targets : tensor of float of shape (n_samples, n_classes)
+        Logits, and 0 or 1 for each label.
     gamma_neg, gamma_pos : float
         Focusing powers of negatives and of positives ("Asymmetric Focusing").
     margin : float
-        Probability up to which a negative counts as right ("Asymmetric Probability
+        Probability up to which a negative is ignored, m ("Asymmetric Probability
         Shifting").
 
     Returns
     -------
-    tensor of float, shape ()
-        The mean over samples and classes.
+    tensor of float of shape ()
+        Mean over samples and classes.
 
     Notes
     -----
-    The gradient passes through the focusing weights. The released code sums over samples
-    and classes, has 1 as the default power of positives, and clips logarithms at that of
-    1e-8.
+    With p the probability of the label and p_m = max(p - m, 0), the loss is
+    -(1 - p) ** gamma_pos log p for a positive and -p_m ** gamma_neg log(1 - p_m) for a
+    negative. The gradient passes through the focusing weights. The released code sums
+    over samples and classes, has 1 as the default power of positives, and clips
+    probabilities at 1e-8 before the logarithm.
 
     Examples
     --------
@@ -217,12 +247,12 @@ def distribution_balanced(
     scale: float = 2.0,
     gamma: float = 0.0,
 ) -> Tensor:
-    """Weigh labels that are rare in their image, tolerate negatives (Wu et al. 2020).
+    """Up-weight labels that are rare in their image (Wu et al. 2020).
 
     Parameters
     ----------
-    logits, targets : tensor of float, shape (B, C)
-        Scores, and 0 or 1 for each label.
+    logits, targets : tensor of float of shape (n_samples, n_classes)
+        Logits, and 0 or 1 for each label.
     stream : Stream
         Counts of the stream so far.
     alpha, beta, mu : float
@@ -230,20 +260,21 @@ def distribution_balanced(
     kappa : float
         Scale of the bias of a class's logit ("Negative-Tolerant Regularization").
     scale : float
-        How much sooner negatives count as right, the paper's lambda.
+        Slope of the loss of negatives, the paper's lambda. Larger values penalise
+        negatives less once they are classified correctly.
     gamma : float
-        Focusing power of both, 0 for none.
+        Focusing power, as in `focal`; 0 for none.
 
     Returns
     -------
-    tensor of float, shape ()
-        The mean over samples and classes.
+    tensor of float of shape ()
+        Mean over samples and classes.
 
     Notes
     -----
-    A count of 0 is replaced by 1. The released code divides kappa by lambda, focuses
-    with a power of 2 and doubles the loss; the paper reports the loss with and without
-    focusing.
+    :doc:`/losses/distribution_balanced` explains the weights and the bias. A count of 0
+    is replaced by 1. The released code divides kappa by lambda, focuses with a power of 2
+    and doubles the loss; the paper reports the loss with and without focusing.
 
     Examples
     --------
@@ -267,21 +298,26 @@ def distribution_balanced(
 
 
 def weighted_replay(logits: Tensor, targets: Tensor, stream: Stream) -> Tensor:
-    """Weigh new samples 1 / n_c, replayed ones the rest (Chrysakis and Moens 2020).
+    """Weight new samples by 1 / n_c, replayed ones by 1 - 1 / n_c (Chrysakis and Moens).
 
     Parameters
     ----------
-    logits, targets : tensor of float, shape (B, C)
-        Scores, and 0 or 1 for each label.
+    logits, targets : tensor of float of shape (n_samples, n_classes)
+        Logits, and 0 or 1 for each label.
     stream : Stream
         Counts of the stream so far, and which rows are replayed.
 
     Returns
     -------
-    tensor of float, shape ()
+    tensor of float of shape ()
         1 / n_c times the mean loss of the new samples plus 1 - 1 / n_c times the mean
-        loss of the replayed samples, where n_c is the number of classes so far; the mean
-        loss if no row is replayed.
+        loss of the replayed samples, in which n_c is the number of classes so far; the
+        mean loss if no row is replayed.
+
+    Notes
+    -----
+    The loss is from the paper of CBRS, *Online Continual Learning from Imbalanced Data*
+    (2020).
 
     Examples
     --------
@@ -296,17 +332,22 @@ def weighted_replay(logits: Tensor, targets: Tensor, stream: Stream) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Compute the cross-entropy of the softmax, for one label per sample.
+    """Compute the cross-entropy of the softmax, for one label per sample (Appendix).
 
     Parameters
     ----------
-    logits, targets : tensor of float, shape (B, C)
-        Scores, and one-hot labels.
+    logits, targets : tensor of float of shape (n_samples, n_classes)
+        Logits, and one-hot labels.
 
     Returns
     -------
-    tensor of float, shape ()
-        The mean over samples.
+    tensor of float of shape ()
+        Mean over samples.
+
+    Examples
+    --------
+    >>> cross_entropy(torch.zeros(1, 4), torch.eye(4)[:1])  # log 4
+    tensor(1.3863)
     """
     return F.cross_entropy(logits, targets)
 
@@ -318,23 +359,22 @@ def logit_adjustment(
 
     Parameters
     ----------
-    logits, targets : tensor of float, shape (B, C)
-        Scores, and one-hot labels.
+    logits, targets : tensor of float of shape (n_samples, n_classes)
+        Logits, and one-hot labels.
     stream : Stream
         Counts of the stream so far.
     tau : float
-        Strength: 0 is plain cross-entropy, 1 is the paper's.
+        Strength: 0 for plain cross-entropy, 1 for the paper's value.
 
     Returns
     -------
-    tensor of float, shape ()
-        The mean over samples.
+    tensor of float of shape ()
+        Mean over samples.
 
     Notes
     -----
-    Predictions are made from the logits as they are. A count of 0 is replaced by 1. The
-    paper knows the frequencies of the whole training set, whereas here only the stream so
-    far is counted.
+    Predictions use the logits without this term. A count of 0 is replaced by 1. The paper
+    uses the frequencies of the training set, whereas prslib counts the stream so far.
 
     Examples
     --------
@@ -350,19 +390,26 @@ def logit_adjustment(
 def weighted_replay_one_label(
     logits: Tensor, targets: Tensor, stream: Stream
 ) -> Tensor:
-    """Weigh rows as `weighted_replay` does, for one label per sample.
+    """Weight rows as `weighted_replay` does, for one label per sample.
 
     Parameters
     ----------
-    logits, targets : tensor of float, shape (B, C)
-        Scores, and one-hot labels.
+    logits, targets : tensor of float of shape (n_samples, n_classes)
+        Logits, and one-hot labels.
     stream : Stream
         Counts of the stream so far, and which rows are replayed.
 
     Returns
     -------
-    tensor of float, shape ()
-        The weighted sum of the two means.
+    tensor of float of shape ()
+        Weighted sum of the two means, as in `weighted_replay`.
+
+    Examples
+    --------
+    >>> logits, targets = torch.zeros(2, 2), torch.eye(2)
+    >>> stream = Stream(torch.tensor([1.0, 3.0]), 4, torch.tensor([False, True]))
+    >>> weighted_replay_one_label(logits, targets, stream)
+    tensor(0.6931)
     """
     losses = F.cross_entropy(logits, targets, reduction="none")  # (B,)
     return (weigh_rows(stream) * losses).sum()

@@ -91,7 +91,7 @@ class Memory:
 
         Examples
         --------
-        New rows of some columns in filled slots, such as refreshed logits:
+        Replace a column of filled slots, such as logits, and keep the others:
 
         >>> memory = Memory(3)
         >>> memory.write([0, 1], index=np.array([7, 8]), logits=np.zeros(2))
@@ -229,7 +229,8 @@ class Memory:
         Raises
         ------
         ValueError
-            If it is of a memory of another size. The memory is then as it was.
+            If it is the state of a memory of another size. The memory has then not
+            changed.
         """
         if state.get("size") != self.size:
             what = f"a memory of size {self.size}"
@@ -290,7 +291,7 @@ def is_tensor(column: Any) -> bool:
 
 
 def allocate(column: Any, size: int) -> Any:
-    """Return a column for ``size`` rows like those of another, on the same device."""
+    """Return a column for ``size`` rows like another column, on the same device."""
     shape = (size, *column.shape[1:])
     if isinstance(column, np.ndarray):
         return np.zeros(shape, column.dtype)

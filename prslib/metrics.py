@@ -110,7 +110,7 @@ def _areas(
     """Return average precisions under weights of images (draws, N): (draws, C).
 
     It is the mean over positives of this share: the positives among the images that
-    score at least as high, ties included. NaN where no positive has a weight.
+    score at least as high, ties included. NaN if no positive has a weight.
     """
     # (N, draws); sums of whole numbers are exact in float32, which is half to move
     of_images = np.ascontiguousarray(weights.T, np.float32)
@@ -222,7 +222,7 @@ def _counts(
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """Return a ratio, 0 where the denominator is: there the numerator is 0, too."""
+    """Return a ratio, 0 if the denominator is 0, as the numerator then is 0, too."""
     return numerator / np.where(denominator > 0, denominator, 1)
 
 
@@ -272,11 +272,26 @@ def _mean(values: np.ndarray, used: np.ndarray) -> np.ndarray:
 def top_classes(
     probabilities: np.ndarray, classes: np.ndarray | None = None, count: int = TOP
 ) -> np.ndarray:
-    """Predict the most probable classes of each image, bool (N, C).
+    """Predict the most probable classes of each sample ("top 3" scores).
 
-    `classes`, bool (C,), are those to choose from, by default all. Of equal
-    probabilities the first classes win; with fewer classes than `count` all are
-    predicted.
+    Parameters
+    ----------
+    probabilities : ndarray of float of shape (n_samples, n_classes)
+        Probabilities of the classes.
+    classes : ndarray of bool of shape (n_classes,), optional
+        Classes that may be predicted, by default all.
+    count : int
+        Number of classes to predict; all of them if there are fewer.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_samples, n_classes)
+        Predicted labels. Of equal probabilities, the first classes are predicted.
+
+    Examples
+    --------
+    >>> top_classes(np.array([[0.1, 0.3, 0.2]]), count=2)
+    array([[False,  True,  True]])
     """
     ranked = np.asarray(probabilities, float)
     if classes is not None:
@@ -289,15 +304,15 @@ def top_classes(
 
 
 def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, float]:
-    """Choose the threshold with the highest overall C-F1, and that of O-F1.
+    """Choose the thresholds with the highest overall C-F1 and the highest overall O-F1.
 
-    One threshold serves all classes. It is one of `THRESHOLDS`, 0.01 to 0.99; of
-    thresholds with equal scores it is the lowest.
+    One threshold is used for all classes. It is one of 0.01, 0.02 ... 0.99, and the
+    lowest of several with equal scores.
 
     Parameters
     ----------
     probabilities, labels : array_like, (N, C)
-        As in `evaluate`, of samples that are neither trained on nor tested.
+        As in `evaluate`, of samples that are used neither for training nor for testing.
 
     Returns
     -------
@@ -414,8 +429,7 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
 def values_and_draws(rows: pd.DataFrame) -> pd.DataFrame:
     """Return each row's value and draws in columns, (rows, 1 + draws), numbered from 0.
 
-    Where only some rows have draws, the others have NaN; where none has, the value is
-    the only column.
+    Rows without draws have NaN, and if no row has draws, the value is the only column.
     """
     rows = rows.reset_index(drop=True)
     values = rows[["value"]].astype(float)

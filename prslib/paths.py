@@ -82,7 +82,7 @@ def known_profiles() -> list[str]:
 def known_notebooks(profile: str) -> list[str]:
     """Return a profile's notebooks: those that it has a YAML file for, or all.
 
-    A copy, or another file there, does not read the parameters of its own name.
+    A copy, or another file there, does not read parameters of its name.
     """
     root = project_root()
     notebooks = sorted(

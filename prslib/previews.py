@@ -15,7 +15,7 @@ from prslib.labels import multi_hot
 from prslib.samplers import SAMPLERS, Sampler, make_sampler
 from prslib.samplers.prs import partition
 
-# those that look at labels alone
+# samplers that need only labels
 METHODS = tuple(name for name, sampler in SAMPLERS.items() if not sampler.needs)
 MARKERS = "osD^"  # in a plot, of each method
 MOST_NAMES = 80  # of classes, that a plot writes out
@@ -23,14 +23,14 @@ BATCH = 10  # of the stream, as in the paper
 NO_LABEL = "(no label)"
 SMALL = 0.5  # of the mean class: the report's rows are about streams with such classes
 NONE_SMALL = (
-    "No class has less than half of the mean class's samples: take CRS,\n"
+    "No class has less than half of the mean class's samples: use CRS,\n"
     "as there is little to gain."
 )
 SOME_SMALL = (
     "Classes with less than half of the mean class's samples: {small} of {classes}.\n"
-    "For mAP or C-F1, above all on a test that counts classes alike, take CBRS.\n"
-    "For O-F1, on a test with the mix of the stream, take CRS.\n"
-    "Labels do not tell how much it brings. A trial does."
+    "For mAP or C-F1, above all on a test that counts classes alike, use CBRS.\n"
+    "For O-F1, on a test with the mix of the stream, use CRS.\n"
+    "The labels do not show how much this gains; a trial does."
 )
 
 
@@ -215,9 +215,9 @@ def preview(
     all majority  majority     980            10.0   19   11
     all minority  minority      20            10.0    1    9
     Classes with less than half of the mean class's samples: 1 of 2.
-    For mAP or C-F1, above all on a test that counts classes alike, take CBRS.
-    For O-F1, on a test with the mix of the stream, take CRS.
-    Labels do not tell how much it brings. A trial does.
+    For mAP or C-F1, above all on a test that counts classes alike, use CBRS.
+    For O-F1, on a test with the mix of the stream, use CRS.
+    The labels do not show how much this gains; a trial does.
     """
     rows, names = read_rows(labels, class_names)
     class_freq = rows.sum(axis=0)

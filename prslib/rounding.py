@@ -1,4 +1,4 @@
-"""Let the libraries round alike on all processors, and name what decides a last digit."""
+"""Let the libraries round alike on all processors, and name what determines a last digit."""
 
 import os
 from importlib.metadata import version

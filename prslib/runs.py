@@ -60,12 +60,13 @@ def configs(**fields: Any) -> list[RunConfig]:
     Parameters
     ----------
     **fields
-        Fields of `RunConfig`; a list or range stands for one run with each of its values.
+        Fields of `RunConfig`. A list or range is expanded into one configuration per
+        value, as in scikit-learn's `ParameterGrid`.
 
     Returns
     -------
     list of RunConfig
-        In the order of the fields, the last one changing fastest; each run once.
+        One per combination, without duplicates; the last field changes fastest.
 
     Raises
     ------
@@ -125,30 +126,30 @@ def code_of(method: str, loss: str, model: str, stamp: str) -> str:
 
 
 def register(name: str, thing: Any) -> None:
-    """Add a sampler, loss, method, data set or network beside prslib's own.
+    """Register a custom sampler, loss, method, data set or network under a name.
 
     Parameters
     ----------
     name : str
-        What `RunConfig` and the figures call it.
+        Name for `RunConfig` and the figures.
     thing : class, function, Loss, Method, Entry or Architecture
-        A subclass of `prslib.Sampler`, which becomes a method of that name, too; a row of
-        `METHODS`, `DATASETS`, `MODELS` or `LOSSES`; or a loss's function. Keyword-only
-        parameters of a sampler are options: ``rho`` is a field of `RunConfig`, others go
-        into its ``options``.
+        A subclass of `prslib.Sampler`, which also becomes a method of that name; a row of
+        `METHODS`, `DATASETS`, `MODELS` or `LOSSES`; or the function of a loss.
+        Keyword-only parameters of a sampler are options: ``rho`` is a field of
+        `RunConfig`, and all others are set by its field ``options``.
 
     Raises
     ------
     TypeError
-        If it is none of these.
+        If ``thing`` has another type.
     ValueError
-        If prslib itself has the name.
+        If ``name`` is the name of a built-in one.
 
     Notes
     -----
-    Worker processes and the machines of a cluster know what a script or a notebook has
-    registered. The key of a run covers the file or cell that defines the thing, but not
-    helpers in other files.
+    What a script or notebook registers is also known to worker processes and to the
+    machines of a cluster. The key of a run covers the file or cell that defines
+    ``thing``, but not helpers in other files.
 
     Examples
     --------
@@ -197,6 +198,8 @@ def save(run: Run, path: Path) -> None:
         arrays["resampled_rows"] = run.resampled.index.to_numpy()
     for name, features in run.features.items():
         arrays[f"features.{name}"] = features
+    for name, probabilities in run.predictions.items():
+        arrays[f"predictions.{name}"] = probabilities
     with replacing(path) as file:
         np.savez_compressed(file, **arrays)
 
@@ -215,14 +218,14 @@ def load(config: RunConfig, path: Path) -> Run:
     resampled = None
     if "resampled" in arrays:
         resampled = pd.DataFrame(arrays["resampled"], arrays["resampled_rows"])
-    features = columns.get("features", {})
     record = json.loads(arrays["about"].item())["record"]
     memory_labels = arrays["memory_labels"]
     return Run(
         config,
         memory_labels=memory_labels,
         resampled=resampled,
-        features=features,
+        features=columns.get("features", {}),
+        predictions=columns.get("predictions", {}),
         record=record,
         **frames,
     )
@@ -236,10 +239,10 @@ def run_all(
     Parameters
     ----------
     configs : sequence of RunConfig
-        The runs, in any number and order.
+        Configurations in any order.
     workers : int, optional
-        Number of processes side by side, with one thread each; by default one per core
-        or, on a GPU, as many as share it (`Architecture.gpu_share`).
+        Number of parallel processes with one thread each; by default one per core or, on
+        a GPU, as many as it can hold (`Architecture.gpu_share`).
     device : str
         "cpu", "cuda", "cuda:1" for the second GPU, "mps", or "auto": a GPU if there is
         one.
@@ -253,15 +256,33 @@ def run_all(
     ------
     ValueError
         Before any training, if a configuration does not fit its data set or the device
-        is not here.
+        is not available.
     RuntimeError
-        If runs failed, once all others are stored.
+        If a run failed, after all other runs have been stored.
+
+    Warns
+    -----
+    UserWarning
+        If the runs were computed on different devices, or with different versions of
+        PyTorch and NumPy.
+
+    See Also
+    --------
+    run : Trains one configuration and stores nothing.
+    configs : Makes the configurations of a grid.
 
     Notes
     -----
-    If the environment variable RAY_ADDRESS names a Ray cluster, its machines train. Runs
-    that were computed on different devices, or with different versions of torch and
-    numpy, give a warning.
+    Runs are stored in the folder that the environment variable PRSLIB_CACHE names, by
+    default ``cache/`` of the checkout. If RAY_ADDRESS names a Ray cluster, its machines
+    train the runs.
+
+    Examples
+    --------
+    >>> grid = configs(dataset="digits70tiny", method=["CRS", "PRS"], seed=range(5))
+    >>> runs = run_all(grid, workers=2)  # doctest: +SKIP
+    >>> len(grid)
+    10
     """
     configs = list(configs)  # it may be a generator
     paths = [path_of(config) for config in configs]  # before anybody edits the code

@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # torch is not needed for scores
     from prslib.train import Run, RunConfig
 
 LEVEL = 0.95  # of all intervals; pages and notebooks name it in their prose
-DECIDING = 5  # seeds; with fewer nothing is decided
-EXACT = 9  # decimals; what lies below is rounding
+DECIDING = 5  # seeds; with fewer the verdict is "undecided"
+EXACT = 9  # decimals; smaller differences are due to rounding
 # Points: an interval within these shows that there is no larger difference. The rule is
 # half of the paper's smallest overall gain of PRS over CRS on COCOseq (Table 1: 3.7, in
 # O-F1), rounded to a whole point: less would not be the effect that the paper reports.
@@ -35,7 +35,7 @@ TEST_WORDS = {
 }
 # fields of a run that change no score, but add scores or measurements
 MEASURED = {"own_threshold", "test_resamples", "features_per_class"}
-MEASURED |= {"variance_points", "prequential"}
+MEASURED |= {"predictions", "variance_points", "prequential"}
 Scores = Sequence[float] | Sequence["Run"] | np.ndarray
 VERDICTS = ("holds", "does not hold", "no difference", "undecided", "not run")
 WORDS = {"holds": "above", "does not hold": "below"}  # of a difference from 0
@@ -43,24 +43,55 @@ WORDS = {"holds": "above", "does not hold": "below"}  # of a difference from 0
 
 @dataclass(frozen=True)
 class Interval:
-    """An effect, and how far it moves when other seeds and test images are drawn."""
+    """Effect with a confidence interval, as `compare` returns it.
 
-    effect: float  # over all seeds; NaN where there is nothing to measure
-    low: float  # NaN, as `high`, for fewer than two seeds
+    Its text is "+3.3 (95 % CI +1.7 to +4.9, 10 seeds)".
+
+    Parameters
+    ----------
+    effect : float
+        Mean over seeds, such as a difference in points; NaN without a seed.
+    low, high : float
+        Bounds of the interval; NaN for fewer than two seeds.
+    p : float
+        Two-sided p value of an effect of 0; NaN for fewer than five seeds.
+    seeds : int
+        Number of seeds that enter.
+    level : float
+        Level of the interval, such as 0.95.
+    images : bool
+        Whether the interval also reflects the sampling error of the test set.
+    cell : int
+        Of several cells, the index of the one that the effect belongs to.
+
+    Examples
+    --------
+    >>> result = Interval(3.3, 1.7, 4.9, p=0.001, seeds=10, level=0.95)
+    >>> print(result, result.verdict)
+    +3.3 (95 % CI +1.7 to +4.9, 10 seeds) holds
+    """
+
+    effect: float
+    low: float
     high: float
-    p: float  # two-sided, of an effect of 0; NaN for fewer than `DECIDING` seeds
-    seeds: int  # that have all cells
-    level: float  # of the interval
-    images: bool = True  # whether it has the chance of the test images
-    cell: int = 0  # that the effect and its interval are of, where there are several
+    p: float
+    seeds: int
+    level: float
+    images: bool = True
+    cell: int = 0
 
     @property
     def verdict(self) -> str:
-        """Return one of `VERDICTS`; an interval above 0 speaks for the claim."""
+        """Verdict on the claim that the effect is above 0.
+
+        "holds" if the interval is above 0, "does not hold" if it is below 0, "no
+        difference" if it is within 2 points of 0, and "undecided" otherwise or with
+        fewer than five seeds.
+        """
         return self.verdict_within(SMALL)
 
     def verdict_within(self, small: float) -> str:
-        """Return one of `VERDICTS`; a difference up to `small` counts as none."""
+        """Return the verdict with another margin than 2 points for "no difference"."""
         if not self.seeds:
             return "not run"
         if self.seeds < DECIDING:
@@ -72,8 +103,8 @@ class Interval:
         return "no difference" if within(self.low, self.high, small) else "undecided"
 
     def __str__(self) -> str:
-        """Return "+3.3 (95 % CI +1.7 to +4.9, 10 seeds)", and what it lacks."""
-        lacks = "" if self.images else "; without the chance of the test images"
+        """Return "+3.3 (95 % CI +1.7 to +4.9, 10 seeds)", and what is not included."""
+        lacks = "" if self.images else "; test sampling not included"
         return f"{self.effect:+.1f} ({say_interval(vars(self))}{lacks})"
 
 
@@ -83,25 +114,31 @@ def within(low: Any, high: Any, small: float = SMALL) -> Any:
 
 
 def scores(runs: "Run | Sequence[Run]") -> pd.DataFrame:
-    """Return the final scores of runs in one tidy frame.
+    """Return the final scores of runs in one tidy frame (Table 1).
 
     Parameters
     ----------
     runs : Run or sequence of Run
-        Runs of any data sets and methods.
+        Runs on any data sets with any methods.
 
     Returns
     -------
     DataFrame
-        Columns dataset, test_set, method, seed, group, metric and value in percent,
-        measured on all tasks after the last one. A group is "overall", a class group or
-        a class. Fields of `RunConfig` that differ between the runs, such as rho, have a
-        column after the method; NaN if the method does not read the field.
+        Columns dataset, test_set, method, seed, group, metric and value in percent, on
+        the test samples of all tasks, after the last one. A group is "overall", a class
+        group or a single class. Fields of `RunConfig` that differ between the runs, such
+        as rho, have a column after the method, with NaN if the method does not read the
+        field.
+
+    Raises
+    ------
+    ValueError
+        If there is no run.
 
     See Also
     --------
-    compare : The difference of two methods with its interval.
-    prslib.metrics.forgetting : What a run has lost of its earlier scores.
+    compare : Difference of two methods with its interval.
+    prslib.metrics.forgetting : Loss of earlier scores at the end of a run.
 
     Examples
     --------
@@ -137,8 +174,8 @@ def at_end(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def list_varied(configs: Sequence["RunConfig"]) -> list[str]:
-    """List the fields that tell runs apart beside data set, test set, method and seed."""
-    from prslib.train import RunConfig  # with torch, which scores alone do not need
+    """List the fields, except data set, method and seed, in which runs differ."""
+    from prslib.train import RunConfig  # with torch, which scores do not need
 
     left_out = {"dataset", "method", "seed", *MEASURED}
     names = [row.name for row in fields(RunConfig) if row.name not in left_out]
@@ -174,18 +211,20 @@ def compare(
 ) -> Interval:
     """Compare two methods on the same seeds, with a t interval of the difference.
 
-    Runs give the interval of the report, which covers seeds and test images. Plain
-    scores give Student's interval over seeds.
+    The interval of runs is the one of the report, which reflects seeds and, if the test
+    sets were resampled, also test samples. The interval of plain scores is Student's
+    interval over seeds.
 
     Parameters
     ----------
-    first, second : sequence of Run, or array_like of float, (S,)
+    first, second : sequence of Run or array_like of float of shape (n_seeds,)
         Runs on the same data and test set, which are matched by seed; or scores in
-        percent, where ``first[i]`` and ``second[i]`` come from the same seed.
+        percent, in which ``first[i]`` and ``second[i]`` come from the same seed.
     level : float
         Level of the interval, between 0 and 1.
     metric, group : str
-        Which of the runs' final scores on all tasks is compared.
+        Score of the runs, on all tasks after the last one. Scores in percent need
+        neither.
     test_set : str or None
         Test set of the runs; by default the one of their configuration, or of the data
         set's recipe.
@@ -193,10 +232,7 @@ def compare(
     Returns
     -------
     Interval
-        ``effect`` is the mean of first minus second, in points, with ``low``, ``high``,
-        ``p``, ``seeds``, ``level`` and ``images`` (whether it covers test images). Its
-        ``verdict`` is "holds" if the interval is above 0, "does not hold" if it is below
-        0, "no difference" if it is within 2 points of 0, and "undecided" otherwise.
+        Mean of first minus second, in points, with its interval, p value and verdict.
 
     Raises
     ------
@@ -213,6 +249,7 @@ def compare(
     See Also
     --------
     scores : Final scores of runs in one frame.
+    prslib.statistics.Interval : The result.
 
     Notes
     -----
@@ -223,7 +260,7 @@ def compare(
     Examples
     --------
     >>> print(compare([50.2, 51.0, 49.5, 52.1, 50.8], [47.9, 48.0, 47.1, 48.8, 48.3]))
-    +2.7 (95 % CI +2.2 to +3.2, 5 seeds; without the chance of the test images)
+    +2.7 (95 % CI +2.2 to +3.2, 5 seeds; test sampling not included)
     """
     if not 0 < level < 1:
         raise ValueError(expected("level between 0 and 1", level))
@@ -235,7 +272,7 @@ def compare(
     scores = np.asarray(first, float)
     others = np.asarray(second, float)
     if scores.ndim != 1 or scores.shape != others.shape:
-        what = "a score a seed for both methods"
+        what = "one score per seed for both methods"
         raise ValueError(expected(what, f"shapes {scores.shape} and {others.shape}"))
     largest = np.nanmax(np.abs([scores, others]), initial=0)
     if 0 < largest <= 1:
@@ -367,13 +404,13 @@ def holm(p: pd.Series) -> pd.Series:
 
 
 def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Average the column `value`, a row a seed, over the seeds of each `keys`."""
+    """Average the column `value`, one row per seed, over the seeds of each `keys`."""
     rows = []
     for key, seeds in gaps.groupby(list(keys), sort=False, dropna=False):
         gap = interval(values_and_draws(seeds).to_numpy()[:, None])
         numbers = gap.effect, seeds["value"].std(), gap.low, gap.high, gap.seeds
         rows.append((*cast(tuple, key), *numbers, WORDS.get(gap.verdict, "")))
-    # sd of the sample; clearly "above" or "below" where the whole interval is, else ""
+    # sd of the sample; "above" or "below" 0 if the whole interval is, else ""
     columns = ["difference", "sd", "low", "high", "seeds", "clearly"]
     return pd.DataFrame(rows, columns=[*keys, *columns])
 

@@ -73,13 +73,43 @@ Groups = list[tuple[int, ...]]  # of tasks that are trained together
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A row of Table 1: which sampler keeps its memory, and how it trains."""
+    """A method of training: a sampler and how a step uses its memory (Table 1).
 
-    sampler: str | None = None  # a key of `SAMPLERS`; None without a memory
-    offline: bool = False  # all tasks at once, shuffled
-    frozen: str | None = None  # "pretrained_stages" or "vector_stages" of the model
+    Parameters
+    ----------
+    sampler : str or None
+        Key of `SAMPLERS`; None for a method without a memory.
+    offline : bool
+        Whether all tasks are trained together, shuffled.
+    frozen : str or None
+        Stages of the network that are not trained: "pretrained_stages" or
+        "vector_stages", which are fields of `RunConfig`; None for none.
+    ewc : bool
+        Whether EWC's penalty is added to the loss.
+    rehearsal : str
+        How the losses of new and replayed samples are combined: "mean", "der++" or
+        "er-ace".
+
+    Raises
+    ------
+    ValueError
+        If ``rehearsal`` is unknown.
+
+    See Also
+    --------
+    prslib.register : Makes a method known by a name.
+
+    Examples
+    --------
+    >>> Method(sampler="prs", rehearsal="der++").takes_rho
+    True
+    """
+
+    sampler: str | None = None
+    offline: bool = False
+    frozen: str | None = None
     ewc: bool = False
-    rehearsal: str = "mean"  # how losses combine: "mean", "der++" or "er-ace"
+    rehearsal: str = "mean"
 
     def __post_init__(self) -> None:
         """Refuse unknown names; a sampler may be registered later."""
@@ -87,14 +117,14 @@ class Method:
 
     @property
     def takes_rho(self) -> bool:
-        """Whether its sampler has the power of allocation, Eq. (1)."""
+        """Whether the sampler has the power of allocation rho, Eq. (1)."""
         if self.sampler is None:
             return False
         return "rho" in options_of(SAMPLERS[self.sampler])
 
     @property
     def reads(self) -> set[str]:
-        """Fields of `RunConfig` that this method reads and not all methods do."""
+        """Fields of `RunConfig` that this method reads but some methods do not."""
         memory = {"memory_size", "replay_batch_size", "variance_points", "draw"}
         names = memory | {"options"} if self.sampler else set()
         names |= {"rho"} if self.takes_rho else set()
@@ -105,7 +135,7 @@ class Method:
 
 
 # The paper freezes its network for two methods. EWC is frozen up to the penultimate
-# layer, "otherwise, it works poorly". There the frozen stages have learned from ImageNet;
+# layer, "otherwise, it works poorly". Its frozen stages were trained on ImageNet;
 # random weights are nothing to keep, so only stages with learned weights are frozen.
 # ExStream is frozen through the second residual block, because stored vectors go stale
 # when the layers below them learn, whatever their weights.
@@ -126,7 +156,7 @@ METHODS = {
 
 @lru_cache
 def options_of(sampler: type) -> tuple[str, ...]:
-    """Return the parameters of a sampler beside size, number of classes and seed."""
+    """Return the parameters of a sampler except size, number of classes and seed."""
     return tuple(signature(sampler).parameters)[3:]
 
 
@@ -138,92 +168,106 @@ def unread_fields(method: str) -> set[str]:
 
 @dataclass
 class RunConfig:
-    """All that determines a run's result beside data and code (Sec. 6.1).
+    """Configuration of a training run (Sec. 6.1).
 
-    A field left at None has the value of the data set's `prslib.datasets.Recipe`.
+    Two runs with equal configurations, data and code give identical results. Values are
+    validated on creation. A field that is None has the value of the data set's
+    `prslib.datasets.Recipe`.
 
     Parameters
     ----------
     dataset, method : str
         Keys of `DATASETS` and `METHODS`.
     seed : int
-        Spawns the generators of stream, sampler, replay and model.
+        Seed of the order of the stream, the sampler, the replay batches and the initial
+        weights.
     rho : float or None
         Power of allocation of PRS and OCDM, Eq. (1).
     memory_size : int or None
-        Number of samples in memory, m.
+        Capacity of the memory m, in samples.
     schedule : tuple of int or None
-        Order of the tasks. With one label per sample it is the order of the classes,
-        which are trained in pairs; by default the seed draws it, because the paper does
-        not publish its own.
+        Order of the tasks. With one label per sample, it is the order of the classes,
+        which are trained in pairs and, by default, ordered at random by the seed,
+        because the paper does not publish its order.
     tasks_at_once : int or None
         Number of tasks that are trained together.
     epochs : int
-        Epochs over each task; a sampler sees its samples in the first one only.
+        Passes over each task. The sampler receives the samples in the first one only.
     model : str or None
-        A key of `MODELS`.
+        Key of `MODELS`.
     weights : str or None
-        The model's initial weights: "none", one of its `Architecture.published_weights`,
-        or a file of its state dict. "digits" are five pretrainings, one for each seed in
-        turn. Models without published weights ignore it.
+        Initial weights of the model: "none" for random ones, one of its
+        `Architecture.published_weights`, or a file with a state dict. "digits" stands for
+        five pretrained networks, which the seeds use in rotation. Models without
+        published weights ignore this field.
     frozen_stages : int
-        Number of the model's stages that are frozen for every method. A method may
+        Number of stages of the model that are frozen for every method. A method may
         freeze more.
     pretrained_stages, vector_stages : int or None
         Number of stages that EWC and ExStream freeze; by default the model's.
-    optimizer : str or None
-        "adam" or "sgd".
+    optimizer : {"adam", "sgd"} or None
+        Optimizer; "sgd" has a momentum of 0.9.
     learning_rate : float or None
         Step size of the optimizer.
     adam_eps : float
         Epsilon of Adam.
     clip_value : float or None
-        Largest absolute value of a gradient's entry.
+        Bound on the absolute value of each entry of the gradient.
     norm_penalty : float or None
         Weight of the sum of the parameters' squared 2-norms in the loss.
     loss : str or None
-        A key of `LOSSES`.
+        Key of `LOSSES`.
     loss_options : dict
         Options of the loss.
     batch_size, replay_batch_size : int or None
-        New and replayed samples per step.
+        Number of new and of replayed samples per step.
     updates : int
         Gradient steps per batch, each with another replay batch.
-    draw : str
-        How replay batches are drawn: "uniform" over samples, or "balanced" over classes.
-    precision : str or None
-        "fp32", or "bf16" in the forward pass.
+    draw : {"uniform", "balanced"}
+        Whether replay batches are drawn uniformly over samples or balanced over classes.
+    precision : {"fp32", "bf16"} or None
+        Arithmetic of the forward pass.
     options : dict
         Options of the method's sampler other than ``rho``.
     ewc_lambda : float or None
         Strength of EWC's penalty.
     alpha, beta : float
-        Of DER++: weights of the distance of logits and of the second replay batch.
+        Weights of DER++: of the distance of logits, and of the loss of the second replay
+        batch.
     test_resamples : int or None
-        How often each test set is drawn anew for intervals.
+        Number of bootstrap resamples of each test set, for intervals.
     own_threshold : bool
-        Whether F1 is also scored at a tuned threshold. For it the run is trained a
-        second time without a fifth of the stream, on which after each task the threshold
-        with the highest C-F1 and that with the highest O-F1 are chosen.
+        Whether F1 is also scored at tuned thresholds. A second model is then trained on
+        80 % of the stream. After each task, the other 20 % select the thresholds that
+        maximise overall C-F1 and overall O-F1. This almost doubles the training time.
     variance_points : int
         Number of points of the stream at which the gradient variance is measured.
     features_per_class : int
-        Number of test samples per class, at most, whose features are kept.
+        Maximum number of test samples per class whose features are stored in
+        `Run.features`.
+    predictions : bool
+        Whether the probabilities of all test samples are stored in `Run.predictions`.
     prequential : bool
-        Whether each batch is scored before it is learnt.
+        Whether each batch is scored before the network is trained on it.
 
     Raises
     ------
     ValueError
-        If a name or an option is unknown, a number is out of range, or model, loss and
-        method are not made for each other.
+        If a name or an option is unknown, a number is out of range, or the model, the
+        loss and the method cannot be combined.
     TypeError
-        If a number is none.
+        If a value is not a number where a number is expected.
+
+    See Also
+    --------
+    run : Trains a configuration.
+    configs : Makes the configurations of a grid.
 
     Examples
     --------
-    >>> RunConfig(dataset="digits70tiny", method="CRS").resolved["memory_size"]
-    50
+    >>> config = RunConfig("digits70tiny", "CRS", epochs=2)
+    >>> config.resolved["memory_size"], config.resolved["epochs"]
+    (50, 2)
     """
 
     dataset: str = "digits70seq"
@@ -259,6 +303,7 @@ class RunConfig:
     own_threshold: bool = False
     variance_points: int = 0
     features_per_class: int = 0
+    predictions: bool = False
     prequential: bool = False
 
     def __post_init__(self) -> None:
@@ -323,7 +368,7 @@ class RunConfig:
 
     @property
     def resolved(self) -> dict[str, Any]:
-        """All fields, those at None as in the data set's recipe."""
+        """Values of all fields, with the data set's recipe in place of None."""
         recipe = dict(vars(DATASETS[self.dataset].recipe))
         if recipe["schedule_drawn"]:
             recipe["schedule"] = draw_schedule(len(recipe["schedule"]), self.seed)
@@ -338,7 +383,7 @@ class RunConfig:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The resolved fields that this run reads, of which its key is made."""
+        """Values of the fields that the method reads; the run's key is made of them."""
         unread = unread_fields(self.method)
         values = {k: value for k, value in self.resolved.items() if k not in unread}
         values["weights"] = identity_of(weights_for_seed(values["weights"], self.seed))
@@ -346,7 +391,7 @@ class RunConfig:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns of `Run.scores` that name the run, one value each."""
+        """Values of the columns of `Run.scores` that identify the run."""
         identity = self.identity
         schedule = identity.get("schedule", ())
         return {
@@ -366,33 +411,45 @@ class RunConfig:
 
 @dataclass
 class Run:
-    """The scores of a run, its memory at the end, and further measurements.
+    """Result of a training run: scores, memory and further measurements (Table 1).
 
     Parameters
     ----------
     config : RunConfig
-        The configuration.
+        Configuration of the run.
     scores : DataFrame
-        Tidy: dataset, method, rho, memory_size, schedule, seed, test_set, trained_tasks,
-        task, group, metric, value in [0, 1]. Without a memory, memory_size is 0. A
-        schedule reads "0,3,1,2", or "1+2,3+4" for tasks that are trained together.
-    memory_labels : ndarray of bool, (memory_size, C)
-        Labels in memory at the end; (0, C) for a method without one. A vector of
-        ExStream counts once, with its one label.
+        One row per score after each task. The columns dataset, method, rho, memory_size,
+        schedule and seed identify the run. They are followed by test_set, trained_tasks
+        (number of tasks trained so far), task ("seen" for all tasks so far), group,
+        metric and value in [0, 1]. A method without a memory has memory_size 0. A
+        schedule is written "0,3,1,2", or "1+2,3+4" for tasks that are trained together.
+    memory_labels : ndarray of bool of shape (memory_size, n_classes)
+        Labels in memory after the last task; no rows for a method without a memory. A
+        vector of ExStream is one row with one label.
     resampled : DataFrame or None
-        Scores on resamples of the test sets, float16 in [0, 1]: one column per resample,
-        rows with the index of `scores`; None if `RunConfig.test_resamples` is 0.
-    features : dict of str to ndarray of float32, (N, D)
-        By test set, what the head sees at the end of the samples that
-        `prslib.datasets.curation.feature_rows` lists.
+        Scores on bootstrap resamples of the test sets, float16 in [0, 1]: one column per
+        resample, and rows with the index of ``scores``. None if
+        `RunConfig.test_resamples` is 0.
+    features : dict of str to ndarray of float32 of shape (n_samples, n_features)
+        Input of the head after the last task, by test set, for the samples that
+        `prslib.datasets.curation.feature_rows` selects. Empty unless
+        `RunConfig.features_per_class` is set.
+    predictions : dict of str to ndarray of float32 of shape (n_samples, n_classes)
+        Probability of every class in every sample after the last task, by test set.
+        Empty unless `RunConfig.predictions` is set.
     gradient_variance : DataFrame or None
-        The first six columns of the scores, images (of the stream so far), samples (in
-        memory), value.
+        The columns that identify the run, images (of the stream so far), samples (in
+        memory) and value. None unless `RunConfig.variance_points` is set.
     prequential : DataFrame or None
-        The first six columns of the scores, images (of the stream before the batch),
-        metric, value.
+        The columns that identify the run, images (of the stream before the batch),
+        metric and value. None unless `RunConfig.prequential` is set.
     record : dict of str to str
-        Device, card, and versions of torch and numpy.
+        Device, GPU, and versions of PyTorch and NumPy.
+
+    See Also
+    --------
+    scores : Final scores of runs in one frame, in percent.
+    compare : Difference of two methods with its interval.
     """
 
     config: RunConfig
@@ -400,6 +457,7 @@ class Run:
     memory_labels: np.ndarray
     resampled: pd.DataFrame | None = None
     features: dict[str, np.ndarray] = field(default_factory=dict)
+    predictions: dict[str, np.ndarray] = field(default_factory=dict)
     gradient_variance: pd.DataFrame | None = None
     prequential: pd.DataFrame | None = None
     record: dict[str, str] = field(default_factory=dict)
@@ -410,10 +468,12 @@ def run(
 ) -> Run:
     """Train on a stream, and score after every task on every test set (Algorithm 1).
 
+    Nothing is stored; `run_all` stores runs and trains only missing ones.
+
     Parameters
     ----------
     config : RunConfig
-        The configuration.
+        Configuration of the run.
     device : str
         "cpu", "cuda", "cuda:1" for the second GPU, "mps", or "auto": a GPU if there is
         one.
@@ -429,15 +489,28 @@ def run(
     ------
     ValueError
         Before any training, if the configuration does not fit its data set or the device
-        is not here.
+        is not available.
     FloatingPointError
         If the loss is no longer finite.
 
+    See Also
+    --------
+    run_all : Trains several configurations in parallel and stores the runs.
+
     Notes
     -----
-    A run uses one thread. On a CPU the same configuration gives the same bytes on every
-    machine with the same packages, and many runs side by side are faster in total than
-    one run on all cores. On a GPU float32 is never rounded to TF32.
+    A run uses one thread, because many runs in parallel are faster in total than one run
+    on all cores. On a CPU, the same configuration gives the same bytes on every x86-64
+    machine with AVX2 and the same packages. On a GPU, float32 is never rounded to TF32.
+
+    Examples
+    --------
+    >>> result = run(RunConfig("digits70tiny", "PRS", seed=0))
+    >>> result.memory_labels.shape
+    (50, 70)
+    >>> final = result.scores.query("task == 'seen' and group == 'overall'")
+    >>> sorted(final["test_set"].unique())
+    ['balanced', 'imbalanced']
     """
     place = torch.device(check_device(str(device)))
     set_deterministic()
@@ -497,6 +570,10 @@ def train_and_score(
             kept = feature_rows(test, config.features_per_class)
             features = trainer.predict(trainer.model.features, inputs[name], kept)
             run.features[name] = features.numpy()
+    if config.predictions:
+        for name, test in data.tests.items():
+            everything = np.arange(len(test))
+            run.predictions[name] = trainer.probabilities(inputs[name], everything)
     if variances:
         table = pd.DataFrame(variances, columns=["images", "samples", "value"])
         run.gradient_variance = name_rows(config, table)
@@ -628,7 +705,22 @@ def make_network(
 
 
 class Trainer:
-    """A network, its optimizer and a memory, which `step` changes batch by batch."""
+    """Network, optimizer, sampler and memory of a run (Algorithm 1).
+
+    `run` makes a trainer and calls `step` for each batch of the stream. A new loss of a
+    step is a branch of `combine_losses`.
+
+    Parameters
+    ----------
+    config : RunConfig
+        Configuration of the run.
+    data : SequentialDataset
+        Data set with the labels of the stream.
+    inputs : tensor of shape (n_samples, ...)
+        Inputs of the stream, uint8 images or float features, on any device.
+    device : torch.device
+        Where the network is trained.
+    """
 
     def __init__(
         self,
@@ -691,7 +783,7 @@ class Trainer:
     def make_memory(
         self, data: SequentialDataset, seed: np.random.SeedSequence
     ) -> None:
-        """Make the empty memory, and the sampler that decides what it keeps."""
+        """Make the empty memory, and the sampler that selects its samples."""
         settings = self.settings
         size = settings["memory_size"]
         self.memory = Memory(size)
@@ -856,7 +948,7 @@ class Trainer:
         return x, torch.cat([y, send(labels, self.device)])
 
     def compute_needs(self, new: np.ndarray, encoded: Any) -> dict[str, Any]:
-        """Return what a sampler needs beside the labels of new samples."""
+        """Return what a sampler needs besides the labels of new samples."""
         needs: dict[str, Any] = {}
         if self.keeps_features:  # what the frozen stages give: ExStream
             vectors = encoded.flatten(1)
@@ -940,11 +1032,33 @@ class Trainer:
 def balanced_draw(
     labels: np.ndarray, count: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw a class, then a sample of it, until there are enough; int64 (count,).
+    """Draw samples that are balanced over classes: a class, then one of its samples.
 
-    Labels are bool (M, C). That is a draw without replacement in proportion to the sum
-    of 1 / l_i over a sample's labels: exponential times with these rates end in the order
-    of such a draw (Efraimidis and Spirakis 2006).
+    Parameters
+    ----------
+    labels : ndarray of bool of shape (n_samples, n_classes)
+        Labels of the samples in memory.
+    count : int
+        Number of samples to draw.
+    rng : Generator
+        Source of the draw.
+
+    Returns
+    -------
+    ndarray of int64 of shape (count,)
+        Distinct rows of ``labels``; all of them if there are fewer than ``count``.
+
+    Notes
+    -----
+    This is a draw without replacement in proportion to the sum of 1 / l_i over a sample's
+    labels. Exponential times with these rates end in the order of such a draw
+    (Efraimidis and Spirakis 2006).
+
+    Examples
+    --------
+    >>> labels = np.array([[True, False]] * 99 + [[False, True]])
+    >>> 99 in balanced_draw(labels, 10, np.random.default_rng(0))
+    True
     """
     class_counts = labels.sum(axis=0)  # l_i (C,)
     rates = labels @ (1 / np.maximum(class_counts, 1))  # (M,)

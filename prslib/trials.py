@@ -1,4 +1,4 @@
-"""Try samplers on a stream: which one to take for which score, and what it costs.
+"""Try samplers on a stream: which one to use for which score, and what it costs.
 
 From top to bottom: `trial`, the stream and its tests, a run, and what the runs answer.
 """
@@ -179,7 +179,7 @@ def trial(
 
     Notes
     -----
-    The rule that names a sampler is on the page :doc:`own_data`. Runs are stored, so
+    The rule that names a sampler is on the page :doc:`/own_data`. Runs are stored, so
     that a second trial trains only what is new.
     """
     device = check_device(str(device))
@@ -459,7 +459,7 @@ def say_needed(gaps: np.ndarray, samples: int, level: float) -> str:
 
 
 def say_costs(answers: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
-    """Say what each sampler that is named loses clearly against CRS."""
+    """Say what each named sampler loses significantly against CRS."""
     asked = answers[["memory_size", "metric", "test_set"]]
     overall = differences[differences["group"] == "overall"].merge(asked)
     majority = differences[differences["group"] == "majority"].merge(asked)

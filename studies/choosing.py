@@ -1,7 +1,7 @@
-"""Score settings where nothing is reported, and write the tables of studies.
+"""Score settings on held-out training samples, and write the tables of studies.
 
-A fifth of a data set's training samples is held out as the test set, and the seeds are
-none of the report's.
+A fifth of a data set's training samples is the test set, and no seed of the report is
+used.
 """
 
 import sys

@@ -1,24 +1,24 @@
 """Search the class order that gives the paper's tables of single-label data.
 
-The paper does not publish its order. Its Finetune has 21.47 % after the first pair, and
-no accuracy can exceed the share of the test set that a pair makes up. So the search
-begins with the orders whose first pair is large enough, trains all of them with
-Finetune, the nearest to the table with CRS and PRS as well, and the nearest of these
-with five seeds. Random orders show what the order alone does. An order's distance is
-the root mean square of its gaps to the table.
+The paper does not publish its order. Its Finetune reaches 21.47 % after the first pair of
+classes, and no accuracy can exceed the pair's share of the test set. The search therefore
+begins with the orders whose first pair is large enough. It trains all of them with
+Finetune, the nearest to the table also with CRS and PRS, and the nearest of these with
+five seeds. Random orders show the effect of the order. The distance of an order is the
+root mean square of its differences from the table.
 
     python studies/class_orders.py imbal-mnistseq --orders 200 --search 400 10
     python studies/class_orders.py imbal-digits --orders 100
     python studies/class_orders.py imbal-digits-tiny --orders 10
 
-These made studies/class_orders.csv, a row a run: accuracies on the whole test set in
-percent after every task, blank where only the last one was kept.
-`notebooks/single_label` reads it. The first takes 6,600 runs of a second or two, the
-second 400.
+These commands made studies/class_orders.csv, which has one row per run: the accuracy on
+the whole test set in percent after every task, blank if only the last one was kept.
+`notebooks/single_label` reads it. The first command needs 6,600 runs of a second or two,
+the second 400.
 
-The committed rows are of commit 2fdcdf7, by a loop in numpy for this network alone. The
-runs of this version differ from them by rounding: in 3 of 180 numbers of 36 runs, by
-1.7 points at most.
+The committed rows were computed with commit 2fdcdf7, by a NumPy loop for this network.
+The runs of this version differ from them by rounding: in 3 of 180 numbers of 36 runs, by
+at most 1.7 points.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def possible_orders(dataset: SequentialDataset) -> list[tuple[int, ...]]:
 
 
 def train(look: str, runs: Sequence[Asked]) -> pd.DataFrame:
-    """Return a row a run, with its accuracy after every task."""
+    """Return one row per run, with its accuracy after every task."""
     rows = []
     for config, run in zip(runs, run_all(runs), strict=True):
         cells = accuracies([config], [run])

@@ -1,8 +1,8 @@
-"""Draw the labels of the digits stand-ins: streams of the paper's statistics.
+"""Draw the labels of the synthetic digits: streams with the paper's class statistics.
 
-Run ``python studies/draw_streams.py``, a second: it says whether each set is the one that
-prslib brings, and writes them to the working directory or, with ``--embed``, in their
-place. Other bytes change the results of all runs on these sets.
+Run ``python studies/draw_streams.py``, which needs a second. It reports whether each set
+equals the embedded one, and writes the sets to the working directory or, with
+``--embed``, over the embedded files. Other bytes change the results of all runs on them.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def scaled(profile: Counts, divisor: int) -> Counts:
 
 
 def balanced(profile: Counts, per_class: int) -> Counts:
-    """Return both counts of a test set of `per_class` images a class; Sec. 5.1."""
+    """Return both counts of a test set of `per_class` images per class; Sec. 5.1."""
     class_freq, counts = profile
     even = np.full(len(class_freq), per_class)
     share = even.sum() / class_freq.sum()

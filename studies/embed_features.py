@@ -1,16 +1,16 @@
 """Compute the features of cocoseq-mini again, from the photographs of COCO 2014.
 
-Run ``python studies/embed_features.py --images DIR --annotations DIR``: the folder with
-train2014/ and val2014/, and the one with both instances files; ten minutes on one core.
-Without ``--annotations`` the labels are those of coco2014_labels.npz in $PRSLIB_DATA.
-It counts the bytes that differ from those that prslib brings, and writes the new ones
-to cocoseq_mini.npz here or, with ``--embed``, in their place. It needs
-``pip install '.[laptop]'``.
+Run ``python studies/embed_features.py --images DIR --annotations DIR`` with the folder of
+train2014/ and val2014/, and the folder of both instances files; ten minutes on one core.
+Without ``--annotations``, labels come from coco2014_labels.npz in $PRSLIB_DATA. The
+script counts the bytes that differ from the embedded file, and writes the new file to
+cocoseq_mini.npz in the working directory or, with ``--embed``, over the embedded one. It
+needs ``pip install '.[laptop]'``.
 
 With ``--open`` it makes cocoseq_open.npz, the features of COCO images that are in none
-of COCOseq's lists, rounded by the column scales of cocoseq_mini.npz. The images are
-those of the embedded file or, with ``--ids FILE``, those whose ids stand in a text file,
-one a line. Images without a class of COCOseq are left out.
+of COCOseq's lists, rounded by the column scales of cocoseq_mini.npz. The images are the
+ones of the embedded file or, with ``--ids FILE``, of a text file with one id per line.
+Images without a class of COCOseq are left out.
 """
 
 import argparse

@@ -3,11 +3,11 @@
 Run ``python studies/embed_pictures.py mdiseq --packages DIR`` with mdi-svg-7.4.47.tgz
 in DIR (``npm pack @mdi/svg@7.4.47``), or ``clipartseq`` with openclipart-png and
 openclipart-svg 1:0.18+dfsg-19 (``apt-get download``; Debian 12); some minutes on one core.
-It says how many arrays are those that the checkout has, and writes the new ones to
-mdiseq.npz or clipartseq.npz here or, with ``--embed``, in their place. It needs
-``pip install '.[laptop]' resvg-py==0.5.0``.
+It counts the arrays that equal the checkout's, and writes the new file, mdiseq.npz or
+clipartseq.npz, to the working directory or, with ``--embed``, over the checkout's. It
+needs ``pip install '.[laptop]' resvg-py==0.5.0``.
 
-What is fixed here was fixed before a run was scored:
+These rules were fixed before any run was scored:
 
 - **Pictures.** Icons are drawn black on white, 224 x 224; clip art is put on white and
   scaled to 256 x 256 as cocoseq-mini's images are. Pictures that are equal to the pixel
@@ -15,17 +15,17 @@ What is fixed here was fixed before a run was scored:
   keywords (dc:subject) of its SVG in lower case, without `SAY_NOTHING`. The folders
   `shapes` (with `shapes/stars`) are left out, and three pictures of over 200 million pixels.
 - **Siblings.** Icons of one baseIconId, and clip art of one folder and name without its
-  number, are a family; so are pictures that share one through a copy.
+  number, form a family, and so do families that share identical pictures.
 - **Tasks.** Algorithm 2 with each power of ten from 1 to 1e-8 as beta and two to six
-  tasks. Of the settings that leave out less than a third of the pictures the most even
-  one is chosen: its largest task has the smallest share of the pictures.
+  tasks. Among the settings that leave out less than a third of the pictures, the most
+  even one is chosen, whose largest task has the smallest share of the pictures.
 - **Classes.** Those with `LEAST` pictures, before and after pictures across tasks have
   left: ten for the balanced test, as the paper's 100 of a stream ten times as long, and
   as many for the stream. After the split a class has `LEAST_IN_STREAM` pictures in the
   stream, the proportion of the paper's smallest class (49 of 35,072), and
   `LEAST_IN_TEST` in the balanced test, or it leaves.
-- **Tests.** A family with more than half of a class stays in the stream. Of the others a
-  random 30 % is the test as the stream comes, "imbalanced". "balanced" has ten pictures
+- **Tests.** A family with more than half of a class stays in the stream. Of the remaining
+  families, a random 30 % is the test as the stream comes, "imbalanced". "balanced" has ten pictures
   of every class and few more of any (`curation.draw_even`), from these first and else
   from small families of the rest, whose other members then leave the stream, as the
   Appendix draws from the training half what the test half lacks.
@@ -292,7 +292,7 @@ def split(labels: np.ndarray, family: Rows, rng: np.random.Generator) -> Split:
 
 
 def check_families(family: Rows, names: np.ndarray, rows: Split) -> None:
-    """Raise ValueError where a picture of the stream has a sibling in a test."""
+    """Raise ValueError if a picture of the stream has a sibling in a test."""
     for test in (rows.balanced, rows.imbalanced):
         both = np.intersect1d(family[rows.train], family[test])
         if both.size:

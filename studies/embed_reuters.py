@@ -1,10 +1,10 @@
 """Make the features of reutersseq again, from the texts of Reuters-21578.
 
-Run ``python studies/embed_reuters.py --texts DIR``: the folder with reut2-000.sgm to
+Run ``python studies/embed_reuters.py --texts DIR`` with the folder of reut2-000.sgm to
 reut2-021.sgm of "Reuters-21578, Distribution 1.0"; a minute on one core. It counts the
-entries that differ from those that prslib brings, and writes the new ones to
-reutersseq.npz here or, with ``--embed``, in their place. docs/reuters.md says where the
-collection is and what is made of it.
+entries that differ from the embedded file, and writes the new file to reutersseq.npz in
+the working directory or, with ``--embed``, over the embedded one. docs/reuters.md
+describes the source of the collection and the construction of the stream.
 """
 
 import argparse
@@ -81,7 +81,7 @@ def read_collection(folder: Path) -> list[Document]:
 
 
 def read_document(attributes: str, content: str) -> Document:
-    """Read what stands in a document's tag and between it and its end."""
+    """Read a document's tag and what is between it and its end."""
     named = dict(ATTRIBUTE.findall(attributes))
     topics = re.findall("<D>([^<]+)</D>", TOPICS.search(content)[1])
     # ModApte: documents that were indexed, with a topic

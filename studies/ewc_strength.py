@@ -1,10 +1,10 @@
-"""Choose the strength of EWC's penalty for a network that the paper does not have.
+"""Choose the strength of EWC's penalty for networks that the paper does not use.
 
-Run ``python studies/ewc_strength.py [DATASET ...]``; it takes one to five minutes a data
-set and writes figures/studies/ewc_strength.csv, in which other data sets keep their
-rows. The strength with the highest overall mAP on held-out training samples is the
-`Recipe.ewc_lambda` of the data set. mAP hangs neither on a threshold nor on the mix of
-the test. The grid is so wide that no choice lies on its edge.
+Run ``python studies/ewc_strength.py [DATASET ...]``, one to five minutes per data set. It
+writes figures/studies/ewc_strength.csv, in which other data sets keep their rows. The
+strength with the highest overall mAP on held-out training samples is the
+`Recipe.ewc_lambda` of the data set. mAP depends neither on a threshold nor, much, on the
+class mix of the test. The grid is so wide that no choice is at its edge.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""The worth of merging: ExStream on frozen features, and ExStream that never merges.
+"""Compare ExStream on frozen features with a variant that never merges vectors.
 
 Run ``python studies/exstream_merging.py``: ten seeds on cocoseq-mini and its open test
-images, two minutes, and figures/studies/exstream_merging.csv. On frozen features
-ExStream merges in the very space that the head reads, and what it holds never goes
-stale. The variant finds the same closest pair, and keeps the older of the two vectors in
-place of their mean.
+images, two minutes. It writes figures/studies/exstream_merging.csv. On frozen features,
+ExStream merges vectors in the space that is the input of the head, and they never become
+stale. The variant finds the same closest pair but keeps the older of the two vectors
+instead of their mean.
 """
 
 import sys

@@ -1,11 +1,11 @@
 """Choose the step size and the optimiser of the head on frozen features.
 
-Run ``python studies/head.py``. The rule: every method votes with its mAP at the end of
-the stream of cocoseq-mini, on held-out training images, the mean over two seeds, and the
-setting with the highest mean over all methods is chosen. It writes
-figures/studies/head_choice.csv. Before, Multitask and CRS alone had chosen, among other
-widths and raw features, too: wider heads scored higher, but a run takes two and three
-times as long, and raw features scored lower than standardised ones at every width.
+Run ``python studies/head.py``, which writes figures/studies/head_choice.csv. The score of a
+setting is the mean over all methods and two seeds of the mAP at the end of the stream of
+cocoseq-mini, on held-out training images; the setting with the highest score is best. An
+earlier search with only Multitask and CRS included other widths and raw features: wider
+heads scored higher, but a run needs two to three times as long, and raw features scored
+lower than standardised ones at every width. docs/real_coco.md compares both choices.
 """
 
 import argparse

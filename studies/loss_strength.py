@@ -1,15 +1,14 @@
 """Choose the strength of each loss on held-out training images, by one rule for all.
 
-Run ``python studies/loss_strength.py [DATASET ...]``; it takes about ten minutes on two
-cores and writes figures/studies/loss_strength.csv, in which other data sets keep their
-rows. It chooses on held-out training images.
+Run ``python studies/loss_strength.py [DATASET ...]``, about ten minutes on two cores. It
+writes figures/studies/loss_strength.csv, in which other data sets keep their rows.
 
-The rule: every loss has five settings, its paper's among them. A setting's score is the
-mean of overall C-F1, O-F1 and mAP, each at the end of the stream, F1 at a threshold of
+Every loss has five settings, including the one of its paper. The score of a setting is
+the mean of overall C-F1, O-F1 and mAP at the end of the stream, with F1 at a threshold of
 0.5, over CRS, PRS and CBRS and over the seeds. The setting with the highest score is
-taken. Batches are drawn uniformly from the memory. The step size is the data set's own
-for all losses. The plain loss stands beside them, and has nothing to choose.
-`STRENGTHS` of the notebook memory_or_loss holds what is chosen.
+chosen. Batches are drawn uniformly from the memory, and all losses have the step size of
+the data set. The plain loss is included for comparison. The choices are `STRENGTHS` of
+the notebook memory_or_loss.
 """
 
 import argparse
@@ -50,7 +49,7 @@ def score_row(name: str, loss: str, options: dict, method: str) -> dict:
 
 
 def mark_choice(scores: pd.DataFrame) -> pd.DataFrame:
-    """Mark the setting of each loss that the rule takes."""
+    """Mark the setting of each loss that the rule chooses."""
     scores["score"] = scores[METRICS].mean(axis=1)
     places = ["dataset", "loss", "setting"]
     means = scores.groupby(places, sort=False)["score"].mean()

@@ -7,27 +7,27 @@ CBRS, OCDM and PRS (rho 0 and 0.5), about an hour on one core, and needs
 stream, sampler, test set and metric, and more_streams_classes.csv, a row per class and
 share of the memory. Nothing of a collection's files is written.
 
-What is fixed here was fixed before a run was scored:
+These rules were fixed before any run was scored:
 
-- **Split.** The official test split, or a random 30 % where there is none (frogs, so
+- **Split.** The official test split, or a random 30 % if there is none (frogs, so
   that calls of one recording are on both sides). Official parts for validation belong
   to the stream.
 - **Classes.** Those with `LEAST_IN_STREAM` samples in the stream and `LEAST_IN_TEST` in
   the test, before and after samples across tasks have left. In hierarchies a sample has
   the ancestors of its classes, too. Classes with the same samples are one.
-- **Tasks.** Algorithm 2, searched as for mdiseq. It cannot begin where no sample has
-  labels of two classes only, as in hierarchies of three levels. There the tasks are the
-  sets of classes that share samples, and those with the fewest samples are joined until
-  four are left, the number of COCOseq. The task with the most classes comes first.
+- **Tasks.** Algorithm 2, searched as for mdiseq. It cannot start if no sample has
+  labels of exactly two classes, as in hierarchies of three levels. Tasks are then the
+  sets of classes that share samples, and the smallest sets are joined until four are
+  left, the number of COCOseq. The task with the most classes comes first.
 - **Features.** Numbers as they are. Words have their TF-IDF (sublinear, words of three
   or more samples) and of these a truncated SVD to 256, fitted on the stream. All are
-  standardised as those of cocoseq-mini.
+  standardised as on cocoseq-mini.
 - **Tests.** "imbalanced" is the test as it comes. "balanced" has ten of its samples of
-  each class, or all where it has fewer, and few more of any (`curation.draw_even`).
+  each class, or all if it has fewer, and few more of any (`curation.draw_even`).
 - **Training.** As cocoseq-mini; the memory has the paper's share of the stream. Ten
   seeds, and five with a quarter of the memory and with four times the memory.
 
-Three others were looked at, without a score, and left out: the classes of FunCat's
+Three more collections were examined, without a score, and left out: the classes of FunCat's
 genes (cellcycle) are one set, and in tmc2007-500 and Enron 99 % of the samples would be
 in one task.
 """
@@ -101,7 +101,7 @@ class Samples(NamedTuple):
 
 
 def check_files(name: str, folder: Path) -> None:
-    """Raise an error where a file is missing, or is another than the copy at hand."""
+    """Raise an error if a file is missing or differs from the expected copy."""
     source = COLLECTIONS[name]
     advice = "{origin}; a copy is in {copy}; terms: {terms}".format(**source)
     for file, digest in source["files"].items():

@@ -1,10 +1,10 @@
-"""Train again the weights that the small network can begin with.
+"""Train the embedded initial weights of the small network again.
 
 Run ``python studies/pretrain.py`` for all, or ``python studies/pretrain.py digits-0``.
-It trains the small network on scenes that no stream has, and stores its weights in
-data/; about a minute each. The same PyTorch gives the same bytes on
-every x86-64 processor. Another version may give other last digits; runs from these
-weights are other runs then.
+It trains the small network on scenes that are in no stream, and stores its weights in
+data/; about a minute each. The same version of PyTorch gives the same bytes on every
+x86-64 processor. Another version may give other last digits, and runs from these weights
+then differ, too.
 """
 
 import argparse
@@ -31,7 +31,7 @@ LEARNING_RATE, CLIP_VALUE = 0.002, 5.0
 
 
 def pretrain(name: str, images: int = IMAGES) -> dict[str, torch.Tensor]:
-    """Train the small network on scenes and return its state; "digits-3" has a seed of its own."""
+    """Train the small network on scenes and return its state; "digits-3" has another seed."""
     set_deterministic()
     scenes_name, _, number = name.partition("-")
     seed = SEED + int(number or 0)

@@ -1,12 +1,17 @@
-"""PRS as the authors' released code has it, which departs from the paper in seven steps.
+"""PRS as in the authors' released code, which departs from the paper in seven steps.
 
-n_i is counted after the sample was placed; p_i runs over the classes in memory and stays
-as it was when a class leaves; each m_i / n_i is cut at 1 before it is weighed, and is 1
-for a class met for the first time; every class in memory may be shrunk; a class that a
-trial removal empties leaves the sum of Eq. (5); of equal candidates the lowest slot goes;
-a distance of m or more never wins, and without a winner the first candidate goes. p,
-delta and distances are float32, the distance summed over the classes in the order they
-appeared; p itself is computed in float64 and rounded.
+1. n_i is counted after the sample was placed.
+2. p_i is computed over the classes in memory, and does not change when a class leaves.
+3. Each m_i / n_i is limited to 1 before it is weighted, and is 1 for a new class.
+4. Every class in memory may be shrunk.
+5. A class that a trial removal empties is left out of the sum of Eq. (5).
+6. Of equal candidates, the one in the lowest slot is removed.
+7. A distance of m or more is never the smallest; without a smallest distance the first
+   candidate is removed.
+
+p, delta and distances are float32, and the distance is summed over the classes in the
+order of their first samples. p is computed in float64 and then rounded.
+
 
 ``prslib.register("PRS, released code", ReleasedPRS)`` makes it a method.
 """
@@ -22,7 +27,7 @@ Array = np.ndarray
 
 
 class ReleasedPRS(PRS):
-    """Decide as the released code does; each method replaces an equation of `PRS`."""
+    """PRS of the released code; each method replaces an equation of `PRS`."""
 
     by_class = ("last_partition",)
 
@@ -82,7 +87,7 @@ class ReleasedPRS(PRS):
         return super().nearest(k, distance) if distance.min() < self.size else k
 
     def _count(self, classes: Sequence[int]) -> None:
-        """Count a sample, but decide by the counts before it."""
+        """Count a sample, but use the counts before it."""
         new = np.setdiff1d(classes, self.appearance)
         self.appearance = np.append(self.appearance, new)
         self._before = self._freq.copy()  # n_i

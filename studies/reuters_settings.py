@@ -1,13 +1,12 @@
 """Choose the components and the step size of reutersseq by all methods' vote.
 
-Run ``python studies/reuters_settings.py``; it takes about ten minutes on one core and
-writes figures/studies/reuters_settings.csv. The rule: a method's score of a setting is
-its mean of overall C-F1, O-F1 and mAP over the seeds, on held-out training documents.
-Each method ranks all settings, and the setting with the lowest mean rank is taken; of
-equal ones the one with the higher mean score. The first components of a truncated SVD
-are those of a shorter one, so fewer are the first columns of the embedded features. EWC
-votes with the strength of cocoseq-mini; `studies/ewc_strength.py reutersseq` chooses its
-own afterwards, in the setting that has won here.
+Run ``python studies/reuters_settings.py``, about ten minutes on one core. It writes
+figures/studies/reuters_settings.csv. A method's score of a setting is its mean of overall
+C-F1, O-F1 and mAP over the seeds, on held-out training documents. Each method ranks all
+settings, and the setting with the lowest mean rank is chosen, or of several the one with
+the highest mean score. Fewer components of a truncated SVD are the first columns of the
+embedded features. EWC votes with the strength of cocoseq-mini; afterwards,
+`studies/ewc_strength.py reutersseq` chooses its strength for the selected setting.
 """
 
 from dataclasses import replace

@@ -1,9 +1,9 @@
 """Check the rule of `prslib.trial`: is a sampler that it names behind another one?
 
 Run ``python studies/trial_rule.py``, some minutes on two cores. Each real stream is tried
-with five seeds and, to check the answer, with twenty others. A name is wrong if with the
-twenty seeds the 95 % interval of another sampler minus the named one, over seeds only,
-lies above 0. It writes figures/studies/trial_rule.csv, a row per stream, metric and test.
+with five seeds and, to check the answer, with twenty others. An answer is wrong if, with
+the twenty seeds, the 95 % interval of another sampler minus the named one, over seeds
+only, is above 0. It writes figures/studies/trial_rule.csv, a row per stream, metric and test.
 
 The rule was fixed before a stream was tried (docs/own_data.md).
 """

@@ -1,12 +1,12 @@
-"""Tell which undecided rows of the ledger more seeds could decide, on real data.
+"""Find the undecided rows of the ledger that more seeds could decide, on real data.
 
-Run ``python studies/undecided_rows.py``: it takes the runs of the seeds profile (trains
-what is missing), decides all claims and writes figures/studies/undecided_rows.csv.
-Columns: the effect of the row's weakest cell; `half`, half of its 95 % interval's
-width, as if it were the row's only cell; the test images' share of the variance in
-percent; `half_endless`, half of the width that would be left with endless seeds, from
-the test images alone; and `clear`, whether today's effect would be clear with them,
-not corrected for the number of rows. More seeds cannot decide a row that is not.
+Run ``python studies/undecided_rows.py``. It uses the runs of the seeds profile, trains
+missing ones, evaluates all claims and writes figures/studies/undecided_rows.csv. Columns:
+the effect of the row's weakest cell; `half`, half the width of its 95 % interval, as if
+it were the row's only cell; the test images' share of the variance in percent;
+`half_endless`, half the width that would remain with infinitely many seeds, from the test
+images only; and `clear`, whether the present effect would then be significant, without
+correction for the number of rows. If not, more seeds cannot decide the row.
 """
 
 import sys

@@ -14,7 +14,7 @@ RESOLUTION = 256
 
 
 def read_arrays(file: Path, *names: str) -> dict[str, np.ndarray]:
-    """Read some or all arrays of an npz file; ValueError where it is damaged."""
+    """Read some or all arrays of an npz file; ValueError if it is damaged."""
     check_embedded(file)
     with (
         readable(f"whole arrays in {file}"),
@@ -61,7 +61,7 @@ def open_rows(file: Path, count: int, command: str) -> np.ndarray:
 def read_image(file: Path) -> np.ndarray | None:
     """Decode a JPEG image as RGB, uint8 (256, 256, 3), whatever its shape; Sec. 6.1.
 
-    None where it is missing or broken.
+    None if it is missing or broken.
     """
     # here, as loading features needs no pillow
     from PIL import Image

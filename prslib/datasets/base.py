@@ -75,7 +75,7 @@ class Split:
 
     @property
     def loaded_inputs(self) -> np.ndarray:
-        """The inputs; ValueError where there are labels alone."""
+        """The inputs; ValueError if only labels were loaded."""
         if self.inputs is None:
             what = "a data set with inputs"
             advice = "load_dataset(name) reads them, with images=False it does not"
@@ -222,7 +222,8 @@ class Recipe:
         Name of the initial weights; None for the default of the model.
     ewc_lambda : float
         Strength of EWC's penalty: the paper's or, on other data, the choice of
-        `studies/ewc_strength.py` on seeds and samples that no result is reported on.
+        `studies/ewc_strength.py`, which uses neither test samples nor the seeds of the
+        report.
     rho : float
         Power of allocation of PRS and OCDM: the paper's, or 0.
     test_resamples : int
@@ -257,11 +258,23 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """The labels that classes are clustered from, for `cluster_classes`."""
+    """Input of Algorithm 2, which clusters the classes of a data set into tasks.
 
-    # bool (N, C), also of samples that the split drops; each has a label
+    Parameters
+    ----------
+    labels : ndarray of bool of shape (n_samples, n_classes)
+        Labels, including samples that the clustering leaves out; each has a label.
+    class_names : tuple of str of length n_classes
+        Names, including classes that are left out later.
+    n_groups : int
+        Number of groups at the end.
+    beta : float
+        Weight of the sizes of groups, Eq. (9).
+    min_classes : int
+        Minimum number of classes of a group.
+    """
+
     labels: np.ndarray
-    # also of classes that are dropped later
     class_names: tuple[str, ...]
     n_groups: int
     beta: float
@@ -270,19 +283,35 @@ class Clustering:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of `prslib.datasets.DATASETS`."""
+    """Data set as a row of `prslib.datasets.DATASETS`.
 
-    # without inputs where it is given False
+    Parameters
+    ----------
+    load : callable
+        ``load(images)`` returns the `SequentialDataset`, without inputs if ``images`` is
+        False.
+    recipe : Recipe
+        Defaults of a run.
+    clustering : callable, optional
+        Returns the `Clustering` from which the tasks come.
+    identity : callable, optional
+        Returns a digest of the inputs, if there is a faster one than to read them all.
+    tests_on_pretrained : bool
+        Whether the embedded weights were trained on some of the test images.
+    data_source : {"paper's", "part", "stand-in", "other"}
+        Whether the samples are the paper's, a part of them, synthetic, or another real
+        stream.
+
+    See Also
+    --------
+    prslib.register : Makes a data set known by a name.
+    """
+
     load: Callable[[bool], SequentialDataset]
     recipe: Recipe
-    # None where tasks are not clustered
     clustering: Callable[[], Clustering] | None = None
-    # of the inputs, a digest that is quicker than to read them all; None to read them
     identity: Callable[[], str] | None = None
-    # the embedded weights have learned some of its test images
     tests_on_pretrained: bool = False
-    # Its samples are the paper's own, some of its own, others in their place, or those
-    # of another real stream, which stands for none of the paper's.
     data_source: Literal["paper's", "part", "stand-in", "other"] = "stand-in"
 
 

@@ -98,7 +98,7 @@ def number_by_size(group_of_class: np.ndarray, counted: np.ndarray) -> np.ndarra
 
 
 def tasks_of_images(labels: np.ndarray, class_task: np.ndarray) -> np.ndarray:
-    """Find the task of all labels of an image, -1 where they span tasks; Appendix."""
+    """Find the task of all labels of an image, -1 if they span tasks; Appendix."""
     # of the first label
     task = class_task[labels.argmax(axis=1)].astype(np.int64)
     foreign = labels & (class_task[None, :] != task[:, None])  # (N, C)
@@ -124,7 +124,7 @@ def balanced_test(
 ) -> np.ndarray:
     """Draw the indices of a test set with `per_class` images of every class; Sec. 4.1.
 
-    Images of the `reserve`, bool (N,), are drawn where a class finds no other.
+    Images of the `reserve`, bool (N,), are drawn if a class has no others.
     """
     drawn = draw_balanced(labels, per_class, rng, reserve)
     counts = labels[drawn].sum(axis=0)
@@ -141,7 +141,7 @@ def draw_balanced(
     rng: np.random.Generator,
     reserve: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Draw the indices of `per_class` images of every class, or all where it has fewer."""
+    """Draw the indices of `per_class` images of every class, or all if it has fewer."""
     # The paper does not say how it draws. Here the classes are filled one after
     # another, the rarest first, with random images that hold no class that is full
     # already.

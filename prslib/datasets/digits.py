@@ -1,4 +1,4 @@
-"""Make stand-ins for the two multi-label streams: digits of the same statistics.
+"""Make synthetic versions of the two multi-label streams: digits with the same statistics.
 
 The labels are stored; `studies/draw_streams.py` drew them. The pictures are drawn when a
 set is loaded.
@@ -17,7 +17,7 @@ from prslib.paths import DATA
 
 
 def file_of(name: str) -> Path:
-    """Return the file of a set's labels, and of those of the corpus that it is from."""
+    """Return the file with a set's labels and the labels of its corpus."""
     return DATA / f"{name}.npz"
 
 
@@ -52,7 +52,7 @@ def load_clustering(name: str, original: PreparedSet) -> Clustering:
 def _entry(name: str, original: PreparedSet, memory_size: int) -> Entry:
     recipe = Recipe(
         model="convnet",
-        # where the paper's has learned ImageNet
+        # the paper's network was trained on ImageNet
         weights="digits",
         memory_size=memory_size,
         schedule=original.schedule,

@@ -179,7 +179,7 @@ class PreparedSet:
     def load(
         self, images: bool, open_inputs: Callable = open_images, suffix: str = ""
     ) -> SequentialDataset:
-        """Load the prepared set or, for labels alone, split the table of labels now."""
+        """Load the prepared set or, for labels only, split the table of labels now."""
         folder = data_dir() / self.name
         if (folder / "labels.npz").is_file():
             selection = Selection.load(folder / "labels.npz")

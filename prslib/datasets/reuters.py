@@ -46,7 +46,7 @@ def thin_largest(
 ) -> np.ndarray:
     """Thin the largest classes to one of `CAPS`, bool (N,).
 
-    A document leaves while all of its classes have more documents than the cap. So no
+    A document leaves while all of its classes have more documents than the cap. Therefore no
     class falls below the cap, and a class stays above it only with documents that a
     smaller class needs. Each cap keeps a subset of what the next larger one keeps. The
     caps are of a stream of `whole` documents, and in proportion for another number of

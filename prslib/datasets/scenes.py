@@ -1,4 +1,4 @@
-"""Draw handwritten digits, coloured scenes and single ones, in integers alone."""
+"""Draw handwritten digits, coloured scenes and single ones, with integers only."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -62,7 +62,7 @@ def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
 
 
 def generator(use: int) -> np.random.Generator:
-    """Return a generator of the stand-ins: 0 of labels, 1 of classes, 2 of scenes."""
+    """Return a generator of the synthetic data: 0 of labels, 1 of classes, 2 of scenes."""
     seed = np.random.SeedSequence(SCENE_SEED, spawn_key=(use,))
     return np.random.default_rng(seed)
 
@@ -98,7 +98,7 @@ def render_scenes(
     originals: Originals,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Draw every label once, in a cell of its own; return uint8 (N, 32, 32, 3)."""
+    """Draw every label once, in a separate cell; return uint8 (N, 32, 32, 3)."""
     scenes = rng.integers(0, NOISE, size=(len(labels), SIDE, SIDE, 3), dtype=np.uint8)
     image, label = np.nonzero(labels)  # (L,) one entry a digit drawn
     size, top, left = _place(labels, rng)
@@ -114,7 +114,7 @@ def render_scenes(
 def _place(
     labels: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return size, top and left of each digit; those of an image do not overlap."""
+    """Return size, top and left of each digit; digits of an image do not overlap."""
     per_image = labels.sum(axis=1)
     grid = np.where(per_image <= 4, 2, 3)  # (N,)
     keys = rng.random((len(labels), 9))

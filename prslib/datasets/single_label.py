@@ -1,4 +1,4 @@
-"""Make the single-label streams: subsampled MNIST and SVHN, and their stand-ins."""
+"""Make the single-label streams: subsampled MNIST and SVHN, and synthetic versions."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def load_source(
 def load_stand_in(
     name: str, source: Source, divisor: int, images: bool
 ) -> SequentialDataset:
-    """Make a stand-in, `divisor` times smaller, of drawn digits."""
+    """Make a synthetic version, `divisor` times smaller, of drawn digits."""
     counts = np.array(source.train_counts), TEST_PER_CLASS
     digits = [np.repeat(np.arange(CLASSES), count // divisor) for count in counts]
     pictures = scenes.draw_pictures(digits, source is SVHN) if images else [None] * 2

@@ -8,26 +8,45 @@ from prslib.models.weights import EMBEDDED, IN_TURN, NONE
 
 @dataclass(frozen=True)
 class Architecture:
-    """A network of `MODELS` (Appendix, "Base Architectures")."""
+    """Network as a row of `MODELS` (Appendix, "Base Architectures").
 
-    # a function of image shape and classes or, with a backbone, of its result and
-    # classes; or "module:name" of one in `prslib.models`
+    Parameters
+    ----------
+    made_by : callable or str
+        ``made_by(input_shape, num_classes)`` returns a `prslib.models.networks.Staged`.
+        With a ``backbone``, it receives the backbone's result instead of the shape. Or
+        "module:name" of such a function in `prslib.models`.
+    stages : int
+        Number of stages, including the head.
+    vector_stages : int
+        Number of stages that ExStream freezes, after which it stores vectors.
+    published_weights : tuple of str
+        Names of initial weights of the backbone; empty if weights are always random.
+    default_weights : str
+        One of these names, or "none" for random weights.
+    objective_for : str or None
+        Loss that the network replaces by its own objective.
+    stands_for : str or None
+        Network of the paper's tables that this one is compared with.
+    gpu_share : float
+        Part of a GPU that one run needs; runs of small networks share a GPU.
+    backbone : callable, str or None
+        ``backbone(image_shape, weights)`` returns the stages below the head, the module
+        that pools their map, and its width; or "module:name" of such a function.
+
+    See Also
+    --------
+    prslib.register : Makes a network known by a name.
+    """
+
     made_by: str | Callable
-    stages: int  # the head included
-    # ExStream takes its vectors after these stages and freezes them
+    stages: int
     vector_stages: int = 1
-    # names, of the backbone; empty: the network always begins random
     published_weights: tuple[str, ...] = ()
-    # one of these names, or "none"
     default_weights: str = NONE
-    # the loss that the network's own objective replaces
     objective_for: str | None = None
-    # what the paper's tables call it, or what it stands in for
     stands_for: str | None = None
-    # the part of a GPU that one run takes: small ones share it
     gpu_share: float = 1.0
-    # likewise a function, of image shape and weights: the stages below the head, what
-    # pools their map, and its width
     backbone: str | Callable | None = None
 
     def begins_with(self, proposed: str | None) -> str:
@@ -35,7 +54,7 @@ class Architecture:
         return proposed if proposed in self.published_weights else self.default_weights
 
     def pretrained_stages(self, weights: str) -> int:
-        """Return how many stages begin learned: none, or all but the head."""
+        """Return the number of stages with pretrained weights: none, or all but the head."""
         return 0 if weights == NONE else self.stages - 1
 
 

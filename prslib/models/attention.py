@@ -1,4 +1,4 @@
-"""Two networks with attention and an objective of their own (Appendix).
+"""Two networks with attention and separate objectives (Appendix).
 
 Attention Consistency (Guo et al. 2019): class maps must follow a flip and a scale.
 RNN-Attention (Wang et al. 2017): a recurrent head reads a map region by region.

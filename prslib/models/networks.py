@@ -20,7 +20,19 @@ IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
 class Staged(nn.Module):
-    """A network of stages, the last one its head (Appendix, "Base Architectures")."""
+    """Network of stages, the last of which is the head (Appendix, "Base Architectures").
+
+    Parameters
+    ----------
+    *stages : Module
+        Modules that are applied in this order. A method may freeze the first ones.
+
+    Examples
+    --------
+    >>> network = Staged(nn.Linear(8, 4), nn.Linear(4, 2))
+    >>> network.features(torch.zeros(1, 8)).shape, network(torch.zeros(1, 8)).shape
+    (torch.Size([1, 4]), torch.Size([1, 2]))
+    """
 
     def __init__(self, *stages: nn.Module):
         super().__init__()
@@ -28,11 +40,11 @@ class Staged(nn.Module):
 
     @property
     def head(self) -> Any:
-        """The last stage; a linear layer in the plain networks."""
+        """Last stage, which is a linear layer in the plain networks."""
         return self.stages[-1]
 
     def features(self, inputs: Tensor) -> Tensor:
-        """Return what the head sees, (B, D), of the inputs of `forward`."""
+        """Return the input of the head, (B, D), for inputs as in `forward`."""
         return self.stages[:-1](inputs)
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -40,7 +52,7 @@ class Staged(nn.Module):
         return self.stages(inputs)
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-        """Return the frozen stages and those that learn."""
+        """Return the frozen stages and the trained ones."""
         if frozen_stages == 0:
             return nn.Identity(), self
         return self.stages[:frozen_stages], self.stages[frozen_stages:]

@@ -79,7 +79,7 @@ def read_state(file: Path) -> dict[str, "Tensor"]:
 
 
 def published_file(name: str, weights: str) -> Path:
-    """Return the file of published weights; fetch it where it is not there."""
+    """Return the file of published weights; fetch it if it is missing."""
     import torch
     from torchvision.models import get_model_weights
 

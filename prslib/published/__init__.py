@@ -1,4 +1,4 @@
-"""Load the tables of the paper, and set their numbers beside ours.
+"""Load the tables of the paper, and add their numbers to tables of scores.
 
 Every number of every table is one row, in the paper's units (percent) and with the
 paper's digits. The columns:
@@ -7,11 +7,11 @@ paper's digits. The columns:
 - dataset, method, architecture, memory_size, schedule, epochs, test_set: the setting,
   as caption and text give it (memory size and schedule mean nothing to Multitask,
   memory size nothing to Finetune and EWC);
-- trained_tasks: after how many tasks the value was taken;
+- trained_tasks: number of tasks after which the value was measured;
 - group: overall, majority, moderate or minority;
 - measure: "score", or "forget" for the normalised forgetting of that score;
 - metric, value;
-- note: caveats, and the other values where the paper prints the same cell differently.
+- note: caveats, and other values if the paper prints the same cell differently.
 
 The tables of `TABLES`:
 

@@ -40,7 +40,8 @@ from prslib.runs import REGISTERED
 from prslib.train import Method
 
 # what a run may measure beside its scores, and the field that asks for it
-EXTRAS = ("features_per_class", "class_forgetting", "own_threshold", "variance_points")
+EXTRAS = ("features_per_class", "predictions", "class_forgetting", "own_threshold")
+EXTRAS += ("variance_points",)
 STAND_IN = "stand-in"
 DATA_SOURCES = {  # in words, those nearest to the paper first
     "paper's": "the paper's images",
@@ -112,8 +113,10 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
 
 
 def gives_no_scores(config: RunConfig) -> bool:
-    """Tell whether a run is there for its features or gradients; others give the scores."""
-    return bool(config.features_per_class or config.variance_points)
+    """Tell whether a run is there for what it measures; others give the scores."""
+    return bool(
+        config.features_per_class or config.predictions or config.variance_points
+    )
 
 
 def data_sources_of(names: Iterable[str]) -> dict[str, str]:

@@ -35,21 +35,21 @@ class Sampler:
     seed : int, SeedSequence or Generator
         Source of every random decision.
     unlabelled : {"drop", "class"}
-        Whether samples without a label are dropped, with a warning, or are a class of
-        their own, which requires ``num_classes``.
+        Whether samples without a label are dropped, with a warning, or form an
+        additional class, which requires ``num_classes``.
 
     Attributes
     ----------
     needs : frozenset of str
-        Keyword arguments that `place` takes with the labels: ``"features"``,
-        ``"gradient_products"`` or none. A training run computes and passes only these.
+        Keyword arguments that `place` requires with the labels: ``"features"``,
+        ``"gradient_products"`` or none. A training run computes only these.
     draws : int
-        Uniform numbers that `choose` gets for each sample.
+        Number of uniform numbers that `choose` receives for each sample.
     by_class : tuple of str
         Names of the sampler's arrays whose last axis has an entry per class:
         `add_classes` appends zeros.
     rng : Generator
-        For further random decisions.
+        Generator for further random decisions.
     seen : int
         Samples of the stream so far, without the dropped ones.
     dropped : int
@@ -69,8 +69,9 @@ class Sampler:
     A further attribute without a leading underscore that is an array or a number
     belongs to the state: `state_dict` saves it.
 
-    Each sample takes ``draws`` uniform numbers whether or not it needs them. The same
-    stream and seed therefore give the same slots, however the stream is cut.
+    Each sample consumes ``draws`` uniform numbers, whether or not it needs them. The same
+    stream and seed therefore give the same slots, however the stream is divided into
+    batches.
 
     Examples
     --------
@@ -137,8 +138,8 @@ class Sampler:
     ) -> np.ndarray:
         """Return the slots of a batch, one sample after the other.
 
-        Override it, in place of `choose`, to decide a batch as a whole. It then ends
-        with ``return self.follow(labels, slots)``, which counts and stores the batch.
+        Override it, instead of `choose`, to process a batch as a whole. It must end with
+        ``return self.follow(labels, slots)``, which counts and stores the batch.
 
         Parameters
         ----------
@@ -232,7 +233,7 @@ class Sampler:
         Returns
         -------
         int64 (B,)
-            The slots, -1 for samples that are dropped for want of a label.
+            The slots, with -1 for samples that are dropped because they have no label.
 
         Raises
         ------
@@ -248,7 +249,7 @@ class Sampler:
     def add_classes(self, count: int) -> None:
         """Let the sampler know more classes, which have no sample yet.
 
-        Decisions are those of a sampler that knew all classes from the start. A sampler
+        Decisions are the same as if all classes had been known from the start. A sampler
         with ``num_classes=None`` adds classes by itself.
 
         Parameters
@@ -298,7 +299,7 @@ class Sampler:
 
     @property
     def unlabelled_seen(self) -> int:
-        """Samples of the stream without a label, dropped or a class of their own."""
+        """Samples of the stream without a label, whether dropped or counted as a class."""
         return self.dropped + int(self._freq[-1])
 
     @property
@@ -441,7 +442,7 @@ class Sampler:
         return f"{type(self).__name__}({listed})"
 
     def _extras(self) -> dict[str, Any]:
-        """Return the arrays and numbers that are no arguments."""
+        """Return the arrays and numbers that are not arguments."""
         arguments = inspect.signature(type(self)).parameters
         return {
             name: value

@@ -28,7 +28,7 @@ class CBRS(Sampler):
     seed : int, SeedSequence or Generator
         Source of every random decision.
     unlabelled : {"drop", "class"}
-        Whether samples without a label are dropped or are a class of their own.
+        Whether samples without a label are dropped or form an additional class.
 
     Attributes
     ----------
@@ -44,9 +44,9 @@ class CBRS(Sampler):
 
     Notes
     -----
-    In the paper every sample has one label. Here a sample with several labels counts for
-    the one that is rarest in the stream so far, the sample included, as long as it is in
-    memory; ties are broken at random. m_y, n_y, "largest" and "full" refer to this
+    In the paper every sample has one label. In prslib, a sample with several labels
+    counts for the one that is rarest in the stream so far, the sample included, as long as
+    it is in memory; ties are broken at random. m_y, n_y, "largest" and "full" refer to this
     class, so that each class is a proper reservoir, whereas ``class_freq`` and
     ``class_counts`` count all labels, as in every sampler.
 

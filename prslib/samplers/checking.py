@@ -13,7 +13,7 @@ SIZE, NUM_CLASSES, CUT = 25, 8, 196  # CUT: where a sampler is restored, or grow
 def check_sampler(make: Callable, context: Callable | None = None) -> None:
     """Check a sampler, as scikit-learn's `check_estimator` checks an estimator.
 
-    Its slots must be possible, and its counts and labels those of the slots; the same
+    Its slots must be possible, and its counts and labels must follow from the slots; the same
     seed must give the same slots, also after a state was restored and when the last
     class is added late; numpy's global generator must not be used.
 

@@ -1,4 +1,4 @@
-"""Conventional reservoir sampling: every sample survives with the same chance."""
+"""Conventional reservoir sampling: every sample survives with the same probability."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class CRS(Sampler):
     seed : int, SeedSequence or Generator
         Source of every random decision.
     unlabelled : {"drop", "class"}
-        Whether samples without a label are dropped or are a class of their own.
+        Whether samples without a label are dropped or form an additional class.
 
     Notes
     -----

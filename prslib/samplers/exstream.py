@@ -27,7 +27,7 @@ class ExStream(Sampler):
     seed : int, SeedSequence or Generator
         Source of every random decision.
     unlabelled : {"drop", "class"}
-        Whether samples without a label are dropped or are a class of their own.
+        Whether samples without a label are dropped or form an additional class.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class ExStream(Sampler):
 
     Notes
     -----
-    `place` takes ``features`` with the labels, float32 (B, D). It returns the slot that
+    `place` receives ``features`` with the labels, float32 (B, D). It returns the slot that
     a sample fills or into whose vector it merges, and -1 if none of its labels has a
     slot. When two older vectors merge, the result has the slot of the first, and the
     sample fills the slot of the second.
@@ -56,12 +56,11 @@ class ExStream(Sampler):
     A class has m // C slots, and the m mod C slots that are left go to classes that are
     drawn at random. A new vector fills a free slot of its class. If there is none, the
     two vectors of the class with the smallest Euclidean distance, the new one included,
-    are replaced by their mean, weighted by the samples that each represents. Of equal
-    distances the one between older vectors counts, where a vector is as old as the
-    first sample in its slot.
+    are replaced by their mean, weighted by the samples that each represents. If distances
+    are equal, the older vectors merge; a vector is as old as the first sample in its slot.
 
     The paper assigns a sample with several labels to "the fewest label in the current
-    reservoir". Here this is the label with the fewest slots in use, among the labels
+    reservoir". In prslib this is the label with the fewest slots in use, among the labels
     whose class has a slot at all; ties are broken at random. The vector represents only
     this label, in the counts of the memory and as the target in replay, because vectors
     that merge have no other label in common. `labels` therefore has one label per slot,
@@ -116,7 +115,7 @@ class ExStream(Sampler):
         return slots
 
     def _prepare(self, rows: np.ndarray, *, features: Any) -> dict[str, Any]:
-        """Check features (B, D); store vectors on the device where they are."""
+        """Check features (B, D); store vectors on their device."""
         shape = len(rows), self.prototypes.shape[1] or np.shape(features)[-1]
         if not is_tensor(features):
             features = finite_array("features", features, shape, np.float32)

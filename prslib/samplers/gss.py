@@ -32,7 +32,7 @@ class GSS(Sampler):
         Samples in each subset. While the memory holds too few, there are fewer subsets,
         or a single smaller one.
     unlabelled : {"drop", "class"}
-        Whether samples without a label are dropped or are a class of their own.
+        Whether samples without a label are dropped or form an additional class.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class GSS(Sampler):
     with a probability proportional to the candidate's score, and replaces it with
     probability (score of the candidate) / (sum of both scores).
 
-    `place` takes a function ``gradient_products`` with the labels. It receives K memory
+    `place` receives a function ``gradient_products`` with the labels. It receives K memory
     subsets, slots int64 (K, n), and returns float (K + B, K + B), the inner products of
     the gradients of the subsets' mean losses and of the batch's B samples. Products of
     two different subsets are not used. One call of `place` may call it twice, because a
@@ -133,7 +133,7 @@ class GSS(Sampler):
     def _compare(
         self, labels: np.ndarray, gradient_products: Products
     ) -> tuple[np.ndarray, float]:
-        """Return the scores of the samples that take part, and of their mean gradient."""
+        """Return the scores of the labelled samples and of their mean gradient."""
         rows = [b for b, _ in self._taking_part(labels)]
         if not rows:
             return np.zeros(0), 0.0
@@ -174,6 +174,6 @@ class GSS(Sampler):
 
 
 def ratio(products: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    """Divide, within -1 and 1; 0 where a gradient is zero."""
+    """Divide, within -1 and 1; 0 if a gradient is zero."""
     quotient = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
     return quotient.clip(-1, 1)

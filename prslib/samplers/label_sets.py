@@ -13,9 +13,9 @@ FEW = 64  # slots that are sorted faster than searched
 class LabelSets:
     """The label set of each slot, and the slots of each set.
 
-    Samples with the same labels are interchangeable to a sampler that looks at labels
-    alone, which can therefore decide over distinct sets: COCOseq's memory of 2,000 has
-    about 130. A set that no slot has any more is forgotten, and its number used again.
+    Samples with the same labels are interchangeable to a sampler that needs only labels,
+    which can therefore compare distinct sets: COCOseq's memory of 2,000 has about 130. A
+    set that is in no slot any more is forgotten, and its number is used again.
 
     Parameters
     ----------

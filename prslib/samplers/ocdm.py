@@ -36,7 +36,7 @@ class OCDM(Sampler):
         Power of allocation: 0 gives all classes equal shares, 1 the shares that they
         have in the stream.
     unlabelled : {"drop", "class"}
-        Whether samples without a label are dropped or are a class of their own.
+        Whether samples without a label are dropped or form an additional class.
 
     Raises
     ------
@@ -47,7 +47,7 @@ class OCDM(Sampler):
 
     Notes
     -----
-    A batch is decided as a whole: n_i includes all of it before the first deletion, and
+    A batch is processed as a whole: n_i includes all of it before the first deletion, and
     a sample competes with later samples of the same batch. One batch of 1000 samples
     therefore gives another memory than 1000 batches of one sample.
 
@@ -90,7 +90,7 @@ class OCDM(Sampler):
         self.rho = power("rho", rho)
 
     def choose_batch(self, labels: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """Join the batch, delete what is too much, and give the others slots."""
+        """Join the batch, delete the surplus, and assign slots to the remaining samples."""
         samples = self._taking_part(labels)
         first = len(self)
         end = first + len(samples)

@@ -41,7 +41,7 @@ class PRS(Sampler):
         Power of allocation: 0 gives all classes equal shares, 1 the shares that they
         have in the stream.
     unlabelled : {"drop", "class"}
-        Whether samples without a label are dropped or are a class of their own.
+        Whether samples without a label are dropped or form an additional class.
 
     Raises
     ------
@@ -145,7 +145,7 @@ class PRS(Sampler):
         return weight / weight.sum()
 
     def draw_class(self, chance: np.ndarray, u: float) -> int:
-        """Return the class at u in the cumulated chances."""
+        """Return the class at u in the cumulated probabilities."""
         c = int(chance.cumsum().searchsorted(u, side="right"))
         if c == len(chance):  # the sum falls short of 1
             c = int(chance.nonzero()[0][-1])
@@ -180,9 +180,9 @@ class PRS(Sampler):
         return k[distance <= distance.min() + TOLERANCE]
 
     def explain(self, label: Any) -> "Decision":
-        """Show what would be decided if this sample came next (Eqs. (1)-(5)).
+        """Show what PRS would do with this sample if it came next (Eqs. (1)-(5)).
 
-        Nothing changes.
+        The sampler does not change.
 
         Parameters
         ----------
@@ -192,12 +192,12 @@ class PRS(Sampler):
         Returns
         -------
         Decision
-            For each class that may be shrunk, also the slots that may be overwritten.
+            All quantities of the decision, including the slots that may be overwritten.
 
         Raises
         ------
         ValueError
-            If ``label`` is no such labels, as for a batch.
+            If ``label`` has another form, such as the labels of a batch.
 
         Examples
         --------
@@ -258,16 +258,16 @@ def softmax(x: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Decision:
-    """The quantities by which PRS decides about one sample (Eqs. (1)-(5)).
+    """Quantities from which PRS selects the slot of one sample (Eqs. (1)-(5)).
 
     With ``unlabelled="class"`` the arrays (C,) have one entry more at the end.
 
     Attributes
     ----------
     class_freq : int64 (C,)
-        Running frequency n_i that the decision rests on.
+        Number of samples n_i of each class so far, including this one.
     partition : float64 (C,)
-        Target share p_i of each class, Eq. (1); 0 where the class was not observed.
+        Target share p_i of each class, Eq. (1); 0 if the class was not observed.
     quota : float64 (C,)
         Target number of samples m_i = m p_i.
     weight : float64 (C,)
@@ -279,9 +279,10 @@ class Decision:
     scarce : bool (C,)
         q_i, the observed classes with no surplus.
     class_probability : float64 (C,)
-        Chance of each class to be the one that is shrunk; all 0 while the memory fills.
+        Probability with which each class is the one to shrink; all 0 while the memory
+        fills.
     candidates : dict of int to int64 (K,)
-        For each class with a chance: the slots of the set K, ascending, Eq. (4).
+        For each class with a positive probability: the slots of K, ascending, Eq. (4).
     distance : dict of int to float64 (K,)
         Distance to the target without each candidate, Eq. (5), in the same order.
     leaving : dict of int to int64
@@ -302,7 +303,7 @@ class Decision:
 
 
 def explain(sampler: PRS, y: np.ndarray) -> Decision:
-    """Count a sample with the labels y, and return what would be decided about it."""
+    """Count a sample with the labels y, and return the quantities of the decision."""
     num_classes = sampler.num_classes + (sampler.unlabelled == "class")
     classes = sampler.classes_of(y)
     weight = np.zeros(num_classes)
