@@ -136,7 +136,7 @@ class Settings(SimpleNamespace):
         picture = make_picture(figure, about)
         if self.save:
             with replacing(Path(self.save) / about["file"]) as file:
-                file.write(picture.data)
+                file.write(cast("bytes", picture.data))
         if self.save and narrow and self.profile != "quick":
             stack_panels(figure, narrow)
             about["narrow"] = f"{self.notebook}_{name}_narrow.png"

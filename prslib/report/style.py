@@ -174,8 +174,8 @@ def panel_grid(
 ) -> tuple[Figure, Sequence[Axes]]:
     """Make a figure of some panels, row by row, each some inches tall."""
     rows = math.ceil(count / columns)
-    size = {"figsize": (11, top + height * rows), "squeeze": False}
-    figure, axes = plt.subplots(rows, columns, **size, **options)
+    options |= {"figsize": (11, top + height * rows), "squeeze": False}
+    figure, axes = plt.subplots(rows, columns, **options)
     for ax in axes.flat[count:]:
         ax.remove()
     return figure, axes.flat[:count]
