@@ -112,13 +112,11 @@ def test_configs_is_the_grid_without_repeats():
 
 REFUSED = [
     ({"dataset": "digit70seq"}, ValueError, "unknown dataset .*; known: c"),
-    ({"method": "prs"}, ValueError, "unknown method 'prs'; known: CBRS, CRS"),
     (
         {"loss": "focal", "loss_options": {"beta": 1}},
         ValueError,
         "unknown loss option 'beta'; known: alpha, gamma",
     ),
-    ({"method": "EWC", "options": {"alpha": 1}}, ValueError, "unknown option 'alpha'"),
     ({"rho": "high"}, TypeError, "rho must be a number, got 'high'"),
     ({"memory_size": 0}, ValueError, "memory_size must be at least 1, got 0"),
     ({"seed": 0.5}, TypeError, "seed must be a whole number, got 0.5"),
