@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 
-import ipywidgets
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -67,22 +66,12 @@ def figure():
     plt.close(figure)
 
 
-class Handle:
-    """Of a displayed picture, which another one may replace."""
-
-    def __init__(self, shown):
-        self.update = shown.append
-
-
 @pytest.fixture
 def shown(monkeypatch):
     shown = []
-
-    def display(*outputs, **options):
-        shown.extend(outputs)
-        return Handle(shown)
-
-    monkeypatch.setattr("IPython.display.display", display)
+    monkeypatch.setattr(
+        "IPython.display.display", lambda *outputs, **_: shown.extend(outputs)
+    )
     return shown
 
 
@@ -139,24 +128,6 @@ def test_a_table_is_read_back_as_a_redraw_reads_it(tmp_path, monkeypatch):
         settings.table("kept")
     settings.redraw = True
     pd.testing.assert_frame_equal(settings.table("kept"), kept)
-
-
-def test_a_slider_above_a_picture_draws_it_anew(figure, shown):
-    def redraw(memory_size):
-        figure, ax = plt.subplots(figsize=(memory_size, 1), dpi=100)
-        ax.set_title(f"{memory_size} samples", loc="left")
-        return figure
-
-    settings = Settings.of("quick", "rho_sweep")
-    settings.write(TABLE, "picture")
-    slider = ipywidgets.IntSlider(1, min=1, max=3)
-    settings.show(figure, "picture", redraw=redraw, memory_size=slider)
-    controls, first = shown
-    assert controls.children == (slider,) and slider.description == "memory size"
-    slider.value = 3
-    assert shown[2:] != [] and shown[-1].data != first.data
-    assert shown[-1].metadata == {"width": 300, "alt": "3 samples"}
-    assert not plt.get_fignums()
 
 
 # read no scores, or those of single classes; shortcuts are compared with classes alike

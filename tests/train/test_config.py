@@ -1,6 +1,5 @@
 """Configurations: values that results rest on, what a run reads, what is refused."""
 
-import math
 from collections import Counter
 from dataclasses import replace
 
@@ -80,20 +79,6 @@ def test_a_run_does_not_depend_on_what_its_method_does_not_read(method):
         same = replace(base, **{name: value}).identity == base.identity
         assert same == (name in unread_fields(method)), name
     assert {"epochs", "batch_size", "seed"}.isdisjoint(unread_fields(method))
-
-
-def test_columns_name_the_run():
-    columns = RunConfig(ONE_LABEL, "CRS", seed=0).columns
-    names = ["dataset", "method", "rho", "memory_size", "schedule", "seed"]
-    assert list(columns) == names
-    assert math.isnan(columns["rho"]) and columns["memory_size"] == 30
-    assert columns["schedule"] == "0+6,1+9,2+4,5+8,3+7"
-    offline = RunConfig(TINY, "Multitask").columns
-    assert (offline["memory_size"], offline["schedule"]) == (0, "")
-    assert (
-        str(RunConfig(TINY, rho=0.5, seed=2)) == "PRS rho=0.5 on digits70tiny, seed 2"
-    )
-    assert str(RunConfig(TINY, "CRS")) == "CRS on digits70tiny, seed 0"
 
 
 def test_configs_is_the_grid_without_repeats():
