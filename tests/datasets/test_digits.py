@@ -1,4 +1,4 @@
-"""The digits stand-ins: their tasks, their recipes, and what is drawn."""
+"""The digits stand-ins: what is drawn."""
 
 import os
 import subprocess

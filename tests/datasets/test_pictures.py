@@ -1,4 +1,4 @@
-"""Icons and clip art: their tasks, their tests, and that siblings are on one side."""
+"""Icons and clip art: their inputs, labels and recipes."""
 
 import pytest
 

@@ -354,6 +354,3 @@ def test_what_a_run_sets_is_given_back_also_after_an_error():
     random = torch.get_rng_state()
     run(RunConfig(ONE_LABEL, "CRS", batch_size=40))
     assert state() == usual and torch.get_rng_state().equal(random)
-
-
-# what does not fit
