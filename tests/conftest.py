@@ -8,12 +8,14 @@ from registered import forgetting, in_turn
 from prslib.paths import project_root
 
 collect_ignore = ["helpers"]
-LONGEST = ["test_notebooks.py", "test_run.py", "test_runs.py", "test_card.py"]
+LONGEST = ["test_notebooks.py", "test_runs.py", "test_cluster.py", "test_lab.py"]
+LONGEST += ["test_card.py", "test_readme_code.py", "test_browser.py"]
 
 
 def pytest_collection_modifyitems(items):
     """Begin with the files that take longest, so that no worker ends with one."""
-    items.sort(key=lambda item: item.path.name not in LONGEST)
+    order = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
 
 
 @pytest.fixture(scope="session", autouse=True)

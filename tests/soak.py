@@ -49,7 +49,8 @@ WORK = {f"runs of {name}": f"{name} 1" for name in METHODS} | {
 
 def begin(root, kinds):
     """Write the inputs and load what each fork would load again."""
-    import torch
+    import sklearn.datasets  # noqa: F401
+    import torch._dynamo  # as an optimizer does at its first step
     from helpers.real_folders import write_coco, write_ids
 
     if "figures" in kinds:

@@ -46,18 +46,6 @@ def test_it_holds_what_the_sampler_keeps(name, cut):
     assert (alone.labels == buffer.sampler.labels).all()
 
 
-def test_a_sample_has_its_rows_and_no_slot_twice():
-    buffer = fill(make_buffer())
-    for _ in range(50):
-        columns = buffer.sample(3)
-        index = columns["index"]
-        assert columns.keys() == {"labels", "images", "index"}
-        assert len(set(index.tolist())) == 3
-        assert (columns["labels"] == LABELS[index]).all()
-        assert (columns["images"] == IMAGES[index]).all()
-    assert len(set(buffer.sample(50)["index"].tolist())) == 20
-
-
 @pytest.mark.parametrize(
     ("labels", "change"),
     [

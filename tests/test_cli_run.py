@@ -63,8 +63,6 @@ def test_options_are_fields_or_those_of_the_sampler(monkeypatch):
             [*TINY, "CRS", "--option", "memory_size=10**12"],
             "memory_size must be a whole number, got '10**12'",
         ),
-        (["train", "nope"], "unknown notebook 'nope'; known: architectures"),
-        (["preview", "nope.csv"], "No such file or directory: 'nope.csv'"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(arguments, said, capsys):

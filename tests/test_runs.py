@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import warnings
 from dataclasses import replace
 
@@ -13,9 +12,8 @@ import pandas as pd
 import pytest
 from registered import of_cell
 
-from prslib import RunConfig, progress, register, run, run_all, runs
+from prslib import RunConfig, register, run, run_all, runs
 from prslib.paths import project_root
-from prslib.progress import counting
 from prslib.runs import load, path_of, save
 
 SEVERAL, ONE_LABEL = "cocoseq-tiny", "imbal-digits-tiny"
@@ -136,26 +134,6 @@ def test_what_does_not_fit_is_refused_before_any_training(
     with pytest.raises(ValueError, match=message) as caught:
         run_all([good, config], device=device)
     assert "\n" not in str(caught.value)
-
-
-def test_the_bar_counts_the_steps_of_all_runs(monkeypatch):
-    bars = []
-
-    class Bar(progress.Bar):
-        def __init__(self, *arguments, **options):
-            super().__init__(*arguments, **options)
-            bars.append(self)
-
-    monkeypatch.setattr(progress, "Bar", Bar)
-    with counting([30, 12]) as file:
-        done = np.memmap(file, np.int64, "r+")
-        done[:] = [30, 5]
-        while bars[0].n < 35:
-            time.sleep(0.01)
-        done[1] = 12
-    assert (bars[0].total, bars[0].n) == (42, 42)
-    assert bars[0].desc.startswith("training 2 runs")
-    assert not file.exists()
 
 
 # worker processes

@@ -125,16 +125,14 @@ def test_second_trial_trains_only_what_is_new(stored, capsys):
         other.quota, 20 * other.class_freq**0.5 / (other.class_freq**0.5).sum()
     )
     assert more.preview.samples == pytest.approx(0.7 * 400, abs=20)
-
-
-def test_difference_is_a_pair_of_scores_of_one_seed(stored):
-    result = trial(**draw_stream(), **QUICK)
+    ratio, groups = more.preview.ratio, np.array(more.preview.class_group)
+    assert (groups[ratio < 0.5] == "minority").all()
+    assert (groups[ratio > 2] == "majority").all()
+    # a difference is of two scores of one seed
     cells = ["test_set", "group", "metric"]
-    values = result.scores.pivot(
-        index=[*cells, "seed"], columns="method", values="value"
-    )
-    gaps = (values["PRS"] - values["CRS"]).groupby(cells).mean()
-    found = result.differences.set_index(cells)["difference"]
+    scores = first.scores.set_index([*cells, "seed", "method"])["value"].unstack()
+    gaps = (scores["PRS"] - scores["CRS"]).groupby(cells).mean()
+    found = first.differences.set_index(cells)["difference"]
     np.testing.assert_allclose(found, gaps[found.index], atol=1e-9)
 
 
@@ -157,13 +155,6 @@ def test_bad_sample_is_named_by_its_row_among_all_samples():
     columns["inputs"][9, 0] = 1e300
     with pytest.raises(ValueError, match="first at index 9"):
         made_of(**columns)
-
-
-def test_groups_of_the_preview_are_those_of_the_scores(stored):
-    result = trial(**draw_stream(), **QUICK)
-    ratio, groups = result.preview.ratio, np.array(result.preview.class_group)
-    assert (groups[ratio < 0.5] == "minority").all()
-    assert (groups[ratio > 2] == "majority").all()
 
 
 def test_group_that_is_too_large_leaves_room_for_smaller_ones():
@@ -220,24 +211,23 @@ def test_smallest_class_that_is_scored_is_on_both_sides():
     assert made.data.train.inputs.std() == pytest.approx(1, abs=1e-6)
 
 
-def test_small_classes_are_told_trained_and_not_scored():
-    columns = draw_stream()
-    columns["labels"] = np.column_stack([columns["labels"], np.arange(400) < 3])
+RARE = np.arange(400) < 8
+
+
+@pytest.mark.parametrize(
+    ("members", "groups"),
+    [(np.arange(400) < 3, None), (RARE, np.where(RARE, 0, np.arange(400)))],
+)
+def test_class_that_is_small_or_in_one_group_is_told_trained_and_not_scored(
+    members, groups
+):
+    columns = draw_stream() | {"groups": groups}
+    columns["labels"] = np.column_stack([columns["labels"], members])
     made, notes = make_stream(**NOTHING | columns)
     assert notes[1].endswith("not scored: 6.")
     assert made.is_scored.tolist() == [True] * 6 + [False]
     parts = made.data.train, made.data.tests["imbalanced"]
-    assert sum(part.labels[:, 6].sum() for part in parts) == 3
-
-
-def test_class_in_a_single_group_is_told_and_not_scored():
-    columns = draw_stream()
-    rare = np.arange(400) < 8
-    columns["labels"] = np.column_stack([columns["labels"], rare])
-    groups = np.where(rare, 0, np.arange(400))
-    made, notes = make_stream(**NOTHING | columns | {"groups": groups})
-    assert notes[1].endswith("not scored: 6.")
-    assert made.is_scored.tolist() == [True] * 6 + [False]
+    assert sum(part.labels[:, 6].sum() for part in parts) == members.sum()
 
 
 def test_samples_without_a_label_are_left_out_and_told():
@@ -256,7 +246,6 @@ BAD = {
     "one task": ({"task": np.zeros(400)}, "at least two tasks"),
     "task and order": ({"order": np.arange(400)}, "task or order"),
     "date": ({"task": None, "order": ["31/12/2021"] * 400}, "such as 2021-03-31"),
-    "loss": ({"loss": "cross_entropy"}, "a loss of several labels"),
     "batch": ({"batch_size": 401}, "batch_size up to the samples of each task"),
     "channels first": (
         {"inputs": np.zeros((400, 3, 8, 8), np.uint8)},
@@ -267,11 +256,7 @@ BAD = {
     "memory": ({"memory_size": 400}, "a memory smaller than the stream"),
     "no seed": ({"seeds": []}, "none of one of them"),
     "missing task": ({"task": [None] * 400}, "task for every sample"),
-    "no size": ({"memory_size": []}, "none of one of them"),
-    "no rho": ({"rho": []}, "none of one of them"),
-    "sampler": ({"samplers": ["PSR"]}, "unknown sampler 'PSR'"),
     "no sampler": ({"samplers": ["CRS"]}, "a sampler beside CRS"),
-    "device": ({"device": "cuda:7"}, "unknown device"),
     "group": ({"groups": np.zeros(400)}, "not all in one group"),
 }
 

@@ -1,13 +1,12 @@
-"""The digits stand-ins: their tasks, their recipes, and what is drawn."""
+"""The digits stand-ins: what is drawn."""
 
 import os
 import subprocess
 import sys
 
 import numpy as np
-import pytest
 
-from prslib.datasets import DATASETS, curation, digits, load_dataset
+from prslib.datasets import load_dataset
 from prslib.rounding import CHOICES
 
 # Other digests change the results, and so the keys, of all runs.
@@ -36,20 +35,6 @@ def test_what_is_drawn_is_as_committed_also_by_an_old_processor(tmp_path):
     command = [sys.executable, "-c", DIGEST_ALL]
     said = subprocess.check_output(command, env=os.environ | chosen, text=True)
     assert said.split() == DIGESTS.split()
-
-
-@pytest.fixture(params=digits.ENTRIES, scope="module")
-def labelled(request):
-    return load_dataset(request.param, images=False)
-
-
-def test_clustering_finds_the_planted_tasks_in_the_same_corpus(labelled):
-    clustering = DATASETS[labelled.name].clustering()
-    group = curation.cluster_classes(clustering)
-    np.testing.assert_array_equal(group, labelled.class_task)
-    assert clustering.class_names == labelled.class_names
-    task = curation.tasks_of_images(clustering.labels, labelled.class_task)
-    np.testing.assert_array_equal(clustering.labels[task >= 0], labelled.train.labels)
 
 
 def test_who_changes_a_picture_changes_it_for_nobody_else():

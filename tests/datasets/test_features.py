@@ -8,7 +8,7 @@ from PIL import Image
 from real_folders import prepare_coco, write_coco, write_ids
 
 from prslib.cli import main
-from prslib.datasets import features, fingerprint, load_dataset
+from prslib.datasets import features, fingerprint, load_dataset, pictures
 
 FEATURES = "cocoseq-features"
 NAMES = ("apple", "bear", "person")
@@ -69,6 +69,12 @@ def test_inputs_are_standardised_by_two_scalars_of_the_training_set(name):
         by_hand = (split_before.inputs - values.mean()) / values.std()
         assert split.inputs.dtype == np.float32
         np.testing.assert_allclose(split.inputs, by_hand, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["reutersseq-cap30", *pictures.ENTRIES])
+def test_inputs_of_other_streams_are_standardised(name):
+    values = load_dataset(name).train.inputs.astype(np.float64)
+    np.testing.assert_allclose([values.mean(), values.std()], [0, 1], atol=1e-5)
 
 
 def test_from_jpegs_to_a_data_set(root):

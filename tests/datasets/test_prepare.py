@@ -11,7 +11,6 @@ from real_folders import write_coco, write_ids
 
 from prslib.cli import main
 from prslib.datasets import DATASETS, fingerprint, load_dataset
-from prslib.datasets import prepare as command
 
 NAMES = ("apple", "bear", "cat", "cup", "dog", "person")
 # the fifth is of both tasks and in no id file, the sixth has no annotation
@@ -116,22 +115,6 @@ def test_missing_and_broken_images_are_left_out_where_that_is_allowed(coco, caps
     np.testing.assert_array_equal(dataset.train.inputs[2], scaled(coco, "train2014", 3))
     last = dataset.tests["imbalanced"].inputs[3]
     np.testing.assert_array_equal(last, scaled(coco, "val2014", 15))
-
-
-def test_after_an_interruption_decoding_begins_again(coco, monkeypatch):
-    real, decoded = command.read_image, []
-
-    def read(file):
-        decoded.append(file)
-        if len(decoded) == 6:
-            raise KeyboardInterrupt
-        return real(file)
-
-    monkeypatch.setattr(command, "read_image", read)
-    assert prepare(coco) == 130
-    assert len(load_dataset("cocoseq", images=False).train) == 4  # labels are there
-    assert prepare(coco) == 0
-    assert len(load_dataset("cocoseq").train.inputs) == 4
 
 
 def edit(root, file, old, new):

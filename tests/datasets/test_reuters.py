@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prslib.datasets import DATASETS, curation, load_dataset, reuters
+from prslib.datasets import DATASETS, load_dataset, reuters
 from prslib.paths import project_root
 
 PAGE = project_root() / "docs" / "reuters.md"
@@ -27,34 +27,6 @@ def kept(name, thin="thin"):
     labels = stream("reutersseq") if thin == "thin" else imbalanced("reutersseq")
     rows = DATASETS[name].load.keywords[thin](labels)
     return set(np.flatnonzero(rows).tolist())
-
-
-def test_clustering_finds_the_tasks_in_the_stored_labels():
-    data = load_dataset("reutersseq", images=False)
-    clustering = DATASETS["reutersseq"].clustering()
-    group = curation.cluster_classes(clustering)
-    names = np.array(clustering.class_names)
-    stays = np.isin(names, data.class_names)
-    task = curation.number_by_size(group, stays)[stays]
-    np.testing.assert_array_equal(task, data.class_task)
-    assert np.bincount(task).min() >= reuters.MIN_CLASSES
-    within = curation.tasks_of_images(clustering.labels, group) >= 0
-    labels = clustering.labels[within][:, stays]
-    np.testing.assert_array_equal(labels[labels.any(axis=1)], data.train.labels)
-
-
-def test_classes_and_groups_are_those_of_the_rule():
-    data = load_dataset("reutersseq", images=False)
-    official = data.tests["imbalanced"].labels.sum(axis=0)
-    assert data.class_freq.min() >= 10
-    assert official.min() >= 8
-    groups = np.array(data.class_group)
-    assert (data.class_freq[groups == "minority"] < 45).all()
-    assert (data.class_freq[groups == "majority"] >= 200).all()
-    assert set(groups) == {"majority", "moderate", "minority"}
-    balanced = data.tests["balanced"].labels.sum(axis=0)
-    assert balanced.max() == 10
-    assert balanced.min() > 0
 
 
 @pytest.mark.parametrize("name", reuters.ENTRIES)
@@ -98,15 +70,3 @@ def test_a_part_is_as_long_as_a_cap_and_keeps_the_mix_of_classes():
         apart = np.abs(labels.sum(axis=0) - share * whole)
         # a few more or less, where a class shares documents with smaller ones
         assert (apart <= 3 + 0.03 * whole).all()
-
-
-def test_features_are_standardised_by_two_scalars_of_the_stream():
-    data = load_dataset("reutersseq-cap30")
-    values = data.train.inputs.astype(np.float64)
-    np.testing.assert_allclose([values.mean(), values.std()], [0, 1], atol=1e-5)
-    whole = load_dataset("reutersseq")
-    ours, theirs = (d.tests["balanced"].inputs for d in (data, whole))
-    # the same bytes, scaled by other scalars
-    slope = ours.std() / theirs.std()
-    shift = ours.mean() - slope * theirs.mean()
-    np.testing.assert_allclose(ours, theirs * slope + shift, atol=1e-4)

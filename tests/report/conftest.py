@@ -39,14 +39,15 @@ def forget_deviations():
         yield
 
 
-@pytest.fixture
-def browser(tmp_path):
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
     webdriver = pytest.importorskip("selenium.webdriver")
     if not (BROWSER and DRIVER):
         pytest.skip("no chromium and chromium-driver (Debian's packages) here")
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER
-    for argument in ("headless=new", "no-sandbox", f"user-data-dir={tmp_path / 'me'}"):
+    me = tmp_path_factory.mktemp("browser")
+    for argument in ("headless=new", "no-sandbox", f"user-data-dir={me}"):
         options.add_argument(f"--{argument}")
     driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
     yield driver

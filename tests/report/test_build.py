@@ -10,7 +10,6 @@ from prslib import paths
 from prslib.cli import main
 from prslib.paths import cache_dir, figures_dir, known_notebooks, project_root
 from prslib.report import build
-from prslib.report.build import executed_file
 from prslib.report.topics import runs_of
 from prslib.runs import key_of
 
@@ -37,19 +36,6 @@ def tables(monkeypatch):
 
     monkeypatch.setattr(build, "run_notebook", run_notebook)
     return tables
-
-
-@pytest.mark.usefixtures("tables")
-def test_a_folder_that_cannot_be_written_is_told_in_a_line(monkeypatch, capsys):
-    figures_dir("smoke").parent.mkdir()
-    figures_dir("smoke").touch()
-
-    monkeypatch.setattr("prslib.runs.train", lambda configs, device: None)
-    assert main(["figures", "--profile", "smoke", "datasets", "walkthrough"]) == 1
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert "datasets" in last and "walkthrough" in last
-    assert str(figures_dir("smoke")) in last
-    assert executed_file("smoke", "datasets").is_file()
 
 
 def test_two_drawings_at_once_leave_whole_files(monkeypatch):

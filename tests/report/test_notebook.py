@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 
-import ipywidgets
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -10,7 +9,6 @@ import pytest
 from cells import functions_of
 
 from prslib.paths import known_notebooks
-from prslib.report import notebook
 from prslib.report.notebook import Settings, defaults_of
 from prslib.report.tables import labels_of
 from prslib.report.topics import runs_of
@@ -30,8 +28,6 @@ def test_a_refusal_is_shown_without_frames():
         ("rho_sweep", {"rhoo": 0.1}, "unknown parameter of rho_sweep 'rhoo'; known"),
         ("rho_sweep", {"seeds": "0,1"}, "expected seeds as a list.* -y, got '0,1'"),
         ("rho_sweep", {"profile": "fast"}, "unknown profile 'fast'; known"),
-        ("rho_sweep", {"dataset": ["digits"]}, "unknown dataset 'digits'; known"),
-        ("rho_sweep", {"seeds": [0.5]}, "seed must be a whole number, got 0.5"),
         ("main_results", {"metrics": ["mAB"]}, "unknown metric 'mAB'; known"),
         ("main_results", {"own_threshold": ["prs"]}, "unknown method 'prs'"),
         ("main_results", {"method": ["PRS", "OCDM"]}, "method with CRS and PRS, got"),
@@ -44,15 +40,6 @@ def test_bad_values_are_refused_in_one_line_before_training(name, values, messag
         values = {"profile": "smoke", "notebook": name} | values
         functions_of(name).runs(Settings.of(**values))
     assert "\n" not in str(caught.value)
-
-
-def test_a_profile_that_names_no_parameter_is_refused(tmp_path, monkeypatch):
-    file = tmp_path / "rho_sweep.yaml"
-    file.write_text("memory-size: 3")
-    monkeypatch.setattr(notebook, "params_file", lambda profile, name: file)
-    message = "unknown parameter of rho_sweep 'memory-size'; known"
-    with pytest.raises(ValueError, match=message):
-        Settings.of("smoke", "rho_sweep")
 
 
 def test_the_cell_of_papermill_is_read_and_its_names_are_checked():
@@ -74,13 +61,6 @@ def figure():
     right.set(xticks=[], yticks=[])
     yield figure
     plt.close(figure)
-
-
-class Handle:
-    """Of a displayed picture, which another one may replace."""
-
-    def __init__(self, shown):
-        self.update = shown.append
 
 
 @pytest.fixture
@@ -148,30 +128,6 @@ def test_a_table_is_read_back_as_a_redraw_reads_it(tmp_path, monkeypatch):
         settings.table("kept")
     settings.redraw = True
     pd.testing.assert_frame_equal(settings.table("kept"), kept)
-
-
-def test_a_picture_without_its_table_is_refused(figure, shown):
-    with pytest.raises(KeyError, match="no_table"):
-        Settings.of("smoke", "rho_sweep").show(figure, "no_table")
-    assert not shown
-
-
-def test_a_slider_above_a_picture_draws_it_anew(figure, shown):
-    def redraw(memory_size):
-        figure, ax = plt.subplots(figsize=(memory_size, 1), dpi=100)
-        ax.set_title(f"{memory_size} samples", loc="left")
-        return figure
-
-    settings = Settings.of("quick", "rho_sweep")
-    settings.write(TABLE, "picture")
-    slider = ipywidgets.IntSlider(1, min=1, max=3)
-    settings.show(figure, "picture", redraw=redraw, memory_size=slider)
-    controls, first = shown
-    assert controls.children == (slider,) and slider.description == "memory size"
-    slider.value = 3
-    assert shown[2:] != [] and shown[-1].data != first.data
-    assert shown[-1].metadata == {"width": 300, "alt": "3 samples"}
-    assert not plt.get_fignums()
 
 
 # read no scores, or those of single classes; shortcuts are compared with classes alike

@@ -115,17 +115,6 @@ def test_every_picture_has_its_numbers(smoke):
     assert pictures <= {file.stem for file in folder.glob("*.csv")}
 
 
-def test_an_executed_notebook_becomes_an_article_with_its_pictures(smoke, program):
-    folder = smoke / "figures" / "report"
-    folder.mkdir()
-    program("articles").write_article("smoke", "datasets", folder)
-    text = (folder / "datasets.md").read_text()
-    assert "<details><summary>Parameters</summary>\n\n| parameter | value |" in text
-    links = re.findall(r"[\w./-]+\.png", text)
-    assert any(link.endswith("_narrow.png") for link in links)
-    assert all((folder / link).is_file() for link in links)
-
-
 def test_a_kernel_of_its_own_in_another_folder_gives_the_same_and_trains_nothing(
     smoke, tmp_path, monkeypatch
 ):

@@ -116,16 +116,6 @@ def test_every_decision_equals_the_twin(name):
         assert sampler.class_freq.tolist() == rows.sum(axis=0)[:width].tolist()
 
 
-@pytest.mark.parametrize("name", ["prs", "ocdm"])
-@pytest.mark.parametrize("rho", [0, 1])
-def test_a_long_single_label_stream_ends_on_target(name, rho):
-    labels = np.random.default_rng(5).choice(4, 6000, p=[0.5, 0.25, 0.15, 0.1])
-    sampler = make_sampler(name, 200, 4, 1, rho=rho)
-    sampler.place(labels)
-    target = np.bincount(labels) / 6000 if rho else np.full(4, 0.25)
-    assert np.abs(sampler.class_counts / 200 - target).sum() / 2 < 0.02
-
-
 @pytest.mark.parametrize("name", ["cbrs", "crs", "ocdm", "prs"])
 def test_memory_use_does_not_grow_with_the_stream(name):
     rng = np.random.default_rng(0)
@@ -169,7 +159,6 @@ def test_samples_without_a_label_may_be_a_class(name):
         ("crs", {"size": 0}, ValueError, "size must be at least 1, got 0"),
         ("crs", {"seed": -1}, ValueError, "seed must be at least 0, got -1"),
         ("ocdm", {"rho": "0"}, TypeError, "rho must be a number, got '0'"),
-        ("crs", {"rho": 0.0}, TypeError, "unexpected keyword argument 'rho'"),
     ],
 )
 def test_arguments_are_checked(name, change, error, match):

@@ -41,30 +41,6 @@ def study(program):
     return program("embed_reuters")
 
 
-def test_a_collection_is_read(study, tmp_path, monkeypatch):
-    documents = [
-        document(1, ["grain", "wheat"], text="corn &lt;up> &amp; f\u00fcr"),
-        document(2, ["gold"], split="TEST"),
-        document(3),
-        document(4, ["gold"], split="NOT-USED"),
-        document(5, ["gold"], indexed="NO"),
-        document(6, ["gold"], indexed="BYPASS"),
-    ]
-    folder = write(tmp_path, study, monkeypatch, documents)
-    made = study.read_collection(folder)
-    assert made[0].topics == ("grain", "wheat")
-    assert made[0].text.split() == ["TITLE", "1", "corn", "<up>", "&", "f\u00fcr"]
-    assert [d.number for d in made] == [1, 2, 3, 4, 5, 6]
-    assert [d.split for d in made] == ["train", "test", "", "", "", ""]
-    file = folder / NAMES[1]
-    file.write_text(file.read_text("latin-1").replace("</REUTERS>", "", 1))
-    with pytest.raises(ValueError, match=f"3 documents in {file}, got 2; unpack"):
-        study.read_collection(folder)
-    file.unlink()
-    with pytest.raises(FileNotFoundError, match=str(file)):
-        study.read_collection(folder)
-
-
 @pytest.fixture
 def collection(study, tmp_path, monkeypatch):
     """Return a collection of four tasks of five topics each, and documents without."""
@@ -106,26 +82,3 @@ def test_made_twice_the_file_has_the_same_bytes(study, collection, tmp_path):
     assert stored["features"].dtype == np.int8
     assert stored["features"].shape == (len(stored["labels"]), 4)
     assert "word1" not in str(list(stored.values()))
-
-
-def test_classes_tasks_and_test_sets(study, collection):
-    selection, corpus = study.select(study.read_collection(collection))
-    assert selection.class_names.tolist() == TOPIC
-    tasks = selection.class_task.reshape(4, 5)
-    assert (tasks == tasks[:, :1]).all()
-    # the document across tasks and that of the rare topic alone are left out
-    assert np.diff(selection.bounds[0]) == 20 * TRAIN + 1
-    assert np.diff(selection.bounds[2]) == 20 * TEST
-    assert corpus["corpus_names"].tolist() == TOPIC
-    assert len(corpus["corpus"]) == 20 * TRAIN + 2
-    balanced = selection.labels[selection.rows("balanced")].sum(axis=0)
-    assert balanced.max() <= study.PER_CLASS
-    assert len(set(selection.files.tolist())) == len(selection)
-
-
-def test_features_of_a_text_do_not_depend_on_other_labelled_texts(study):
-    unlabelled = [f"word{k % 7} word{k % 5} word{k % 3}" for k in range(40)]
-    texts = ["word1 word2", "word3 other"]
-    both = study.embed_texts(unlabelled, texts, components=3)
-    alone = study.embed_texts(unlabelled, texts[1:], components=3)
-    np.testing.assert_array_equal(both[1:], alone)

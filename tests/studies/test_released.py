@@ -6,8 +6,6 @@ from plain_prs import PlainPRS
 from prs_examples import long_tailed
 from released_prs import PlainReleasedPRS
 
-from prslib.samplers import check_sampler
-
 
 @pytest.fixture
 def released(program):
@@ -29,7 +27,3 @@ def test_it_decides_as_its_twin_and_not_as_the_paper(released):
         assert slots == twin
         differ += slots != paper
     assert differ > 20
-
-
-def test_it_passes_the_checks_of_samplers(released):
-    check_sampler(released)

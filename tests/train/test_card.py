@@ -128,17 +128,14 @@ def test_nor_with_a_loss_of_the_stream_so_far(card, name):
     assert not card
 
 
+@pytest.mark.parametrize("free", [8e10, 0])
 @pytest.mark.parametrize("method", ["PRS", "ExStream"])
-def test_nor_where_the_data_do_not_fit(card, on_card, method, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (0, 0))
-    on_card.run(on_card.RunConfig(PICTURES, method, batch_size=90), NAME)
+def test_the_card_trains_as_the_host_also_where_the_data_do_not_fit(
+    card, on_card, method, free, monkeypatch
+):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, free))
+    there = on_card.run(on_card.RunConfig(SEVERAL, method, batch_size=40), NAME)
     assert not waits_of(card, method)
-
-
-@pytest.mark.parametrize("method", ["PRS", "ExStream"])
-def test_the_card_trains_as_the_host(card, on_card, method):
-    config = on_card.RunConfig(SEVERAL, method, batch_size=40)
-    there = on_card.run(config, NAME)
     here = train.run(RunConfig(SEVERAL, method, batch_size=40))
     np.testing.assert_array_equal(there.memory_labels, here.memory_labels)
     np.testing.assert_allclose(
