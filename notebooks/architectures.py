@@ -67,12 +67,8 @@ def runs(settings):
         frozen_stages=settings.frozen_stages,
         learning_rate=settings.learning_rates,
     )
-    fixed = {
-        "dataset": settings.dataset,
-        "weights": settings.weights,
-        "seed": settings.seeds,
-        "rho": settings.rho,
-    }
+    fixed = {"dataset": settings.dataset, "weights": settings.weights}
+    fixed |= {"seed": settings.seeds, "rho": settings.rho}
     plain, *others = networks
     # the tables of methods have the plain network not frozen, that of networks frozen
     also = [OFFLINE] if plain["frozen_stages"] else []
@@ -89,23 +85,17 @@ def runs(settings):
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from collections.abc import Sequence
 from itertools import product
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from IPython.display import Markdown
 
 import prslib
-from prslib import Run
-from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report import answers, tables
 from prslib.report.asked import run_all
-from prslib.report.grids import BALANCED
 from prslib.report.notebook import Settings, heading
-from prslib.report.style import STYLE, contrast_panels
-from prslib.report.tables import MAIN_METRICS, average, contrasts, final, in_short
-from prslib.report.tables import merge_published, scores_of
+from prslib.report.grids import BALANCED
+from prslib.report.tables import MAIN_METRICS
 
 # %%
 settings = Settings.read("architectures", globals())
@@ -134,9 +124,9 @@ settings
 # three convolutions is frozen.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
+def rows_of(runs: list[prslib.Run]) -> pd.DataFrame:
     """Take the final scores of runs on several networks (Appendix, "Base Architectures")."""
-    rows = final(scores_of(runs, "model", "epochs", "frozen_stages"))
+    rows = tables.final(tables.scores_of(runs, "model", "epochs", "frozen_stages"))
     many = rows["epochs"] > 1
     paper = np.where(many, 10, 1)
     ours = rows["epochs"].astype(str) + np.where(many, " epochs", " epoch")
@@ -161,7 +151,7 @@ def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[(rows["method"] == OFFLINE) & (rows["group"] == "overall")]
     chosen = _frozen(rows, "max")
     asked = chosen.assign(epochs=chosen["paper_epochs"])
-    table = merge_published(asked, "architectures", also=["architecture", "epochs"])
+    table = tables.merge_published(asked, "architectures", also=["architecture", "epochs"])
     return table.assign(epochs=chosen["epochs"].to_numpy())
 
 
@@ -203,7 +193,6 @@ def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-plt.style.use(STYLE)
 for place, shown in settings.table("offline").groupby(["dataset", "test_set"], sort=False):
     display(heading(*place), offline_table(shown))
 
@@ -216,18 +205,13 @@ for place, shown in settings.table("offline").groupby(["dataset", "test_set"], s
 cells = [("overall", metric) for metric in MAIN_METRICS]
 plain, *others = offline["architecture"].unique()
 by_network = offline.assign(method=offline["architecture"])
-pairs = [
-    contrasts(by_network, name, plain, cells, by=["setting"]).assign(network=name) for name in others
-]
-settings.write(pd.concat(pairs, ignore_index=True), "minus_plain")
+gaps = tables.contrast_each(by_network, others, plain, cells, by=["setting"])
+settings.write(gaps.rename(columns={"method": "network"}), "minus_plain")
 
 # %%
-gaps = settings.table("minus_plain")
 title = "Multitask after one epoch, other network minus plain network"
-shown = gaps[gaps["setting"].str.startswith("1 epoch")]
-figure = contrast_panels(shown, title, "network")
-settings.show(figure, "minus_plain")
-display(Markdown(in_short(gaps)))
+first = "setting == '1 epoch'"
+offline_gaps = settings.show_contrasts("minus_plain", title, "network", query=first)
 
 
 # %% [markdown]
@@ -241,15 +225,15 @@ display(Markdown(in_short(gaps)))
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
     """Set the paper's tables of methods beside ours, network by network (Appendix)."""
     rows = rows[rows["epochs"] == 1]
-    tables = ("main", "attention_consistency", "rnn_attention")
-    return merge_published(_frozen(rows, "min"), *tables, also=["architecture"])
+    printed = ("main", "attention_consistency", "rnn_attention")
+    return tables.merge_published(_frozen(rows, "min"), *printed, also=["architecture"])
 
 
 # %% tags=["compute"]
 online = plain_first(beside_methods(rows))
-settings.write(average(online), "methods")
+settings.write(tables.average(online), "methods")
 cells = [(group, metric) for group in ("overall", "minority") for metric in MAIN_METRICS]
-settings.write(contrasts(online, "PRS", "CRS", cells, by=["network"]), "prs_minus_crs")
+settings.write(tables.contrasts(online, "PRS", "CRS", cells, by=["network"]), "prs_minus_crs")
 
 # %%
 settings.show_tables("methods", by=["network"])
@@ -262,19 +246,17 @@ settings.show_tables("methods", by=["network"])
 # [`ledger`](ledger.ipynb).
 
 # %%
-gaps = settings.table("prs_minus_crs")
-shown = gaps[gaps["group"] == "overall"]
-figure = contrast_panels(shown, "Overall, PRS minus CRS by network", "network")
-settings.show(figure, "prs_minus_crs")
-display(Markdown(in_short(gaps)))
+title = "Overall, PRS minus CRS by network"
+overall = "group == 'overall'"
+gaps = settings.show_contrasts("prs_minus_crs", title, "network", query=overall)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-shown = gaps[gaps["test_set"] == BALANCED]
-row = find_smallest(shown, group="overall", metric="mAP")
-sentence = describe_difference(
+where = {"test_set": BALANCED, "group": "overall", "metric": "mAP"}
+row = answers.find_smallest(gaps, **where)
+sentence = answers.describe_difference(
     row,
     above="With every network PRS gains at least {effect} points of mAP over CRS {interval}.",
     below="With at least one network PRS loses {effect} points of mAP against CRS {interval}.",
     unclear="With at least one network PRS and CRS do not differ significantly in mAP: {effect} points {interval}.",
 )
-write_answer(settings, sentence, row["dataset"])
+settings.write_answer(sentence, row["dataset"])

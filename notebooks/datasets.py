@@ -34,26 +34,20 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from prslib import DATASETS, load_dataset
 from prslib.datasets import GROUPS, SequentialDataset
 from prslib.datasets.base import Clustering
 from prslib.datasets.curation import class_merges
-from prslib.report.answers import write_answer
-from prslib.report.grids import check_labels
-from prslib.report.measures import class_statistics
+from prslib.report import grids, measures, style, tables
 from prslib.report.notebook import Settings
-from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES, STYLE, join_panels
-from prslib.report.style import plot_sample
-from prslib.report.tables import TEST_WORDS, labels_of
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES
+from prslib.report.tables import TEST_WORDS
 
 # %%
 settings = Settings.read("datasets", globals())
-check_labels(settings.dataset, one=False)
-if settings.samples > 50:
-    raise ValueError(f"samples must be 0 to 50, got {settings.samples}")
+grids.check_labels(settings.dataset, one=False)
 settings
 
 # %% [markdown]
@@ -91,9 +85,9 @@ def count_sizes(dataset: SequentialDataset) -> dict:
 
 
 # %% tags=["compute"]
-sets = {name: labels_of(name) for name in settings.dataset}
+sets = {name: tables.labels_of(name) for name in settings.dataset}
 settings.write(pd.DataFrame([count_sizes(data) for data in sets.values()]), "sizes")
-settings.write(pd.concat([class_statistics(data) for data in sets.values()]), "classes")
+settings.write(pd.concat([measures.class_statistics(data) for data in sets.values()]), "classes")
 
 # %%
 sizes = settings.table("sizes").set_index("dataset")
@@ -113,7 +107,7 @@ sizes.T.map(lambda value: f"{value:,.4g}" if isinstance(value, float) else value
 # classes have more images than some moderate classes.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
+def plot_class_statistics(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     """Draw the classes by task and frequency, coloured by group (Figure "COCOseq")."""
     frame = frame.assign(rank=np.arange(1, len(frame) + 1))
     for group, colour in GROUP_COLOURS.items():
@@ -130,16 +124,11 @@ def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 # %%
-plt.style.use(STYLE)
 classes = settings.table("classes")
-lines = -(-len(settings.dataset) // 2)
-shape = {"figsize": (11, 0.8 + 2.6 * lines), "squeeze": False}
-figure, axes = plt.subplots(lines, 2, **shape)
-for ax, name in zip(axes.flat, settings.dataset, strict=False):
+figure, axes = style.panel_grid(len(settings.dataset), 2, top=0.8, height=2.6)
+for ax, name in zip(axes, settings.dataset, strict=True):
     plot_class_statistics(classes[classes["dataset"] == name], ax).set_title(name)
-for ax in axes.flat[len(settings.dataset) :]:
-    ax.remove()
-join_panels(figure, "Training samples of each class (log scale)")
+style.join_panels(figure, "Training samples of each class (log scale)")
 settings.show(figure, "classes", narrow=1)
 
 # %% [markdown]
@@ -155,7 +144,7 @@ FRAME = "#E8000B"  # of a task, visible on all of viridis
 
 def cooccurrence(dataset: SequentialDataset, clustering: Clustering) -> pd.DataFrame:
     """Count the images with both of two classes, dropped images included, as (C, C)."""
-    names = class_statistics(dataset)["class"].tolist()
+    names = measures.class_statistics(dataset)["class"].tolist()
     columns = [clustering.class_names.index(name) for name in names]
     # exact: counts below 2 ** 24
     labels = clustering.labels[:, columns].astype(np.float32)
@@ -163,7 +152,7 @@ def cooccurrence(dataset: SequentialDataset, clustering: Clustering) -> pd.DataF
     return pd.DataFrame(counts, index=names, columns=names)
 
 
-def plot_cooccurrence(counts: np.ndarray, task: np.ndarray, ax: Axes) -> Axes:
+def plot_cooccurrence(counts: np.ndarray, task: np.ndarray, ax: plt.Axes) -> plt.Axes:
     """Draw how many images show two classes together, a frame around each task (Algorithm 2)."""
     counts = counts.astype(float)
     np.fill_diagonal(counts, 0)
@@ -225,7 +214,7 @@ def clustering_steps(clustering: Clustering) -> pd.DataFrame:
     return frame.assign(kept=100 * kept / len(clustering.labels))
 
 
-def plot_clustering_steps(frame: pd.DataFrame, ax: Axes) -> Axes:
+def plot_clustering_steps(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     """Draw which share of the samples lies within one group, merge by merge (Algorithm 2)."""
     for colour, (name, steps) in zip(HUES, frame.groupby("dataset", sort=False), strict=False):
         groups, kept = steps[["groups", "kept"]].iloc[-1]
@@ -275,7 +264,7 @@ for name in settings.dataset if settings.samples else []:
         shape = (data.num_tasks, settings.samples)
         figure, axes = plt.subplots(*shape, figsize=(11, 1.6 * shape[0]), squeeze=False)
         for ax, shown in zip(axes.flat, frame.itertuples(), strict=True):
-            plot_sample(data.train.inputs[shown.row], shown.labels, ax)
+            style.plot_sample(data.train.inputs[shown.row], shown.labels, ax)
         for ax, task in zip(axes[:, 0], range(data.num_tasks), strict=True):
             ax.set_ylabel(f"task {task}")
         settings.write(frame, f"samples_{name}")
@@ -287,4 +276,4 @@ counts = classes[classes["dataset"] == first]["images"].sort_values(ascending=Fa
 share = counts[: len(counts) // 5].sum() / counts.sum()
 sentence = f"On {first} the largest fifth of the classes has {100 * share:.1f} % of the labels,"
 sentence += f" and {sizes['below half the mean'][first]} of {len(counts)} classes are smaller than half the mean class."
-write_answer(settings, f"{sentence} Tasks are clusters of classes that occur together.", first)
+settings.write_answer(f"{sentence} Tasks are clusters of classes that occur together.", first)

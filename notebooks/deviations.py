@@ -59,19 +59,14 @@ def runs(settings):
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 import prslib
-from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report import answers, measures, style, tables
 from prslib.report.asked import run_all
 from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, SOURCES, WORDS
-from prslib.report.grids import seeds_text
-from prslib.report.measures import place_stream
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, contrast_panels, join_panels
-from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, final, labels_of
-from prslib.report.tables import scores_of
 from prslib.statistics import DECIDING, interval
+from prslib.report.tables import ALL_GROUPS, MAIN_METRICS
 
 # %%
 settings = Settings.read("deviations", globals())
@@ -111,8 +106,8 @@ def memory_mix(settings) -> pd.DataFrame:
     rows = []
     asked = settings.dataset, settings.varied_seeds, settings.rho
     for config in deviation_configs(*asked, DEVIATIONS):
-        rare = np.array(labels_of(config.dataset).class_group) == "minority"
-        *_, (sampler, slots, samples) = place_stream(config)
+        rare = np.array(tables.labels_of(config.dataset).class_group) == "minority"
+        *_, (sampler, slots, samples) = measures.place_stream(config)
         n = sampler.class_freq
         p = np.where(n > 0, np.maximum(n, 1.0) ** config.resolved["rho"], 0.0)
         mix = sampler.class_counts / sampler.class_counts.sum()
@@ -125,7 +120,7 @@ def memory_mix(settings) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def plot_ends(frame: pd.DataFrame, ax: Axes, order: list[str]) -> Axes:
+def plot_ends(frame: pd.DataFrame, ax: plt.Axes, order: list[str]) -> plt.Axes:
     """Draw one measure of the memories at the end of the stream, with intervals over seeds."""
     for place, name in enumerate(order):
         seeds = frame.loc[frame["departure"] == name, "value"].to_numpy()
@@ -134,8 +129,7 @@ def plot_ends(frame: pd.DataFrame, ax: Axes, order: list[str]) -> Axes:
         ax.plot(row.effect, place, "o", color="0.1")
         if name in ("PRS", "CRS"):
             ax.axvline(row.effect, color="0.75", linewidth=1, zorder=0)
-    ax.set_yticks(range(len(order)), order)
-    ax.set_ylim(len(order) - 0.5, -0.5)
+    style.name_rows(ax, order)
     ax.set_xlabel(MIX_LABELS[frame["measure"].iloc[0]])
     ax.label_outer()
     return ax
@@ -145,7 +139,6 @@ def plot_ends(frame: pd.DataFrame, ax: Axes, order: list[str]) -> Axes:
 settings.write(memory_mix(settings), "memory")
 
 # %%
-plt.style.use(STYLE)
 mix = settings.table("memory")
 grid = {"figsize": (11, 3.3 * len(settings.dataset)), "squeeze": False, "sharex": "col"}
 figure, axes = plt.subplots(len(settings.dataset), 3, **grid)
@@ -157,7 +150,8 @@ for row, name in zip(axes, settings.dataset, strict=True):
         plot_ends(of_set[of_set["measure"] == measure], ax, order).set_title(name)
 axes[0, 0].plot([], [], color="0.35", linewidth=1.8, label="95 % interval over seeds")
 axes[0, 0].plot([], [], color="0.75", linewidth=1, label="where PRS and CRS are")
-join_panels(figure, f"The memory at the end of the stream, {seeds_text(settings.varied_seeds)}")
+seeds = settings.say_seeds(seeds=settings.varied_seeds)
+style.join_panels(figure, f"The memory at the end of the stream, {seeds}")
 settings.show(figure, "memory", narrow=1)
 
 
@@ -172,8 +166,8 @@ settings.show(figure, "memory", narrow=1)
 def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
     """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each."""
     cells = [(group, "mAP") for group in ALL_GROUPS]
-    gaps = [contrasts(rows, name, "PRS", cells).assign(departure=WORDS[name]) for name in ALL[1:]]
-    table = pd.concat(gaps, ignore_index=True)
+    table = tables.contrast_each(rows, ALL[1:], "PRS", cells)
+    table["departure"] = table.pop("method").map(WORDS)
     lead = table["difference"].abs().where(table["departure"] == "CRS")
     lead = lead.groupby([table["dataset"], table["group"]]).transform("max")
     # what does not matter moves less than half of the lead that PRS has on CRS
@@ -192,10 +186,9 @@ def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
 def contest(rows: pd.DataFrame) -> pd.DataFrame:
     """Score what is called PRS, PRS and CRS: overall, and how far they are from PRS."""
     cells = [("overall", metric) for metric in MAIN_METRICS]
-    rivals = [*CONTEST, "CRS"]
-    gaps = [contrasts(rows, one, "PRS", cells).assign(method=one) for one in rivals]
+    gaps = tables.contrast_each(rows, [*CONTEST, "CRS"], "PRS", cells)
     keys = ["dataset", "method", "metric"]
-    gaps = pd.concat(gaps).set_index(keys)[["difference", "low", "high"]]
+    gaps = gaps.set_index(keys)[["difference", "low", "high"]]
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     scores = rows.groupby(keys, sort=False)["value"]
     table = scores.agg(mean="mean", sd="std", seeds="count").join(gaps)
@@ -206,14 +199,14 @@ def contest(rows: pd.DataFrame) -> pd.DataFrame:
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
-rows = final(scores_of(finished)).assign(published=np.nan)
+rows = tables.final(tables.scores_of(finished)).assign(published=np.nan)
 settings.write(against_prs(rows), "costs")
 settings.write(contest(rows), "contest")
 
 # %%
 costs = settings.table("costs")
 shown = costs[costs["group"] != "moderate"]
-figure = contrast_panels(shown, "mAP, departure minus PRS", "departure", "group")
+figure = style.contrast_panels(shown, "mAP, departure minus PRS", "departure", "group")
 settings.show(figure, "costs", narrow=1)
 
 # %% [markdown]
@@ -264,7 +257,7 @@ best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop
 # classes, which dominate the overall F1.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-row = find_smallest(settings.table("costs"), group="overall", metric="mAP")
+row = answers.find_smallest(settings.table("costs"), group="overall", metric="mAP")
 method = f"On {row['dataset']} the costliest shortcut ({row['departure']})"
-sentence = describe_difference(row, what="mAP", method=method, than="PRS")
-write_answer(settings, sentence, row["dataset"])
+sentence = answers.describe_difference(row, what="mAP", method=method, than="PRS")
+settings.write_answer(sentence, row["dataset"])

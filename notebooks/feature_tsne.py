@@ -55,26 +55,19 @@ def runs(settings):
     )
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from collections.abc import Sequence
-
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import seaborn as sns
-from matplotlib.axes import Axes
+from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
 from prslib import Run, RunConfig
-from prslib.checks import expected
 from prslib.datasets import GROUPS
-from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report import answers, measures, style, tables
 from prslib.report.asked import run_all
-from prslib.report.measures import features_of, labelled_images, neighbour_votes
 from prslib.report.notebook import Settings
-from prslib.report.style import GROUP_MARKERS, STYLE
-from prslib.report.style import join_panels
-from prslib.report.tables import ALL_GROUPS, TEST_WORDS, contrasts, labels_of
-from prslib.resamples import resampled_mean
+from prslib.report.style import GROUP_MARKERS
+from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 # %%
 settings = Settings.read("feature_tsne", globals())
@@ -112,27 +105,25 @@ SIZES = {"majority": 22, "moderate": 24, "minority": 55}
 ENOUGH = 5  # test images of a class that show where it lies
 
 
-def embed(runs: Sequence[Run], shown: Sequence[str], others: int) -> pd.DataFrame:
+def embed(runs: list[Run], shown: list[str], others: int) -> pd.DataFrame:
     """Map features to the plane with t-SNE, all of classes ``shown`` and the first of others."""
-    from sklearn.manifold import TSNE
-
     frames = []
     for run in runs:
-        images = labelled_images(run.config)
+        images = measures.labelled_images(run.config)
         first = images.groupby("class").cumcount() < others
         drawn = first | images["class_name"].isin(shown)
         # the first two principal components as a start: the large shape is not random
         tsne = TSNE(init="pca", random_state=0)
         with threadpool_limits(1):  # the same picture every time
-            plane = tsne.fit_transform(features_of(run)[drawn])
+            plane = tsne.fit_transform(measures.features_of(run)[drawn])
         frames.append(images[drawn].assign(x=plane[:, 0], y=plane[:, 1]))
     return pd.concat(frames, ignore_index=True)
 
 
 def shown_classes(config: RunConfig, per_group: int) -> list[str]:
     """Pick each group's most frequent, middle and rarest classes; of ten classes all."""
-    freq = labels_of(config.dataset).class_freq
-    classes = labelled_images(config)
+    freq = tables.labels_of(config.dataset).class_freq
+    classes = measures.labelled_images(config)
     classes = classes.value_counts(["class", "class_name", "group"]).reset_index()
     classes = classes.assign(freq=freq[classes["class"]])
     classes = classes.sort_values(["freq", "class"], ascending=[False, True])
@@ -148,22 +139,21 @@ def shown_classes(config: RunConfig, per_group: int) -> list[str]:
     return picked
 
 
-def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
+def plot_features(frame: pd.DataFrame, ax: plt.Axes, shown: list[str]) -> plt.Axes:
     """Draw images at their t-SNE coordinates, ``shown`` classes in colour, others in grey."""
-    if len(shown) > len(CLASS_COLOURS):
-        what = f"at most {len(CLASS_COLOURS)} classes, as many as there are colours"
-        raise ValueError(expected(what, len(shown), "show fewer of each group"))
     others = frame[~frame["class_name"].isin(shown)]
     if len(others):
-        style = {"s": 5, "color": "0.8", "linewidth": 0, "label": "other classes"}
-        ax.scatter(others["x"], others["y"], **style)
+        grey = {"s": 5, "color": "0.8", "linewidth": 0, "label": "other classes"}
+        ax.scatter(others["x"], others["y"], **grey)
     dots = frame[frame["class_name"].isin(shown)]
     dots = dots.assign(shown=dots["class_name"] + " (" + dots["group"] + ")")
     classes = dots.drop_duplicates("shown").set_index("class_name").loc[shown]
     groups = classes.set_index("shown")["group"]
-    by_class = dict.fromkeys(["hue", "style", "size"], "shown") | {"hue_order": list(groups.index)}
+    by_class = dict.fromkeys(["hue", "style", "size"], "shown")
+    by_class["hue_order"] = list(groups.index)
     look = {"palette": dict(zip(groups.index, CLASS_COLOURS, strict=False))}
-    look |= {"markers": groups.map(GROUP_MARKERS).to_dict(), "sizes": groups.map(SIZES).to_dict()}
+    look["markers"] = groups.map(GROUP_MARKERS).to_dict()
+    look["sizes"] = groups.map(SIZES).to_dict()
     sns.scatterplot(dots, x="x", y="y", **by_class, **look, linewidth=0.4, ax=ax)
     ax.set(xlabel="t-SNE axis 1 (no unit)", ylabel="t-SNE axis 2 (no unit)")
     ax.set(xticks=[], yticks=[])
@@ -172,12 +162,12 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
 
 # %% tags=["compute"]
 for name in settings.dataset:
-    drawn = [r for r in finished if (r.config.dataset, r.config.seed) == (name, settings.seeds[0])]
+    first = name, settings.seeds[0]
+    drawn = [run for run in finished if (run.config.dataset, run.config.seed) == first]
     classes = shown_classes(drawn[0].config, settings.shown)
     settings.write(embed(drawn, classes, settings.others), name)
 
 # %%
-plt.style.use(STYLE)
 for name in settings.dataset:
     config = next(config for config in planned if config.dataset == name)
     classes = shown_classes(config, settings.shown)
@@ -187,8 +177,8 @@ for name in settings.dataset:
     for ax, kind in zip(axes[0], settings.method, strict=True):
         plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
     sizes = f"seed {settings.seeds[0]}, up to {settings.per_class} images a class"
-    words = TEST_WORDS[config.resolved["test_set"]]
-    join_panels(figure, f"{name}, {words}: penultimate features of test images, {sizes}")
+    title = f"{name}, {TEST_WORDS[config.resolved['test_set']]}: penultimate features"
+    style.join_panels(figure, f"{title} of test images, {sizes}")
     settings.show(figure, name, narrow=1)
 
 # %% [markdown]
@@ -200,38 +190,14 @@ for name in settings.dataset:
 # well-separated classes, 0 for overlapping classes, and below 0 if images are nearer to another
 # class than to their own. The table shows means over seeds.
 
-# %% jupyter={"source_hidden": true} tags=["functions"]
-def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
-    """Measure how far apart the classes lie, in percent, by group (section "Feature Analysis")."""
-    from sklearn.metrics import silhouette_samples
-
-    table = []  # distances are Euclidean and between features, as in t-SNE
-    for run in runs:
-        images = neighbour_votes(run, neighbours)
-        # 1 for classes far apart, 0 where they overlap
-        silhouettes = silhouette_samples(features_of(run), images["class"].to_numpy())
-        images["silhouette"] = 100 * silhouettes
-        dataset = labels_of(run.config.dataset)
-        settings = run.config.resolved
-        test_set = settings["test_set"]
-        tested = len(dataset.tests[test_set])
-        place = {"dataset": run.config.dataset, "stands_for": dataset.stands_for}
-        place["test_set"] = test_set
-        place |= {"method": run.config.method, "seed": run.config.seed}
-        both = pd.concat([images, images.assign(group="overall")])
-        for group, used in both.groupby("group", sort=False):
-            for metric in ("kNN accuracy", "silhouette"):
-                values = used[metric].to_numpy()
-                row = place | {"group": group, "metric": metric, "measure": "score"}
-                row |= {"value": values.mean(), "published": np.nan}
-                if draws := settings["test_resamples"]:
-                    rows = used["image"].to_numpy()
-                    row["draws"] = resampled_mean(values, rows, tested, draws)
-                table.append(row)
-    return pd.DataFrame(table)
-
 # %% tags=["compute"]
-rows = separation(finished, settings.neighbours)
+frames = []
+for run in finished:
+    values = run.config.resolved
+    place = {name: values[name] for name in ("dataset", "test_set", "method", "seed")}
+    frames.append(measures.separation(run, settings.neighbours).assign(**place))
+rows = pd.concat(frames, ignore_index=True)
+rows = rows.assign(measure="score", published=float("nan"))
 keys = ["dataset", "test_set", "metric", "group", "method"]
 means = rows.groupby(keys, sort=False)["value"].mean().reset_index()
 settings.write(means, "separation")
@@ -250,7 +216,7 @@ means.pivot(index=keys, columns="group", values="value")[list(ALL_GROUPS)].round
 
 # %% tags=["compute"]
 cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in ALL_GROUPS]
-settings.write(contrasts(rows, "PRS", "CRS", cells), "separation_prs_minus_crs")
+settings.write(tables.contrasts(rows, "PRS", "CRS", cells), "separation_prs_minus_crs")
 
 # %%
 title = "How well classes stand apart, PRS minus CRS"
@@ -266,10 +232,10 @@ gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 # -p rhos 0.0 -p device cpu`.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-row = find_smallest(gaps, group="minority", metric="kNN accuracy")
-sentence = describe_difference(
+row = answers.find_smallest(gaps, group="minority", metric="kNN accuracy")
+sentence = answers.describe_difference(
     row,
     what="nearest-neighbour accuracy on the minority classes",
     unclear="No gain is detected: PRS minus CRS is {effect} points of {what} {interval}.",
 )
-write_answer(settings, sentence, row["dataset"])
+settings.write_answer(sentence, row["dataset"])

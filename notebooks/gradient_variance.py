@@ -40,33 +40,25 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.asked import configs
 from prslib.report.grids import check_memory, paired
-from prslib.checks import check_int
 
 
 def runs(settings):
     """List runs that measure the gradient variance over their memory."""
     check_memory(settings.method)
-    for points in settings.points:
-        check_int("points", points, least=1)
     fixed = {"rho": settings.rho, "seed": settings.seeds, "method": settings.method}
     rows = paired(dataset=settings.dataset, variance_points=settings.points)
     return [config for row in rows for config in configs(**row, **fixed)]
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from collections.abc import Sequence
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from prslib import Run
-from prslib.report.answers import first_set, write_answer
+import prslib
+from prslib.report import answers, style
 from prslib.report.asked import run_all
-from prslib.report.grids import seeds_text
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, draw_curves, join_panels, styles_of
 
 # %%
 settings = Settings.read("gradient_variance", globals())
@@ -85,7 +77,7 @@ settings
 # classes in advance and fills only as classes arrive.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
+def variances_of(runs: list[prslib.Run]) -> pd.DataFrame:
     """Join the gradient variances of runs; "seen" is the share of the stream in percent."""
     frames = []
     for run in runs:
@@ -100,10 +92,10 @@ rows = variances_of(run_all(planned, device=settings.device))
 settings.write(rows, "curves")
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
+def plot_gradient_variance(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     """Draw the variances of one data set on a logarithmic scale, geometric means over seeds."""
-    styles = styles_of(frame["method"])
-    draw_curves(frame, ax, "seen", "method", styles, log=True)
+    styles = style.styles_of(frame["method"])
+    style.draw_curves(frame, ax, "seen", "method", styles, log=True)
     ax.set(xlabel="share of the stream seen (%)", xlim=(0, 104), yscale="log")
     ax.set_ylabel("gradient variance over memory\n(loss²/weight², log scale)")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
@@ -112,13 +104,12 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 # %%
-plt.style.use(STYLE)
 rows = settings.table("curves")
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_gradient_variance(rows[rows["dataset"] == name], ax).set_title(name)
 title = "Gradient variance over memory during training"
-join_panels(figure, f"{title}, {seeds_text(settings.seeds)}")
+style.join_panels(figure, f"{title}, {settings.say_seeds()}")
 settings.show(figure, "curves", narrow=1)
 
 # %% [markdown]
@@ -131,7 +122,7 @@ settings.show(figure, "curves", narrow=1)
 # 50 -p device cpu`.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-shown = first_set(rows)
+shown = answers.first_set(rows)
 name = shown["dataset"].iloc[0]
 logarithms = np.log(shown.pivot_table("value", ["seed", "seen"], "method"))
 ratio = logarithms["PRS"] - logarithms["CRS"]
@@ -139,4 +130,4 @@ whole = np.exp(ratio.groupby("seed").mean()).mean() - 1
 at_end = np.exp(ratio[ratio.index.get_level_values("seen") > 75].mean()) - 1
 sentence = f"On {name} the variance with PRS differs from the variance with CRS by {100 * whole:+.0f} %"
 sentence += f" over the whole stream and by {100 * at_end:+.0f} % over its last quarter."
-write_answer(settings, sentence, name)
+settings.write_answer(sentence, name)

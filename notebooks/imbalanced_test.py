@@ -36,17 +36,12 @@ device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
-from prslib import METHODS
 from prslib.report.grids import BALANCED, IMBALANCED, check_compared, configs_of
-from prslib.checks import one_of
 
 
 def runs(settings):
     """List runs scored on both test sets, those of PRS with both powers."""
     check_compared(settings.method, "CRS")
-    rivals = [name for name in METHODS if name != "PRS"]
-    for name in settings.method:
-        one_of("method other than PRS", name, rivals)
     fixed = {
         "few_seeds": settings.few_seeds,
         "dataset": settings.dataset,
@@ -59,17 +54,14 @@ def runs(settings):
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
 
 import prslib
-from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report import answers, style, tables
 from prslib.report.asked import run_all
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, contrast_panels
-from prslib.report.tables import MAIN_METRICS, TEST_WORDS, average, contrasts, final, in_short
-from prslib.report.tables import merge_published, scores_of, write_differences
+from prslib.report.tables import MAIN_METRICS
 
 # %%
 settings = Settings.read("imbalanced_test", globals())
@@ -85,11 +77,11 @@ settings
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
-rows = final(scores_of(finished))
+rows = tables.final(tables.scores_of(finished))
 has_rho = rows["rho"].isna() | (rows["rho"] == settings.rho)
 chosen = rows[has_rho & (rows["test_set"] == IMBALANCED) & (rows["measure"] == "score")]
-chosen = merge_published(chosen, "imbalanced_test")
-settings.write(average(chosen), "table")
+chosen = tables.merge_published(chosen, "imbalanced_test")
+settings.write(tables.average(chosen), "table")
 
 # %%
 settings.show_tables("table")
@@ -103,17 +95,17 @@ settings.show_tables("table")
 
 # %% tags=["compute"]
 pairs = [(group, metric) for group in ["overall", "majority"] for metric in MAIN_METRICS]
-others = [contrasts(chosen, "PRS", o, pairs).assign(than=o) for o in settings.method]
-settings.write(pd.concat(others, ignore_index=True), "prs_minus_others")
+gaps = tables.contrast_each(chosen, "PRS", settings.method, pairs)
+settings.write(gaps, "prs_minus_others")
 
 # %%
-plt.style.use(STYLE)
 against = settings.table("prs_minus_others")
 panels = against.assign(panel=against["dataset"] + ", " + against["group"])
+panels = panels.sort_values("dataset", kind="stable")
 title = f"PRS with rho {settings.rho:g} minus each other method"
-figure = contrast_panels(panels.sort_values("dataset", kind="stable"), title, "than", down="panel")
+figure = style.contrast_panels(panels, title, "than", down="panel")
 settings.show(figure, "prs_minus_others")
-display(Markdown(in_short(against)))
+display(Markdown(tables.in_short(against)))
 
 # %% [markdown]
 # ## Both powers on both tests
@@ -129,22 +121,19 @@ cells = [("overall", metric) for metric in MAIN_METRICS]
 by_power = []
 for power in rows["rho"].dropna().unique():
     pair = scored[scored["rho"].isna() | (scored["rho"] == power)]
-    by_power.append(contrasts(pair, "PRS", "CRS", cells).assign(rho=power))
+    by_power.append(tables.contrasts(pair, "PRS", "CRS", cells).assign(rho=power))
 settings.write(pd.concat(by_power, ignore_index=True), "powers")
 
 # %%
 powers = settings.table("powers")
-powers = powers.assign(
-    test=powers["test_set"].map(TEST_WORDS),
-    rho=powers["rho"].map("{:g}".format),
-    cell=write_differences(powers),
-)
-powers.pivot_table("cell", ["dataset", "test", "rho"], "metric", "first", sort=False).style
+powers["rho"] = powers["rho"].map("{:g}".format)
+tables.pivot_differences(powers, ["dataset", "test", "rho"], "metric").style
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 sentences = []
 for metric in ("mAP", "O-F1"):
-    row = find_smallest(against, group="overall", metric=metric, than="CRS")
-    method = f"PRS with rho {settings.rho:g}"
-    sentences.append(describe_difference(row, what=f"{metric} as the stream comes", method=method))
-write_answer(settings, f"On {row['dataset']} {' '.join(sentences)}", row["dataset"])
+    row = answers.find_smallest(against, group="overall", metric=metric, than="CRS")
+    words = {"what": f"{metric} as the stream comes"}
+    words["method"] = f"PRS with rho {settings.rho:g}"
+    sentences.append(answers.describe_difference(row, **words))
+settings.write_answer(f"On {row['dataset']} {' '.join(sentences)}", row["dataset"])

@@ -56,18 +56,14 @@ def runs(settings):
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
-from matplotlib.axes import Axes
 
 import prslib
 from prslib import METHODS
-from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report import answers, measures, style, tables
 from prslib.report.asked import run_all
-from prslib.report.grids import BALANCED, seeds_text
-from prslib.report.measures import memory_shares
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, join_panels, styles_of
-from prslib.report.tables import MAIN_METRICS, TEST_WORDS, contrasts
-from prslib.report.tables import labels_of, run_columns, scores_of
+from prslib.report.grids import BALANCED
+from prslib.report.tables import MAIN_METRICS, TEST_WORDS
 
 OVERALL = [("overall", metric) for metric in MAIN_METRICS]
 
@@ -76,12 +72,12 @@ def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick overall scores at the end on each task's own test samples in percent, large tasks first."""
     rows = scores[(scores["task"] != "seen") & (scores["group"] == "overall")]
     rows = rows[rows["metric"].isin(MAIN_METRICS)]
-    run = run_columns(scores)
+    run = tables.run_columns(scores)
     at_end = rows.groupby(run, dropna=False)["trained_tasks"].transform("max")
     rows = rows[rows["trained_tasks"] == at_end]
     tasks = zip(rows["dataset"], rows["task"].astype(int), strict=True)
     table = rows.assign(
-        images=[(labels_of(name).train.task == task).sum() for name, task in tasks],
+        images=[(tables.labels_of(name).train.task == task).sum() for name, task in tasks],
         value=100 * rows["value"],
         measure="score",
     )
@@ -104,13 +100,15 @@ def pick_methods(rows: pd.DataFrame) -> pd.DataFrame:
     best = ends.groupby("method")["value"].mean().idxmax()
     return rows[rows["method"].isin(["CRS", "PRS", best])]
 
-def plot_tasks(frame: pd.DataFrame, ax: Axes) -> Axes:
+def plot_tasks(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     """Draw the scores on each task, means over seeds with a line from the lowest to the highest."""
-    styles = styles_of(frame["method"])
-    looks = {name: [style[name] for style in styles.values()] for name in ("color", "marker")}
-    options = {"hue_order": list(styles), "palette": looks["color"], "markers": looks["marker"]}
-    options |= {"dodge": 0.3, "linestyle": "none", "errorbar": ("pi", 100), "linewidth": 2}
-    sns.pointplot(frame, x="label", y="value", hue="method", ax=ax, **options)
+    looks = style.styles_of(frame["method"])
+    options = {"hue": "method", "hue_order": list(looks), "errorbar": ("pi", 100)}
+    options["palette"] = [look["color"] for look in looks.values()]
+    options["markers"] = [look["marker"] for look in looks.values()]
+    sns.pointplot(
+        frame, x="label", y="value", dodge=0.3, linestyle="none", linewidth=2, ax=ax, **options
+    )
     ax.plot([], [], "0.3", label="lowest to highest seed")
     ax.set(xlabel="", ylabel="mAP (%)")
     return ax
@@ -118,15 +116,13 @@ def plot_tasks(frame: pd.DataFrame, ax: Axes) -> Axes:
 # %%
 settings = Settings.read("inter_task", globals())
 planned = runs(settings)
-seed_text = seeds_text(settings.seeds, settings.few_seeds)
 settings
 
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
-is_standard = [config.vector_stages is None for config in planned]
-standard = [run for run, is_one in zip(finished, is_standard, strict=True) if is_one]
-rows = task_scores(scores_of(standard))
+standard = [run for run in finished if run.config.vector_stages is None]
+rows = task_scores(tables.scores_of(standard))
 for name in settings.dataset:
     settings.write(pick_methods(rows[rows["dataset"] == name]), name)
 
@@ -140,14 +136,14 @@ for name in settings.dataset:
 # and in their position in the schedule, methods should only be compared within a task.
 
 # %%
-plt.style.use(STYLE)
 for name in settings.dataset:
     shown = settings.table(name).query("metric == 'mAP'")
     tests = shown["test_set"].unique()
     figure, axes = plt.subplots(len(tests), 1, figsize=(8, 6), sharex=True, squeeze=False)
     for ax, test_set in zip(axes.flat, tests, strict=True):
         plot_tasks(shown[shown["test_set"] == test_set], ax).set_title(TEST_WORDS[test_set])
-    join_panels(figure, f"{name}: each task's own test samples at the end, {seed_text}")
+    title = f"{name}: each task's own test samples at the end"
+    style.join_panels(figure, f"{title}, {settings.say_seeds()}")
     settings.show(figure, name)
 
 # %% [markdown]
@@ -160,8 +156,8 @@ for name in settings.dataset:
 # %% tags=["compute"]
 ends = pick_smallest(rows)
 others = [name for name in settings.method if name != "PRS"]
-every = [contrasts(ends, "PRS", o, OVERALL, by=["label"]).assign(than=o) for o in others]
-settings.write(pd.concat(every, ignore_index=True).assign(published=float("nan")), "prs_minus_others")
+gaps = tables.contrast_each(ends, "PRS", others, OVERALL, by=["label"])
+settings.write(gaps.assign(published=float("nan")), "prs_minus_others")
 
 # %%
 title = "The smallest task, PRS minus each other method"
@@ -175,12 +171,12 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 # depends only on its number of classes, not on its number of samples.
 
 # %% tags=["compute"]
-with_memory = [run.config for run in standard if METHODS[run.config.method].sampler]
-with_memory = [config for config in with_memory if config.test_set == BALANCED]
-by_class = memory_shares(with_memory, standard)
-shares = by_class.groupby(["dataset", "method", "seed", "task"], sort=False)["share"].sum()
+alike = [run.config for run in standard if run.config.test_set == BALANCED]
+with_memory = [config for config in alike if METHODS[config.method].sampler]
+by_class = measures.memory_shares(with_memory, standard)
+shares = by_class.groupby(["dataset", "method", "seed", "task"], sort=False)["share"]
+shares = shares.sum().reset_index()
 tasks = ends.groupby("dataset")["task"].first().astype(int)
-shares = shares.reset_index()
 settings.write(shares[shares["task"] == shares["dataset"].map(tasks)], "memory")
 
 # %%
@@ -188,6 +184,7 @@ shares = settings.table("memory").groupby(["dataset", "method"], sort=False)["sh
 shares.agg(["mean", "std", "count"]).round(1)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-row = find_smallest(against, metric="mAP", than="CRS", test_set=BALANCED)
-sentence = describe_difference(row, what="mAP (classes alike)", method="On the smallest task PRS")
-write_answer(settings, sentence, row["dataset"])
+row = answers.find_smallest(against, metric="mAP", than="CRS", test_set=BALANCED)
+words = {"what": "mAP (classes alike)", "method": "On the smallest task PRS"}
+sentence = answers.describe_difference(row, **words)
+settings.write_answer(sentence, row["dataset"])

@@ -39,19 +39,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown
-from matplotlib.axes import Axes
 
 from prslib.checks import one_of
 from prslib.paths import project_root
-from prslib.report import ledger, topics
-from prslib.report.answers import join_words, write_answer
+from prslib.report import answers, ledger, style, tables, topics
 from prslib.report.claims import CLAIMS, SETTINGS
 from prslib.report.notebook import Settings
-from prslib.report.results import CELL, OTHER_STREAM, PRINTED, STAND_IN, data_sources_of
-from prslib.report.results import printed_rows
-from prslib.report.style import STYLE, join_panels
-from prslib.report.tables import PRECISION_RECALL, labels_of
+from prslib.report.results import CELL, PRINTED, STAND_IN, data_sources_of, printed_rows
 from prslib.rounding import versions
+from prslib.report.tables import PRECISION_RECALL
 
 # %%
 settings = Settings.read("ledger", globals())
@@ -75,7 +71,6 @@ settings.write(ledger.decide(results, settings.level), "claims")
 # network, trained end to end on all of its images, which only the profile `paper` trains.
 
 # %%
-plt.style.use(STYLE)
 decided = settings.table("claims")
 display(Markdown(ledger.summarise(decided)))
 
@@ -109,7 +104,7 @@ def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
     theirs = printed_rows().rename(columns={"value": "theirs"})
     ours = results.merge(theirs[MATCH].drop_duplicates(), on=MATCH)
     data_sources = data_sources_of(ours["dataset"].unique())
-    first = {labels_of(name).stands_for: name for name in reversed(data_sources)}
+    first = {tables.labels_of(name).stands_for: name for name in reversed(data_sources)}
     ours = ours[ours["dataset"].isin(first.values())]
     means = ours.groupby([*MATCH, "dataset"], dropna=False)["value"]
     means = means.agg(ours="mean", sd="std", seeds="count").reset_index().astype(SETTINGS)
@@ -215,31 +210,29 @@ VERDICT_STYLES = {  # colour and what to look for without colours
 }
 
 
-def plot_claim(frame: pd.DataFrame, ax: Axes) -> Axes:
+def plot_claim(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     """Draw one claim of `decide`: a row for each data set, a tick for the paper's number."""
     places = np.arange(len(frame))
     paper = {"color": "black", "marker": "|", "linestyle": "", "markersize": 12}
     if frame["published"].notna().any():
         ax.plot(frame["published"], places, label="paper", **paper)
-    for verdict, style in VERDICT_STYLES.items():
-        is_so = (frame["verdict"] == verdict).to_numpy()
-        rows = frame[is_so]
+    frame = frame.assign(place=places)
+    for verdict, look in VERDICT_STYLES.items():
+        rows = frame[frame["verdict"] == verdict]
         if len(rows):
-            ax.hlines(
-                places[is_so], rows["low"], rows["high"], style["color"], linewidth=2
-            )
-            ax.plot(rows["effect"], places[is_so], linestyle="", label=verdict, **style)
+            ax.hlines(rows["place"], rows["low"], rows["high"], look["color"], linewidth=2)
+            ax.plot(rows["effect"], rows["place"], linestyle="", label=verdict, **look)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
-    ax.set_yticks(places, frame["dataset"])
-    ax.set(ylim=(len(frame) - 0.5, -0.5), xlabel=f"effect ({frame['unit'].iloc[0]})")
+    style.name_rows(ax, list(frame["dataset"]))
+    ax.set_xlabel(f"effect ({frame['unit'].iloc[0]})")
     ax.set_title(f"{frame['statement'].iloc[0]} ({ledger.say_tests(frame)})")
     ax.grid(axis="x")
     return ax
 
 # %% tags=["compute"]
 headlines = [name for name, claim in CLAIMS.items() if claim.headline]
-chosen = decided[decided["claim"].isin(headlines) & decided["data"].isin(ledger.REAL)]
-settings.write(chosen[chosen["verdict"] != "not run"], "headlines")
+chosen = ledger.on_real_data(decided)
+settings.write(chosen[chosen["claim"].isin(headlines)], "headlines")
 
 # %%
 chosen = settings.table("headlines")
@@ -254,7 +247,7 @@ for ax in axes[:-1, 0]:
     ax.set_xlabel("")
 seeds = chosen["seeds"].max()
 title = f"The paper's main claims: {settings.level:.0%} intervals, {seeds} seeds at most"
-join_panels(figure, f"{title}; verdicts after Holm's correction")
+style.join_panels(figure, f"{title}; verdicts after Holm's correction")
 settings.show(figure, "headlines")
 
 # %% [markdown]
@@ -298,7 +291,7 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 #   error.
 
 # %%
-run = decided[(decided["alone"] != "not run") & (decided["data"] != OTHER_STREAM)]
+run = decided[(decided["alone"] != "not run") & (decided["data"] != "other")]
 several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
 display(Markdown(ledger.as_markdown(ledger.lay_out(run[several]))))
 
@@ -345,5 +338,5 @@ texts = [
     f"of {row['rows']} on {name} {row['holds']} hold and {say_contrary(row['does not hold'])}"
     for name, row in ledger.counts(decided).iterrows()
 ]
-sentence = f"A claim counts once per data set: {join_words(texts)}"
-write_answer(settings, f"{sentence}; all others are undecided or show no difference.")
+sentence = f"A claim counts once per data set: {answers.join_words(texts)}"
+settings.write_answer(f"{sentence}; all others are undecided or show no difference.")

@@ -39,7 +39,7 @@ rho: float = None  # power of allocation of PRS and OCDM, None for each data set
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's default
 own_threshold: list[str] = ["CRS", "PRS"]  # methods whose threshold is also tuned, by a second training
-seeds: list[int] = [0, 1, 2]  # one run of every method for each
+seeds: list[int] = [0, 1]  # one run of every method for each
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 metrics: list[str] = ["C-F1", "O-F1", "mAP"]  # columns of Table 1; C-P, C-R, O-P and O-R are possible, too
 device: str = "cpu"  # cpu or cuda
@@ -48,7 +48,7 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
-from prslib.report.grids import main_runs
+from prslib.report.grids import BALANCED, main_runs
 
 
 def runs(settings):
@@ -63,21 +63,14 @@ from functools import partial
 import ipywidgets
 import matplotlib.pyplot as plt
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 import prslib
 from prslib import METHODS
-from prslib.metrics import GROUP_METRICS
-from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report import answers, style, tables
 from prslib.report.asked import run_all
-from prslib.report.grids import BALANCED, seeds_text
 from prslib.report.notebook import Settings
-from prslib.report.style import HOLLOW, STYLE, join_panels
-from prslib.report.style import plot_progression, styles_of, without_far_numbers
-from prslib.report.tables import ALL_GROUPS, F1_OTHERWISE, MAIN_METRICS, average
-from prslib.report.tables import contrasts, final, merge_published
-from prslib.report.tables import TEST_WORDS, progression, scores_of, seed_gaps
+from prslib.report.style import HOLLOW
+from prslib.report.tables import ALL_GROUPS, F1_OTHERWISE, MAIN_METRICS, TEST_WORDS
 
 # %%
 settings = Settings.read("main_results", globals())
@@ -115,8 +108,8 @@ settings
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
-history = scores_of(finished)  # after each task
-rows = merge_published(final(history), "main")
+history = tables.scores_of(finished)  # after each task
+rows = tables.merge_published(tables.final(history), "main")
 
 # %% [markdown]
 # ## Table 1
@@ -137,11 +130,10 @@ rows = merge_published(final(history), "main")
 # `figures/studies/exstream_merging.csv`).
 
 # %% tags=["compute"]
-averages = merge_published(average(final(history, settings.metrics)), "main")
-settings.write(averages, "table")
+averages = tables.average(tables.final(history, settings.metrics))
+settings.write(tables.merge_published(averages, "main"), "table")
 
 # %%
-plt.style.use(STYLE)
 settings.show_tables("table", metrics=settings.metrics)
 
 # %% [markdown]
@@ -151,9 +143,9 @@ settings.show_tables("table", metrics=settings.metrics)
 # the three most probable classes; for details see [`precision_recall`](precision_recall.ipynb).
 
 # %% tags=["compute"]
-decided = final(history, F1_OTHERWISE)
-decided = average(decided[decided["measure"] == "score"]).assign(published=float("nan"))
-settings.write(decided, "thresholds")
+decided = tables.final(history, F1_OTHERWISE)
+decided = tables.average(decided[decided["measure"] == "score"])
+settings.write(decided.assign(published=float("nan")), "thresholds")
 
 # %%
 settings.show_tables("thresholds", metrics=F1_OTHERWISE)
@@ -173,33 +165,32 @@ settings.show_tables("thresholds", metrics=F1_OTHERWISE)
 SHOWN = ["C-F1", "mAP"]
 
 
-def plot_methods(frame: pd.DataFrame, ax: Axes, order: list[str], coloured: list[str]) -> Axes:
+def plot_methods(frame: pd.DataFrame, ax: plt.Axes, order: list[str], coloured: list[str]):
     """Draw the methods' scores in one group and metric, in a given order from the top."""
-    styles = styles_of(order)
+    styles = style.styles_of(order)
     for place, name in enumerate(order):
         cells = frame[frame["method"] == name]
         if cells.empty:
             continue
-        mark = {"marker": styles[name]["marker"] or "o", "color": styles[name]["color"]}
-        if name not in coloured:
-            mark["color"] = "0.6"
-        ax.plot([cells["value"].min(), cells["value"].max()], [place, place], color=mark["color"])
+        colour = styles[name]["color"] if name in coloured else "0.6"
+        mark = {"marker": styles[name]["marker"] or "o", "color": colour}
+        ends = cells["value"].min(), cells["value"].max()
+        ax.plot(ends, [place, place], color=colour)
         ax.plot(cells["value"].mean(), place, **mark)
         ax.plot(cells["published"].iloc[0], place, **mark | HOLLOW)
     if frame["published"].notna().any():
-        ax.plot([], [], label="paper", **HOLLOW | {"marker": "o", "color": "0.3", "linestyle": ""})
+        grey = {"marker": "o", "color": "0.3", "linestyle": ""}
+        ax.plot([], [], label="paper", **HOLLOW | grey)
     ax.plot([], [], "0.3", label="lowest to highest seed")
-    ax.set_yticks(range(len(order)), order)
-    ax.set_ylim(len(order) - 0.5, -0.5)
-    return ax
+    style.name_rows(ax, order)
 
 
-def draw_groups(shown: pd.DataFrame, metrics: list[str]) -> Figure:
+def draw_groups(shown: pd.DataFrame, metrics: list[str]) -> plt.Figure:
     """Draw the methods in the order of their overall mAP, a panel for each group and metric."""
     overall = shown[(shown["group"] == "overall") & (shown["metric"] == "mAP")]
     means = overall.groupby("method")["value"].mean().sort_values(ascending=False)
     best = next(one for one in means.index if not METHODS[one].offline)
-    near = without_far_numbers(shown)
+    near = style.without_far_numbers(shown)
     shape = {"figsize": (11, 3 * len(metrics)), "sharey": True, "squeeze": False}
     figure, axes = plt.subplots(len(metrics), 4, **shape)
     for line, metric in zip(axes, metrics, strict=True):
@@ -210,13 +201,13 @@ def draw_groups(shown: pd.DataFrame, metrics: list[str]) -> Figure:
     return figure
 
 
-def draw_again(dataset: str, test_set: str, metric: list[str]) -> Figure:
+def draw_again(dataset: str, test_set: str, metric: list[str]) -> plt.Figure:
     """Draw one metric or several on a test set."""
     chosen = (scores["dataset"] == dataset) & (scores["test_set"] == test_set)
     chosen &= scores["group"].isin(ALL_GROUPS) & scores["metric"].isin([*metric, "mAP"])
-    shown = merge_published(scores[chosen].assign(measure="score"), "main")
+    shown = tables.merge_published(scores[chosen].assign(measure="score"), "main")
     figure = draw_groups(shown, metric)
-    join_panels(figure, f"{dataset}, {TEST_WORDS[test_set]}: scores by class group")
+    style.join_panels(figure, f"{dataset}, {TEST_WORDS[test_set]}: scores by class group")
     return figure
 
 
@@ -237,12 +228,13 @@ for name in settings.dataset:
 # %%
 averages = settings.table("table")
 for name in settings.dataset:
-    caption = seeds_text(settings.seeds, settings.few_seeds, name)
     figure = draw_groups(settings.table(f"groups_{name}"), SHOWN)
-    join_panels(figure, f"{name}, classes alike: scores by class group, {caption}")
+    title = f"{name}, classes alike: scores by class group"
+    style.join_panels(figure, f"{title}, {settings.say_seeds(name)}")
     tests = averages.loc[averages["dataset"] == name, "test_set"].unique()
     controls = make_menus(list(tests))
-    settings.show(figure, f"groups_{name}", narrow=2, redraw=partial(draw_again, name), **controls)
+    redraw = partial(draw_again, name)
+    settings.show(figure, f"groups_{name}", narrow=2, redraw=redraw, **controls)
 
 # %% [markdown]
 # ## PRS against CRS
@@ -254,11 +246,11 @@ for name in settings.dataset:
 
 # %% tags=["compute"]
 cells = [(group, metric) for group in ALL_GROUPS for metric in MAIN_METRICS]
-settings.write(contrasts(rows, "PRS", "CRS", cells), "prs_minus_crs")
+settings.write(tables.contrasts(rows, "PRS", "CRS", cells), "prs_minus_crs")
 
 # %%
 title = "Scores of Table 1, PRS minus CRS"
-gaps = settings.show_contrasts("prs_minus_crs", title, "group")
+against_crs = settings.show_contrasts("prs_minus_crs", title, "group")
 
 # %% [markdown]
 # ## PRS against each other method
@@ -268,8 +260,8 @@ gaps = settings.show_contrasts("prs_minus_crs", title, "group")
 # %% tags=["compute"]
 cells = [("overall", metric) for metric in MAIN_METRICS]
 others = [name for name in settings.method if name != "PRS"]
-every = [contrasts(rows, "PRS", name, cells).assign(than=name) for name in others]
-settings.write(pd.concat(every, ignore_index=True), "prs_minus_others")
+gaps = tables.contrast_each(rows, "PRS", others, cells)
+settings.write(gaps, "prs_minus_others")
 
 # %%
 title = "Overall, PRS minus each other method"
@@ -289,32 +281,32 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 # the CSV contains all scores.
 
 # %% tags=["compute"]
-steps = merge_published(progression(history), "coco_progression", "nus_progression")
+steps = history[(history["task"] == "seen") & (history["group"] == "overall")]
 steps = steps[(steps["test_set"] == BALANCED) & (steps["metric"] == "mAP")]
+columns = [*tables.run_columns(steps), "trained_tasks", "measure", "group", "metric"]
+steps = tables.in_percent(steps.assign(measure="score"), columns)
+steps = tables.merge_published(steps, "coco_progression", "nus_progression")
 settings.write(steps, "progression")
 
 # %%
 steps = settings.table("progression")
 drawn = [name for name in settings.method if name not in ("CRS", "EWC", "Finetune")]
-pairs = [seed_gaps(steps, name, "CRS", ["trained_tasks"]).assign(method=name) for name in drawn]
-leads = pd.concat(pairs, ignore_index=True).dropna(subset="value")
+leads = tables.leads(steps, drawn, "CRS", ["trained_tasks"]).dropna(subset="value")
 printed = leads.assign(value=leads["published"]).dropna(subset="value")
 panels = [(name, leads[leads["dataset"] == name]) for name in settings.dataset]
 panels += [(f"paper, {name}", of_set) for name, of_set in printed.groupby("stands_for")]
-figure, axes = plt.subplots(-(-len(panels) // 3), min(3, len(panels)), figsize=(11, 7.4), squeeze=False)
-for ax, (name, shown) in zip(axes.flat, panels, strict=False):
-    plot_progression(shown.drop(columns="published"), ax, "mAP").set_title(name)
+figure, axes = style.panel_grid(len(panels), 3, top=0.6, height=3.4)
+for ax, (name, shown) in zip(axes, panels, strict=True):
+    style.plot_progression(shown.drop(columns="published"), ax, "mAP").set_title(name)
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_ylabel("mAP less that of CRS (points)")
-for ax in axes.flat[len(panels) :]:
-    ax.remove()
-seed_text = seeds_text(settings.seeds, settings.few_seeds)
-join_panels(figure, f"Overall mAP task by task, less that of CRS, classes alike, {seed_text}")
+title = "Overall mAP task by task, less that of CRS, classes alike"
+style.join_panels(figure, f"{title}, {settings.say_seeds()}")
 settings.show(figure, "progression")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-shown = gaps[gaps["test_set"] == BALANCED]
-row = find_smallest(shown, group="minority", metric="mAP")
+where = {"test_set": BALANCED, "group": "minority", "metric": "mAP"}
+row = answers.find_smallest(against_crs, **where)
 what = "mAP on the minority classes (classes alike)"
-sentence = describe_difference(row, what=what, method=f"On {row['dataset']} PRS")
-write_answer(settings, sentence, row["dataset"])
+sentence = answers.describe_difference(row, what=what, method=f"On {row['dataset']} PRS")
+settings.write_answer(sentence, row["dataset"])

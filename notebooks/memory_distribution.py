@@ -28,7 +28,7 @@ dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 memory_size: int = None  # samples in memory, None for each data set's default
-seeds: list[int] = [0, 1, 2]  # one memory of every method for each
+seeds: list[int] = [0, 1]  # one memory of every method for each
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda, for runs that are not trained yet
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -54,21 +54,14 @@ from functools import partial
 import ipywidgets
 import matplotlib.pyplot as plt
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from prslib.report.answers import first_set, write_answer
+from prslib.report import answers, measures, style, tables
 from prslib.report.asked import configs, run_all
-from prslib.report.grids import seeds_text
-from prslib.report.measures import memory_shares
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, join_panels, styles_of
-from prslib.report.tables import labels_of
 
 # %%
 settings = Settings.read("memory_distribution", globals())
 planned = memories(settings)
-seed_text = seeds_text(settings.seeds, settings.few_seeds)
 settings
 
 # %% [markdown]
@@ -88,24 +81,24 @@ settings
 
 # %% tags=["compute"]
 finished = run_all(runs(settings), device=settings.device)
-by_class = memory_shares(planned, finished)
+by_class = measures.memory_shares(planned, finished)
 for name in settings.dataset:
     settings.write(by_class[by_class["dataset"] == name], name)
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
+def plot_class_shares(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     """Draw one memory's share of each class on one data set, group by group; the stream as bars."""
     stream = frame[frame["method"] == "Stream"]
     ax.bar(stream["class_rank"], stream["share"], 1.0, color="0.82", label="stream")
-    ((method, style),) = styles_of(set(frame["method"]) - {"Stream"}).items()
+    ((method, look),) = style.styles_of(set(frame["method"]) - {"Stream"}).items()
     memories = frame[frame["method"] == method]
     shares = memories.groupby("class_rank")["share"]
     mean, sd = shares.mean(), shares.std().fillna(0)
-    ax.plot(mean, color=style["color"], drawstyle="steps-mid")
+    ax.plot(mean, color=look["color"], drawstyle="steps-mid")
     # the legend is of all panels, each with a colour of its own
     if memories["seed"].nunique() > 1:
         band = {"alpha": 0.25, "linewidth": 0, "step": "mid"}
-        ax.fill_between(mean.index, mean - sd, mean + sd, color=style["color"], **band)
+        ax.fill_between(mean.index, mean - sd, mean + sd, color=look["color"], **band)
         ax.plot([], color="0.2", label="memory, mean over seeds")
         ax.fill_between([], [], [], color="0.2", label="one standard deviation", **band)
     else:
@@ -124,34 +117,29 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
-def draw_memories(shown: pd.DataFrame, methods: list[str], title: str) -> Figure:
+def draw_memories(shown: pd.DataFrame, methods: list[str], title: str) -> plt.Figure:
     """Draw the memory of each method class by class, two panels in a row."""
-    rows = -(-len(methods) // 2)
-    shape = {"figsize": (11, 2.4 * rows), "sharex": True, "sharey": True, "squeeze": False}
-    figure, axes = plt.subplots(rows, 2, **shape)
-    for ax, sampler in zip(axes.flat, methods, strict=False):
+    shape = {"top": 0, "height": 2.4, "sharex": True, "sharey": True}
+    figure, axes = style.panel_grid(len(methods), 2, **shape)
+    for ax, sampler in zip(axes, methods, strict=True):
         plot_class_shares(shown[shown["method"].isin(["Stream", sampler])], ax)
-    for ax in axes.flat[len(methods) :]:
-        ax.remove()
-    join_panels(figure, title)
+    style.join_panels(figure, title)
     return figure
 
 
-def draw_again(dataset: str, seed: int, rho: float, memory_size: int) -> Figure:
+def draw_again(dataset: str, seed: int, rho: float, memory_size: int) -> plt.Figure:
     """Send the labels of a data set through CRS and PRS, and draw their memories."""
     settings = {"seed": seed, "rho": rho, "memory_size": memory_size}
     again = configs(dataset=dataset, method=["CRS", "PRS"], **settings)
     title = rf"{dataset}: $\rho$ = {rho:g}, {memory_size:,} samples in memory, one seed"
-    return draw_memories(memory_shares(again, []), ["CRS", "PRS"], title)
+    return draw_memories(measures.memory_shares(again, []), ["CRS", "PRS"], title)
 
 # %%
-plt.style.use(STYLE)
 for name in settings.dataset:
-    caption = seeds_text(settings.seeds, settings.few_seeds, name)
-    title = f"{name}: the memory class by class, {caption}"
+    title = f"{name}: the memory class by class, {settings.say_seeds(name)}"
     figure = draw_memories(settings.table(name), settings.method, title)
-    usual = configs(dataset=name, rho=settings.rho, memory_size=settings.memory_size)[0].resolved
-    most = len(labels_of(name).train) // 4
+    usual = next(each for each in planned if each.dataset == name).resolved
+    most = len(tables.labels_of(name).train) // 4
     controls = {
         "rho": ipywidgets.FloatSlider(usual["rho"], min=-1, max=1.5, step=0.1),
         "memory_size": ipywidgets.IntSlider(usual["memory_size"], min=10, max=most, step=10),
@@ -187,9 +175,9 @@ to_targets = settings.table("distance")
 to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]].mean().round(1)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-means = first_set(to_targets).groupby("method")[["to equal", "to stream"]].mean()
+means = answers.first_set(to_targets).groupby("method")[["to equal", "to stream"]].mean()
 prs, crs = means.loc["PRS"], means.loc["CRS"]
 sentence = f"On {settings.dataset[0]} the class shares in the memory of PRS are {prs['to equal']:.0f} points away from equal"
 sentence += f" shares and {prs['to stream']:.0f} from the shares in the stream, whereas under CRS they are"
 sentence += f" {crs['to equal']:.0f} and {crs['to stream']:.0f} points away (total variation distance)."
-write_answer(settings, sentence, settings.dataset[0])
+settings.write_answer(sentence, settings.dataset[0])

@@ -41,7 +41,7 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib import LOSSES
-from prslib.checks import expected, one_of
+from prslib.checks import one_of
 from prslib.report.grids import check_labels, configs_of, on_tests
 
 PLAIN = "multilabel_soft_margin"
@@ -66,8 +66,6 @@ STRENGTHS = {
 def runs(settings):
     """List a run of every sampler with every loss and with balanced draws, on both tests."""
     check_labels(settings.dataset, one=False)
-    if len(settings.method) < 2:
-        raise ValueError(f"method: {expected('two or more', settings.method)}")
     for name in settings.balanced:
         one_of("loss", name, LOSSES)
     made = []
@@ -90,15 +88,13 @@ def runs(settings):
 import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
-from matplotlib.axes import Axes
 
 import prslib
-from prslib.report.answers import write_answer
+from prslib.report import style, tables
 from prslib.report.asked import run_all
-from prslib.report.grids import BALANCED, IMBALANCED, seeds_text
 from prslib.report.notebook import Settings
-from prslib.report.style import HUES, STYLE, join_panels
-from prslib.report.tables import contrasts, final, scores_of, write_differences
+from prslib.report.grids import BALANCED, IMBALANCED
+from prslib.report.style import HUES
 
 # %%
 settings = Settings.read("memory_or_loss", globals())
@@ -183,7 +179,8 @@ def compare_changes(rows: pd.DataFrame, settings) -> pd.DataFrame:
         of_set = rows[rows["dataset"] == name]
         for change, (after, before) in list_changes(settings, name).items():
             if {after, before} <= set(of_set["method"]):
-                frames.append(contrasts(of_set, after, before, cells).assign(change=change))
+                gaps = tables.contrasts(of_set, after, before, cells)
+                frames.append(gaps.assign(change=change))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -192,8 +189,9 @@ def compare_losses(rows: pd.DataFrame, settings) -> pd.DataFrame:
     cells = [("overall", metric) for metric in WAYS]
     frames = []
     for method in settings.method:
+        plain = name_arm(method, PLAIN)
         for loss in [name for name in settings.loss if name != PLAIN]:
-            gaps = contrasts(rows, name_arm(method, loss), name_arm(method, PLAIN), cells)
+            gaps = tables.contrasts(rows, name_arm(method, loss), plain, cells)
             frames.append(gaps.assign(method=method, loss=loss))
     return pd.concat(frames, ignore_index=True)
 
@@ -212,26 +210,9 @@ def say_moved(clearly: pd.Series) -> str:
 def lay_out(gaps: pd.DataFrame, rows: list[str]) -> pd.DataFrame:
     """Set differences with intervals in the columns of `SHOWN`."""
     keys = pd.Series(zip(gaps["test_set"], gaps["metric"], strict=True), gaps.index)
-    cells = gaps.assign(cell=write_differences(gaps), column=keys.map(SHOWN))
-    wide = cells.dropna(subset="column").pivot_table("cell", rows, "column", "first", sort=False)
+    shown = gaps.assign(column=keys.map(SHOWN)).dropna(subset="column")
+    wide = tables.pivot_differences(shown, rows, "column")
     return wide.reindex(columns=list(SHOWN.values())).dropna(axis="columns", how="all")
-
-
-def answer(gaps: pd.DataFrame, dataset: str) -> str:
-    """Say what memory and loss change in C-F1 at both thresholds, and the loss on top of the memory."""
-    alike = gaps[(gaps["dataset"] == dataset) & (gaps["test_set"] == BALANCED)]
-    cells = alike.set_index(["change", "metric"])
-    gain = cells["difference"].map("{:+.1f}".format)
-    added = cells.loc["loss, with the memory", OWN]
-    interval = f" (95 % CI {added['low']:+.1f} to {added['high']:+.1f})"
-    return (
-        f"On {dataset} with classes alike, C-F1 at a threshold of 0.5 changes by "
-        f"{gain['memory', 'C-F1']} points with the memory of PRS, by {gain['loss', 'C-F1']} with another "
-        f"loss and by {gain['memory and loss', 'C-F1']} with both. At tuned thresholds it changes by "
-        f"{gain['memory', OWN]}, {gain['loss', OWN]} and {gain['memory and loss', OWN]} points, and by "
-        f"{gain['loss, with the memory', OWN]} if the loss is added to the memory"
-        f"{'' if pd.isna(added['low']) else interval}."
-    )
 
 
 # %% [markdown]
@@ -246,7 +227,7 @@ def answer(gaps: pd.DataFrame, dataset: str) -> str:
 BARS = dict(zip(("neither", "memory", "loss", "both"), ("0.45", *HUES[:3]), strict=True))
 
 
-def plot_bars(frame: pd.DataFrame, ax: Axes) -> Axes:
+def plot_bars(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     """Draw the mean of each of `BARS` with a stroke of one standard deviation."""
     cells = frame.set_index("bar").reindex(list(BARS))
     bars = ax.bar(list(BARS), cells["value"], color=list(BARS.values()), width=0.65)
@@ -260,7 +241,7 @@ def plot_bars(frame: pd.DataFrame, ax: Axes) -> Axes:
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
-rows = final(scores_of(finished, "loss", "draw"), WAYS)
+rows = tables.final(tables.scores_of(finished, "loss", "draw"), WAYS)
 rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
 arms = [name_arm(*key) for key in rows[["method", "loss", "draw"]].itertuples(index=False)]
 rows = rows.assign(method=arms)
@@ -270,7 +251,6 @@ settings.write(compare_changes(rows, settings), "changes")
 settings.write(compare_losses(rows, settings), "losses")
 
 # %%
-plt.style.use(STYLE)
 means = settings.table("scores")
 count = len(settings.dataset)
 shape = {"figsize": (11, 0.9 + 2.6 * count), "sharex": True, "squeeze": False}
@@ -283,7 +263,8 @@ for line, name in zip(axes, settings.dataset, strict=True):
         plot_bars(alike[alike["metric"] == metric], ax)
         title = SHOWN[BALANCED, metric].removesuffix(", classes alike")
         ax.set(title=f"{name}:\n{title}", ylabel="%")
-join_panels(figure, f"Memory, loss or both, classes alike, {seeds_text(settings.seeds)}")
+title = "Memory, loss or both, classes alike"
+style.join_panels(figure, f"{title}, {settings.say_seeds()}")
 settings.show(figure, "scores", narrow=1)
 
 # %% [markdown]
@@ -314,4 +295,16 @@ for name in settings.dataset:
 lay_out(settings.table("losses"), ["dataset", "loss", "method"]).style
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-write_answer(settings, answer(changes, settings.dataset[0]), settings.dataset[0])
+name = settings.dataset[0]
+alike = changes[(changes["dataset"] == name) & (changes["test_set"] == BALANCED)]
+cells = alike.set_index(["change", "metric"])
+gain = cells["difference"].map("{:+.1f}".format)
+added = cells.loc["loss, with the memory", OWN]
+interval = f" (95 % CI {added['low']:+.1f} to {added['high']:+.1f})"
+sentence = f"On {name} with classes alike, C-F1 at a threshold of 0.5 changes by "
+sentence += f"{gain['memory', 'C-F1']} points with the memory of PRS, by {gain['loss', 'C-F1']} "
+sentence += f"with another loss and by {gain['memory and loss', 'C-F1']} with both. At tuned "
+sentence += f"thresholds it changes by {gain['memory', OWN]}, {gain['loss', OWN]} and "
+sentence += f"{gain['memory and loss', OWN]} points, and by {gain['loss, with the memory', OWN]} "
+sentence += f"if the loss is added to the memory{'' if pd.isna(added['low']) else interval}."
+settings.write_answer(sentence, name)

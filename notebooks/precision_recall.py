@@ -28,18 +28,26 @@ rho: float = None  # power of allocation of PRS and OCDM, None for each data set
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's default
 own_threshold: list[str] = ["CRS", "PRS"]  # methods with F1 at a tuned threshold, too, by a second training
-seeds: list[int] = [0, 1, 2]  # one run of every method for each
+seeds: list[int] = [0, 1]  # one run of every method for each
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
-from prslib.report.grids import main_runs
+from dataclasses import replace
+
+from prslib.report.grids import main_runs, standard_runs
 
 
 def runs(settings):
-    """List the runs of `main_results`, on both kinds of test set."""
-    return main_runs(settings)
+    """List the runs of `main_results`, and one of CRS and PRS with its predictions."""
+    first = settings.dataset[0], settings.seeds[0]
+    kept = [
+        replace(config, predictions=True, test_resamples=0)
+        for config in standard_runs(settings)
+        if (config.dataset, config.seed) == first and config.method in ("CRS", "PRS")
+    ]
+    return main_runs(settings) + kept
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from functools import partial
@@ -49,19 +57,14 @@ import ipywidgets
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 import prslib
-from prslib.report.answers import first_set, join_words, write_answer
+from prslib.report import answers, style, tables
 from prslib.report.asked import run_all
-from prslib.report.grids import BALANCED, IMBALANCED, seeds_text
 from prslib.report.notebook import Settings
-from prslib.report.style import HOLLOW, HUES, STYLE, join_panels, plot_samplers
-from prslib.report.style import without_far_numbers
+from prslib.report.grids import BALANCED, IMBALANCED
+from prslib.report.style import HOLLOW, HUES
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
-from prslib.report.tables import average, contrasts, final, merge_published, scores_of
-from prslib.report.tables import write_differences
 
 # %%
 settings = Settings.read("precision_recall", globals())
@@ -81,40 +84,42 @@ settings
 COLOURS = {"C-P": ("precision", HUES[0]), "C-R": ("recall", HUES[2])}
 
 
-def plot_dumbbells(frame: pd.DataFrame, ax: Axes, order: list[str]) -> Axes:
+def plot_dumbbells(frame: pd.DataFrame, ax: plt.Axes, order: list[str]) -> plt.Axes:
     """Draw each method's precision and recall, joined by a line (Appendix, "CP, CR")."""
     values = ["value", "published"]
     cells = frame.pivot(index="method", columns="metric", values=values).reindex(order)
     place = np.arange(len(order))
-    ax.hlines(place, cells["value", "C-P"], cells["value", "C-R"], "0.8", linewidth=3, zorder=1)
+    ends = cells["value", "C-P"], cells["value", "C-R"]
+    ax.hlines(place, *ends, "0.8", linewidth=3, zorder=1)
     for metric, (word, colour) in COLOURS.items():
         ax.plot(cells["value", metric], place, "o", color=colour, label=f"{word} {metric}")
         theirs = HOLLOW | {"linestyle": "", "marker": "o", "color": colour}
         ax.plot(cells["published", metric], place, **theirs)
     if frame["published"].notna().any():
         ax.plot([], [], label="paper", **theirs | {"color": "0.3"})
-    ax.set_yticks(place, order)
-    ax.set_ylim(len(order) - 0.5, -0.5)
+    style.name_rows(ax, order)
     ax.grid(axis="x")
     return ax
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+trained = run_all(planned, device=settings.device)
+predicted = [run for run in trained if run.config.predictions]
+finished = [run for run in trained if not run.config.predictions]
 scores = prslib.scores(finished)  # to go on with
-history = scores_of(finished)  # after each task
-rows = final(history, PRECISION_RECALL)
+history = tables.scores_of(finished)  # after each task
+rows = tables.final(history, PRECISION_RECALL)
 rows = rows[rows["measure"] == "score"]
-rows = merge_published(rows, "coco_precision_recall", "nus_precision_recall")
-averages = average(rows)
+rows = tables.merge_published(rows, "coco_precision_recall", "nus_precision_recall")
+averages = tables.average(rows)
 settings.write(averages, "table")
 for name in settings.dataset:
     of_classes = averages["metric"].isin(list(COLOURS))
     settings.write(averages[of_classes & (averages["dataset"] == name)], name)
 
 # %%
-plt.style.use(STYLE)
 for name in settings.dataset:
-    shown = without_far_numbers(settings.table(name).rename(columns={"mean": "value"}))
+    shown = settings.table(name).rename(columns={"mean": "value"})
+    shown = style.without_far_numbers(shown)
     order, tests = list(shown["method"].unique()), shown["test_set"].unique()
     shape = {"figsize": (11, 0.8 + 2.7 * len(tests)), "sharey": True, "squeeze": False}
     figure, axes = plt.subplots(len(tests), len(ALL_GROUPS), **shape)
@@ -122,8 +127,8 @@ for name in settings.dataset:
         cells = shown[(shown["test_set"] == test) & (shown["group"] == group)]
         plot_dumbbells(cells, ax, order).set_title(f"{TEST_WORDS[test]}:\n{group}")
     plt.setp(axes[-1], xlabel="C-P and C-R (%)")
-    caption = seeds_text(settings.seeds, settings.few_seeds, name)
-    join_panels(figure, f"{name}: precision and recall of the classes, {caption}")
+    title = f"{name}: precision and recall of the classes"
+    style.join_panels(figure, f"{title}, {settings.say_seeds(name)}")
     settings.show(figure, name, narrow=2)
 
 # %% [markdown]
@@ -135,12 +140,11 @@ for name in settings.dataset:
 
 # %% tags=["compute"]
 pairs = list(product(ALL_GROUPS, PRECISION_RECALL))
-settings.write(contrasts(rows, "PRS", "CRS", pairs), "prs_minus_crs")
+settings.write(tables.contrasts(rows, "PRS", "CRS", pairs), "prs_minus_crs")
 
 # %%
 gaps = settings.table("prs_minus_crs")
-cells = gaps.assign(cell=write_differences(gaps), test=gaps["test_set"].map(TEST_WORDS))
-wide = cells.pivot_table("cell", ["dataset", "test"], ["group", "metric"], "first", sort=False)
+wide = tables.pivot_differences(gaps, ["dataset", "test"], ["group", "metric"])
 wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]].style
 
 # %% [markdown]
@@ -162,22 +166,24 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 WAYS = {"threshold 0.5": "", "tuned threshold": " (own threshold)", "top 3": " (top 3)"}
 
 
-def draw_ways(frame: pd.DataFrame, group: str, left: str, right: str) -> Figure:
+def draw_ways(frame: pd.DataFrame, group: str, left: str, right: str) -> plt.Figure:
     """Draw the differences of both F1 in a class group, each on a test set."""
     names = frame["dataset"].unique()
     figure, axes = plt.subplots(1, 2, figsize=(11, 1.4 + 0.7 * len(names)), sharey=True)
     for ax, (f1, test) in zip(axes, [("C-F1", left), ("O-F1", right)], strict=True):
         chosen = (frame["f1"] == f1) & (frame["test_set"] == test) & (frame["group"] == group)
-        plot_samplers(frame[chosen], ax, "dataset", "way").set_title(f"{f1}, {TEST_WORDS[test]}")
-        ax.set_xlabel("PRS minus CRS (points)")
+        style.plot_samplers(frame[chosen], ax, "dataset", "way")
+        ax.set(title=f"{f1}, {TEST_WORDS[test]}", xlabel="PRS minus CRS (points)")
     where = "" if group == "overall" else f" on the {group} classes"
-    join_panels(figure, f"PRS minus CRS{where} by how labels are decided, bars are 95 % intervals")
+    title = f"PRS minus CRS{where} by how labels are decided"
+    style.join_panels(figure, f"{title}, bars are 95 % intervals")
     return figure
 
 # %% tags=["compute"]
 f1s = [f"{f1}{how}" for f1, how in product(MAIN_METRICS[:2], WAYS.values())]
-decided = final(history, f1s)
-settings.write(contrasts(decided, "PRS", "CRS", list(product(ALL_GROUPS, f1s))), "thresholds")
+decided = tables.final(history, f1s)
+pairs = list(product(ALL_GROUPS, f1s))
+settings.write(tables.contrasts(decided, "PRS", "CRS", pairs), "thresholds")
 
 # %%
 ways = settings.table("thresholds")
@@ -195,9 +201,66 @@ settings.show(figure, "thresholds", narrow=1, redraw=partial(draw_ways, ways), *
 
 # %%
 overall = ways[ways["group"] == "overall"]
-cells = overall.assign(cell=write_differences(overall), test=overall["test_set"].map(TEST_WORDS))
-wide = cells.pivot_table("cell", ["dataset", "test"], ["f1", "way"], "first", sort=False)
+wide = tables.pivot_differences(overall, ["dataset", "test"], ["f1", "way"])
 wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
+
+# %% [markdown]
+# ## Every threshold
+#
+# The curves show F1 at thresholds from 0.02 to 0.98, of one run of CRS and one of PRS on the first
+# data set. A curve that is higher at its own best threshold ranks better; one that is only higher
+# at 0.5 is calibrated better. With a running kernel, the slider moves the threshold at which the
+# legends give the scores, and the menu selects a class group.
+
+# %% jupyter={"source_hidden": true} tags=["functions"]
+GRID = np.arange(0.02, 0.99, 0.02).round(2)
+
+
+def score_thresholds(run: prslib.Run) -> pd.DataFrame:
+    """Return both F1 of a run on both kinds of test set at each threshold, in percent."""
+    data = prslib.load_dataset(run.config.dataset)
+    parts = []
+    for test, threshold in product([BALANCED, IMBALANCED], GRID):
+        decided = (run.predictions[test] > threshold).astype(float)
+        names = data.class_names, data.class_group
+        frame = prslib.evaluate(decided, data.tests[test].labels, *names)
+        frame = frame[frame["metric"].isin(MAIN_METRICS[:2]) & frame["group"].isin(ALL_GROUPS)]
+        frame = frame.assign(value=100 * frame["value"])
+        parts.append(frame.assign(test_set=test, threshold=threshold))
+    table = pd.concat(parts).assign(dataset=run.config.dataset, method=run.config.method)
+    return table[["dataset", "method", "test_set", "group", "metric", "threshold", "value"]]
+
+
+def draw_thresholds(frame: pd.DataFrame, threshold: float, group: str) -> plt.Figure:
+    """Draw both F1 over the threshold, and read them off at one threshold."""
+    figure, axes = plt.subplots(1, 2, figsize=(11, 3.6), sharey=True)
+    cells = [("C-F1", BALANCED), ("O-F1", IMBALANCED)]
+    for ax, (f1, test) in zip(axes, cells, strict=True):
+        chosen = frame[(frame["test_set"] == test) & (frame["metric"] == f1)]
+        chosen = chosen[chosen["group"] == group]
+        for method, rows in chosen.groupby("method"):
+            value = rows["value"][np.isclose(rows["threshold"], threshold)].item()
+            look = {"color": style.styles_of([method])[method]["color"]}
+            ax.plot("threshold", "value", data=rows, label=f"{method}: {value:.1f}", **look)
+        ax.axvline(threshold, color="0.4", linestyle=":")
+        ax.set(title=f"{f1}, {TEST_WORDS[test]}", xlabel="threshold", ylabel=f"{f1} (%)")
+        ax.legend(title=f"at {threshold:.2f}")
+    where = "" if group == "overall" else f" of the {group} classes"
+    title = f"{frame['dataset'].iloc[0]}: F1{where} at every threshold, one seed"
+    figure.suptitle(title)
+    return figure
+
+# %% tags=["compute"]
+settings.write(pd.concat(map(score_thresholds, predicted)), "curves")
+
+# %%
+curves = settings.table("curves")
+controls = {
+    "threshold": ipywidgets.SelectionSlider(options=list(GRID), value=0.5),
+    "group": ipywidgets.Dropdown(options=ALL_GROUPS, value="overall"),
+}
+figure = draw_thresholds(curves, 0.5, "overall")
+settings.show(figure, "curves", narrow=1, redraw=partial(draw_thresholds, curves), **controls)
 
 # %% [markdown]
 # ## The tables
@@ -211,7 +274,7 @@ wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
 settings.show_tables("table", metrics=PRECISION_RECALL)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-alike = first_set(gaps)
+alike = answers.first_set(gaps)
 alike = alike[alike["test_set"] == BALANCED].set_index(["group", "metric"])["difference"]
 changes = []
 for group in ("majority", "minority"):
@@ -219,7 +282,9 @@ for group in ("majority", "minority"):
     points = f"({alike[group, metric]:+.1f} points)"
     changes.append(f"mostly the {COLOURS[metric][0]} of the {group} classes {points}")
 name = settings.dataset[0]
-sentence = f"Compared with CRS on {name} with classes alike, PRS changes {join_words(changes)}."
-gains = first_set(overall[overall["test_set"] == BALANCED]).query("f1 == 'C-F1' and way != 'top 3'")
+sentence = f"Compared with CRS on {name} with classes alike, PRS changes "
+sentence += f"{answers.join_words(changes)}."
+gains = answers.first_set(overall[overall["test_set"] == BALANCED])
+gains = gains.query("f1 == 'C-F1' and way != 'top 3'")
 points = [f"by {row.difference:+.1f} points at the {row.way}" for row in gains.itertuples()]
-write_answer(settings, f"{sentence} C-F1 changes {join_words(points)}.", name)
+settings.write_answer(f"{sentence} C-F1 changes {answers.join_words(points)}.", name)

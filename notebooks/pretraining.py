@@ -66,20 +66,13 @@ def runs(settings):
     return on_tests(made)
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-
-import matplotlib.pyplot as plt
-from IPython.display import Markdown
-
 import prslib
-from prslib import RunConfig
 from prslib.models.weights import NONE
-from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report import answers, tables
 from prslib.report.asked import run_all
-from prslib.report.grids import BALANCED
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, contrast_panels
-from prslib.report.tables import MAIN_METRICS, average, contrasts, final, in_short
-from prslib.report.tables import merge_published, scores_of
+from prslib.report.grids import BALANCED
+from prslib.report.tables import MAIN_METRICS
 
 # %%
 settings = Settings.read("pretraining", globals())
@@ -87,7 +80,7 @@ planned = runs(settings)
 settings
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-def beginning(config: RunConfig) -> str:
+def beginning(config: prslib.RunConfig) -> str:
     """Name what a run's network begins with, and whether all but its head stays as it began."""
     settings = config.resolved
     name = settings["weights"].replace("_", " ")
@@ -97,7 +90,8 @@ def beginning(config: RunConfig) -> str:
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
-rows = merge_published(final(scores_of(finished, weights=beginning)), "main")
+rows = tables.final(tables.scores_of(finished, weights=beginning))
+settings.write(tables.merge_published(tables.average(rows), "main"), "table")
 
 # %% [markdown]
 # ## Table 1, by initial weights
@@ -105,12 +99,7 @@ rows = merge_published(final(scores_of(finished, weights=beginning)), "main")
 # The tables show scores in percent after the last task, on the test sets of all tasks. The paper's
 # networks always start from ImageNet's weights.
 
-# %% tags=["compute"]
-cells = merge_published(average(rows.drop(columns=["stands_for", "published"])), "main")
-settings.write(cells, "table")
-
 # %%
-plt.style.use(STYLE)
 settings.show_tables("table", by=["weights"])
 
 # %% [markdown]
@@ -122,22 +111,22 @@ settings.show_tables("table", by=["weights"])
 # %% tags=["compute"]
 groups = ("majority", "minority", "overall")
 where = [(group, metric) for group in groups for metric in MAIN_METRICS]
-settings.write(contrasts(rows, "PRS", "CRS", where, by=["weights"]), "prs_minus_crs")
+beside = tables.merge_published(rows, "main")
+gaps = tables.contrasts(beside, "PRS", "CRS", where, by=["weights"])
+settings.write(gaps, "prs_minus_crs")
 
 # %%
-differences = settings.table("prs_minus_crs")
-shown = differences[differences["metric"] == "mAP"]
-figure = contrast_panels(shown, "mAP, PRS minus CRS", "weights", "group")
-settings.show(figure, "prs_minus_crs")
-display(Markdown(in_short(differences)))
+title = "mAP, PRS minus CRS"
+shown = {"across": "group", "query": "metric == 'mAP'"}
+gaps = settings.show_contrasts("prs_minus_crs", title, "weights", **shown)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-shown = differences[differences["test_set"] == BALANCED]
-row = find_smallest(shown, group="overall", metric="mAP")
-sentence = describe_difference(
+where = {"test_set": BALANCED, "group": "overall", "metric": "mAP"}
+row = answers.find_smallest(gaps, **where)
+sentence = answers.describe_difference(
     row,
     above="From all initial weights PRS gains at least {effect} points of mAP over CRS {interval}.",
     below="From some initial weights PRS loses {effect} points of mAP against CRS {interval}.",
     unclear="From some initial weights PRS and CRS do not differ significantly in mAP: {effect} points {interval}.",
 )
-write_answer(settings, sentence, row["dataset"])
+settings.write_answer(sentence, row["dataset"])

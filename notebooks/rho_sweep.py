@@ -58,14 +58,11 @@ import pandas as pd
 
 import prslib
 from prslib.metrics import GROUP_METRICS
-from prslib.report.answers import write_answer
+from prslib.report import style, tables
 from prslib.report.asked import run_all
-from prslib.report.grids import seeds_text
 from prslib.report.notebook import Settings
-from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, STYLE, draw_curves
-from prslib.report.style import join_panels, styles_for
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
-from prslib.report.tables import contrasts, final, scores_of
 
 # %%
 settings = Settings.read("rho_sweep", globals())
@@ -75,7 +72,7 @@ settings
 # %% tags=["compute"]
 finished = run_all(needed, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
-every = final(scores_of(finished))
+every = tables.final(tables.scores_of(finished))
 every = every[every["measure"] == "score"]
 for name in settings.dataset:
     is_shown = (every["dataset"] == name) & (every["method"] == "PRS")
@@ -91,18 +88,18 @@ for name in settings.dataset:
 # tested in `ledger`. With a running kernel, the menus select another class group or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-METRIC_STYLES = styles_for([*MAIN_METRICS, *PRECISION_RECALL])
+METRIC_STYLES = style.styles_for([*MAIN_METRICS, *PRECISION_RECALL])
 
 
 def plot_sweep(frame, ax):
     """Draw PRS's metrics on one test set against rho, with a ring at the best."""
-    styles = {metric: METRIC_STYLES[metric] for metric in frame["metric"].unique()}
-    draw_curves(frame, ax, "rho", "metric", styles)
+    looks = {metric: METRIC_STYLES[metric] for metric in frame["metric"].unique()}
+    style.draw_curves(frame, ax, "rho", "metric", looks)
     means = frame.groupby(["metric", "rho"])["value"].mean()
     ring = {"marker": "o", "ls": "", "markersize": 13, "markerfacecolor": "none"}
-    for metric, style in styles.items():
+    for metric, look in looks.items():
         best = means[metric].idxmax()
-        ax.plot(best, means[metric, best], **ring, color=style["color"])
+        ax.plot(best, means[metric, best], **ring, color=look["color"])
     ax.plot([], [], **ring, color="0.3", label=r"best $\rho$")
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="score (%)")
     return ax
@@ -115,21 +112,22 @@ def draw_sweep(frame, title):
     for ax, test_set in zip(axes.flat, tests, strict=True):
         plot_sweep(frame[frame["test_set"] == test_set], ax).set_title(TEST_WORDS[test_set])
         ax.label_outer()
-    join_panels(figure, title)
+    style.join_panels(figure, title)
     return figure
 
 
 def draw_again(dataset, group, metric):
     """Draw another class group, and one metric or several."""
-    chosen = (scores["dataset"] == dataset) & (scores["method"] == "PRS") & (scores["group"] == group)
+    chosen = (scores["dataset"] == dataset) & (scores["method"] == "PRS")
+    chosen &= scores["group"] == group
     shown = scores[chosen & scores["metric"].isin(metric)]
-    return draw_sweep(shown, f"{dataset}: PRS, {group}, {seeds_text(settings.seeds)}")
+    return draw_sweep(shown, f"{dataset}: PRS, {group}, {settings.say_seeds()}")
 
 # %%
-plt.style.use(STYLE)
 for name in settings.dataset:
-    figure = draw_sweep(settings.table(name), f"{name}: PRS overall, {seeds_text(settings.seeds)}")
-    metrics = [(", ".join(MAIN_METRICS), MAIN_METRICS), *((one, [one]) for one in GROUP_METRICS)]
+    figure = draw_sweep(settings.table(name), f"{name}: PRS overall, {settings.say_seeds()}")
+    metrics = {", ".join(MAIN_METRICS): MAIN_METRICS}
+    metrics |= {metric: [metric] for metric in GROUP_METRICS}
     controls = {
         "group": ipywidgets.Dropdown(options=ALL_GROUPS, value="overall"),
         "metric": ipywidgets.Dropdown(options=metrics),
@@ -157,18 +155,20 @@ def minus_crs(every):
     frames = []
     for rho, rows in every[every["method"] == "PRS"].groupby("rho"):
         both = pd.concat([rows, crs]).drop(columns="rho")
-        frames.append(contrasts(both, "PRS", "CRS", cells).assign(rho=rho))
+        frames.append(tables.contrasts(both, "PRS", "CRS", cells).assign(rho=rho))
     return pd.concat(frames, ignore_index=True)
 
 
 def plot_minus_crs(frame, ax):
     """Draw PRS minus CRS over rho, overall and by group, with intervals."""
+    band = {"color": "black", "alpha": 0.15, "linewidth": 0}
     for group, colour in OVERALL.items():
         cells = frame[frame["group"] == group].sort_values("rho")
-        ax.plot(cells["rho"], cells["difference"], MARKERS[group] + "-", color=colour, label=group)
+        line = {"color": colour, "label": group}
+        ax.plot(cells["rho"], cells["difference"], MARKERS[group] + "-", **line)
         if group == "overall":
-            ax.fill_between(cells["rho"], cells["low"], cells["high"], color=colour, alpha=0.15, linewidth=0)
-    ax.fill_between([], [], [], color="black", alpha=0.15, linewidth=0, label="95 % interval, overall")
+            ax.fill_between(cells["rho"], cells["low"], cells["high"], **band)
+    ax.fill_between([], [], [], **band, label="95 % interval, overall")
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="PRS minus CRS (points)")
     return ax
@@ -186,7 +186,7 @@ for line, ((name, test_set), cells) in zip(axes, panels, strict=True):
         plot_minus_crs(cells[cells["metric"] == metric], ax)
         ax.set_title(f"{name}, {TEST_WORDS[test_set]}:\n{metric}")
         ax.label_outer()
-join_panels(figure, f"PRS at each rho minus CRS, {seeds_text(settings.seeds)}")
+style.join_panels(figure, f"PRS at each rho minus CRS, {settings.say_seeds()}")
 settings.show(figure, "minus_crs")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
@@ -199,4 +199,4 @@ for name in settings.dataset:
     points = f"{cells.min():+.1f} to {cells.max():+.1f} points against CRS"
     changes.append(f"{chosen:g} on {name}, with changes of {points}")
 sentence = "The rho with the best worst case over C-F1, O-F1 and mAP on both tests is"
-write_answer(settings, f"{sentence} {'; and '.join(changes)}.", settings.dataset[0])
+settings.write_answer(f"{sentence} {'; and '.join(changes)}.", settings.dataset[0])

@@ -35,23 +35,21 @@ method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory
 sized: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods that are run with other memory sizes
 schedules: int = 2  # number of schedules in addition to the standard one, in the order of Table 2
 shares: list[float] = [0.5, 1.5]  # further memory sizes, as shares of the standard size
-seeds: list[int] = [0, 1, 2]  # seeds of the standard setting, as in main_results
+seeds: list[int] = [0, 1]  # seeds of the standard setting, as in main_results
 varied_seeds: list[int] = [0]  # seeds of every other schedule and memory, a subset of those above
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds, in every setting
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
-import warnings
 from itertools import permutations
 
 import pandas as pd
 
 from prslib import DATASETS, published
-from prslib.checks import expected
 from prslib.report.grids import check_compared, check_labels, configs_of, on_tests
 from prslib.datasets.base import schedule_of, schedule_text
-from prslib.report.tables import merge_published, labels_of
+from prslib.report.tables import labels_of
 
 # The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard
 # schedule is in the table of memory sizes, and its forgetting in the main table only.
@@ -67,28 +65,13 @@ def runs(settings):
     check_compared(settings.sized, "CRS", "PRS")
     made = []
     for name in settings.dataset:
-        fixed = {
-            "few_seeds": settings.few_seeds,
-            "dataset": name,
-            "rho": settings.rho,
-        }
-        orders = permuted_schedules(name, settings.schedules)
-        usual_size = DATASETS[name].recipe.memory_size
-        images = len(labels_of(name).train)
-        sizes = [round(share * usual_size) for share in settings.shares]
-        too_large = [size for size in sizes if size > images]
-        if too_large:  # of a stream of which some images are lost
-            text = f"{name} has {images} images; left out: memory of {too_large}"
-            warnings.warn(text, stacklevel=2)
-            sizes = [size for size in sizes if size <= images]
-        if not {*sizes} - {usual_size}:  # no two sizes to compare
-            what = f"shares with another memory than {usual_size}, up to {images}, on {name}"
-            raise ValueError(expected(what, settings.shares))
+        fixed = {"few_seeds": settings.few_seeds, "dataset": name, "rho": settings.rho}
         few = settings.varied_seeds
         made += configs_of(settings.method, settings.seeds, **fixed)
-        for order in orders:
+        for order in permuted_schedules(name, settings.schedules):
             made += configs_of(settings.method, few, **fixed, schedule=order)
-        for size in sizes:
+        for share in settings.shares:
+            size = round(share * DATASETS[name].recipe.memory_size)
             made += configs_of(settings.sized, few, **fixed, memory_size=size)
     return on_tests(made)
 
@@ -104,17 +87,14 @@ def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
     return [order for order in schedules if order != usual][:count]
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import matplotlib.pyplot as plt
 import numpy as np
 
 import prslib
-from prslib.report.answers import join_words, write_answer
+from prslib.report import answers, tables
 from prslib.report.asked import run_all
-from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE
-from prslib.report.tables import MAIN_METRICS, average, contrasts, final
-from prslib.report.tables import scores_of
+from prslib.report.grids import BALANCED, IMBALANCED
+from prslib.report.tables import MAIN_METRICS
 
 STANDARD = 2000  # samples in the paper's memory
 ARROW = "\N{RIGHTWARDS ARROW}"
@@ -139,7 +119,7 @@ def scores_by_memory(scores: pd.DataFrame) -> pd.DataFrame:
 
 def _with_memory(scores: pd.DataFrame) -> pd.DataFrame:
     """Take the final scores of runs with a memory, and the paper's size for ours: "500 [2000]"."""
-    rows = final(scores[scores["memory_size"] > 0])
+    rows = tables.final(scores[scores["memory_size"] > 0])
     usual = rows["dataset"].map(lambda name: DATASETS[name].recipe.memory_size)
     # to the hundred, because sizes are whole numbers
     paper = (rows["memory_size"] / usual * STANDARD).round(-2).astype("Int64")
@@ -147,12 +127,13 @@ def _with_memory(scores: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(paper_memory=paper, memory=both)
 
 
-def _with_published(rows: pd.DataFrame, tables: tuple[str, ...]) -> pd.DataFrame:
+def _with_published(rows: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
     """Take each published cell from the first of the tables that prints it, and from Table 2."""
     asked = rows.assign(memory_size=rows["paper_memory"])
     also = ["schedule", "memory_size"]
-    printed = [merge_published(asked, table, also=also)["published"] for table in tables]
-    table = merge_published(asked, TABLE_2, also=also)
+    merged = [tables.merge_published(asked, name, also=also) for name in names]
+    printed = [table["published"] for table in merged]
+    table = tables.merge_published(asked, TABLE_2, also=also)
     table["memory_size"] = rows["memory_size"].to_numpy()
     table["table_2"] = table["published"]
     table["published"] = pd.concat(printed, axis=1).bfill(axis=1).iloc[:, 0]
@@ -163,7 +144,7 @@ def table_2(*frames: pd.DataFrame) -> pd.DataFrame:
     """Average the overall scores of the settings that Table 2 prints, with its numbers."""
     rows = pd.concat(frames).drop(columns=["published", "draws", "order"], errors="ignore")
     rows = rows.rename(columns={"table_2": "published"}).dropna(subset="published")
-    return average(rows[rows["measure"] == "score"].drop_duplicates())
+    return tables.average(rows[rows["measure"] == "score"].drop_duplicates())
 
 # %%
 settings = Settings.read("schedules_and_memory", globals())
@@ -173,12 +154,14 @@ settings
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
-history = scores_of(finished)  # after each task
+history = tables.scores_of(finished)  # after each task
 by_schedule, by_memory = scores_by_schedule(history), scores_by_memory(history)
-settings.write(average(by_schedule), "schedules")
-settings.write(average(by_memory), "sizes")
-settings.write(contrasts(by_schedule, "PRS", "CRS", OVERALL, by=["order"]), "schedules_prs_minus_crs")
-settings.write(contrasts(by_memory, "PRS", "CRS", OVERALL, by=["memory"]), "sizes_prs_minus_crs")
+settings.write(tables.average(by_schedule), "schedules")
+settings.write(tables.average(by_memory), "sizes")
+gaps = tables.contrasts(by_schedule, "PRS", "CRS", OVERALL, by=["order"])
+settings.write(gaps, "schedules_prs_minus_crs")
+gaps = tables.contrasts(by_memory, "PRS", "CRS", OVERALL, by=["memory"])
+settings.write(gaps, "sizes_prs_minus_crs")
 
 # %% [markdown]
 # ## Schedules
@@ -189,7 +172,6 @@ settings.write(contrasts(by_memory, "PRS", "CRS", OVERALL, by=["memory"]), "size
 # classes alike, the kind of test set that it used.
 
 # %%
-plt.style.use(STYLE)
 title = "Overall, PRS minus CRS by order of the tasks"
 by_order = settings.show_contrasts("schedules_prs_minus_crs", title, "order")
 
@@ -221,7 +203,7 @@ by_size = settings.show_contrasts("sizes_prs_minus_crs", title, "memory")
 settings.write(table_2(by_schedule, by_memory), "table_2")
 
 # %%
-settings.show_tables("table_2", "Table 2", by=["schedule", "memory"])
+settings.show_tables("table_2", by=["schedule", "memory"])
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 def count_clear(test_set: str, metric: str, clearly: str) -> str:
@@ -233,8 +215,8 @@ def count_clear(test_set: str, metric: str, clearly: str) -> str:
     return f"in {counts[0]} orders of the tasks and at {counts[1]} memory sizes"
 
 
-places = join_words(settings.dataset)
+places = answers.join_words(settings.dataset)
 gain = f"PRS is significantly above CRS in mAP {count_clear(BALANCED, 'mAP', 'above')}"
 loss = f"it is significantly below CRS in O-F1 {count_clear(IMBALANCED, 'O-F1', 'below')}"
 sentence = f"On {places} with classes alike, {gain}. As the stream comes, {loss}."
-write_answer(settings, sentence, settings.dataset[0])
+settings.write_answer(sentence, settings.dataset[0])

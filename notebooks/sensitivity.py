@@ -88,12 +88,11 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import prslib
-from prslib.report.answers import join_words, write_answer
+from prslib.report import answers, style, tables
 from prslib.report.asked import run_all
-from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, join_panels, plot_samplers
-from prslib.report.tables import TEST_WORDS, contrasts, final, label_powers, scores_of
+from prslib.report.grids import BALANCED, IMBALANCED
+from prslib.report.tables import TEST_WORDS
 
 # what the verdict is about
 CELLS = [("mAP", BALANCED), ("C-F1", BALANCED), ("O-F1", IMBALANCED)]
@@ -111,13 +110,15 @@ settings
 
 # %% tags=["compute"]
 frames, parts = [], []
+cells = [("overall", metric) for metric, _ in CELLS]
 for setting, configs in planned.items():
     finished = run_all(on_tests(configs), device=settings.device)
     parts.append(prslib.scores(finished).assign(setting=setting))
-    rows = label_powers(final(scores_of(finished)), settings.powers)
-    for name in [one for one in rows["method"].unique() if one != "CRS"]:
-        gaps = contrasts(rows, name, "CRS", [("overall", metric) for metric, _ in CELLS])
-        frames.append(gaps.assign(method=name, setting=setting))
+    rows = tables.final(tables.scores_of(finished))
+    rows = tables.label_powers(rows, settings.powers)
+    others = [name for name in rows["method"].unique() if name != "CRS"]
+    gaps = tables.contrast_each(rows, others, "CRS", cells)
+    frames.append(gaps.assign(setting=setting))
 gaps = pd.concat(frames, ignore_index=True)
 gaps = gaps[gaps.set_index(["metric", "test_set"]).index.isin(CELLS)]
 settings.write(gaps.drop(columns=["sentence", "group"]), "minus_crs")
@@ -125,18 +126,16 @@ scores = pd.concat(parts, ignore_index=True)  # to go on with
 
 
 # %%
-plt.style.use(STYLE)
 gaps = settings.table("minus_crs")
-names = list(gaps["dataset"].unique())
-shape = len(CELLS), len(names)
-size = 3.4 + 2.4 * len(names), 1.2 + 3.1 * len(CELLS)
-figure, axes = plt.subplots(*shape, figsize=size, squeeze=False, sharey=True)
+names = gaps["dataset"].unique()
+shape = {"figsize": (3.4 + 2.4 * len(names), 1.2 + 3.1 * len(CELLS)), "squeeze": False}
+figure, axes = plt.subplots(len(CELLS), len(names), **shape, sharey=True)
 for line, (metric, test_set) in zip(axes, CELLS, strict=True):
     for ax, name in zip(line, names, strict=True):
         cells = gaps[(gaps["dataset"] == name) & (gaps["metric"] == metric)]
-        plot_samplers(cells, ax, "setting").set_title(name)
+        style.plot_samplers(cells, ax, "setting").set_title(name)
         ax.set_xlabel(f"{metric}, {TEST_WORDS[test_set]}\nminus CRS (points)")
-join_panels(figure, f"Other settings, {gaps['seeds'].max()} seeds, 95 % intervals")
+style.join_panels(figure, f"Other settings, {gaps['seeds'].max()} seeds, 95 % intervals")
 settings.show(figure, "minus_crs", narrow=1)
 
 
@@ -179,4 +178,4 @@ for metric, test_set in CELLS:
     kept = f"{rows['survives'].sum()} of {rows['settings'].sum()}"
     counts.append(f"{kept} cases for {metric} ({TEST_WORDS[test_set]})")
 sentence = "When one setting is changed, CBRS minus CRS keeps its sign on the same stream in"
-write_answer(settings, f"{sentence} {join_words(counts)}.")
+settings.write_answer(f"{sentence} {answers.join_words(counts)}.")

@@ -60,39 +60,21 @@ def runs(settings):
     return made
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 import prslib
 from prslib import METHODS, published
-from prslib.checks import check_int, expected
+from prslib.checks import expected
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import project_root
-from prslib.report.answers import describe_difference, write_answer
+from prslib.report import answers, measures, style, tables
 from prslib.report.asked import run_all
-from prslib.report.grids import seeds_text
-from prslib.report.measures import accuracies, distances
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, contrast_panels, join_panels
-from prslib.report.style import plot_progression, styles_of, without_far_numbers
-from prslib.report.tables import contrasts, in_short, label_powers, merge_published
-from prslib.report.tables import seed_gaps
-
-
-def check(settings) -> None:
-    """Raise ValueError for parameters that would be silently wrong."""
-    check_int("spread", settings.spread, least=1)
-    if len(settings.search) not in (0, 2):
-        raise ValueError(f"search: {expected('two numbers or none', settings.search)}")
 
 # %%
 settings = Settings.read("single_label", globals())
-check(settings)
 planned = runs(settings)
 names = available(settings.dataset)
 mlps = [name for name in names if DATASETS[name].recipe.model == "mlp"]
@@ -134,13 +116,14 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     cells = rows.groupby(["order", "method", "trained_tasks"])["value"]
     sd = cells.std().map(" ± {:.1f}".format).replace(" ± nan", "")
     table = (cells.mean().map("{:.1f}".format) + sd).unstack().fillna("")
-    table = table.reindex(list(styles_of(rows["method"])), level="method")
+    table = table.reindex(list(style.styles_of(rows["method"])), level="method")
     return table.rename(columns="after task {}".format).rename_axis(columns=None)
 
 # %% tags=["compute"]
 finished = run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
-every = without_far_numbers(label_powers(accuracies(planned, finished), settings.powers))
+every = measures.accuracies(planned, finished)
+every = style.without_far_numbers(tables.label_powers(every, settings.powers))
 # the paper has no number of a further power
 every["published"] = every["published"].where(every["method"].isin(METHODS))
 for name in names:
@@ -165,35 +148,28 @@ NOT_COMPARED = ("Multitask", "Finetune", "CRS")
 def leads_on_crs(rows: pd.DataFrame) -> pd.DataFrame:
     """Return how far the other methods with a memory are above CRS at each seed, in points."""
     rows = rows.assign(measure="score").drop(columns="published", errors="ignore")
-    others = [name for name in styles_of(rows["method"]) if name not in NOT_COMPARED]
-    by = ["order", "trained_tasks"]
-    gaps = [seed_gaps(rows, name, "CRS", by).assign(method=name) for name in others]
-    return pd.concat(gaps, ignore_index=True)
+    others = [name for name in style.styles_of(rows["method"]) if name not in NOT_COMPARED]
+    return tables.leads(rows, others, "CRS", ["order", "trained_tasks"])
 
 
-def draw_leads(ours: pd.DataFrame, theirs: pd.DataFrame, stands_for: str) -> Figure:
+def draw_leads(ours: pd.DataFrame, theirs: pd.DataFrame, stands_for: str) -> plt.Figure:
     """Draw `leads_on_crs`, a panel for each of our orders of the classes and one of the paper's."""
     panels = [(f"order: {order}", rows) for order, rows in ours.groupby("order", sort=False)]
     panels.append((f"the paper's {stands_for}", theirs))
-    lines = -(-len(panels) // 2)
-    size = {"figsize": (11, 1 + 3.4 * lines), "squeeze": False}
-    figure, axes = plt.subplots(lines, 2, **size)
-    for ax, (title, shown) in zip(axes.flat, panels, strict=False):
-        plot_progression(shown, ax, "accuracy").set_title(title)
+    figure, axes = style.panel_grid(len(panels), 2, top=1, height=3.4)
+    for ax, (title, shown) in zip(axes, panels, strict=True):
+        style.plot_progression(shown, ax, "accuracy").set_title(title)
         ax.axhline(0, color="black", linewidth=0.8)
         ax.set_ylabel("accuracy less that of CRS (points)")
-    for ax in axes.flat[len(panels) :]:
-        ax.remove()
     return figure
 
 # %%
-plt.style.use(STYLE)
 for name in names:
     ours = leads_on_crs(settings.table(name))
     theirs = leads_on_crs(printed_accuracies(printed[name]).assign(seed=0))
     figure = draw_leads(ours, theirs, printed[name])
-    title = f"{name}, classes alike: accuracy less that of CRS, {seeds_text(settings.seeds)}"
-    join_panels(figure, title)
+    title = f"{name}, classes alike: accuracy less that of CRS"
+    style.join_panels(figure, f"{title}, {settings.say_seeds()}")
     settings.show(figure, name, narrow=1)
 
 # %% [markdown]
@@ -205,25 +181,27 @@ for name in names:
 
 # %% tags=["compute"]
 by, cells = ["order", "trained_tasks"], [("overall", "accuracy")]
-place = {"place": "{dataset}, order {order}, after task {trained_tasks}"}
-settings.write(contrasts(every, "PRS", "CRS", cells, by, **place), "prs_minus_crs")
-others = [name for name in styles_of(every["method"]) if name not in NOT_COMPARED]
+place = "{dataset}, order {order}, after task {trained_tasks}"
+gaps = tables.contrasts(every, "PRS", "CRS", cells, by, place)
+settings.write(gaps, "prs_minus_crs")
+others = [name for name in style.styles_of(every["method"]) if name not in NOT_COMPARED]
 last = every[every["trained_tasks"] == every["trained_tasks"].max()]
-gaps = [contrasts(last, name, "CRS", cells, by).assign(method=name) for name in others]
-settings.write(pd.concat(gaps, ignore_index=True), "minus_crs")
+gaps = tables.contrast_each(last, others, "CRS", cells, by)
+settings.write(gaps, "minus_crs")
 
 # %%
 gaps = settings.table("minus_crs")
 shown = gaps.assign(order="order: " + gaps["order"])
 title = "Accuracy after the last task, method minus CRS"
-figure = contrast_panels(shown, title, "method", "order")
+figure = style.contrast_panels(shown, title, "method", "order")
 settings.show(figure, "minus_crs")
 by_task = settings.table("prs_minus_crs")
-display(Markdown(in_short(by_task)))
+display(Markdown(tables.in_short(by_task)))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 last = by_task[by_task["dataset"] == names[0]].iloc[-1]
-write_answer(settings, describe_difference(last, what="accuracy after the last task"), names[0])
+sentence = answers.describe_difference(last, what="accuracy after the last task")
+settings.write_answer(sentence, names[0])
 
 # %% [markdown]
 # ## The effect of only the order
@@ -232,7 +210,7 @@ write_answer(settings, describe_difference(last, what="accuracy after the last t
 # (`studies/class_orders.py`). Each dot is one order, and PRS is better than CRS above the line.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-STUDY = Path("studies/class_orders.csv")  # made by the script of that name
+STUDY = "studies/class_orders.csv"  # made by the script of that name
 
 
 def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
@@ -249,18 +227,17 @@ def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
     tasks = rows["trained_tasks"].str.removeprefix("task ")
     rows["trained_tasks"] = tasks.astype("int64")
     rows = rows.assign(measure="score", group="overall", metric="accuracy")
-    rows = without_far_numbers(merge_published(rows, "mnist", "svhn"))
+    rows = style.without_far_numbers(tables.merge_published(rows, "mnist", "svhn"))
     rows = rows[[*columns, "trained_tasks", "value", "published"]].assign(look=look)
     near = look != "random"
-    orders = distances(rows)["schedule"] if near else rows["schedule"].unique()
+    orders = measures.distances(rows)["schedule"] if near else rows["schedule"].unique()
     if len(orders) < count:
         what = f"{count} orders in the {look} look at {dataset} in {STUDY}"
-        advice = f"ask for fewer, or run {STUDY.with_suffix('.py')}"
-        raise ValueError(expected(what, len(orders), advice))
+        raise ValueError(expected(what, len(orders), "ask for fewer"))
     return rows[rows["schedule"].isin(orders[:count])]
 
 
-def plot_order_pairs(frame: pd.DataFrame, ax: Axes, x: str, y: str) -> Axes:
+def plot_order_pairs(frame: pd.DataFrame, ax: plt.Axes, x: str, y: str) -> plt.Axes:
     """Draw one method's accuracy against another's: orders as dots, the paper as a star."""
     values = frame.pivot(index="schedule", columns="method", values="value")
     theirs = frame.groupby("method")["published"].first()
@@ -284,7 +261,7 @@ for name in mlps:
     last = by_order.query("trained_tasks == 5 and variant != 'authors'")
     figure, ax = plt.subplots(figsize=(5.4, 5.4))
     plot_order_pairs(last, ax, "CRS", "PRS")
-    join_panels(figure, f"{name}, classes alike: after the last task")
+    style.join_panels(figure, f"{name}, classes alike: after the last task")
     settings.show(figure, f"{name}_orders")
     shares = last.groupby("method", sort=False)["value"].quantile([0.05, 0.5, 0.95])
     shares = shares.unstack().round(1).rename(columns="{:.0%} of orders are below".format)
@@ -332,17 +309,17 @@ for name in mlps if settings.search else []:
 for name in mlps if settings.search else []:
     searched = settings.table(f"{name}_nearest")
     second, third = (searched[searched["look"] == look] for look in ("second", "third"))
-    nearest = distances(third)
+    nearest = measures.distances(third)
     best, agree = nearest.iloc[0], (nearest["largest"] <= 5).sum()
     text = f"{agree} of these {len(nearest)} orders agree with all {best.cells} numbers of the "
     text += f"paper within 5 points. The nearest, {best.schedule}, is {best.rms:.1f} points away "
     text += f"in root mean square, {best.largest:.1f} in the worst number."
     display(nearest.round(1), Markdown(text))
     figure, axes = plt.subplots(1, 2, figsize=(10, 4))
-    plot_progression(third[third["schedule"] == best.schedule], axes[0], "accuracy")
+    style.plot_progression(third[third["schedule"] == best.schedule], axes[0], "accuracy")
     plot_order_pairs(second[second["trained_tasks"] == 5], axes[1], "CRS", "PRS")
     title = f"{name}: {best.schedule}, chosen as it fits best, and the {settings.search[0]} nearest"
-    join_panels(figure, title)
+    style.join_panels(figure, title)
     settings.show(figure, f"{name}_nearest")
 
 # %% [markdown]

@@ -48,17 +48,13 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from dataclasses import replace
 
-from prslib import DATASETS, METHODS
-from prslib.checks import one_of
+from prslib import DATASETS
 from prslib.report.grids import check_labels, configs_of, on_open, on_tests
 
 
 def runs(settings):
     """List a run of every method and seed, read for groups and for single classes."""
     check_labels(settings.dataset, one=False)
-    online = [name for name, row in METHODS.items() if not row.offline]
-    for name in settings.method:
-        one_of("method that sees a stream", name, online)
     made = []
     for name in settings.dataset:
         size = memory_size(name, settings.memory_share)
@@ -74,18 +70,14 @@ def memory_size(name, share):
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import matplotlib.pyplot as plt
 import pandas as pd
-from IPython.display import Markdown
-from matplotlib.axes import Axes
 
 import prslib
-from prslib.report.answers import describe_difference, find_smallest, write_answer
+from prslib.report import answers, measures, style, tables
 from prslib.report.asked import run_all
-from prslib.report.grids import BALANCED, seeds_text
-from prslib.report.measures import run_forgetting
 from prslib.report.notebook import Settings
-from prslib.report.style import GROUP_COLOURS, STYLE, contrast_panels, join_panels
-from prslib.report.tables import TEST_WORDS, contrasts, in_percent, in_short, merge_published
-from prslib.report.tables import run_columns, scores_of, with_forgetting
+from prslib.report.grids import BALANCED
+from prslib.report.style import GROUP_COLOURS
+from prslib.report.tables import TEST_WORDS
 
 # %%
 settings = Settings.read("tail_forgetting", globals())
@@ -96,7 +88,7 @@ settings
 finished = run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 of_classes = [run for run in finished if run.config.class_forgetting]
-by_class = pd.concat(map(run_forgetting, of_classes), ignore_index=True)
+by_class = pd.concat(map(measures.run_forgetting, of_classes), ignore_index=True)
 keys = ["dataset", "test_set", "method", "task", "class", "class_group", "images", "place"]
 drawn = by_class[(by_class["metric"] == "AP") & (by_class["measure"] == "plain")]
 means = drawn.groupby(keys, sort=False)["value"].mean().reset_index()
@@ -116,7 +108,7 @@ for name in settings.dataset:
 SIZE_COLOUR = "#117733"
 
 
-def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
+def plot_tail_forgetting(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     """Draw forgetting as bars, tasks from left to right, and the classes' sizes as a line."""
     frame = frame.assign(at=frame["place"] + 1.5 * pd.factorize(frame["task"])[0])
     for group, colour in GROUP_COLOURS.items():
@@ -141,7 +133,6 @@ def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 # %%
-plt.style.use(STYLE)
 for name in settings.dataset:
     classes = settings.table(name)
     figure, axes = plt.subplots(len(settings.method), 1, figsize=(10, 7), sharex=True, sharey=True)
@@ -149,7 +140,8 @@ for name in settings.dataset:
         plot_tail_forgetting(classes[classes["method"] == one], ax).set_title(one)
     memory = f"memory of {memory_size(name, settings.memory_share)} for methods with one"
     words = TEST_WORDS[classes["test_set"].iloc[0]]
-    join_panels(figure, f"{name}, {words}: forgetting by class, {memory}, {seeds_text(settings.seeds)}")
+    title = f"{name}, {words}: forgetting by class, {memory}"
+    style.join_panels(figure, f"{title}, {settings.say_seeds()}")
     settings.show(figure, name)
 
 # %% [markdown]
@@ -170,36 +162,36 @@ LOST = {"forget": "share of the best", "lost": "points"}
 
 def minority_minus_majority(scores: pd.DataFrame) -> pd.DataFrame:
     """Return how much more of its mAP the minority has lost than the majority, by method."""
-    scores = scores[scores["group"].isin(["minority", "majority"]) & (scores["metric"] == "mAP")]
-    rows = with_forgetting(scores, {"forget": True, "lost": False})
+    is_compared = scores["group"].isin(["minority", "majority"])
+    scores = scores[is_compared & (scores["metric"] == "mAP")]
+    rows = tables.with_forgetting(scores, {"forget": True, "lost": False})
     rows = rows[rows["measure"].isin(LOST)]
-    rows = in_percent(rows, [*run_columns(scores), "measure", "group", "metric"])
-    rows = merge_published(rows, "main").assign(lost=rows["measure"].map(LOST), measure="score")
+    columns = [*tables.run_columns(scores), "measure", "group", "metric"]
+    rows = tables.merge_published(tables.in_percent(rows, columns), "main")
+    rows = rows.assign(lost=rows["measure"].map(LOST), measure="score")
     # the two groups are compared as two methods are
     rows = rows.rename(columns={"method": "group", "group": "method"})
     cells = [(name, "mAP") for name in rows["group"].unique()]
-    gaps = contrasts(rows, "minority", "majority", cells, by=["lost"])
+    gaps = tables.contrasts(rows, "minority", "majority", cells, by=["lost"])
     return gaps.rename(columns={"group": "method"})
 
 # %% tags=["compute"]
-history = scores_of([run for run in finished if not run.config.class_forgetting])
+history = tables.scores_of([run for run in finished if not run.config.class_forgetting])
 settings.write(minority_minus_majority(history), "groups")
 
 # %%
-gaps = settings.table("groups")
 title = "Forgetting of mAP, minority minus majority"
-settings.show(contrast_panels(gaps, title, "method", "lost"), "groups")
-display(Markdown(in_short(gaps)))
+gaps = settings.show_contrasts("groups", title, "method", across="lost")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-shown = gaps[(gaps["test_set"] == BALANCED) & (gaps["lost"] == LOST["forget"])]
-row = find_smallest(shown, method="CRS")
+where = {"test_set": BALANCED, "lost": LOST["forget"], "method": "CRS"}
+row = answers.find_smallest(gaps, **where)
 share = f"On {row['dataset']} with classes alike, the share of its best mAP that CRS loses"
-sentence = describe_difference(
+sentence = answers.describe_difference(
     row,
     above="{what} is {effect} points larger for the minority than for the majority classes {interval}.",
     below="{what} is {effect} points smaller for the minority than for the majority classes {interval}.",
     unclear="{what} does not differ significantly between minority and majority: {effect} points {interval}.",
     what=share,
 )
-write_answer(settings, f"{sentence} This is not corrected for the number of claims.", row["dataset"])
+settings.write_answer(f"{sentence} This is not corrected for the number of claims.", row["dataset"])

@@ -39,21 +39,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from prslib.checks import check_int, expected
-from prslib.report.answers import write_answer
+from prslib.checks import expected
+from prslib.report import measures
 from prslib.report.notebook import Settings
-from prslib.report.style import HUES, STYLE
 from prslib.samplers import make_sampler
+from prslib.report.style import HUES
 
 # %%
 settings = Settings.read("walkthrough", globals())
-check_int("samples", settings.samples, least=200, most=1_000_000)
-if not 1 <= settings.memory_size < 40:  # it fills and goes on
-    raise ValueError(f"memory_size must be 1 to 39, got {settings.memory_size}")
 settings
 
 # %% [markdown]
@@ -80,18 +75,6 @@ ABOVE = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}  # where legends g
 LETTERS = np.array(list("ABCDE"))  # the classes of the short stream
 
 
-def skewed_stream(
-    samples: int, classes: int, skew: float, second_labels: float = 0.22, seed: int = 0
-) -> np.ndarray:
-    """Draw labels, bool (samples, C); class k's chance is in proportion to k^-skew."""
-    rng = np.random.default_rng(seed)
-    chance = np.cumsum(np.arange(1, classes + 1) ** -float(skew))
-    drawn = np.searchsorted(chance, rng.random((2, samples)) * chance[-1], side="right")
-    first, second = np.eye(classes, dtype=np.bool_)[drawn]  # (samples, C)
-    second &= rng.random((samples, 1)) < second_labels  # 0.22 is COCOseq's share
-    return first | second
-
-
 def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list:
     """Send a stream through PRS and record every step (Algorithm 1)."""
     sampler = make_sampler("prs", size, stream.shape[1], seed, rho=rho)
@@ -100,15 +83,10 @@ def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list:
         memory = sampler.labels[: len(sampler)]
         decision = sampler.explain(label)
         slot = int(sampler.place(label[None])[0])
-        steps.append(
-            SimpleNamespace(
-                sample=sample,  # its number in the stream, from 1
-                label=label,  # bool (C,)
-                decision=decision,  # what the sampler said that it would do
-                slot=slot,  # -1 for none
-                memory=memory,  # bool (n, C), labels in the filled slots before
-            )
-        )
+        step = SimpleNamespace(sample=sample, label=label, decision=decision)
+        step.slot = slot  # -1 for none
+        step.memory = memory  # bool (n, C), labels in the filled slots before
+        steps.append(step)
     return steps
 
 
@@ -117,21 +95,20 @@ def fates(steps: list) -> pd.DataFrame:
     frame = pd.DataFrame(map(vars, steps))
     frame["class"] = frame["label"].map(np.flatnonzero)
     frame["acceptance"] = [step.decision.acceptance for step in steps]
-    frame["entered"] = frame["slot"] >= 0
     frame["fate"] = "kept"
     frame.loc[frame["slot"].duplicated(keep="last"), "fate"] = "overwritten"
-    frame.loc[~frame["entered"], "fate"] = "dropped"
+    frame.loc[frame["slot"] < 0, "fate"] = "dropped"
     return frame.explode("class", ignore_index=True).astype({"class": int})
 
 
-def draw_fates(frame: pd.DataFrame, full_at: int) -> Figure:
+def draw_fates(frame: pd.DataFrame, full_at: int) -> plt.Figure:
     """Draw each label of a stream with a mark for the fate of its sample (Algorithm 1)."""
     figure, ax = plt.subplots(figsize=(5.2, 3))
     ends = frame.groupby("sample")["class"].agg(["min", "max"])
     ax.plot([ends.index, ends.index], ends.T, color="0.75", linewidth=1)
-    for fate, style in FATES.items():
+    for fate, look in FATES.items():
         dots = frame[frame["fate"] == fate]
-        ax.plot(dots["sample"], dots["class"], ls="", label=fate, **style)
+        ax.plot(dots["sample"], dots["class"], ls="", label=fate, **look)
     full = {"color": "0.4", "linewidth": 1, "linestyle": "--", "label": "memory full"}
     ax.axvline(full_at + 0.5, **full)
     ax.set_yticks(range(len(LETTERS)), LETTERS)
@@ -141,20 +118,17 @@ def draw_fates(frame: pd.DataFrame, full_at: int) -> Figure:
     return figure
 
 
-def draw_again(stream: np.ndarray, seed: int, rho: float, memory_size: int) -> Figure:
+def draw_again(stream: np.ndarray, seed: int, rho: float, memory_size: int) -> plt.Figure:
     """Send the samples through another sampler, and say how many of each class it keeps."""
-    steps = walk(stream, memory_size, rho, seed)
-    figure = draw_fates(fates(steps), memory_size)
-    sampler = make_sampler("prs", memory_size, stream.shape[1], seed, rho=rho)
-    sampler.place(stream)
-    counts = zip(LETTERS, sampler.class_counts, strict=True)
-    kept = ", ".join(f"{letter} {count}" for letter, count in counts)
+    frame = fates(walk(stream, memory_size, rho, seed))
+    figure = draw_fates(frame, memory_size)
+    classes = LETTERS[frame.loc[frame["fate"] == "kept", "class"]]
+    kept = ", ".join(f"{letter} {(classes == letter).sum()}" for letter in LETTERS)
     figure.suptitle(rf"$\rho$ = {rho:g}, {memory_size} in memory: {kept}")
     return figure
 
 # %%
-plt.style.use(STYLE)
-stream = skewed_stream(40, 5, skew=1.2, second_labels=0.3, seed=settings.seed)
+stream = measures.draw_labels(np.arange(1, 6) ** -1.2, 40, settings.seed, 0.3)
 steps = walk(stream, settings.memory_size, settings.rho, settings.seed)
 rows = fates(steps)
 columns = ["sample", "class", "acceptance", "slot", "fate"]
@@ -197,7 +171,7 @@ def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.Da
     return pd.concat(frames, keys=rhos, names=["rho", "class"]).reset_index()
 
 
-def plot_frequencies(stream: np.ndarray, ax: Axes) -> Axes:
+def plot_frequencies(stream: np.ndarray, ax: plt.Axes) -> plt.Axes:
     """Draw the frequency n_i of each class in the stream (Eq. 1)."""
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     bars = ax.bar(LETTERS, stream.sum(axis=0), color="0.7", width=0.6)
@@ -207,7 +181,7 @@ def plot_frequencies(stream: np.ndarray, ax: Axes) -> Axes:
     return ax
 
 
-def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
+def plot_quotas(frame: pd.DataFrame, ax: plt.Axes, letters: bool = True) -> plt.Axes:
     """Draw quotas as lines and memories as marks, by letter or by rank on a log scale (Eq. 1)."""
     middle = (frame["rho"].nunique() - 1) / 2
     for k, (rho, classes) in enumerate(frame.groupby("rho")):
@@ -263,17 +237,16 @@ def names(label: np.ndarray) -> str:
     return " ".join(LETTERS[label])
 
 
-def plot_acceptance(frame: pd.DataFrame, ax: Axes) -> Axes:
+def plot_acceptance(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     """Draw samples' probabilities to enter a full memory and whether they did (Eq. 2)."""
     text = {"ha": "center", "va": "bottom", "fontsize": 8, "linespacing": 0.9}
-    samples = frame.groupby(["sample", "acceptance", "entered"])
-    for (sample, s, entered), rows in samples:
-        style = ENTRIES["entered" if entered else "dropped"]
-        ax.plot([sample, sample], [0, s], color=style["color"], linewidth=1.5)
-        ax.plot(sample, s, **style)
+    for (sample, s, slot), rows in frame.groupby(["sample", "acceptance", "slot"]):
+        look = ENTRIES["dropped" if slot < 0 else "entered"]
+        ax.plot([sample, sample], [0, s], color=look["color"], linewidth=1.5)
+        ax.plot(sample, s, **look)
         ax.text(sample, s + 0.03, "\n".join(LETTERS[rows["class"]]), **text)
-    for label, style in ENTRIES.items():
-        ax.plot([], [], label=label, **style)
+    for label, look in ENTRIES.items():
+        ax.plot([], [], label=label, **look)
     ax.set(xlabel="sample of the stream", ylabel="probability s to enter")
     ax.set(yticks=np.linspace(0, 1, 6), ylim=(0, 1.25))
     ax.legend(ncols=2, **ABOVE)
@@ -319,12 +292,14 @@ def surpluses(step: SimpleNamespace) -> pd.DataFrame:
     """Return how far each class is above its target, and its chance to be shrunk (Eq. 3)."""
     decision = step.decision
     counts = step.memory.sum(axis=0)
-    frame = pd.DataFrame({"class": range(len(counts)), "in_memory": counts})
-    frame["target"] = decision.partition * counts.sum()
-    frame["surplus"] = decision.surplus
-    frame["q"] = decision.scarce.astype(int)
-    frame["probability"] = decision.class_probability
-    return frame
+    columns = {
+        "in_memory": counts,
+        "target": decision.partition * counts.sum(),
+        "surplus": decision.surplus,
+        "q": decision.scarce.astype(int),
+        "probability": decision.class_probability,
+    }
+    return pd.DataFrame(columns).rename_axis("class").reset_index()
 
 
 def shrunk_class(step: SimpleNamespace) -> int:
@@ -360,7 +335,7 @@ def clearest_removal(steps: list) -> SimpleNamespace:
     return max(removals, key=lambda step: candidates(step)["role"].nunique())
 
 
-def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: Axes) -> Axes:
+def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: plt.Axes) -> plt.Axes:
     """Draw each class's surplus and write its probability to be shrunk beside it (Eq. 3)."""
     colours = np.where(frame["class"] == shrunk, "#D55E00", "#56B4E9")
     bars = ax.bar(LETTERS, frame["surplus"], color=colours, width=0.6)
@@ -372,17 +347,16 @@ def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: Axes) -> Axes:
     return ax
 
 
-def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
+def plot_candidates(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     """Draw the distance without each member of the shrunk class (Eq. 5); those outside K on top."""
     top = frame["distance"].max() + 0.6
     height = frame["distance"].fillna(top)
-    for role, style in ROLES.items():
-        ax.plot(height[frame["role"] == role], ls="", ms=9, label=role, **style)
+    for role, look in ROLES.items():
+        ax.plot(height[frame["role"] == role], ls="", ms=9, label=role, **look)
     ticks = [f"{row.slot}\n{row.labels}" for row in frame.itertuples()]
     ax.set_xticks(range(len(frame)), ticks)
-    ax.set_xlabel("slot and its labels")
+    ax.set(xlabel="slot and its labels", ylim=(frame["distance"].min() - 0.6, top + 0.4))
     ax.set_ylabel("distance to the target\nwithout it (labels)")
-    ax.set_ylim(frame["distance"].min() - 0.6, top + 0.4)
     ax.margins(x=0.12)
     ax.legend(ncols=4, columnspacing=1.2, **ABOVE)
     return ax
@@ -409,7 +383,7 @@ display(Markdown(f"{text} {names(shown.memory[shown.slot])}."), members)
 
 # %%
 size = settings.samples * 2 // 35
-long = skewed_stream(settings.samples, 70, skew=1.0, seed=settings.seed)
+long = measures.draw_labels(np.arange(1, 71) ** -1.0, settings.samples, settings.seed)
 kept = quotas(long, size, settings.rhos, settings.seed)
 figure, ax = plt.subplots(figsize=(9, 3.8))
 plot_quotas(kept, ax, letters=False).set_title(f"memory of {size:,}, one seed")
@@ -417,7 +391,6 @@ settings.write(kept, "long_stream")
 settings.show(figure, "long_stream")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-write_answer(settings, 
-    "PRS is more likely to store a sample of rare classes than one of frequent classes, and makes room by"
-    " removing a sample of a class that exceeds its quota.",
-)
+sentence = "PRS is more likely to store a sample of rare classes than one of frequent classes,"
+sentence += " and makes room by removing a sample of a class that exceeds its quota."
+settings.write_answer(sentence)

@@ -39,15 +39,14 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib import DATASETS
-from prslib.datasets.reuters import CUTS, DRAWS
-from prslib.checks import check_int, one_of
 from prslib.report.grids import check_compared, check_labels, configs_of, on_open, on_tests
 from prslib.report.grids import sampler_runs
 
 
 def runs(settings):
     """List all runs: on the streams, with other memories, and on the cuts."""
-    return [*on_tests(stream_runs(settings)), *class_runs(settings), *on_tests(cut_runs(settings))]
+    streams, cuts = on_tests(stream_runs(settings)), on_tests(cut_runs(settings))
+    return [*streams, *class_runs(settings), *cuts]
 
 
 def stream_runs(settings):
@@ -71,38 +70,33 @@ def class_runs(settings):
 
 def cut_names(settings):
     """List the draws of each cut."""
-    check_int("draws", settings.draws, least=1, most=DRAWS)
-    names = []
-    for cut in settings.cuts:
-        one_of("cut", cut, CUTS)
-        names += [f"reutersseq-{cut}" + f"-{n + 1}" * (n > 0) for n in range(settings.draws)]
-    return names
+    ends = ["", *(f"-{number}" for number in range(2, settings.draws + 1))]
+    return [f"reutersseq-{cut}{end}" for cut in settings.cuts for end in ends]
 
 
 def cut_runs(settings):
     """List a run of CRS, PRS and CBRS on each draw of each cut."""
-    return configs_of(["CRS", "PRS", "CBRS"], settings.varied_seeds, dataset=cut_names(settings))
+    methods = ["CRS", "PRS", "CBRS"]
+    return configs_of(methods, settings.varied_seeds, dataset=cut_names(settings))
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from scipy.stats import spearmanr
 
 import prslib
 from prslib.paths import project_root
-from prslib.report.answers import write_answer
+from prslib.report import style, tables
 from prslib.report.asked import run_all
-from prslib.report.grids import BALANCED, IMBALANCED, seeds_text
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, join_panels, plot_samplers
-from prslib.report.tables import MAIN_METRICS, TEST_WORDS, at_own_threshold, contrasts, final
-from prslib.report.tables import label_powers, labels_of, read_scores, scores_of
-from prslib.statistics import at_end, interval
+from prslib.report.grids import BALANCED, IMBALANCED
+from prslib.report.tables import F1_OTHERWISE, MAIN_METRICS, TEST_WORDS
+from prslib.statistics import at_end, over_seeds
+
+SHOWN = [("mAP", BALANCED), ("O-F1", IMBALANCED)]
 
 # %%
 settings = Settings.read("when_it_pays", globals())
@@ -123,8 +117,8 @@ def stream_sizes(names) -> pd.DataFrame:
     """Count samples and classes of streams."""
     rows = []
     for name in names:
-        labels = labels_of(name).train.labels
-        freq = labels_of(name).class_freq
+        labels = tables.labels_of(name).train.labels
+        freq = tables.labels_of(name).class_freq
         freq = freq[freq > 0]  # a small part may lack a class
         row = {"dataset": name, "samples": len(labels), "classes": len(freq)}
         row["labels"] = labels.sum() / len(labels)
@@ -153,13 +147,13 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 # %% tags=["compute"]
 finished = run_all(on_tests(stream_runs(settings)), device=settings.device)
 scores = prslib.scores(finished)  # to go on with
-metrics = [*MAIN_METRICS, *map(at_own_threshold, MAIN_METRICS[:2])]
-rows = label_powers(final(scores_of(finished), metrics), settings.powers)
+metrics = [*MAIN_METRICS, *F1_OTHERWISE[:2]]  # these at the tuned threshold
+rows = tables.final(tables.scores_of(finished), metrics)
+rows = tables.label_powers(rows, settings.powers)
 cells = [(group, metric) for group in ("overall", "majority", "minority") for metric in metrics]
 others = [name for name in rows["method"].unique() if name != "CRS"]
-gaps = [contrasts(rows, name, "CRS", cells).assign(method=name) for name in others]
-gaps = pd.concat(gaps, ignore_index=True).drop(columns="sentence")
-settings.write(gaps, "minus_crs")
+gaps = tables.contrast_each(rows, others, "CRS", cells)
+settings.write(gaps.drop(columns="sentence"), "minus_crs")
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -168,13 +162,13 @@ def further_streams(name: str) -> pd.DataFrame:
     return pd.read_csv(project_root() / "figures" / "studies" / f"{name}.csv")
 
 
-def draw_streams(frame: pd.DataFrame) -> Figure:
+def draw_streams(frame: pd.DataFrame) -> plt.Figure:
     """Draw samplers minus CRS on each stream, those of the report in black, on both tests."""
     height = 1.6 + 0.62 * frame["dataset"].nunique()
     figure, axes = plt.subplots(1, 2, figsize=(9, height), sharey=True)
-    for ax, metric, test_set in zip(axes, ["mAP", "O-F1"], [BALANCED, IMBALANCED], strict=True):
+    for ax, (metric, test_set) in zip(axes, SHOWN, strict=True):
         shown = frame[(frame["metric"] == metric) & (frame["test_set"] == test_set)]
-        plot_samplers(shown, ax, "dataset")
+        style.plot_samplers(shown, ax, "dataset")
         for label in ax.get_yticklabels():
             label.set_color("black" if label.get_text() in DATASETS else "0.5")
         ax.set(title=f"{metric}, {TEST_WORDS[test_set]}", xlabel="minus CRS (points)")
@@ -182,14 +176,13 @@ def draw_streams(frame: pd.DataFrame) -> Figure:
 
 
 # %%
-plt.style.use(STYLE)
 gaps = settings.table("minus_crs")
 overall = gaps[gaps["group"] == "overall"]
 every = pd.concat([overall, further_streams("more_streams")], ignore_index=True)
 every = every[every["method"].isin(overall["method"].unique())]
 figure = draw_streams(every)
-caption = seeds_text(settings.seeds, settings.few_seeds)
-join_panels(figure, f"Each sampler minus CRS, {caption}, 95 % intervals")
+caption = settings.say_seeds()
+style.join_panels(figure, f"Each sampler minus CRS, {caption}, 95 % intervals")
 settings.show(figure, "minus_crs", narrow=1)
 
 # %% [markdown]
@@ -213,11 +206,10 @@ def class_changes(finished) -> pd.DataFrame:
     """Measure how CBRS changes the AP of each class against CRS, by data set and memory."""
     frames = []
     for run in finished:
-        scores = at_end(read_scores(run)).query("metric == 'AP'")
         size = run.config.resolved["memory_size"]
-        share = size / DATASETS[run.config.dataset].recipe.memory_size
-        frames.append(scores.assign(share=round(share, 2)))
-    rows = pd.concat(frames, ignore_index=True)
+        share = round(size / DATASETS[run.config.dataset].recipe.memory_size, 2)
+        frames.append(at_end(tables.read_scores(run)).assign(share=share))
+    rows = pd.concat(frames, ignore_index=True).query("metric == 'AP'")
     keys = ["dataset", "test_set", "share", "group"]
     means = rows.pivot_table("value", [*keys, "seed"], "method")
     change = 100 * (means["CBRS"] - means["CRS"])
@@ -228,7 +220,7 @@ def class_changes(finished) -> pd.DataFrame:
 
 def class_places(name: str) -> pd.DataFrame:
     """Return each class's size over the mean class's, and the place of its task from 0 to 1."""
-    data = labels_of(name)
+    data = tables.labels_of(name)
     order = list(DATASETS[name].recipe.schedule)
     places = [order.index(task) / (len(order) - 1) for task in data.class_task]
     ratio = data.class_freq / data.class_freq.mean()
@@ -238,18 +230,14 @@ def class_places(name: str) -> pd.DataFrame:
 
 def by_bin(classes: pd.DataFrame, column: str) -> pd.DataFrame:
     """Average the change over the classes of a stream in a bin, then over streams."""
-    keys = ["share", column, "dataset"]
-    means = classes.groupby(keys, observed=True)["change"].mean().reset_index()
-    table = []
-    for key, streams in means.groupby(["share", column], observed=True):
-        effect = interval(streams["change"].to_numpy()[:, None, None])
-        row = dict(zip(["share", column], key, strict=True))
-        row |= {"change": effect.effect, "low": effect.low, "high": effect.high}
-        table.append(row | {"streams": effect.seeds})
-    return pd.DataFrame(table)
+    means = classes.groupby(["share", column, "dataset"], observed=True)["change"].mean()
+    means = means.rename("value").reset_index().astype({column: str})
+    table = over_seeds(means, ["share", column])
+    table = table.rename(columns={"difference": "change", "seeds": "streams"})
+    return table[["share", column, "change", "low", "high", "streams"]]
 
 
-def plot_changes(frame: pd.DataFrame, ax: Axes, column: str) -> Axes:
+def plot_changes(frame: pd.DataFrame, ax: plt.Axes, column: str) -> plt.Axes:
     """Draw the change of AP over bins, a line for each size of the memory."""
     order = [name for name in (*BINS, *PLACES) if name in set(frame[column])]
     shares = sorted(frame["share"].unique())
@@ -280,9 +268,12 @@ settings.write(by_bin(classes.dropna(subset="place"), "third"), "places")
 bins, places = settings.table("bins"), settings.table("places")
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, width_ratios=[5, 3])
 plot_changes(bins, axes[0], "bin")
-axes[0].set(xlabel="size of the class over the mean class", ylabel="AP, CBRS minus CRS (points)")
+axes[0].set_xlabel("size of the class over the mean class")
+axes[0].set_ylabel("AP, CBRS minus CRS (points)")
 plot_changes(places, axes[1], "third").set_xlabel("place of the class's task")
-join_panels(figure, f"Change of a class's AP, mean over {bins['streams'].max()} streams, 95 % intervals")
+count = bins["streams"].max()
+title = f"Change of a class's AP, mean over {count} streams, 95 % intervals"
+style.join_panels(figure, title)
 settings.show(figure, "bins", narrow=1)
 rows = [bins[bins["bin"] == name] for name in (BINS[0], BINS[-1])]
 seen = [(rows[0]["change"] > 0).sum(), (rows[1]["change"] < 0).sum()]
@@ -301,19 +292,22 @@ print(f"Expected with each of {bins['share'].nunique()} memories, and found: {te
 
 # %% tags=["compute"]
 finished = run_all(on_tests(cut_runs(settings)), device=settings.device)
-rows = final(scores_of(finished))
+rows = tables.final(tables.scores_of(finished))
 cells = [("overall", metric) for metric in MAIN_METRICS]
-cut_gaps = [contrasts(rows, name, "CRS", cells).assign(method=name) for name in ("PRS", "CBRS")]
-cut_gaps = pd.concat(cut_gaps, ignore_index=True).merge(sizes[["dataset", "samples", "max:min"]])
+cut_gaps = tables.contrast_each(rows, ["PRS", "CBRS"], "CRS", cells)
+cut_gaps = cut_gaps.merge(sizes[["dataset", "samples", "max:min"]])
 cut_gaps["cut"] = cut_gaps["dataset"].str.split("-").str[1]
 settings.write(cut_gaps.drop(columns="sentence"), "cuts")
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-def plot_cuts(frame: pd.DataFrame, ax: Axes) -> Axes:
+def plot_cuts(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     """Draw CBRS minus CRS over the length of cut streams, caps and parts apart."""
-    kinds = {"cap": "large classes subsampled: imbalance falls", "part": "all classes subsampled: imbalance stays"}
-    for (kind, label), colour in zip(kinds.items(), ("#332288", "#882255"), strict=True):
+    kinds = {
+        "cap": ("large classes subsampled: imbalance falls", "#332288"),
+        "part": ("all classes subsampled: imbalance stays", "#882255"),
+    }
+    for kind, (label, colour) in kinds.items():
         cells = frame[frame["cut"].str.startswith(kind)]
         means = cells.groupby("cut")[["samples", "difference"]].mean().sort_values("samples")
         ax.plot(cells["samples"], cells["difference"], ".", color=colour, markersize=4, alpha=0.6)
@@ -329,10 +323,12 @@ def plot_cuts(frame: pd.DataFrame, ax: Axes) -> Axes:
 # %%
 cut_gaps = settings.table("cuts")
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8))
-for ax, metric, test_set in zip(axes, ["mAP", "O-F1"], [BALANCED, IMBALANCED], strict=True):
+for ax, (metric, test_set) in zip(axes, SHOWN, strict=True):
     shown = cut_gaps[(cut_gaps["metric"] == metric) & (cut_gaps["test_set"] == test_set)]
-    plot_cuts(shown[shown["method"] == "CBRS"], ax).set_title(f"{metric}, {TEST_WORDS[test_set]}")
-join_panels(figure, f"Reuters, subsampled: {len(settings.varied_seeds)} seeds, {settings.draws} draws")
+    plot_cuts(shown[shown["method"] == "CBRS"], ax)
+    ax.set_title(f"{metric}, {TEST_WORDS[test_set]}")
+count = f"{len(settings.varied_seeds)} seeds, {settings.draws} draws"
+style.join_panels(figure, f"Reuters, subsampled: {count}")
 settings.show(figure, "cuts", narrow=1)
 
 
@@ -398,9 +394,10 @@ display(shown[shown["group"] == "overall"].drop(columns="group").round(1))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 signs = []
-for metric, test_set, word in [("mAP", BALANCED, "increases"), ("O-F1", IMBALANCED, "decreases")]:
-    of_cbrs = overall[(overall["method"] == "CBRS") & (overall["metric"] == metric)]
-    of_cbrs = of_cbrs[of_cbrs["test_set"] == test_set]
-    right = of_cbrs["difference"] > 0 if word == "increases" else of_cbrs["difference"] < 0
-    signs.append(f"{word} {metric} on {right.sum()} of {len(of_cbrs)} streams ({TEST_WORDS[test_set]})")
-write_answer(settings, f"It depends on the test and the score: compared with CRS, CBRS {' and '.join(signs)}.")
+of_cbrs = overall[overall["method"] == "CBRS"].set_index(["metric", "test_set"])
+for cell, word, sign in zip(SHOWN, ["increases", "decreases"], [1, -1], strict=True):
+    gain = sign * of_cbrs.loc[[cell], "difference"]
+    count = f"{(gain > 0).sum()} of {len(gain)} streams"
+    signs.append(f"{word} {cell[0]} on {count} ({TEST_WORDS[cell[1]]})")
+sentence = "It depends on the test and the score: compared with CRS, CBRS"
+settings.write_answer(f"{sentence} {' and '.join(signs)}.")

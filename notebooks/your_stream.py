@@ -34,24 +34,17 @@ seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every sampler for each
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
-# %% jupyter={"source_hidden": true} tags=["runs"]
-def runs(settings):
-    """List no run, as a trial trains its own."""
-    return []
-
-
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
-from matplotlib.figure import Figure
 
 from prslib import load_dataset, trial
 from prslib.label_files import read_about, read_inputs, read_labels
+from prslib.report import style
 from prslib.report.notebook import Settings
-from prslib.report.style import STYLE, join_panels, plot_samplers
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 
@@ -101,27 +94,29 @@ settings.write(pd.DataFrame(result.preview.table), "memories")
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-def draw_answers(gaps: pd.DataFrame, answers: pd.DataFrame, title: str) -> Figure:
+def name_scores(frame: pd.DataFrame) -> pd.Series:
+    """Name the metric and the test set of each row in words."""
+    return frame["metric"] + ", " + frame["test_set"].map(TEST_WORDS)
+
+
+def draw_answers(gaps: pd.DataFrame, answers: pd.DataFrame, title: str) -> plt.Figure:
     """Draw each sampler minus CRS overall, a row per score and a panel per size of the memory."""
     overall = gaps[(gaps["group"] == "overall") & gaps["metric"].isin(answers["metric"])]
-    overall = overall.assign(score=overall["metric"] + ", " + overall["test_set"].map(TEST_WORDS))
-    asked = (answers["metric"] + ", " + answers["test_set"].map(TEST_WORDS)).unique()
-    order = {score: place for place, score in enumerate(asked)}
-    order |= {score: len(order) for score in overall["score"] if score.endswith(TEST_WORDS["prequential"])}
-    place = overall["score"].map(order)
-    overall = overall[place.notna()].iloc[place.dropna().argsort(kind="stable")]
+    overall = overall.assign(score=name_scores(overall))
+    is_last = overall["test_set"] == "prequential"
+    order = pd.unique(pd.concat([name_scores(answers), overall.loc[is_last, "score"]]))
+    overall = pd.concat([overall[overall["score"] == score] for score in order])
     sizes = list(overall["memory_size"].unique())
     height = 1.6 + 0.5 * overall["score"].nunique()
     figure, axes = plt.subplots(1, len(sizes), figsize=(9, height), sharey=True, squeeze=False)
     for ax, size in zip(axes.flat, sizes, strict=True):
-        plot_samplers(overall[overall["memory_size"] == size], ax, "score")
+        style.plot_samplers(overall[overall["memory_size"] == size], ax, "score")
         ax.set(title=f"memory of {size}", xlabel="minus CRS (points)")
-    join_panels(figure, title)
+    style.join_panels(figure, title)
     return figure
 
 
 # %%
-plt.style.use(STYLE)
 name = Path(settings.inputs).name or settings.dataset
 title = f"{name}: each sampler minus CRS, {len(settings.seeds)} seeds, 95 % intervals"
 figure = draw_answers(settings.table("differences"), settings.table("answers"), title)

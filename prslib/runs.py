@@ -198,6 +198,8 @@ def save(run: Run, path: Path) -> None:
         arrays["resampled_rows"] = run.resampled.index.to_numpy()
     for name, features in run.features.items():
         arrays[f"features.{name}"] = features
+    for name, probabilities in run.predictions.items():
+        arrays[f"predictions.{name}"] = probabilities
     with replacing(path) as file:
         np.savez_compressed(file, **arrays)
 
@@ -216,14 +218,14 @@ def load(config: RunConfig, path: Path) -> Run:
     resampled = None
     if "resampled" in arrays:
         resampled = pd.DataFrame(arrays["resampled"], arrays["resampled_rows"])
-    features = columns.get("features", {})
     record = json.loads(arrays["about"].item())["record"]
     memory_labels = arrays["memory_labels"]
     return Run(
         config,
         memory_labels=memory_labels,
         resampled=resampled,
-        features=features,
+        features=columns.get("features", {}),
+        predictions=columns.get("predictions", {}),
         record=record,
         **frames,
     )

@@ -35,7 +35,7 @@ TEST_WORDS = {
 }
 # fields of a run that change no score, but add scores or measurements
 MEASURED = {"own_threshold", "test_resamples", "features_per_class"}
-MEASURED |= {"variance_points", "prequential"}
+MEASURED |= {"predictions", "variance_points", "prequential"}
 Scores = Sequence[float] | Sequence["Run"] | np.ndarray
 VERDICTS = ("holds", "does not hold", "no difference", "undecided", "not run")
 WORDS = {"holds": "above", "does not hold": "below"}  # of a difference from 0

@@ -245,6 +245,8 @@ class RunConfig:
     features_per_class : int
         Maximum number of test samples per class whose features are stored in
         `Run.features`.
+    predictions : bool
+        Whether the probabilities of all test samples are stored in `Run.predictions`.
     prequential : bool
         Whether each batch is scored before the network is trained on it.
 
@@ -301,6 +303,7 @@ class RunConfig:
     own_threshold: bool = False
     variance_points: int = 0
     features_per_class: int = 0
+    predictions: bool = False
     prequential: bool = False
 
     def __post_init__(self) -> None:
@@ -431,6 +434,9 @@ class Run:
         Input of the head after the last task, by test set, for the samples that
         `prslib.datasets.curation.feature_rows` selects. Empty unless
         `RunConfig.features_per_class` is set.
+    predictions : dict of str to ndarray of float32 of shape (n_samples, n_classes)
+        Probability of every class in every sample after the last task, by test set.
+        Empty unless `RunConfig.predictions` is set.
     gradient_variance : DataFrame or None
         The columns that identify the run, images (of the stream so far), samples (in
         memory) and value. None unless `RunConfig.variance_points` is set.
@@ -451,6 +457,7 @@ class Run:
     memory_labels: np.ndarray
     resampled: pd.DataFrame | None = None
     features: dict[str, np.ndarray] = field(default_factory=dict)
+    predictions: dict[str, np.ndarray] = field(default_factory=dict)
     gradient_variance: pd.DataFrame | None = None
     prequential: pd.DataFrame | None = None
     record: dict[str, str] = field(default_factory=dict)
@@ -563,6 +570,10 @@ def train_and_score(
             kept = feature_rows(test, config.features_per_class)
             features = trainer.predict(trainer.model.features, inputs[name], kept)
             run.features[name] = features.numpy()
+    if config.predictions:
+        for name, test in data.tests.items():
+            everything = np.arange(len(test))
+            run.predictions[name] = trainer.probabilities(inputs[name], everything)
     if variances:
         table = pd.DataFrame(variances, columns=["images", "samples", "value"])
         run.gradient_variance = name_rows(config, table)

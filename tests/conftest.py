@@ -3,7 +3,7 @@
 import importlib
 
 import pytest
-from registered import forgetting
+from registered import forgetting, in_turn
 
 from prslib.paths import project_root
 
@@ -40,12 +40,7 @@ def one_thread():
 @pytest.fixture
 def trains_here(monkeypatch):
     """Train in this process: others would have to start, and import torch."""
-    from prslib import runs
-
-    def call(calls):
-        return (function(*rows, **options) for function, rows, options in calls)
-
-    monkeypatch.setattr(runs, "Parallel", lambda *_, **__: call)
+    monkeypatch.setattr("prslib.runs.Parallel", in_turn)
 
 
 @pytest.fixture

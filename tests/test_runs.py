@@ -22,6 +22,7 @@ SEVERAL, ONE_LABEL = "cocoseq-tiny", "imbal-digits-tiny"
 FULL = {
     "variance_points": 2,
     "features_per_class": 2,
+    "predictions": True,
     "prequential": True,
     "own_threshold": True,
     "test_resamples": 5,
@@ -45,9 +46,11 @@ def assert_equal(loaded, run):
             pd.testing.assert_frame_equal(first, second, check_exact=True)
     labels = loaded.memory_labels
     np.testing.assert_array_equal(labels, run.memory_labels, strict=True)
-    assert loaded.features.keys() == run.features.keys()
-    for name, rows in run.features.items():
-        np.testing.assert_array_equal(loaded.features[name], rows, strict=True)
+    for name in ("features", "predictions"):
+        first, second = getattr(loaded, name), getattr(run, name)
+        assert first.keys() == second.keys()
+        for test, rows in second.items():
+            np.testing.assert_array_equal(first[test], rows, strict=True)
     assert (loaded.config, loaded.record) == (run.config, run.record)
 
 

@@ -3,10 +3,8 @@
 from collections.abc import Iterable
 
 import pandas as pd
-from IPython.display import Markdown
 
 from prslib.datasets import DATASETS
-from prslib.report.notebook import Settings
 
 # as the pages name them
 STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
@@ -19,18 +17,6 @@ UNCLEAR = (
     "{method} and {than} do not differ significantly in {what}: {effect} points"
     " {interval}."
 )
-
-
-def write_answer(settings: Settings, sentence: str, dataset: str = "") -> Markdown:
-    """Write a notebook's answer as a table and return it; mark one on synthetic data."""
-    for name, words in STREAMS.items():
-        sentence = sentence.replace(name, words)
-    source = DATASETS[dataset].data_source if dataset else ""
-    row = {"sentence": sentence, "data": source}
-    settings.write(pd.DataFrame([row]), "sentence")
-    if source == "stand-in":
-        sentence = sentence.removesuffix(".") + SYNTHETIC
-    return Markdown(f"**{sentence}**")
 
 
 def first_set(frame: pd.DataFrame) -> pd.DataFrame:

@@ -74,24 +74,6 @@ def paired(**fields: Sequence) -> list[dict]:
     return [dict(zip(fields, row, strict=True)) for row in rows]
 
 
-def seeds_text(
-    seeds: Sequence[int],
-    few_seeds: Mapping[str, int] | None = None,
-    dataset: str | None = None,
-) -> str:
-    """Return how many seeds a figure shows, for its caption: "3 seeds (GSS: 1)".
-
-    A figure of one data set names no other one.
-    """
-    few = dict(few_seeds or {})
-    if dataset is not None:
-        seeds = seeds[: few.get(dataset)]
-        few = {name: few[name] for name in few if name not in DATASETS}
-    fewer = [f"{name}: {few[name]}" for name in few if few[name] < len(seeds)]
-    text = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
-    return f"{text} ({', '.join(fewer)})" if fewer else text
-
-
 def standard_runs(settings: Settings) -> list[Asked]:
     """List a run of every data set, method and seed that the parameters name."""
     return configs_of(

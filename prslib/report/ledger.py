@@ -9,30 +9,18 @@ from prslib import runs
 from prslib.report.asked import Asked, load_stored
 from prslib.report.claims import CLAIMS, COCO, FACT, PRIMARY, SENSITIVITY, Claim, Scores
 from prslib.report.results import (
+    DATA_SOURCES,
     KEY,
-    OTHER_STREAM,
-    PAPERS,
-    PART,
     STAND_IN,
     data_sources_of,
     printed_rows,
     results_of,
 )
-from prslib.report.tables import (
-    TEST_WORDS,
-    labels_of,
-)
+from prslib.report.tables import TEST_WORDS, labels_of
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
 AT_ONCE = 100  # runs that are loaded
 TEXTS = ("statement", "source", "test", "unit", "over", "kind")  # of a claim
-SOURCES = {
-    PAPERS: "the paper's images",
-    PART: "the paper's images",
-    OTHER_STREAM: "other real streams",
-    STAND_IN: "synthetic data",
-}
-REAL = (PAPERS, PART, OTHER_STREAM)
 
 
 def gather(configs: Sequence[Asked], missing: str, device: str = "cpu") -> pd.DataFrame:
@@ -84,7 +72,7 @@ def decide(
             decided = claim.decide(ours[dataset], level, effect)
             rows.append({"claim": claim.name} | texts | place | decided)
     table = drop_not_run(pd.DataFrame(rows))
-    table["verdict"] = correct(table, level, claims)
+    table["verdict"] = correct(table, level)
     return table
 
 
@@ -103,7 +91,7 @@ def places_of(claim: Claim, data_sources: dict[str, str]) -> list[tuple[str, str
             names = [name for name in names if data_sources[name] != STAND_IN]
         places += [(paper, name) for name in names or [""]]
     if COCO in claim.on and claim.other_streams:
-        names = [name for name in data_sources if data_sources[name] == OTHER_STREAM]
+        names = [name for name in data_sources if data_sources[name] == "other"]
         places += [("", name) for name in names]
     return places
 
@@ -117,9 +105,7 @@ def drop_not_run(decided: pd.DataFrame) -> pd.DataFrame:
     return decided[is_run | stays].reset_index(drop=True)
 
 
-def correct(
-    decided: pd.DataFrame, level: float, claims: dict[str, Claim] = CLAIMS
-) -> pd.Series:
+def correct(decided: pd.DataFrame, level: float) -> pd.Series:
     """Return the verdicts after correction for the number of claims on a data set.
 
     Holm's correction is among the claims on one data set that imply no other of them. A
@@ -127,27 +113,25 @@ def correct(
     all of them do and its own p value, times the size of that family, is small enough.
     A sensitivity is in no family, and "sensitivity" in place of a verdict.
     """
-    kinds = decided["claim"].map(lambda name: claims[name].kind)
+    kinds = decided["claim"].map(lambda name: CLAIMS[name].kind)
     is_run = decided["alone"] != "not run"
     verdicts = decided["alone"].mask(is_run & (kinds == SENSITIVITY), SENSITIVITY)
     tested = decided[decided["p"].notna() & (kinds == PRIMARY)]
     for _, rows in tested.groupby("dataset"):
-        verdicts[rows.index] = correct_family(rows.set_index("claim"), level, claims)
+        verdicts[rows.index] = correct_family(rows.set_index("claim"), level)
     return verdicts
 
 
-def correct_family(
-    tested: pd.DataFrame, level: float, claims: dict[str, Claim]
-) -> list[str]:
+def correct_family(tested: pd.DataFrame, level: float) -> list[str]:
     """Return the verdicts of one data set after correction; claims are the index."""
     names = set(tested.index)
-    simple = [each for each in tested.index if names.isdisjoint(claims[each].implies)]
+    simple = [each for each in tested.index if names.isdisjoint(CLAIMS[each].implies)]
     several = tested["p"].drop(simple)
     p = pd.concat([holm(tested.loc[simple, "p"]), several * len(simple)])
 
     def verdict(name: str) -> str:
         alone = tested.at[name, "alone"]
-        implied = [verdict(other) for other in claims[name].implies if other in p]
+        implied = [verdict(other) for other in CLAIMS[name].implies if other in p]
         if "does not hold" in implied:
             return "does not hold"
         is_lost = p[name] >= 1 - level
@@ -173,15 +157,17 @@ def counts(decided: pd.DataFrame) -> pd.DataFrame:
     """Count the rows with a verdict: the paper's images, other real streams, synthetic data."""
     verdicts = list(VERDICTS[:-1])
     run = decided[decided["verdict"].isin(verdicts)]
-    table = pd.crosstab(run["data"].map(SOURCES), run["verdict"])
-    names = [name for name in dict.fromkeys(SOURCES.values()) if name in table.index]
+    table = pd.crosstab(run["data"].map(DATA_SOURCES), run["verdict"])
+    names = [
+        name for name in dict.fromkeys(DATA_SOURCES.values()) if name in table.index
+    ]
     table = table.reindex(index=names, columns=verdicts, fill_value=0)
     return table.assign(rows=table.sum(axis=1))
 
 
 def summarise(decided: pd.DataFrame) -> str:
     """Say in Markdown on which real streams each headline holds, and what was not tested."""
-    real = _on_real_data(decided)
+    real = on_real_data(decided)
     lines = []
     for name in decided["claim"].unique():
         rows = real[real["claim"] == name]
@@ -199,14 +185,14 @@ def summarise(decided: pd.DataFrame) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _on_real_data(decided: pd.DataFrame) -> pd.DataFrame:
+def on_real_data(decided: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that were run on real data."""
-    return decided[decided["data"].isin(REAL) & (decided["verdict"] != "not run")]
+    return decided[(decided["data"] != STAND_IN) & (decided["verdict"] != "not run")]
 
 
 def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
     """Say which real streams give a claim which verdict: "holds on 1 of 4 real streams"."""
-    real = _on_real_data(decided)
+    real = on_real_data(decided)
     rows = real[real["claim"] == claim]
     places = []
     for verdict in VERDICTS[:-1]:
@@ -244,9 +230,7 @@ def lay_out(decided: pd.DataFrame) -> pd.DataFrame:
         }
         of_sets = {row["dataset"]: _say(row) for row in of_claim.to_dict("records")}
         lines.append(line | of_sets)
-    names = sorted(
-        rows["dataset"].unique(), key=list(data_sources_of(rows["dataset"])).index
-    )
+    names = data_sources_of(rows["dataset"])
     table = pd.DataFrame(lines, columns=["claim", "test", "paper", *names]).fillna("")
     return table.loc[:, (table != "").any()]
 

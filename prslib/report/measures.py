@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics import silhouette_samples
+from sklearn.neighbors import KNeighborsClassifier
 
 from prslib import METHODS, Run, RunConfig, make_sampler
 from prslib.datasets import GROUPS, SequentialDataset
@@ -20,6 +22,7 @@ from prslib.report.tables import (
     read_scores,
     with_resamples,
 )
+from prslib.resamples import resampled_mean
 from prslib.samplers import SAMPLERS, Sampler
 from prslib.train import spawn_seeds, stream
 
@@ -114,12 +117,35 @@ def features_of(run: Run) -> np.ndarray:
 
 def neighbour_votes(run: Run, neighbours: int) -> pd.DataFrame:
     """Add the kNN accuracy of each image: 100 where its nearest others vote for its class."""
-    from sklearn.neighbors import KNeighborsClassifier
-
     images = labelled_images(run.config)
     vote = KNeighborsClassifier(n_neighbors=neighbours, weights="distance")
     voted = vote.fit(features_of(run), images["class"].to_numpy()).predict(None)
     return images.assign(**{"kNN accuracy": 100.0 * (voted == images["class"])})
+
+
+def separation(run: Run, neighbours: int) -> pd.DataFrame:
+    """Measure how far apart classes are in features, in percent, by group and overall.
+
+    Distances are Euclidean. A silhouette of 100 is of classes far apart, 0 of classes that
+    overlap (section "Feature Analysis").
+    """
+    images = neighbour_votes(run, neighbours)
+    silhouettes = silhouette_samples(features_of(run), images["class"].to_numpy())
+    images["silhouette"] = 100 * silhouettes
+    settings = run.config.resolved
+    draws = settings["test_resamples"]
+    tested = len(labels_of(run.config.dataset).tests[settings["test_set"]])
+    table = []
+    for group in (*images["group"].unique(), "overall"):
+        used = images if group == "overall" else images[images["group"] == group]
+        for metric in ("kNN accuracy", "silhouette"):
+            values = used[metric].to_numpy()
+            row = {"group": group, "metric": metric, "value": values.mean()}
+            if draws:
+                rows = used["image"].to_numpy()
+                row["draws"] = resampled_mean(values, rows, tested, draws)
+            table.append(row)
+    return pd.DataFrame(table)
 
 
 def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
@@ -218,13 +244,22 @@ def imbalanced_stream(
 ) -> np.ndarray:
     """Draw labels, bool (samples, C); the first class is `imbalance` times the last.
 
-    A class's chance falls by the same factor from each to the next. Of the samples 22 %
-    draw a second label, as in COCOseq.
+    A class's chance falls by the same factor from each to the next.
+    """
+    step = np.arange(classes) / max(classes - 1, 1)
+    return draw_labels(float(imbalance) ** -step, samples, seed)
+
+
+def draw_labels(
+    chances: np.ndarray, samples: int, seed: int = 0, second_labels: float = 0.22
+) -> np.ndarray:
+    """Draw labels, bool (samples, C), in proportion to the chances of classes.
+
+    A share of the samples draws a second label, by default as in COCOseq.
     """
     rng = np.random.default_rng(seed)
-    step = np.arange(classes) / max(classes - 1, 1)
-    chance = np.cumsum(float(imbalance) ** -step)
-    drawn = np.searchsorted(chance, rng.random((2, samples)) * chance[-1], side="right")
-    first, second = np.eye(classes, dtype=np.bool_)[drawn]  # (samples, C)
-    second &= rng.random((samples, 1)) < 0.22
+    bounds = np.cumsum(chances)
+    drawn = np.searchsorted(bounds, rng.random((2, samples)) * bounds[-1], side="right")
+    first, second = np.eye(len(chances), dtype=np.bool_)[drawn]  # (samples, C)
+    second &= rng.random((samples, 1)) < second_labels
     return first | second

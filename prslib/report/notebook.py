@@ -7,17 +7,22 @@ with what it changes. `prslib train`, `make figures` and the ledger read both he
 import ast
 import io
 import json
-import os
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self, cast
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import yaml
+from IPython.display import Image, Markdown, display
+from ipywidgets import HBox, Layout, ValueWidget
+from matplotlib.figure import Figure
+from PIL import Image as Pixels
 
 from prslib.checks import expected, one_of
+from prslib.datasets import DATASETS
 from prslib.paths import (
     figures_dir,
     known_profiles,
@@ -25,6 +30,8 @@ from prslib.paths import (
     params_file,
     replacing,
 )
+from prslib.report.answers import STREAMS, SYNTHETIC
+from prslib.report.style import STYLE, contrast_panels, stack_panels
 from prslib.report.tables import (
     MAIN_METRICS,
     TEST_WORDS,
@@ -32,11 +39,6 @@ from prslib.report.tables import (
     labels_of,
     main_tables,
 )
-
-if TYPE_CHECKING:
-    from IPython.display import Markdown
-    from ipywidgets import ValueWidget
-    from matplotlib.figure import Figure
 
 PAPERMILL = "# Parameters"  # begins the cell that papermill adds
 # columns of text that may be empty altogether
@@ -58,18 +60,19 @@ class Settings(SimpleNamespace):
     notebook: str
     profile: str
     save: str
+    seeds: list[int]
     tables: dict[str, str]  # CSV by name; new parameters begin without
 
     @classmethod
     def read(cls, notebook: str, namespace: dict) -> Self:
-        """Read the parameters among a notebook's ``globals()``."""
+        """Read the parameters among a notebook's ``globals()``, and set matplotlib's style."""
+        plt.style.use(STYLE)
         ran = [each for each in namespace.get("In", []) if each.startswith(PAPERMILL)]
         values = {name: namespace[name] for name in defaults_of(notebook)}
         try:
             for source in ran[-1:]:  # earlier ones may have been mended
                 check_names(notebook, assigned_names(source))
             settings = cls.of(notebook=notebook, **values)
-            settings.refuse_missing_device()
         except (TypeError, ValueError) as error:
             raise ParameterError(error) from None
         return settings
@@ -86,20 +89,6 @@ class Settings(SimpleNamespace):
                 what = f"{name} as a {kind.__name__}, which papermill takes by -y"
                 raise TypeError(expected(what, repr(value)))
         return cls(notebook=notebook, tables={}, **defaults | values)
-
-    def refuse_missing_device(self) -> None:
-        """Raise ValueError for a device that is not here, even if no run is missing.
-
-        The device of a profile is not checked, because it has trained the profile's stored
-        runs, which are drawn on any machine. Those of a Ray cluster have devices of their own.
-        """
-        device: Any = getattr(self, "device", None)
-        usual = getattr(self.of(self.profile, self.notebook), "device", None)
-        if device == usual or "RAY_ADDRESS" in os.environ:
-            return
-        from prslib.device import check_device  # loads torch
-
-        check_device(device)
 
     def write(self, table: pd.DataFrame, name: str) -> None:
         """Keep a table as CSV, also as a file if ``save`` names a folder."""
@@ -131,11 +120,11 @@ class Settings(SimpleNamespace):
 
     def show(
         self,
-        figure: "Figure",
+        figure: Figure,
         name: str,
         narrow: int = 0,
-        redraw: "Callable[..., Figure] | None" = None,
-        **controls: "ValueWidget",
+        redraw: Callable[..., Figure] | None = None,
+        **controls: ValueWidget,
     ) -> None:
         """Display a figure of the table `name`, and write it if ``save`` names a folder.
 
@@ -143,60 +132,74 @@ class Settings(SimpleNamespace):
         profile quick has none, as no page is made of it. Controls, such as sliders, are
         above the figure; when one of them moves, ``redraw`` draws it for their values.
         """
-        # slow to load; parameters do not need it
-        import matplotlib.pyplot as plt
-        from IPython.display import Image, display
-
-        from prslib.report.style import stack_panels
-
         self.table(name)  # a picture has its numbers
-        about = {"alt": describe(figure), "file": f"{self.notebook}_{name}.png"}
-        about["width"] = round(figure.get_figwidth() * figure.dpi)
-        picture = render(figure)
+        about = {"file": f"{self.notebook}_{name}.png"}
+        picture = make_picture(figure, about)
         if self.save:
             with replacing(Path(self.save) / about["file"]) as file:
-                file.write(picture)
+                file.write(picture.data)
         if self.save and narrow and self.profile != "quick":
             stack_panels(figure, narrow)
             about["narrow"] = f"{self.notebook}_{name}_narrow.png"
             with replacing(Path(self.save) / about["narrow"]) as file:
                 file.write(render(figure))
-        plt.close(figure)  # or Jupyter would show it once more
         if redraw is None:
-            display(Image(picture, metadata=about))
-            return
-        from prslib.report.controls import follow, lay_out
-
-        display(lay_out(controls))
-        shown = display(Image(picture, metadata=about), display_id=True)
-        follow(controls, redraw, shown)
+            display(picture)
+        else:
+            show_controls(picture, redraw, controls)
 
     def show_tables(
         self,
         name: str,
-        what: str = "",
         metrics: Sequence[str] = MAIN_METRICS,
         by: Sequence[str] = (),
     ) -> None:
         """Display the averages of the table `name` as the paper prints them."""
-        from IPython.display import display
-
         averages = self.table(name)
         for place, cells in averages.groupby(["dataset", "test_set"], sort=False):
             dataset, test_set = cast("tuple[str, str]", place)
-            display(heading(dataset, test_set, what))
-            display(*main_tables(cells, metrics, by))
+            tables = main_tables(cells, metrics, by)
+            display(heading(dataset, test_set), *tables)
 
-    def show_contrasts(self, name: str, title: str, y: str) -> pd.DataFrame:
-        """Draw the differences of the table `name`, sum them up, and return them."""
-        from IPython.display import Markdown, display
+    def show_contrasts(
+        self,
+        name: str,
+        title: str,
+        y: str,
+        across: str = "metric",
+        query: str = "",
+    ) -> pd.DataFrame:
+        """Draw the differences of the table `name`, sum them up, and return them.
 
-        from prslib.report.style import contrast_panels
-
+        The picture has a column of panels for each value of `across`, and of the rows
+        only those of a query, if there is one.
+        """
         gaps = self.table(name)
-        self.show(contrast_panels(gaps, title, y), name)
+        shown = gaps.query(query) if query else gaps
+        self.show(contrast_panels(shown, title, y, across), name)
         display(Markdown(in_short(gaps)))
         return gaps
+
+    def write_answer(self, sentence: str, dataset: str = "") -> Markdown:
+        """Write the answer as a table and return it; mark one on synthetic data."""
+        for name, words in STREAMS.items():
+            sentence = sentence.replace(name, words)
+        source = DATASETS[dataset].data_source if dataset else ""
+        self.write(pd.DataFrame([{"sentence": sentence, "data": source}]), "sentence")
+        if source == "stand-in":
+            sentence = sentence.removesuffix(".") + SYNTHETIC
+        return Markdown(f"**{sentence}**")
+
+    def say_seeds(self, dataset: str = "", seeds: Sequence[int] | None = None) -> str:
+        """Say how many seeds a figure shows, of one data set or all: "3 seeds (GSS: 1)"."""
+        few = dict(getattr(self, "few_seeds", {}))
+        seeds = self.seeds if seeds is None else seeds
+        if dataset:
+            seeds = seeds[: few.get(dataset)]
+            few = {name: few[name] for name in few if name not in DATASETS}
+        fewer = [f"{name}: {few[name]}" for name in few if few[name] < len(seeds)]
+        text = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
+        return f"{text} ({', '.join(fewer)})" if fewer else text
 
     def _repr_markdown_(self) -> str:
         shown = {k: v for k, v in vars(self).items() if k not in NOT_SHOWN}
@@ -252,31 +255,55 @@ def check_names(notebook: str, names: Iterable[str]) -> None:
         one_of(f"parameter of {notebook}", name, parameters)
 
 
-def heading(dataset: str, test_set: str, what: str = "") -> "Markdown":
+def heading(dataset: str, test_set: str) -> Markdown:
     """Return a table's heading: data set, test set, and the paper's data set."""
-    from IPython.display import Markdown
-
     stands_for = labels_of(dataset).stands_for
     theirs = f"with the paper's {stands_for}" if stands_for else "not in the paper"
-    words = f"**{dataset}, {TEST_WORDS[test_set]}**", what, theirs
-    return Markdown(", ".join(filter(None, words)))
+    return Markdown(f"**{dataset}, {TEST_WORDS[test_set]}**, {theirs}")
 
 
-def render(figure: "Figure") -> bytes:
+def make_picture(figure: Figure, about: dict) -> Image:
+    """Return a figure as a picture, described in words, and close it."""
+    about["alt"] = describe(figure)
+    about["width"] = round(figure.get_figwidth() * figure.dpi)
+    plt.close(figure)  # or Jupyter would show it once more
+    return Image(render(figure), metadata=about)
+
+
+def show_controls(
+    picture: Image, redraw: Callable[..., Figure], controls: dict[str, ValueWidget]
+) -> None:
+    """Display controls side by side above a picture, drawn anew when one of them moves.
+
+    It is a plain picture and no widget, so that the last one stays in a closed notebook.
+    """
+    for name, control in controls.items():
+        control.set_trait("description", name.replace("_", " "))
+        control.set_trait("style", {"description_width": "initial"})
+    display(HBox(list(controls.values()), layout=Layout(flex_flow="row wrap")))
+    shown = display(picture, display_id=True)
+
+    def update(_change: object) -> None:
+        values = {name: control.value for name, control in controls.items()}
+        shown.update(make_picture(redraw(**values), {}))
+
+    for control in controls.values():
+        control.observe(update, "value")
+
+
+def render(figure: Figure) -> bytes:
     """Return a figure as PNG with a palette, a third of the size of one without."""
-    from PIL import Image
-
     drawn, file = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png")
-    colours = Image.open(drawn).convert("RGB")
+    colours = Pixels.open(drawn).convert("RGB")
     palette = colours.quantize(
-        256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        256, Pixels.Quantize.MAXCOVERAGE, dither=Pixels.Dither.NONE
     )
     palette.save(file, "PNG", optimize=True)
     return file.getvalue()
 
 
-def describe(figure: "Figure") -> str:
+def describe(figure: Figure) -> str:
     """Say what a figure shows, for readers who cannot see it: panels, axes, legend."""
     texts = [figure.get_suptitle()]
     marks = []

@@ -31,20 +31,24 @@ from prslib.report.claims import NAMED, SETTINGS
 from prslib.report.claims.scores import OTHER
 from prslib.report.measures import (
     features_of,
-    neighbour_votes,
     run_forgetting,
+    separation,
     size_correlations,
 )
 from prslib.report.tables import labels_of
-from prslib.resamples import resampled_mean
 from prslib.runs import REGISTERED
 from prslib.train import Method
 
 # what a run may measure beside its scores, and the field that asks for it
-EXTRAS = ("features_per_class", "class_forgetting", "own_threshold", "variance_points")
-# of data to the paper's: its own, some of its own, another real stream, made in its place
-PAPERS, PART, OTHER_STREAM, STAND_IN = "paper's", "part", "other", "stand-in"
-DATA_SOURCES = (PAPERS, PART, OTHER_STREAM, STAND_IN)
+EXTRAS = ("features_per_class", "predictions", "class_forgetting", "own_threshold")
+EXTRAS += ("variance_points",)
+STAND_IN = "stand-in"
+DATA_SOURCES = {  # in words, those nearest to the paper first
+    "paper's": "the paper's images",
+    "part": "the paper's images",
+    "other": "other real streams",
+    STAND_IN: "synthetic data",
+}
 STAGES = {"frozen_stages", "pretrained_stages", "vector_stages"}
 FIGURE_1 = ("CRS", "EWC")
 ORDERS = {"normalised": "order", "plain": "order_lost"}  # of forgetting by class size
@@ -108,16 +112,17 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
 
 
 def gives_no_scores(config: RunConfig) -> bool:
-    """Tell whether a run is there for its features or gradients; others give the scores."""
-    return bool(config.features_per_class or config.variance_points)
+    """Tell whether a run is there for what it measures; others give the scores."""
+    return bool(
+        config.features_per_class or config.predictions or config.variance_points
+    )
 
 
 def data_sources_of(names: Iterable[str]) -> dict[str, str]:
     """Return what data sets are to the paper's, in the order of `DATA_SOURCES`."""
     data_sources = {name: DATASETS[name].data_source for name in names}
-    return dict(
-        sorted(data_sources.items(), key=lambda item: DATA_SOURCES.index(item[1]))
-    )
+    order = sorted(data_sources, key=lambda n: [*DATA_SOURCES].index(data_sources[n]))
+    return {name: data_sources[name] for name in order}
 
 
 def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
@@ -192,22 +197,13 @@ def _orders(run: Run) -> Iterator[dict]:
         yield row
 
 
-def _features(run: Run) -> Iterator[dict]:
+def _features(run: Run) -> list[dict]:
     """Measure how many test images of each group have neighbours of their class."""
     if not run.features:
-        return
-    images = neighbour_votes(run, min(5, len(features_of(run)) - 1))
-    settings = run.config.resolved
-    draws = settings["test_resamples"]
-    test = labels_of(run.config.dataset).tests[settings["test_set"]]
-    for group, used in images.groupby("group", sort=False):
-        hits = used["kNN accuracy"].to_numpy()
-        row = {"group": group, "measure": "features", "metric": "kNN accuracy"}
-        row["value"] = hits.mean()
-        if draws:
-            rows = used["image"].to_numpy()
-            row["draws"] = resampled_mean(hits, rows, len(test), draws)
-        yield row
+        return []
+    rows = separation(run, min(5, len(features_of(run)) - 1))
+    rows = rows[(rows["metric"] == "kNN accuracy") & rows["group"].isin(GROUPS)]
+    return rows.assign(measure="features").to_dict("records")
 
 
 @cache

@@ -185,6 +185,24 @@ def draw_curves(
             ax.fill_between([], [], [], alpha=0.3, linewidth=0, **about)
 
 
+def panel_grid(
+    count: int, columns: int, top: float, height: float, **options: Any
+) -> tuple[Figure, Sequence[Axes]]:
+    """Make a figure of some panels, row by row, each some inches tall."""
+    rows = math.ceil(count / columns)
+    size = {"figsize": (11, top + height * rows), "squeeze": False}
+    figure, axes = plt.subplots(rows, columns, **size, **options)
+    for ax in axes.flat[count:]:
+        ax.remove()
+    return figure, axes.flat[:count]
+
+
+def name_rows(ax: Axes, names: Sequence[str]) -> None:
+    """Name the rows of a plot, the first on top."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+
+
 def plot_sample(image: np.ndarray, labels: str, ax: Axes) -> Axes:
     """Draw one image with its labels below (Figure "COCOseq")."""
     ax.imshow(image.squeeze(), cmap="gray", vmin=0, vmax=255)
@@ -225,9 +243,8 @@ def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
         tick: Style = {"color": HUES[1], "markersize": 11, "markeredgewidth": 1.6}
         ax.plot(frame["published"], frame["place"], "|", label="paper", **tick)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
-    ax.set_yticks(range(len(rows)), rows)
-    label = Y_LABELS.get(y, y)
-    ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel="difference (points)", ylabel=label)
+    name_rows(ax, rows)
+    ax.set(xlabel="difference (points)", ylabel=Y_LABELS.get(y, y))
     ax.grid(axis="x")
     return ax
 
@@ -245,8 +262,7 @@ def plot_samplers(frame: pd.DataFrame, ax: Axes, y: str, hue: str = "method") ->
     ax.axvline(0, color="black", linewidth=0.8)
     for border in np.arange(len(rows) - 1) + 0.5:
         ax.axhline(border, color="0.9", linewidth=0.8)
-    ax.set_yticks(range(len(rows)), rows)
-    ax.set_ylim(len(rows) - 0.5, -0.5)
+    name_rows(ax, rows)
     ax.grid(axis="y", visible=False)
     return ax
 

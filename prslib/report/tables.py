@@ -9,7 +9,6 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from prslib import METHODS, Run, RunConfig, datasets, published
-from prslib.checks import expected
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.metrics import MAIN_METRICS, forgetting
 from prslib.statistics import (
@@ -99,14 +98,6 @@ def with_forgetting(scores: pd.DataFrame, measures: dict[str, bool]) -> pd.DataF
     return rows.assign(trained_tasks=rows["trained_tasks"].fillna(end).astype(int))
 
 
-def progression(scores: pd.DataFrame) -> pd.DataFrame:
-    """Pick the overall scores after every task, in percent (Appendix, Task Progression Results)."""
-    rows = scores[(scores["task"] == "seen") & (scores["group"] == "overall")]
-    rows = rows[rows["metric"].isin(MAIN_METRICS)].assign(measure="score")
-    columns = [*run_columns(scores), "trained_tasks", "measure", "group", "metric"]
-    return in_percent(rows, columns)
-
-
 def in_percent(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """Return columns of scores, and value and draws in percent."""
     values = rows[[name for name in ("value", "draws") if name in rows]]
@@ -148,21 +139,28 @@ def merge_published(
 def main_tables(
     averages: pd.DataFrame,
     metrics: Sequence[str] = MAIN_METRICS,
-    by: Sequence[str] = (),
+    by: Sequence[str] = (),  # columns of blocks
 ) -> list[Styler]:
-    """Return `main_table` of each measure of one data set and test set, the best in bold.
+    """Lay out averages of a data set and test set as Table 1 does, the best in bold.
 
-    Methods that see no stream do not compete.
+    There is a table for each measure, with our number above the paper's. Methods that
+    see no stream do not compete.
     """
     tables = []
     for measure, rows in averages.groupby("measure", sort=False):
-        table = main_table(rows, metrics, by)
+        sd = _as_text(rows["sd"], f" ±{NEXT}{{:.1f}}")
+        texts = {
+            "ours": _as_text(rows["mean"], "{:.1f}") + sd,
+            "paper": _as_text(rows["published"], "{:.1f}"),
+        }
+        table = _lay_out(rows, texts, metrics, by).fillna("")
         best = best_cells(rows, metrics, by, lowest=measure == "forget")
-        bold = table.mask(best.reindex_like(table), "<b>" + table + "</b>")
+        bold = table.mask(best, "<b>" + table + "</b>")
         caption = f"{CAPTIONS[str(measure)]} in percent, best in bold"
         if summary := best_most(best, by):
             caption += f". {summary}"
-        tables.append(bold.style.set_caption(caption))
+        printed = bold[(table != "").any(axis=1)]
+        tables.append(printed.style.set_caption(caption))
     return tables
 
 
@@ -178,35 +176,25 @@ def best_most(best: pd.DataFrame, by: Sequence[str]) -> str:
     return f"Of {total} columns {', '.join(texts)}" if texts else ""
 
 
-def main_table(
-    rows: pd.DataFrame, metrics: Sequence[str] = MAIN_METRICS, by: Sequence[str] = ()
-) -> pd.DataFrame:
-    """Lay out averages as Table 1 does, ours and the paper's; `by` names columns of blocks."""
-    ours = _as_text(rows["mean"], "{:.1f}") + _as_text(rows["sd"], f" ±{NEXT}{{:.1f}}")
-    theirs = _as_text(rows["published"], "{:.1f}")
-    table = _laid_out(rows, {"ours": ours, "paper": theirs}, metrics, by).fillna("")
-    return table[(table != "").any(axis=1)]
-
-
 def best_cells(
     rows: pd.DataFrame,
     metrics: Sequence[str] = MAIN_METRICS,
     by: Sequence[str] = (),
     lowest: bool = False,
 ) -> pd.DataFrame:
-    """Tell which cells of `main_table` have the best of their block, to the printed digit."""
+    """Tell which cells of `main_tables` have the best of their block, to the printed digit."""
     printed = {
         source: rows[column].map("{:.1f}".format).astype(float)
         for source, column in {"ours": "mean", "paper": "published"}.items()
     }
-    numbers = _laid_out(rows, printed, metrics, by)
+    numbers = _lay_out(rows, printed, metrics, by)
     methods = numbers.index.get_level_values("method")
     numbers[[METHODS[name].offline for name in methods]] = np.nan  # no rival
     blocks = numbers.groupby([*by, "source"])
     return numbers.eq(blocks.transform("min" if lowest else "max"))
 
 
-def _laid_out(
+def _lay_out(
     rows: pd.DataFrame,
     values: dict[str, pd.Series],  # ours and the paper's
     metrics: Sequence[str],
@@ -235,7 +223,6 @@ def seed_gaps(
     """Return how far one method is above another at each of its seeds; NaN if one is missing."""
     rows = rows[rows["measure"] == "score"]
     values = [name for name in _VALUES if name in rows]
-    check_tests(rows, method, than)
     keys = ["dataset", "test_set", "stands_for", *by]
     keys += ["measure", "group", "metric", "seed"]
     table = rows.set_index([name for name in keys if name in rows])
@@ -244,15 +231,12 @@ def seed_gaps(
     return (first - second).reindex(first.index).reset_index()
 
 
-def check_tests(rows: pd.DataFrame, *methods: str) -> None:
-    """Refuse to compare methods that are scored on different test sets of a data set."""
-    for dataset, of_set in rows.groupby("dataset"):
-        tests = of_set.groupby("method")["test_set"].unique()
-        present = [name for name in methods if name in tests.index]
-        on = {name: " and ".join(sorted(tests[name])) for name in present}
-        if len(set(on.values())) > 1:
-            what = f"{' and '.join(on)} on the same test sets of {dataset}"
-            raise ValueError(expected(what, on))
+def leads(
+    rows: pd.DataFrame, methods: Sequence[str], than: str, by: Sequence[str]
+) -> pd.DataFrame:
+    """Join the `seed_gaps` of several methods, by name."""
+    gaps = [seed_gaps(rows, name, than, by).assign(method=name) for name in methods]
+    return pd.concat(gaps, ignore_index=True)
 
 
 def contrasts(
@@ -285,9 +269,24 @@ def contrasts(
     return table.drop(columns=["stands_for", "measure"], errors="ignore")
 
 
-def at_own_threshold(metric: str) -> str:
-    """Return the name of F1 at a run's own threshold."""
-    return f"{metric} (own threshold)"
+def contrast_each(
+    rows: pd.DataFrame,
+    method: str | Sequence[str],
+    than: str | Sequence[str],
+    cells: Sequence[tuple[str, str]],
+    by: Sequence[str] = (),
+) -> pd.DataFrame:
+    """Join the `contrasts` of several methods with one, or of one with several, by name."""
+    if isinstance(method, str):
+        frames = [
+            contrasts(rows, method, name, cells, by).assign(than=name) for name in than
+        ]
+    else:
+        frames = [
+            contrasts(rows, name, str(than), cells, by).assign(method=name)
+            for name in method
+        ]
+    return pd.concat(frames, ignore_index=True)
 
 
 def write_differences(gaps: pd.DataFrame) -> pd.Series:
@@ -296,6 +295,15 @@ def write_differences(gaps: pd.DataFrame) -> pd.Series:
     low, high = gaps["low"].map("{:+.1f}".format), gaps["high"].map("{:+.1f}".format)
     text = text.where(gaps["low"].isna(), text + " [" + low + ", " + high + "]")
     return text.where(gaps["clearly"] == "", "<b>" + text + "</b>")
+
+
+def pivot_differences(
+    gaps: pd.DataFrame, rows: list[str], columns: str | list[str]
+) -> pd.DataFrame:
+    """Lay `contrasts` out as text; the column test has the test set in words."""
+    test = gaps["test_set"].map(TEST_WORDS)
+    cells = gaps.assign(test=test, cell=write_differences(gaps))
+    return cells.pivot_table("cell", rows, columns, "first", sort=False)
 
 
 def in_short(gaps: pd.DataFrame) -> str:

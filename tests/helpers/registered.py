@@ -1,4 +1,4 @@
-"""What tests register, forgotten afterwards."""
+"""What tests register, forgotten afterwards, and runs without other processes."""
 
 import linecache
 from contextlib import ExitStack, contextmanager
@@ -26,3 +26,8 @@ def of_cell(source, name="<cell 1 of a test>"):
     space = {"__name__": "__main__"}
     exec(compile(source, name, "exec"), space)
     return space
+
+
+def in_turn(*_, **__):
+    """Stand for `joblib.Parallel` and call in this process: others import torch."""
+    return lambda calls: (function(*row, **options) for function, row, options in calls)

@@ -3,15 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from cells import functions_of
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 
 from prslib.report import measures
 from prslib.report.asked import Asked
 from prslib.train import Run
-
-tsne = functions_of("feature_tsne")
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 ONE_LABEL, TINY = "imbal-digits-tiny", "digits70tiny"
@@ -36,7 +33,7 @@ def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
     rare = measures.labelled_images(CONFIG)["class"].to_numpy() >= 4
     # the six rarest lie on each other
     features[rare] = np.random.default_rng(1).normal(size=(36, 10))
-    cells = tsne.separation([with_features(features)], 5)
+    cells = measures.separation(with_features(features), 5)
     values = cells.set_index(["metric", "group"])["value"]
     assert values["silhouette", "minority"] < 20 < 90 < values["silhouette", "majority"]
     near = values["kNN accuracy"]

@@ -52,11 +52,24 @@ CHOOSE = f"""
 {MENU}.selectedIndex = arguments[0];
 {MENU}.dispatchEvent(new Event('change', {{bubbles: true}}));
 """
+INTERRUPT = f"{PANEL} panel.sessionContext.session.kernel.interrupt();"
+RESTART = f"{PANEL} panel.sessionContext.session.kernel.restart().then(arguments[0]);"
+SAVE = f"{PANEL} panel.context.save().then(arguments[0]);"
+DUPLICATE = f"""{PANEL}
+const contents = jupyterapp.serviceManager.contents;
+contents.copy(panel.context.path, 'notebooks').then(f => arguments[0](f.name));
+"""
+
+
+def git(checkout, *arguments):
+    name = ("-c", "user.name=reader", "-c", "user.email=reader@example.org")
+    command = ["git", "-C", str(checkout), *name, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A copy of what JupyterLab and the notebooks read, as JupyterLab saves by itself."""
+    """A committed copy of what JupyterLab and the notebooks read."""
     copy = tmp_path / "checkout"
     for folder in COPIED:
         ignored = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
@@ -64,6 +77,9 @@ def checkout(tmp_path):
     for file in FILES:
         shutil.copy(ROOT / file, copy)
     (copy / "data").symlink_to(ROOT / "data")
+    git(copy, "init", "--quiet")
+    git(copy, "add", ".")
+    git(copy, "commit", "--quiet", "--message", "as released")
     return copy
 
 
@@ -113,32 +129,57 @@ def set_parameters(source, **values):
     return "\n".join(lines)
 
 
-def test_a_reader_changes_parameters_and_runs(lab, browser, wait_for):
+def test_a_reader_changes_parameters_interrupts_and_runs_again(
+    lab, browser, checkout, wait_for
+):
+    browser.set_script_timeout(WAIT)
+
     def open_list():
         browser.get(lab)
         return wait_for(lambda: browser.execute_script(OPENED))
 
+    def idle():
+        return browser.execute_script(IDLE)
+
     def cells():
         return browser.execute_script(CELLS)
 
-    def outputs():
-        return [output for cell in cells() for output in cell["outputs"]]
+    def training():
+        (cell,) = [cell for cell in cells() if "run_all(planned" in cell["source"]]
+        return cell["outputs"]
+
+    def is_after_training():
+        return [cell["outputs"] for cell in cells()][-1]
 
     wait_for(open_list)  # the server takes a while
     browser.execute_script(FOLLOW, "Does a partitioned memory keep the rare classes?")
-    wait_for(lambda: browser.execute_script(IDLE))
+    wait_for(idle)
     few = {"dataset": ["cocoseq-tiny"], "method": ["CRS", "PRS"], "rho": 0.3}
-    few["seeds"] = [0, 1]
-    browser.execute_script(WRITE, set_parameters(cells()[0]["source"], **few))
+    parameters = cells()[0]["source"]
+    many = set_parameters(parameters, **few, seeds=[*range(99)])
+    browser.execute_script(WRITE, many)
     browser.execute_script(RUN)
-    wait_for(lambda: cells()[-1]["outputs"])
-    shown = outputs()
-    assert {output["output_type"] for output in shown} == {
+    wait_for(lambda: "training" in str(training()))
+    browser.execute_script(INTERRUPT)
+    wait_for(lambda: training()[-1]["output_type"] == "error")
+    wait_for(idle)
+    bar, stopped = training()
+    assert bar["name"] == "stdout"  # which is not red
+    (sentence,) = stopped["traceback"]
+    assert sentence.startswith("stopped: ") and "\n" not in sentence
+    assert not is_after_training()
+
+    browser.execute_async_script(RESTART)
+    browser.execute_script(WRITE, set_parameters(parameters, **few, seeds=[0, 1]))
+    browser.execute_script(RUN)
+    wait_for(is_after_training)
+    outputs = [output for cell in cells() for output in cell["outputs"]]
+    assert {output["output_type"] for output in outputs} == {
         "display_data",
         "execute_result",
         "stream",
     }
-    shown = str(shown)
+    shown = str(outputs)
     assert "| `rho` | 0.3 |" in shown and "stderr" not in shown
     assert "cocoseq-tiny, classes alike: scores by class group, 2 seeds" in shown
 
@@ -147,3 +188,8 @@ def test_a_reader_changes_parameters_and_runs(lab, browser, wait_for):
     browser.execute_script(CHOOSE, 1)
     other = "cocoseq-tiny, as the stream comes: scores by class group"
     wait_for(lambda: other in str(cells()))
+
+    browser.execute_async_script(SAVE)
+    copy = browser.execute_async_script(DUPLICATE)
+    assert (checkout / "notebooks" / copy).is_file()
+    assert git(checkout, "status", "--short") == " M notebooks/main_results.ipynb\n"

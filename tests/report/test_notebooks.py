@@ -11,13 +11,13 @@ import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_notebook
+from registered import in_turn
 
 from prslib.cli import main
 from prslib.paths import DEFAULT, known_notebooks, project_root
 from prslib.report import build, notebook
 from prslib.report.kernels import ForkManager, prepare
 from prslib.report.native import Manager
-from prslib.report.notebook import profile_values
 
 ROOT = project_root()
 NAMES = known_notebooks(DEFAULT)
@@ -31,8 +31,9 @@ def code_of(name):
     return [cell for cell in cells_of(name) if cell.cell_type == "code"]
 
 
-def tags_of(cell):
-    return cell.metadata.get("tags", [])
+WITH_CONTROLS = [
+    name for name in NAMES if any("**controls" in cell.source for cell in code_of(name))
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -46,60 +47,65 @@ def test_both_forms_are_the_same_without_outputs(name):
         assert not (cell.outputs or cell.execution_count), "run `make lint`"
 
 
-@pytest.fixture(scope="module")
-def smoke(own_folders):
-    """The folder of the smoke profile's runs, executed notebooks and figures."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PYTEST_CURRENT_TEST")  # with it a kernel's stderr has no file
-        assert build.execute("smoke", NAMES) == {}
-    return own_folders
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_notebooks_run_under_smoke_and_train_nothing_themselves(smoke, name):
-    file = smoke / "cache" / "executed" / "smoke" / f"{name}.ipynb"
-    executed = nbformat.read(file, as_version=4)
-    outputs = [o for cell in executed.cells for o in cell.get("outputs", [])]
-    trains = [o for o in outputs if re.search(r"training \d", o.get("text", ""))]
-    assert bool(trains) == (name == "your_stream")
-    assert any("image/png" in o.get("data", {}) for o in outputs)
-    for output in outputs:
-        output.get("data", {}).pop("image/png", None)  # any letters may occur there
-    assert "/tmp" not in str(executed.cells)
-
-
 # as a reader moves each slider, and takes another row of each menu
 MOVE = """
-for control in controls.values():
+for control in globals().get("controls", {}).values():
     if hasattr(control, "options"):
         control.index = len(control.options) - 1
     else:
         control.value = control.min
 """
-WITH_CONTROLS = [
-    name for name in NAMES if any("**controls" in cell.source for cell in code_of(name))
-]
+
+
+@pytest.fixture(scope="module")
+def smoke(own_folders, tmp_path_factory):
+    """The folder of the smoke profile's runs, executed notebooks and figures.
+
+    At the end of each notebook a reader moves its sliders.
+    """
+    moved = tmp_path_factory.mktemp("notebooks")
+    for name in NAMES:
+        content = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+        content.cells.append(new_code_cell(MOVE, metadata={"tags": [build.COMPUTE]}))
+        nbformat.write(content, moved / f"{name}.ipynb")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "notebook_file", lambda name: moved / f"{name}.ipynb")
+        patch.setattr("prslib.runs.Parallel", in_turn)
+        patch.delenv("PYTEST_CURRENT_TEST")  # with it a kernel's stderr has no file
+        assert build.execute("smoke", NAMES) == {}
+        yield own_folders
+
+
+def executed(name):
+    return nbformat.read(build.executed_file("smoke", name), as_version=4).cells
+
+
+def outputs_of(cells):
+    return [output for cell in cells for output in cell.get("outputs", [])]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("smoke")
+def test_notebooks_run_under_smoke_and_train_nothing_themselves(name):
+    cells = executed(name)
+    outputs = outputs_of(cells)
+    trains = [o for o in outputs if re.search(r"training \d", o.get("text", ""))]
+    assert bool(trains) == (name == "your_stream")
+    assert any("image/png" in o.get("data", {}) for o in outputs)
+    for output in outputs:
+        output.get("data", {}).pop("image/png", None)  # any letters may occur there
+    assert "/tmp" not in str(cells)
 
 
 @pytest.mark.parametrize("name", WITH_CONTROLS)
 @pytest.mark.usefixtures("smoke")
 def test_a_slider_or_menu_draws_a_picture_anew(name):
-    notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
-    (place,) = [
-        number
-        for number, cell in enumerate(notebook.cells)
-        if "parameters" in tags_of(cell)
+    about = [
+        o.metadata
+        for o in outputs_of(executed(name))
+        if "image/png" in o.get("data", {})
     ]
-    values = profile_values("smoke", name).items()
-    chosen = "\n".join(f"{parameter} = {value!r}" for parameter, value in values)
-    notebook.cells.insert(place + 1, new_code_cell(chosen))
-    notebook.cells.append(new_code_cell(MOVE))
-    where = {"metadata": {"path": str(ROOT)}}
-    manager = {"kernel_manager_class": ForkManager, "shutdown_kernel": "immediate"}
-    NotebookClient(notebook, resources=where, **manager).execute()
-    outputs = [o for cell in notebook.cells for o in cell.get("outputs", [])]
-    pictures = [o.metadata for o in outputs if "image/png" in o.get("data", {})]
-    assert any("file" not in about["image/png"] for about in pictures)
+    assert any("file" not in each["image/png"] for each in about)
 
 
 def test_every_picture_has_its_numbers(smoke):

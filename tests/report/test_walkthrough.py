@@ -1,13 +1,15 @@
 """The walkthrough: frames, pictures, sliders; test_prs.py compares decisions with Algorithm 1."""
 
+import numpy as np
 import pytest
 from cells import functions_of
 
+from prslib.report.measures import draw_labels
 from prslib.samplers import make_sampler
 
 walkthrough = functions_of("walkthrough")
 
-STREAM = walkthrough.skewed_stream(40, 5, 1.2, second_labels=0.3, seed=73)
+STREAM = draw_labels(np.arange(1, 6) ** -1.2, 40, 73, 0.3)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +50,7 @@ def test_fates_say_who_is_in_memory_at_the_end(steps):
 
 @pytest.mark.parametrize("rho", [-0.5, 0.0, 1.0])
 def test_quotas_follow_the_stream(rho):
-    stream = walkthrough.skewed_stream(3000, 6, 1.0)
+    stream = draw_labels(np.arange(1, 7) ** -1.0, 3000)
     frame = walkthrough.quotas(stream, 100, [rho], 0)
     power = stream.sum(0).astype(float) ** rho
     quota = power / power.sum() * frame["in_memory"].sum()

@@ -285,7 +285,8 @@ def test_same_configuration_same_numbers_whatever_is_measured(dataset, method):
     assert not first.scores["value"].equals(other.scores["value"])
     data = load_dataset(dataset)
     steps = count_steps(first.config, data)
-    looks = {"variance_points": 3, "features_per_class": 2, "prequential": True}
+    looks = {"variance_points": 3, "features_per_class": 2}
+    looks |= {"predictions": True, "prequential": True}
     second = run(replace(first.config, **looks))
     pd.testing.assert_frame_equal(first.scores, second.scores, check_exact=True)
     np.testing.assert_array_equal(first.memory_labels, second.memory_labels)
@@ -298,6 +299,9 @@ def test_same_configuration_same_numbers_whatever_is_measured(dataset, method):
     assert (rows["value"] > 0).all()
     assert second.features.keys() == data.tests.keys()
     assert {len(rows) > 10 and rows.dtype == "f4" for rows in second.features.values()}
+    for name, test in data.tests.items():
+        assert second.predictions[name].shape == test.labels.shape
+        assert second.predictions[name].dtype == "f4"
 
 
 # whatever the caller has set
