@@ -89,7 +89,7 @@ def standard_runs(settings: Settings) -> list[Asked]:
 def sampler_runs(
     settings: Settings, names: Sequence[str], seeds: Sequence[int], **fields: Any
 ) -> list[Asked]:
-    """List CRS and the samplers beside it, PRS also with further powers of allocation.
+    """List CRS and the other samplers, PRS also with further powers of allocation.
 
     Methods of ``own_threshold`` are trained as in the main table, so that both notebooks
     share their runs in the standard setting.
@@ -122,7 +122,7 @@ def main_runs(settings: Settings) -> list[Asked]:
 def on_tests(
     configs: Iterable[Asked], tests: Sequence[str] = (BALANCED, FULL, IMBALANCED)
 ) -> list[Asked]:
-    """Read each run on those of some test sets that its data set has."""
+    """Read each run on those test sets, of the given ones, that its data set has."""
     return [
         replace(config, test_set=test_set)
         for config in configs
@@ -142,7 +142,7 @@ def on_open(configs: Iterable[Asked]) -> list[Asked]:
 
 
 def check_labels(names: Sequence[str], one: bool) -> None:
-    """Raise ValueError for a data set with one label a sample, or with several."""
+    """Raise ValueError for a data set with one label per sample, or with several."""
     for name in names:
         one_of("dataset", name, DATASETS)
         if (DATASETS[name].recipe.loss == "cross_entropy") != one:

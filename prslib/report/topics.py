@@ -35,7 +35,7 @@ def runs_of(profile: str, notebook: str) -> list[Asked]:
 
 
 def device_of(profile: str, notebook: str) -> str:
-    """Return the device of a notebook's runs; "cpu" where it has none."""
+    """Return the device of a notebook's runs; "cpu" if it has none."""
     return getattr(Settings.of(profile, notebook), "device", "cpu")
 
 
