@@ -91,14 +91,12 @@ import numpy as np
 import pandas as pd
 
 import prslib
-from prslib.report import answers, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings, heading
+from prslib.report import answers, asked, notebook, tables
 from prslib.report.grids import BALANCED
 from prslib.report.tables import MAIN_METRICS
 
 # %%
-settings = Settings.read("architectures", globals())
+settings = notebook.Settings.read("architectures", globals())
 planned = runs(settings)
 settings
 
@@ -150,8 +148,8 @@ def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
     """Set the paper's table of base architectures beside Multitask's overall scores (Appendix)."""
     rows = rows[(rows["method"] == OFFLINE) & (rows["group"] == "overall")]
     chosen = _frozen(rows, "max")
-    asked = chosen.assign(epochs=chosen["paper_epochs"])
-    table = tables.merge_published(asked, "architectures", also=["architecture", "epochs"])
+    ours = chosen.assign(epochs=chosen["paper_epochs"])
+    table = tables.merge_published(ours, "architectures", also=["architecture", "epochs"])
     return table.assign(epochs=chosen["epochs"].to_numpy())
 
 
@@ -170,7 +168,7 @@ def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
 
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 rows = rows_of(finished)
 offline = plain_first(beside_offline(rows))
@@ -180,7 +178,8 @@ settings.write(offline, "offline")
 # %% [markdown]
 # ## Offline: one epoch and more, two test sets
 #
-# The tables show the overall scores of Multitask in percent. If the paper trains for another
+# The tables show the overall scores of Multitask in percent. "convnet [ResNet101]" replaces the
+# paper's ResNet-101, and the other networks are built upon it. If the paper trains for another
 # number of epochs, this number is given in parentheses.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -194,25 +193,7 @@ def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 # %%
 for place, shown in settings.table("offline").groupby(["dataset", "test_set"], sort=False):
-    display(heading(*place), offline_table(shown))
-
-# %% [markdown]
-# The picture compares the other networks with the plain one, on the same data and with the same number
-# of epochs. "convnet [ResNet101]" replaces the paper's ResNet-101, and the other networks are
-# built upon it.
-
-# %% tags=["compute"]
-cells = [("overall", metric) for metric in MAIN_METRICS]
-plain, *others = offline["architecture"].unique()
-by_network = offline.assign(method=offline["architecture"])
-gaps = tables.contrast_each(by_network, others, plain, cells, by=["setting"])
-settings.write(gaps.rename(columns={"method": "network"}), "minus_plain")
-
-# %%
-title = "Multitask after one epoch, other network minus plain network"
-first = "setting == '1 epoch'"
-offline_gaps = settings.show_contrasts("minus_plain", title, "network", query=first)
-
+    display(notebook.heading(*place), offline_table(shown))
 
 # %% [markdown]
 # ## Online: the methods on every network
@@ -251,8 +232,7 @@ overall = "group == 'overall'"
 gaps = settings.show_contrasts("prs_minus_crs", title, "network", query=overall)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-where = {"test_set": BALANCED, "group": "overall", "metric": "mAP"}
-row = answers.find_smallest(gaps, **where)
+row = answers.find_smallest(gaps, test_set=BALANCED, group="overall", metric="mAP")
 sentence = answers.describe_difference(
     row,
     above="With every network PRS gains at least {effect} points of mAP over CRS {interval}.",

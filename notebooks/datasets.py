@@ -34,19 +34,17 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.patches import Rectangle
 
 from prslib import DATASETS, load_dataset
 from prslib.datasets import GROUPS, SequentialDataset
 from prslib.datasets.base import Clustering
 from prslib.datasets.curation import class_merges
-from prslib.report import grids, measures, style, tables
-from prslib.report.notebook import Settings
+from prslib.report import grids, measures, notebook, style, tables
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES
 from prslib.report.tables import TEST_WORDS
 
 # %%
-settings = Settings.read("datasets", globals())
+settings = notebook.Settings.read("datasets", globals())
 grids.check_labels(settings.dataset, one=False)
 settings
 
@@ -132,61 +130,6 @@ style.join_panels(figure, "Training samples of each class (log scale)")
 settings.show(figure, "classes", narrow=1)
 
 # %% [markdown]
-# ## Which classes meet
-#
-# The picture shows how many samples have both of two classes, before any sample is dropped, for the
-# first data set whose tasks are found by clustering in this notebook. Frames mark the tasks that
-# the clustering found, and samples outside the frames are dropped.
-
-# %% jupyter={"source_hidden": true} tags=["functions"]
-FRAME = "#E8000B"  # of a task, visible on all of viridis
-
-
-def cooccurrence(dataset: SequentialDataset, clustering: Clustering) -> pd.DataFrame:
-    """Count the images with both of two classes, dropped images included, as (C, C)."""
-    names = measures.class_statistics(dataset)["class"].tolist()
-    columns = [clustering.class_names.index(name) for name in names]
-    # exact: counts below 2 ** 24
-    labels = clustering.labels[:, columns].astype(np.float32)
-    counts = (labels.T @ labels).astype(np.int64)
-    return pd.DataFrame(counts, index=names, columns=names)
-
-
-def plot_cooccurrence(counts: np.ndarray, task: np.ndarray, ax: plt.Axes) -> plt.Axes:
-    """Draw how many images show two classes together, a frame around each task (Algorithm 2)."""
-    counts = counts.astype(float)
-    np.fill_diagonal(counts, 0)
-    counts[counts == 0] = np.nan
-    shown = ax.imshow(counts, norm="log", vmin=1, cmap="viridis_r")
-    frame = {"fill": False, "edgecolor": FRAME, "linewidth": 2, "clip_on": False}
-    for number in np.unique(task):
-        rows = np.flatnonzero(task == number)
-        corner = rows[0] - 0.5, rows[0] - 0.5
-        ax.add_patch(Rectangle(corner, len(rows), len(rows), **frame))
-        ax.text(len(task), rows.mean(), f"task {number}", va="center", color=FRAME)
-    ax.grid(False)
-    ax.set(xticks=[], yticks=[], xlabel="class, task by task; rows in the same order")
-    label = "samples with both classes, log scale; blank: none"
-    ax.figure.colorbar(shown, ax=ax, label=label, pad=0.12, format="{x:g}")
-    return ax
-
-
-# %% tags=["compute"]
-sources = {name: DATASETS[name].clustering() for name in sets if DATASETS[name].clustering}
-example = next(iter(sources))
-matrix = cooccurrence(sets[example], sources[example])
-settings.write(matrix.assign(dataset=example), "cooccurrence")
-
-# %%
-matrix = settings.table("cooccurrence")
-example = matrix.pop("dataset")[0]
-task = classes[classes["dataset"] == example]["task"].to_numpy()
-figure, ax = plt.subplots(figsize=(7.5, 6))
-plot_cooccurrence(matrix.to_numpy(), task, ax).set_title(f"{example}: which classes meet")
-settings.show(figure, "cooccurrence")
-
-
-# %% [markdown]
 # ## The clustering, step by step
 #
 # The clustering starts with one group per class, so that only images with a single label could be
@@ -228,6 +171,7 @@ def plot_clustering_steps(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
 
 
 # %% tags=["compute"]
+sources = {name: DATASETS[name].clustering() for name in sets if DATASETS[name].clustering}
 followed = [clustering_steps(source).assign(dataset=name) for name, source in sources.items()]
 settings.write(pd.concat(followed, ignore_index=True), "clustering")
 

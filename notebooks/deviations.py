@@ -61,15 +61,13 @@ import numpy as np
 import pandas as pd
 
 import prslib
-from prslib.report import answers, measures, style, tables
-from prslib.report.asked import run_all
+from prslib.report import answers, asked, measures, notebook, style, tables
 from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, SOURCES, WORDS
-from prslib.report.notebook import Settings
 from prslib.statistics import DECIDING, interval
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS
 
 # %%
-settings = Settings.read("deviations", globals())
+settings = notebook.Settings.read("deviations", globals())
 planned = runs(settings)
 settings
 
@@ -104,8 +102,8 @@ MIX_LABELS = {
 def memory_mix(settings) -> pd.DataFrame:
     """Measure `MIX_LABELS` of what the memory holds at the end of the stream, untrained."""
     rows = []
-    asked = settings.dataset, settings.varied_seeds, settings.rho
-    for config in deviation_configs(*asked, DEVIATIONS):
+    fields = settings.dataset, settings.varied_seeds, settings.rho
+    for config in deviation_configs(*fields, DEVIATIONS):
         rare = np.array(tables.labels_of(config.dataset).class_group) == "minority"
         *_, (sampler, slots, samples) = measures.place_stream(config)
         n = sampler.class_freq
@@ -197,7 +195,7 @@ def contest(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 rows = tables.final(tables.scores_of(finished)).assign(published=np.nan)
 settings.write(against_prs(rows), "costs")

@@ -38,14 +38,11 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.grids import check_compared, configs_of
-from prslib.checks import check_int
 
 
 def runs(settings):
     """List runs that keep the features of their test images."""
     check_compared(settings.method, "CRS", "PRS")
-    check_int("per_class", settings.per_class, least=1)
-    check_int("neighbours", settings.neighbours, least=1)
     return configs_of(
         settings.method,
         settings.seeds,
@@ -63,14 +60,12 @@ from threadpoolctl import threadpool_limits
 
 from prslib import Run, RunConfig
 from prslib.datasets import GROUPS
-from prslib.report import answers, measures, style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, measures, notebook, style, tables
 from prslib.report.style import GROUP_MARKERS
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 # %%
-settings = Settings.read("feature_tsne", globals())
+settings = notebook.Settings.read("feature_tsne", globals())
 planned = runs(settings)
 settings
 
@@ -81,7 +76,7 @@ settings
 # with two labels belongs to no single class. The paper does not state how it coloured such images.
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 
 # %% [markdown]
 # ## The picture

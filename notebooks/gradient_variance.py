@@ -56,12 +56,10 @@ import pandas as pd
 from matplotlib.ticker import LogLocator, NullFormatter
 
 import prslib
-from prslib.report import answers, style
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, notebook, style
 
 # %%
-settings = Settings.read("gradient_variance", globals())
+settings = notebook.Settings.read("gradient_variance", globals())
 planned = runs(settings)
 settings
 
@@ -88,7 +86,7 @@ def variances_of(runs: list[prslib.Run]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 # %% tags=["compute"]
-rows = variances_of(run_all(planned, device=settings.device))
+rows = variances_of(asked.run_all(planned, device=settings.device))
 settings.write(rows, "curves")
 
 # %% jupyter={"source_hidden": true} tags=["functions"]

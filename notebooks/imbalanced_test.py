@@ -42,12 +42,8 @@ from prslib.report.grids import BALANCED, IMBALANCED, check_compared, configs_of
 def runs(settings):
     """List runs scored on both test sets, those of PRS with both powers."""
     check_compared(settings.method, "CRS")
-    fixed = {
-        "few_seeds": settings.few_seeds,
-        "dataset": settings.dataset,
-        "memory_size": settings.memory_size,
-        "test_set": [IMBALANCED, BALANCED],
-    }
+    fixed = {"few_seeds": settings.few_seeds, "dataset": settings.dataset}
+    fixed |= {"memory_size": settings.memory_size, "test_set": [IMBALANCED, BALANCED]}
     powers = [settings.rho, settings.balanced_rho]
     others = configs_of(settings.method, settings.seeds, **fixed)
     return others + configs_of(["PRS"], settings.seeds, rho=powers, **fixed)
@@ -58,13 +54,11 @@ import pandas as pd
 from IPython.display import Markdown
 
 import prslib
-from prslib.report import answers, style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, notebook, style, tables
 from prslib.report.tables import MAIN_METRICS
 
 # %%
-settings = Settings.read("imbalanced_test", globals())
+settings = notebook.Settings.read("imbalanced_test", globals())
 planned = runs(settings)
 settings
 
@@ -75,7 +69,7 @@ settings
 # as the stream comes. PRS uses the $\rho$ that the paper chooses for this kind of test set.
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 rows = tables.final(tables.scores_of(finished))
 has_rho = rows["rho"].isna() | (rows["rho"] == settings.rho)

@@ -59,9 +59,7 @@ import seaborn as sns
 
 import prslib
 from prslib import METHODS
-from prslib.report import answers, measures, style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, notebook, style, tables
 from prslib.report.grids import BALANCED
 from prslib.report.tables import MAIN_METRICS, TEST_WORDS
 
@@ -114,12 +112,12 @@ def plot_tasks(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     return ax
 
 # %%
-settings = Settings.read("inter_task", globals())
+settings = notebook.Settings.read("inter_task", globals())
 planned = runs(settings)
 settings
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 standard = [run for run in finished if run.config.vector_stages is None]
 rows = task_scores(tables.scores_of(standard))
@@ -162,26 +160,6 @@ settings.write(gaps.assign(published=float("nan")), "prs_minus_others")
 # %%
 title = "The smallest task, PRS minus each other method"
 against = settings.show_contrasts("prs_minus_others", title, "than")
-
-# %% [markdown]
-# ## The share of the memory
-#
-# The table compares the share of the labels in memory that belong to the smallest task with its
-# share of the stream, in percent. If all classes have equal shares of the memory, a task's share
-# depends only on its number of classes, not on its number of samples.
-
-# %% tags=["compute"]
-alike = [run.config for run in standard if run.config.test_set == BALANCED]
-with_memory = [config for config in alike if METHODS[config.method].sampler]
-by_class = measures.memory_shares(with_memory, standard)
-shares = by_class.groupby(["dataset", "method", "seed", "task"], sort=False)["share"]
-shares = shares.sum().reset_index()
-tasks = ends.groupby("dataset")["task"].first().astype(int)
-settings.write(shares[shares["task"] == shares["dataset"].map(tasks)], "memory")
-
-# %%
-shares = settings.table("memory").groupby(["dataset", "method"], sort=False)["share"]
-shares.agg(["mean", "std", "count"]).round(1)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(against, metric="mAP", than="CRS", test_set=BALANCED)

@@ -42,15 +42,14 @@ from IPython.display import Markdown
 
 from prslib.checks import one_of
 from prslib.paths import project_root
-from prslib.report import answers, ledger, style, tables, topics
+from prslib.report import answers, ledger, notebook, style, tables, topics
 from prslib.report.claims import CLAIMS, SETTINGS
-from prslib.report.notebook import Settings
 from prslib.report.results import CELL, PRINTED, STAND_IN, data_sources_of, printed_rows
 from prslib.rounding import versions
 from prslib.report.tables import PRECISION_RECALL
 
 # %%
-settings = Settings.read("ledger", globals())
+settings = notebook.Settings.read("ledger", globals())
 one_of("value of missing", settings.missing, ["train", "leave"])
 if not 0 < settings.level < 1:
     raise ValueError(f"level must be between 0 and 1, got {settings.level}")
@@ -90,7 +89,6 @@ display(Markdown(ledger.summarise(decided)))
 # if the order is the same.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-BOTH = "precision and recall"
 MATCH = ["stands_for", "method", "test_set", *SETTINGS, *CELL]
 # of `cells`: the setting, the place in the table, the numbers, where ours are from
 PLACE = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
@@ -110,7 +108,7 @@ def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
     means = means.agg(ours="mean", sd="std", seeds="count").reset_index().astype(SETTINGS)
     both = theirs.merge(means, how="left", on=MATCH).drop(columns=list(SETTINGS))
     both = both.rename(columns={name: printed for printed, name in PRINTED.items()})
-    kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, BOTH))
+    kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, "precision and recall"))
     both = both.assign(
         seeds=both["seeds"].fillna(0).astype(int),
         difference=both["ours"] - both["theirs"],
@@ -329,14 +327,10 @@ display(settings.table("versions"))
 #   suggestive.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-def say_contrary(count: int) -> str:
-    """Say how many claims do not hold."""
-    return f"{count} does not" if count == 1 else f"{count} do not"
-
-
-texts = [
-    f"of {row['rows']} on {name} {row['holds']} hold and {say_contrary(row['does not hold'])}"
-    for name, row in ledger.counts(decided).iterrows()
-]
+texts = []
+for name, row in ledger.counts(decided).iterrows():
+    verb = "does" if row["does not hold"] == 1 else "do"
+    text = f"of {row['rows']} on {name} {row['holds']} hold and"
+    texts.append(f"{text} {row['does not hold']} {verb} not")
 sentence = f"A claim counts once per data set: {answers.join_words(texts)}"
 settings.write_answer(f"{sentence}; all others are undecided or show no difference.")

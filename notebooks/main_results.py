@@ -66,14 +66,12 @@ import pandas as pd
 
 import prslib
 from prslib import METHODS
-from prslib.report import answers, style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, notebook, style, tables
 from prslib.report.style import HOLLOW
 from prslib.report.tables import ALL_GROUPS, F1_OTHERWISE, MAIN_METRICS, TEST_WORDS
 
 # %%
-settings = Settings.read("main_results", globals())
+settings = notebook.Settings.read("main_results", globals())
 planned = runs(settings)
 settings
 
@@ -106,7 +104,7 @@ settings
 # "group"], "method")` lists the average precision of every class.
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 history = tables.scores_of(finished)  # after each task
 rows = tables.merge_published(tables.final(history), "main")
@@ -134,7 +132,7 @@ averages = tables.average(tables.final(history, settings.metrics))
 settings.write(tables.merge_published(averages, "main"), "table")
 
 # %%
-settings.show_tables("table", metrics=settings.metrics)
+settings.show_tables("table")
 
 # %% [markdown]
 # F1 depends on how labels are predicted. In the table above, a label is predicted if its
@@ -148,7 +146,7 @@ decided = tables.average(decided[decided["measure"] == "score"])
 settings.write(decided.assign(published=float("nan")), "thresholds")
 
 # %%
-settings.show_tables("thresholds", metrics=F1_OTHERWISE)
+settings.show_tables("thresholds")
 
 # %% [markdown]
 # ## The groups

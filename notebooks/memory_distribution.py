@@ -55,12 +55,10 @@ import ipywidgets
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from prslib.report import answers, measures, style, tables
-from prslib.report.asked import configs, run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, measures, notebook, style, tables
 
 # %%
-settings = Settings.read("memory_distribution", globals())
+settings = notebook.Settings.read("memory_distribution", globals())
 planned = memories(settings)
 settings
 
@@ -80,7 +78,7 @@ settings
 # browser, has sliders that also change the imbalance of the stream.
 
 # %% tags=["compute"]
-finished = run_all(runs(settings), device=settings.device)
+finished = asked.run_all(runs(settings), device=settings.device)
 by_class = measures.memory_shares(planned, finished)
 for name in settings.dataset:
     settings.write(by_class[by_class["dataset"] == name], name)
@@ -130,7 +128,7 @@ def draw_memories(shown: pd.DataFrame, methods: list[str], title: str) -> plt.Fi
 def draw_again(dataset: str, seed: int, rho: float, memory_size: int) -> plt.Figure:
     """Send the labels of a data set through CRS and PRS, and draw their memories."""
     settings = {"seed": seed, "rho": rho, "memory_size": memory_size}
-    again = configs(dataset=dataset, method=["CRS", "PRS"], **settings)
+    again = asked.configs(dataset=dataset, method=["CRS", "PRS"], **settings)
     title = rf"{dataset}: $\rho$ = {rho:g}, {memory_size:,} samples in memory, one seed"
     return draw_memories(measures.memory_shares(again, []), ["CRS", "PRS"], title)
 

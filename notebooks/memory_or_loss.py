@@ -90,14 +90,12 @@ import pandas as pd
 from IPython.display import Markdown
 
 import prslib
-from prslib.report import style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import asked, notebook, style, tables
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.style import HUES
 
 # %%
-settings = Settings.read("memory_or_loss", globals())
+settings = notebook.Settings.read("memory_or_loss", globals())
 planned = runs(settings)
 settings
 
@@ -123,7 +121,6 @@ settings
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OWN = "C-F1 (own threshold)"
 WAYS = ["C-F1", OWN, "O-F1", "O-F1 (own threshold)", "mAP"]
-UNIFORM, BALANCED_DRAW = "uniform", "balanced"
 # what the tables show, with their words
 SHOWN = {
     (BALANCED, "mAP"): "mAP, classes alike",
@@ -134,10 +131,10 @@ SHOWN = {
 }
 
 
-def name_arm(method: str, loss: str, draw: str = UNIFORM) -> str:
+def name_arm(method: str, loss: str, draw: str = "uniform") -> str:
     """Name a combination: "PRS, plain loss" or "CRS, asymmetric loss, balanced draw"."""
     words = "plain" if loss == PLAIN else loss.replace("_", " ")
-    return f"{method}, {words} loss" + (", balanced draw" if draw == BALANCED_DRAW else "")
+    return f"{method}, {words} loss" + (", balanced draw" if draw == "balanced" else "")
 
 
 def choose_loss(settings, dataset: str) -> str:
@@ -164,7 +161,7 @@ def list_changes(settings, dataset: str) -> dict[str, tuple[str, str]]:
     return {
         "memory": (bars["memory"], bars["neither"]),
         "loss": (bars["loss"], bars["neither"]),
-        "draw": (name_arm(settings.method[0], PLAIN, BALANCED_DRAW), bars["neither"]),
+        "draw": (name_arm(settings.method[0], PLAIN, "balanced"), bars["neither"]),
         "memory and loss": (bars["both"], bars["neither"]),
         "memory, with the loss": (bars["both"], bars["loss"]),
         "loss, with the memory": (bars["both"], bars["memory"]),
@@ -239,7 +236,7 @@ def plot_bars(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
 
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 rows = tables.final(tables.scores_of(finished, "loss", "draw"), WAYS)
 rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]

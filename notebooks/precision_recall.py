@@ -59,15 +59,13 @@ import numpy as np
 import pandas as pd
 
 import prslib
-from prslib.report import answers, style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, notebook, style, tables
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.style import HOLLOW, HUES
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
 
 # %%
-settings = Settings.read("precision_recall", globals())
+settings = notebook.Settings.read("precision_recall", globals())
 planned = runs(settings)
 settings
 
@@ -102,7 +100,7 @@ def plot_dumbbells(frame: pd.DataFrame, ax: plt.Axes, order: list[str]) -> plt.A
     return ax
 
 # %% tags=["compute"]
-trained = run_all(planned, device=settings.device)
+trained = asked.run_all(planned, device=settings.device)
 predicted = [run for run in trained if run.config.predictions]
 finished = [run for run in trained if not run.config.predictions]
 scores = prslib.scores(finished)  # to go on with
@@ -271,7 +269,7 @@ settings.show(figure, "curves", narrow=1, redraw=partial(draw_thresholds, curves
 # test samples, and not all the same number.
 
 # %%
-settings.show_tables("table", metrics=PRECISION_RECALL)
+settings.show_tables("table")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 alike = answers.first_set(gaps)

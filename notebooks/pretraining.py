@@ -68,14 +68,12 @@ def runs(settings):
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import prslib
 from prslib.models.weights import NONE
-from prslib.report import answers, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, notebook, tables
 from prslib.report.grids import BALANCED
 from prslib.report.tables import MAIN_METRICS
 
 # %%
-settings = Settings.read("pretraining", globals())
+settings = notebook.Settings.read("pretraining", globals())
 planned = runs(settings)
 settings
 
@@ -88,7 +86,7 @@ def beginning(config: prslib.RunConfig) -> str:
     return ("random" if name == NONE else name) + frozen
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 rows = tables.final(tables.scores_of(finished, weights=beginning))
 settings.write(tables.merge_published(tables.average(rows), "main"), "table")
@@ -121,8 +119,7 @@ shown = {"across": "group", "query": "metric == 'mAP'"}
 gaps = settings.show_contrasts("prs_minus_crs", title, "weights", **shown)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-where = {"test_set": BALANCED, "group": "overall", "metric": "mAP"}
-row = answers.find_smallest(gaps, **where)
+row = answers.find_smallest(gaps, test_set=BALANCED, group="overall", metric="mAP")
 sentence = answers.describe_difference(
     row,
     above="From all initial weights PRS gains at least {effect} points of mAP over CRS {interval}.",

@@ -58,19 +58,17 @@ import pandas as pd
 
 import prslib
 from prslib.metrics import GROUP_METRICS
-from prslib.report import style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import asked, notebook, style, tables
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
 
 # %%
-settings = Settings.read("rho_sweep", globals())
+settings = notebook.Settings.read("rho_sweep", globals())
 needed = runs(settings)
 settings
 
 # %% tags=["compute"]
-finished = run_all(needed, device=settings.device)
+finished = asked.run_all(needed, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 every = tables.final(tables.scores_of(finished))
 every = every[every["measure"] == "score"]

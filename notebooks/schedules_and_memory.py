@@ -90,9 +90,7 @@ def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
 import numpy as np
 
 import prslib
-from prslib.report import answers, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, notebook, tables
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.tables import MAIN_METRICS
 
@@ -129,11 +127,11 @@ def _with_memory(scores: pd.DataFrame) -> pd.DataFrame:
 
 def _with_published(rows: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
     """Take each published cell from the first of the tables that prints it, and from Table 2."""
-    asked = rows.assign(memory_size=rows["paper_memory"])
+    ours = rows.assign(memory_size=rows["paper_memory"])
     also = ["schedule", "memory_size"]
-    merged = [tables.merge_published(asked, name, also=also) for name in names]
+    merged = [tables.merge_published(ours, name, also=also) for name in names]
     printed = [table["published"] for table in merged]
-    table = tables.merge_published(asked, TABLE_2, also=also)
+    table = tables.merge_published(ours, TABLE_2, also=also)
     table["memory_size"] = rows["memory_size"].to_numpy()
     table["table_2"] = table["published"]
     table["published"] = pd.concat(printed, axis=1).bfill(axis=1).iloc[:, 0]
@@ -147,12 +145,12 @@ def table_2(*frames: pd.DataFrame) -> pd.DataFrame:
     return tables.average(rows[rows["measure"] == "score"].drop_duplicates())
 
 # %%
-settings = Settings.read("schedules_and_memory", globals())
+settings = notebook.Settings.read("schedules_and_memory", globals())
 planned = runs(settings)
 settings
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 history = tables.scores_of(finished)  # after each task
 by_schedule, by_memory = scores_by_schedule(history), scores_by_memory(history)

@@ -88,9 +88,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import prslib
-from prslib.report import answers, style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, notebook, style, tables
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.tables import TEST_WORDS
 
@@ -98,7 +96,7 @@ from prslib.report.tables import TEST_WORDS
 CELLS = [("mAP", BALANCED), ("C-F1", BALANCED), ("O-F1", IMBALANCED)]
 
 # %%
-settings = Settings.read("sensitivity", globals())
+settings = notebook.Settings.read("sensitivity", globals())
 planned = runs_by_setting(settings)
 settings
 
@@ -112,7 +110,7 @@ settings
 frames, parts = [], []
 cells = [("overall", metric) for metric, _ in CELLS]
 for setting, configs in planned.items():
-    finished = run_all(on_tests(configs), device=settings.device)
+    finished = asked.run_all(on_tests(configs), device=settings.device)
     parts.append(prslib.scores(finished).assign(setting=setting))
     rows = tables.final(tables.scores_of(finished))
     rows = tables.label_powers(rows, settings.powers)

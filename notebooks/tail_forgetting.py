@@ -72,20 +72,18 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import prslib
-from prslib.report import answers, measures, style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import answers, asked, measures, notebook, style, tables
 from prslib.report.grids import BALANCED
 from prslib.report.style import GROUP_COLOURS
 from prslib.report.tables import TEST_WORDS
 
 # %%
-settings = Settings.read("tail_forgetting", globals())
+settings = notebook.Settings.read("tail_forgetting", globals())
 planned = runs(settings)
 settings
 
 # %% tags=["compute"]
-finished = run_all(planned, device=settings.device)
+finished = asked.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 of_classes = [run for run in finished if run.config.class_forgetting]
 by_class = pd.concat(map(measures.run_forgetting, of_classes), ignore_index=True)
@@ -184,8 +182,8 @@ title = "Forgetting of mAP, minority minus majority"
 gaps = settings.show_contrasts("groups", title, "method", across="lost")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-where = {"test_set": BALANCED, "lost": LOST["forget"], "method": "CRS"}
-row = answers.find_smallest(gaps, **where)
+lost = LOST["forget"]
+row = answers.find_smallest(gaps, test_set=BALANCED, lost=lost, method="CRS")
 share = f"On {row['dataset']} with classes alike, the share of its best mAP that CRS loses"
 sentence = answers.describe_difference(
     row,

@@ -41,14 +41,12 @@ import pandas as pd
 from IPython.display import Markdown
 from matplotlib.ticker import MaxNLocator
 
-from prslib.checks import expected
-from prslib.report import measures
-from prslib.report.notebook import Settings
+from prslib.report import measures, notebook
 from prslib.samplers import make_sampler
 from prslib.report.style import HUES
 
 # %%
-settings = Settings.read("walkthrough", globals())
+settings = notebook.Settings.read("walkthrough", globals())
 settings
 
 # %% [markdown]
@@ -185,12 +183,12 @@ def plot_quotas(frame: pd.DataFrame, ax: plt.Axes, letters: bool = True) -> plt.
     """Draw quotas as lines and memories as marks, by letter or by rank on a log scale (Eq. 1)."""
     middle = (frame["rho"].nunique() - 1) / 2
     for k, (rho, classes) in enumerate(frame.groupby("rho")):
-        style = {"color": HUES[k % len(HUES)], "label": rf"$\rho$ = {rho:g}"}
-        style["marker"] = RHO_MARKERS[k % len(RHO_MARKERS)]
+        look = {"color": HUES[k % len(HUES)], "marker": RHO_MARKERS[k % len(RHO_MARKERS)]}
         # few marks: side by side
         rank = classes["class"] + (0.08 * (k - middle) if letters else 1)
-        ax.plot(rank, classes["quota"], color=style["color"], linewidth=1.4)
-        ax.plot(rank, classes["in_memory"], ls="", markersize=4.5, **style)
+        ax.plot(rank, classes["quota"], color=look["color"], linewidth=1.4)
+        label = rf"$\rho$ = {rho:g}"
+        ax.plot(rank, classes["in_memory"], ls="", markersize=4.5, label=label, **look)
     if letters:
         ax.set_xticks(range(len(LETTERS)), LETTERS)
         ax.set(xlabel="class", ylabel="labels in memory", ylim=(-0.3, None))
@@ -329,9 +327,6 @@ def candidates(step: SimpleNamespace) -> pd.DataFrame:
 def clearest_removal(steps: list) -> SimpleNamespace:
     """Return the first removal whose candidates have the most roles."""
     removals = [s for s in steps if s.slot >= 0 and s.decision.candidates]
-    if not removals:
-        advice = "choose a smaller memory or another seed"
-        raise ValueError(expected("a sample that takes another's slot", "none", advice))
     return max(removals, key=lambda step: candidates(step)["role"].nunique())
 
 

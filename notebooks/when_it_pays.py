@@ -89,9 +89,7 @@ from scipy.stats import spearmanr
 
 import prslib
 from prslib.paths import project_root
-from prslib.report import style, tables
-from prslib.report.asked import run_all
-from prslib.report.notebook import Settings
+from prslib.report import asked, notebook, style, tables
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.tables import F1_OTHERWISE, MAIN_METRICS, TEST_WORDS
 from prslib.statistics import at_end, over_seeds
@@ -99,7 +97,7 @@ from prslib.statistics import at_end, over_seeds
 SHOWN = [("mAP", BALANCED), ("O-F1", IMBALANCED)]
 
 # %%
-settings = Settings.read("when_it_pays", globals())
+settings = notebook.Settings.read("when_it_pays", globals())
 planned = runs(settings)
 settings
 
@@ -145,7 +143,7 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 # set.
 
 # %% tags=["compute"]
-finished = run_all(on_tests(stream_runs(settings)), device=settings.device)
+finished = asked.run_all(on_tests(stream_runs(settings)), device=settings.device)
 scores = prslib.scores(finished)  # to go on with
 metrics = [*MAIN_METRICS, *F1_OTHERWISE[:2]]  # these at the tuned threshold
 rows = tables.final(tables.scores_of(finished), metrics)
@@ -181,8 +179,8 @@ overall = gaps[gaps["group"] == "overall"]
 every = pd.concat([overall, further_streams("more_streams")], ignore_index=True)
 every = every[every["method"].isin(overall["method"].unique())]
 figure = draw_streams(every)
-caption = settings.say_seeds()
-style.join_panels(figure, f"Each sampler minus CRS, {caption}, 95 % intervals")
+title = f"Each sampler minus CRS, {settings.say_seeds()}, 95 % intervals"
+style.join_panels(figure, title)
 settings.show(figure, "minus_crs", narrow=1)
 
 # %% [markdown]
@@ -253,7 +251,7 @@ def plot_changes(frame: pd.DataFrame, ax: plt.Axes, column: str) -> plt.Axes:
 
 
 # %% tags=["compute"]
-classes = class_changes(run_all(class_runs(settings), device=settings.device))
+classes = class_changes(asked.run_all(class_runs(settings), device=settings.device))
 further = further_streams("more_streams_classes")
 further = further.rename(columns={"memory": "share", "size": "ratio"})
 further = further[further["share"].isin(classes["share"])]
@@ -291,7 +289,7 @@ print(f"Expected with each of {bins['share'].nunique()} memories, and found: {te
 # small dots are single draws.
 
 # %% tags=["compute"]
-finished = run_all(on_tests(cut_runs(settings)), device=settings.device)
+finished = asked.run_all(on_tests(cut_runs(settings)), device=settings.device)
 rows = tables.final(tables.scores_of(finished))
 cells = [("overall", metric) for metric in MAIN_METRICS]
 cut_gaps = tables.contrast_each(rows, ["PRS", "CBRS"], "CRS", cells)

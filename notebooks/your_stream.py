@@ -43,8 +43,7 @@ from IPython.display import Markdown
 
 from prslib import load_dataset, trial
 from prslib.label_files import read_about, read_inputs, read_labels
-from prslib.report import style
-from prslib.report.notebook import Settings
+from prslib.report import notebook, style
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 
@@ -61,13 +60,11 @@ def read_stream(settings) -> dict:
     return columns | about | {"class_names": names}
 
 
-def of_groups(frame: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the scores of single classes."""
-    return frame[frame["group"].isin(ALL_GROUPS)]
+OF_GROUPS = f"group in {list(ALL_GROUPS)}"  # without the scores of single classes
 
 
 # %%
-settings = Settings.read("your_stream", globals())
+settings = notebook.Settings.read("your_stream", globals())
 settings
 
 # %% [markdown]
@@ -86,8 +83,8 @@ result = trial(
     device=settings.device,
 )
 settings.write(pd.DataFrame({"note": result.notes}), "notes")
-settings.write(of_groups(result.scores), "scores")
-settings.write(of_groups(result.differences), "differences")
+settings.write(result.scores.query(OF_GROUPS), "scores")
+settings.write(result.differences.query(OF_GROUPS), "differences")
 settings.write(result.answers, "answers")
 settings.write(pd.DataFrame({"note": result.costs}), "costs")
 settings.write(pd.DataFrame(result.preview.table), "memories")

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from prslib import runs
-from prslib.checks import expected, one_of
+from prslib.checks import one_of
 from prslib.datasets import DATASETS
 from prslib.report.tables import labels_of
 from prslib.train import Run, RunConfig
@@ -64,12 +64,9 @@ def drop_repeated(configs: Iterable[Asked]) -> list[Asked]:
     return list(first.values())
 
 
-def list_values(name: str, value: Any) -> list:
-    """Return the values of a field, at least one."""
-    values = list(value) if isinstance(value, list | range) else [value]
-    if not values:
-        raise ValueError(expected(f"at least one of {name}", "none"))
-    return values
+def list_values(value: Any) -> list:
+    """Return the values of a field."""
+    return list(value) if isinstance(value, list | range) else [value]
 
 
 def configs(**fields: Any) -> list[Asked]:
@@ -78,9 +75,9 @@ def configs(**fields: Any) -> list[Asked]:
     Raises
     ------
     ValueError
-        If a list is empty, a data set has no such test set, or as in `RunConfig`.
+        If a data set has no such test set, or as in `RunConfig`.
     """
-    values = [list_values(name, value) for name, value in fields.items()]
+    values = [list_values(value) for value in fields.values()]
     made = [Asked(**dict(zip(fields, row, strict=True))) for row in product(*values)]
     for config in made:
         tests = labels_of(config.dataset).tests

@@ -165,10 +165,11 @@ def train(profile: str, names: Sequence[str], shard: tuple[int, int] = (1, 1)) -
 @lru_cache
 def list_runs(profile: str, name: str) -> dict[str, tuple[str, "RunConfig"]]:
     """Return the runs of a notebook by key, each with the device that trains it."""
-    from prslib.report.topics import device_of, runs_of
+    from prslib.report.notebook import Settings
+    from prslib.report.topics import runs_of
     from prslib.runs import key_of
 
-    device = device_of(profile, name)
+    device = getattr(Settings.of(profile, name), "device", "cpu")
     # a run that is read on several test sets is hashed once
     configs = {repr(asked.to_train): asked.to_train for asked in runs_of(profile, name)}
     return {key_of(config): (device, config) for config in configs.values()}

@@ -54,9 +54,9 @@ def configs_of(
         one_of("method or data set", name, [*METHODS, *DATASETS])
         seeds_of[name] = seeds[: check_int(f"few_seeds of {name}", count, least=1)]
     made = []
-    for name in list_values("dataset", fields.pop("dataset", Asked.dataset)):
+    for name in list_values(fields.pop("dataset", Asked.dataset)):
         with_seeds = defaultdict(list)
-        for method in list_values("methods", methods):
+        for method in methods:
             fewer = [seeds_of[key] for key in (method, name) if key in seeds_of]
             with_seeds[tuple(min(fewer, key=len, default=seeds))].append(method)
         for chosen in sorted(with_seeds, key=len):
@@ -67,9 +67,6 @@ def configs_of(
 
 def paired(**fields: Sequence) -> list[dict]:
     """Pair lists of one length: the first of every field, then the second, and so on."""
-    counts = {name: len(values) for name, values in fields.items()}
-    if len(set(counts.values())) > 1:
-        raise ValueError(expected("lists of one length", counts))
     rows = zip(*fields.values(), strict=True)
     return [dict(zip(fields, row, strict=True)) for row in rows]
 
@@ -99,11 +96,14 @@ def sampler_runs(
     made = configs_of(["CRS", *settings.method], seeds, **fixed)
     for power in settings.powers:
         made += configs_of(["PRS"], seeds, rho=power, **fixed)
-    if fields:
-        return made
+    return made if fields else tune_thresholds(settings, made)
+
+
+def tune_thresholds(settings: Settings, configs: Iterable[Asked]) -> list[Asked]:
+    """Let the runs of some methods also tune their threshold."""
+    chosen = settings.own_threshold
     return [
-        replace(config, own_threshold=config.method in settings.own_threshold)
-        for config in made
+        replace(config, own_threshold=config.method in chosen) for config in configs
     ]
 
 
@@ -113,20 +113,15 @@ def main_runs(settings: Settings) -> list[Asked]:
     check_compared(settings.method, "CRS", "PRS")
     for name in settings.own_threshold:
         one_of("method", name, METHODS)
-    return on_tests(
-        replace(config, own_threshold=config.method in settings.own_threshold)
-        for config in standard_runs(settings)
-    )
+    return on_tests(tune_thresholds(settings, standard_runs(settings)))
 
 
-def on_tests(
-    configs: Iterable[Asked], tests: Sequence[str] = (BALANCED, FULL, IMBALANCED)
-) -> list[Asked]:
-    """Read each run on those test sets, of the given ones, that its data set has."""
+def on_tests(configs: Iterable[Asked]) -> list[Asked]:
+    """Read each run on the test sets of both kinds that its data set has."""
     return [
         replace(config, test_set=test_set)
         for config in configs
-        for test_set in tests
+        for test_set in (BALANCED, FULL, IMBALANCED)
         if test_set in labels_of(config.dataset).tests
     ]
 

@@ -33,7 +33,6 @@ from prslib.paths import (
 from prslib.report.answers import STREAMS, SYNTHETIC
 from prslib.report.style import STYLE, contrast_panels, stack_panels
 from prslib.report.tables import (
-    MAIN_METRICS,
     TEST_WORDS,
     in_short,
     labels_of,
@@ -148,17 +147,12 @@ class Settings(SimpleNamespace):
         else:
             show_controls(picture, redraw, controls)
 
-    def show_tables(
-        self,
-        name: str,
-        metrics: Sequence[str] = MAIN_METRICS,
-        by: Sequence[str] = (),
-    ) -> None:
+    def show_tables(self, name: str, by: Sequence[str] = ()) -> None:
         """Display the averages of the table `name` as the paper prints them."""
         averages = self.table(name)
         for place, cells in averages.groupby(["dataset", "test_set"], sort=False):
             dataset, test_set = cast("tuple[str, str]", place)
-            tables = main_tables(cells, metrics, by)
+            tables = main_tables(cells, by)
             display(heading(dataset, test_set), *tables)
 
     def show_contrasts(

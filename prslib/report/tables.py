@@ -138,7 +138,6 @@ def merge_published(
 
 def main_tables(
     averages: pd.DataFrame,
-    metrics: Sequence[str] = MAIN_METRICS,
     by: Sequence[str] = (),  # columns of blocks
 ) -> list[Styler]:
     """Lay out averages of a data set and test set as Table 1 does, the best in bold.
@@ -153,32 +152,17 @@ def main_tables(
             "ours": _as_text(rows["mean"], "{:.1f}") + sd,
             "paper": _as_text(rows["published"], "{:.1f}"),
         }
-        table = _lay_out(rows, texts, metrics, by).fillna("")
-        best = best_cells(rows, metrics, by, lowest=measure == "forget")
+        table = _lay_out(rows, texts, by).fillna("")
+        best = best_cells(rows, by, lowest=measure == "forget")
         bold = table.mask(best, "<b>" + table + "</b>")
-        caption = f"{CAPTIONS[str(measure)]} in percent, best in bold"
-        if summary := best_most(best, by):
-            caption += f". {summary}"
         printed = bold[(table != "").any(axis=1)]
+        caption = f"{CAPTIONS[str(measure)]} in percent, best in bold"
         tables.append(printed.style.set_caption(caption))
     return tables
 
 
-def best_most(best: pd.DataFrame, by: Sequence[str]) -> str:
-    """Sum up `best_cells`: which of our methods are best in the most columns."""
-    ours = best.xs("ours", level="source")
-    decided = ours.groupby([*by]).any() if by else ours.any()
-    counts = ours.groupby("method", sort=False).sum().sum(axis=1)
-    counts = counts[counts > 0].sort_values(ascending=False, kind="stable")[:3]
-    texts = [f"{name} is best in {count}" for name, count in counts.items()]
-    texts[1:] = [text.replace(" is best", "") for text in texts[1:]]
-    total = decided.to_numpy().sum()
-    return f"Of {total} columns {', '.join(texts)}" if texts else ""
-
-
 def best_cells(
     rows: pd.DataFrame,
-    metrics: Sequence[str] = MAIN_METRICS,
     by: Sequence[str] = (),
     lowest: bool = False,
 ) -> pd.DataFrame:
@@ -187,7 +171,7 @@ def best_cells(
         source: rows[column].map("{:.1f}".format).astype(float)
         for source, column in {"ours": "mean", "paper": "published"}.items()
     }
-    numbers = _lay_out(rows, printed, metrics, by)
+    numbers = _lay_out(rows, printed, by)
     methods = numbers.index.get_level_values("method")
     numbers[[METHODS[name].offline for name in methods]] = np.nan  # no rival
     blocks = numbers.groupby([*by, "source"])
@@ -197,7 +181,6 @@ def best_cells(
 def _lay_out(
     rows: pd.DataFrame,
     values: dict[str, pd.Series],  # ours and the paper's
-    metrics: Sequence[str],
     by: Sequence[str],
 ) -> pd.DataFrame:
     """Set values in the rows and columns of Table 1."""
@@ -208,6 +191,7 @@ def _lay_out(
     blocks = [rows[column].drop_duplicates() for column in by]
     order = product(*blocks, METHODS, values)
     table = table.reindex([key for key in order if key in table.index])
+    metrics = rows["metric"].unique()
     columns = [key for key in product(ALL_GROUPS, metrics) if key in table.columns]
     return table.reindex(columns=columns)
 

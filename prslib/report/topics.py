@@ -9,12 +9,8 @@ from prslib.report.asked import Asked, drop_repeated
 from prslib.report.notebook import Settings, cells_with
 
 LEDGER = "ledger"  # asks for the runs of the others
-NO_CLAIM = (
-    "when_it_pays",
-    "memory_or_loss",
-    "sensitivity",
-    LEDGER,
-)  # no claim is about their runs
+# no claim is about their runs
+NO_CLAIM = ("when_it_pays", "memory_or_loss", "sensitivity", LEDGER)
 # have the standard settings: the first run of a data set is what others vary
 STANDARD = ("main_results", "precision_recall", "single_label")
 
@@ -32,11 +28,6 @@ def runs_of(profile: str, notebook: str) -> list[Asked]:
     """Return the runs of a notebook under a profile."""
     runs = definitions(notebook).get("runs", lambda settings: [])
     return runs(Settings.of(profile, notebook))
-
-
-def device_of(profile: str, notebook: str) -> str:
-    """Return the device of a notebook's runs; "cpu" if it has none."""
-    return getattr(Settings.of(profile, notebook), "device", "cpu")
 
 
 def runs(profile: str) -> tuple[list[Asked], dict[str, str]]:

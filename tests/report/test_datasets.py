@@ -43,12 +43,6 @@ def test_sizes_and_class_statistics(dataset):
     assert rows == [[0, "c", 1], [1, "a", 3], [1, "b", 3]]
 
 
-def test_cooccurrence_counts_dropped_images_too(dataset, clustering):
-    matrix = datasets.cooccurrence(dataset, clustering)
-    assert matrix.index.tolist() == ["c", "a", "b"]
-    assert matrix.values.tolist() == [[3, 1, 2], [1, 4, 3], [2, 3, 5]]
-
-
 def test_clustering_steps_count_what_is_kept(clustering):
     frame = datasets.clustering_steps(clustering)
     (row,) = frame.to_dict("records")

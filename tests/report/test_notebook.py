@@ -36,7 +36,6 @@ def test_a_refusal_is_shown_without_frames():
         ("main_results", {"own_threshold": ["prs"]}, "unknown method 'prs'"),
         ("main_results", {"method": ["PRS", "OCDM"]}, "method with CRS and PRS, got"),
         ("architectures", {"method": ["PRS", "CRS", "Multitask"]}, "beside Multitask"),
-        ("feature_tsne", {"neighbours": 0}, "neighbours must be at least 1"),
         ("single_label", {"dataset": ["digits70tiny"]}, "one label a sample, got "),
     ],
 )

@@ -121,18 +121,7 @@ def read_claims() -> dict[str, Claim]:
     return claims
 
 
-def find_methods(arguments: dict[str, Any]) -> set[str]:
-    """Return what arguments of a function call `method`, also within others."""
-    methods = {arguments["method"]} if "method" in arguments else set()
-    for value in arguments.values():
-        if isinstance(value, dict):
-            methods |= find_methods(value)
-    return methods
-
-
 CLAIMS = read_claims()
-# methods of prslib, and departures from one that a claim is about
-NAMED = set[str]().union(*(find_methods(claim.arguments) for claim in CLAIMS.values()))
 
-__all__ = ["CLAIMS", "COCO", "FACT", "NAMED", "PRIMARY", "SENSITIVITY", "SETTINGS"]
+__all__ = ["CLAIMS", "COCO", "FACT", "PRIMARY", "SENSITIVITY", "SETTINGS"]
 __all__ += ["Claim", "Scores"]
