@@ -285,15 +285,6 @@ def list_streams() -> str:
     return as_markdown(pd.DataFrame(rows))
 
 
-def say_even_o_f1() -> str:
-    """Say how far each sampler is from CRS in O-F1 with classes alike."""
-    ranges = numbers("when_it_pays_ranges").query("group == 'overall'")
-    ranges = ranges[(ranges["test_set"] == ALIKE) & (ranges["metric"] == "O-F1")]
-    ends = ranges.set_index("method")[["lowest", "highest"]].apply(say_range, axis=1)
-    words = [f"{column} {ends[method]}" for method, column in SAMPLERS.items()]
-    return f"Minus CRS, in points: {', '.join(words)}."
-
-
 def list_memories() -> str:
     """Return how far the shares in memory are from equal shares and from the stream."""
     distances = numbers("memory_distribution_distance")
@@ -468,7 +459,6 @@ KINDS = {
     "claims": count_claims,
     "code": quote,
     "commands": list_commands,
-    "even_o_f1": say_even_o_f1,
     "memories": list_memories,
     "recipes": list_recipes,
     "rule": check_rule,

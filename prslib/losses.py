@@ -298,7 +298,7 @@ def distribution_balanced(
 
 
 def weighted_replay(logits: Tensor, targets: Tensor, stream: Stream) -> Tensor:
-    """Weight new samples by 1 / n_c, replayed ones by 1 - 1 / n_c (Chrysakis and Moens).
+    """Weight new samples by 1 / n_c, replayed ones by the rest (Chrysakis and Moens 2020).
 
     Parameters
     ----------
@@ -313,11 +313,6 @@ def weighted_replay(logits: Tensor, targets: Tensor, stream: Stream) -> Tensor:
         1 / n_c times the mean loss of the new samples plus 1 - 1 / n_c times the mean
         loss of the replayed samples, in which n_c is the number of classes so far; the
         mean loss if no row is replayed.
-
-    Notes
-    -----
-    The loss is from the paper of CBRS, *Online Continual Learning from Imbalanced Data*
-    (2020).
 
     Examples
     --------

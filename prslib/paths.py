@@ -116,7 +116,7 @@ def check_embedded(file: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a binary file beside ``path``, and move it there when it is whole and on the disk.
+    """Write a binary file next to ``path``, and move it there when it is whole and on the disk.
 
     Readers see the old file until then, also after a loss of power. On an error it
     stays.

@@ -350,7 +350,7 @@ def results_of(
 
 
 class Interrupted(KeyboardInterrupt):
-    """A training that a user has stopped; IPython shows its sentence alone."""
+    """A training that a user has stopped; IPython shows only its sentence."""
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]

@@ -91,7 +91,7 @@ class Interval:
         return self.verdict_within(SMALL)
 
     def verdict_within(self, small: float) -> str:
-        """Return the verdict with another margin than 2 points for "no difference"."""
+        """Return the verdict with ``small`` points as the margin of "no difference"."""
         if not self.seeds:
             return "not run"
         if self.seeds < DECIDING:
@@ -143,11 +143,13 @@ def scores(runs: "Run | Sequence[Run]") -> pd.DataFrame:
     Examples
     --------
     >>> from prslib import RunConfig, run
-    >>> runs = [run(RunConfig("digits70tiny", name)) for name in ("CRS", "PRS")]
-    >>> table = scores(runs).query("test_set == 'balanced' and metric == 'mAP'")
-    >>> table = table.pivot_table("value", "group", "method").round()
-    >>> table.loc[["majority", "minority"]].to_dict("index")
-    {'majority': {'CRS': 42.0, 'PRS': 34.0}, 'minority': {'CRS': 4.0, 'PRS': 12.0}}
+    >>> runs = [run(RunConfig("digits70tiny", "PRS", rho=rho)) for rho in (0.0, 1.0)]
+    >>> table = scores(runs)
+    >>> table.columns.tolist()
+    ['dataset', 'test_set', 'method', 'rho', 'seed', 'group', 'metric', 'value']
+    >>> by_rho = table.pivot_table("value", ["test_set", "group", "metric"], "rho")
+    >>> bool(by_rho.loc[("balanced", "minority", "mAP")].idxmax() == 0.0)
+    True
     """
     several = cast("list[Run]", [runs] if hasattr(runs, "scores") else list(runs))
     if not several:

@@ -98,7 +98,7 @@ class Trial:
     costs: list[str]
 
     def __str__(self) -> str:
-        """Return what was understood, and what to take for which score."""
+        """Return how the stream was read, and which sampler to use for which score."""
         lines = [*self.notes, ""]
         for size, rows in self.answers.groupby("memory_size", sort=False):
             lines += [f"Memory of {size}:", *rows["sentence"], ""]
@@ -399,7 +399,7 @@ def values_by_method(rows: pd.DataFrame) -> dict[str, np.ndarray]:
 
 
 def answer(made: Stream, scores: pd.DataFrame, size: int, question: tuple) -> dict:
-    """Name the sampler to take for one score, or say what would tell."""
+    """Name the sampler to use for one score, or what a conclusive trial would need."""
     metric, test_set = question
     rows = scores[(scores["group"] == "overall") & (scores["memory_size"] == size)]
     rows = rows[(rows["metric"] == metric) & (rows["test_set"] == test_set)]

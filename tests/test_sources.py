@@ -53,7 +53,7 @@ def edit(file, old, new):
 
 
 WORDS = [  # and code that no run executes
-    ("losses.py", "Weigh labels that", "Weight of labels that"),
+    ("losses.py", "Down-weight labels that", "Weigh labels that"),
     ("train.py", "# Caccia et al. 2022", "# 2022"),
     ("train.py", '"lower learning_rate"', '"go slower"'),
     ("cli.py", "import sys", "import sys, os"),

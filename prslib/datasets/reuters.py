@@ -44,13 +44,13 @@ Thin = Callable[[np.ndarray], np.ndarray]
 def thin_largest(
     labels: np.ndarray, cap: int, draw: int = 0, whole: int = 0
 ) -> np.ndarray:
-    """Thin the largest classes to one of `CAPS`, bool (N,).
+    """Subsample the largest classes to one of `CAPS`, bool (N,).
 
-    A document leaves while all of its classes have more documents than the cap. Therefore no
-    class falls below the cap, and a class stays above it only with documents that a
-    smaller class needs. Each cap keeps a subset of what the next larger one keeps. The
-    caps are of a stream of `whole` documents, and in proportion for another number of
-    them; 0 is that of the labels.
+    A document is removed while all of its classes have more documents than the cap.
+    Therefore no class falls below the cap, and a class stays above it only with documents
+    that a smaller class needs. Each cap keeps a subset of what the next larger one keeps.
+    The caps refer to a stream of `whole` documents, by default as many as there are
+    labels, and are scaled in proportion otherwise.
     """
     order = np.random.default_rng(SEED + draw).permutation(len(labels))
     counts = labels.sum(axis=0)  # (C,)
@@ -70,7 +70,7 @@ def thin_evenly(labels: np.ndarray, length: int, draw: int = 0) -> np.ndarray:
     """Keep `length` documents and the proportions of all classes, bool (N,).
 
     Each document counts for its smallest class. The documents of a class are spread
-    evenly from 0 to 1, in random order, and the lowest are kept. So a longer stream
+    evenly from 0 to 1, in random order, and the lowest are kept. A longer stream therefore
     has all documents of a shorter one.
     """
     rng = np.random.default_rng(SEED + draw)

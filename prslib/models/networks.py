@@ -44,11 +44,22 @@ class Staged(nn.Module):
         return self.stages[-1]
 
     def features(self, inputs: Tensor) -> Tensor:
-        """Return the input of the head, (B, D), for inputs as in `forward`."""
+        """Return the input of the head.
+
+        Parameters
+        ----------
+        inputs : tensor of float of shape (B, channels, H, W) or (B, D)
+            Images in [0, 1], or features.
+
+        Returns
+        -------
+        tensor of float of shape (B, width)
+            Penultimate features.
+        """
         return self.stages[:-1](inputs)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return logits (B, C) of float images (B, channels, H, W) or features (B, D)."""
+        """Return logits (B, C) of images in [0, 1], (B, channels, H, W), or features (B, D)."""
         return self.stages(inputs)
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:

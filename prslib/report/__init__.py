@@ -1,1 +1,1 @@
-"""Turn runs into tables, sentences, verdicts and figures; each notebook has its module here."""
+"""Turn runs into tables, sentences, verdicts and figures: what notebooks share."""

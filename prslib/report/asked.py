@@ -24,7 +24,7 @@ class Asked(RunConfig):
     Parameters
     ----------
     test_set : str or None
-        The test set whose scores are read; None is that of the data set's recipe.
+        The test set whose scores are read; None for the default of the data set's recipe.
     class_forgetting : bool
         Whether forgetting by class size is measured.
     """

@@ -1,6 +1,6 @@
 """Draw notebooks whose pictures and tables are not up to date.
 
-What is slow to load is loaded where it is needed.
+Slow imports are inside the functions that need them.
 """
 
 import json
@@ -102,7 +102,7 @@ def read_sums(folder: Path) -> dict[str, str]:
 
 
 def write_sums(folder: Path, files: Iterable[Path]) -> None:
-    """List the digests of files just written in a folder's `SUMS`; keep those of others.
+    """List the digests of files just written in a folder's `SUMS`; keep other files' sums.
 
     Pictures are left out, as other versions of matplotlib draw other bytes.
     """
@@ -117,7 +117,7 @@ def write_sums(folder: Path, files: Iterable[Path]) -> None:
 def execute(profile: str, names: Sequence[str], redraw: bool = False) -> dict[str, str]:
     """Train the runs of notebooks, draw them, and return errors by name.
 
-    A redraw takes the tables of the profile's folder as they are, and trains nothing.
+    A redraw uses the tables of the profile's folder as they are, and trains nothing.
     """
     from tqdm.contrib.concurrent import thread_map
 
@@ -189,7 +189,7 @@ def train_listed(runs: Iterable[tuple[str, "RunConfig"]]) -> None:
 def draw(profile: str, name: str, redraw: bool = False) -> None:
     """Execute a notebook, then put its pictures and tables into the profile's folder.
 
-    It draws into a folder of its own, so that two drawings at once write whole files. A
+    It draws into a temporary folder, so that two drawings at once write whole files. A
     redraw has no record, as its tables may be of other runs.
     """
     record = record_file(profile, name)

@@ -86,7 +86,7 @@ def standard_runs(settings: Settings) -> list[Asked]:
 def sampler_runs(
     settings: Settings, names: Sequence[str], seeds: Sequence[int], **fields: Any
 ) -> list[Asked]:
-    """List CRS and the samplers beside it, PRS also with further powers of allocation.
+    """List CRS and the other samplers, PRS also with further powers of allocation.
 
     Methods of ``own_threshold`` are trained as in the main table, so that both notebooks
     share their runs in the standard setting.
@@ -137,7 +137,7 @@ def on_open(configs: Iterable[Asked]) -> list[Asked]:
 
 
 def check_labels(names: Sequence[str], one: bool) -> None:
-    """Raise ValueError for a data set with one label a sample, or with several."""
+    """Raise ValueError for a data set with one label per sample, or with several."""
     for name in names:
         one_of("dataset", name, DATASETS)
         if (DATASETS[name].recipe.loss == "cross_entropy") != one:

@@ -1,7 +1,7 @@
 """Start the kernels of notebooks as forks of one process.
 
 That process has imported what notebooks import, which takes a kernel two seconds
-otherwise. Each kernel has a namespace and matplotlib settings of its own.
+otherwise. Each kernel has a namespace and separate matplotlib settings.
 """
 
 import multiprocessing

@@ -24,7 +24,7 @@ TEXTS = ("statement", "source", "test", "unit", "over", "kind")  # of a claim
 
 
 def gather(configs: Sequence[Asked], missing: str, device: str = "cpu") -> pd.DataFrame:
-    """Gather what the stored runs measured; train the others if `missing` is "train".
+    """Gather what the stored runs measured; train missing runs if `missing` is "train".
 
     Few runs are in memory at a time.
     """
@@ -77,13 +77,13 @@ def decide(
 
 
 def scores_by(column: str, rows: pd.DataFrame) -> dict[str, Scores]:
-    """Return the scores of each data set, ours or the paper's."""
+    """Return the scores of each data set, the report's or the paper's."""
     of_sets = rows.groupby(column, sort=False)
     return {str(name): Scores(of_set) for name, of_set in of_sets}
 
 
 def places_of(claim: Claim, data_sources: dict[str, str]) -> list[tuple[str, str]]:
-    """Return the rows of a claim as the paper's data set and ours, "" where there is none."""
+    """Return the rows of a claim as the paper's data set and the report's, "" if there is none."""
     places = []
     for paper in claim.on:
         names = [name for name in data_sources if labels_of(name).stands_for == paper]
@@ -97,7 +97,7 @@ def places_of(claim: Claim, data_sources: dict[str, str]) -> list[tuple[str, str
 
 
 def drop_not_run(decided: pd.DataFrame) -> pd.DataFrame:
-    """Drop rows that were not run; one stays where a claim has no other on the paper's data."""
+    """Drop rows that were not run; one stays if a claim has no other on the paper's data."""
     is_run = decided["alone"] != "not run"
     place = ["claim", "stands_for"]
     any_run = is_run.groupby([decided[name] for name in place]).transform("any")
@@ -206,7 +206,7 @@ def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
 
 
 def say_tests(decided: pd.DataFrame) -> str:
-    """Say in words on which test sets rows are decided; "" if no test image enters."""
+    """Name the test sets that rows use; "" if no test image enters."""
     words = [TEST_WORDS.get(name, "") for name in decided["test_set"].unique()]
     return ", ".join(dict.fromkeys(filter(None, words)))
 

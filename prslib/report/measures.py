@@ -149,7 +149,7 @@ def separation(run: Run, neighbours: int) -> pd.DataFrame:
 
 
 def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
-    """Pick accuracies on the whole test set in percent, beside the paper's (Appendix)."""
+    """Pick accuracies on the whole test set in percent, with the paper's (Appendix)."""
     frames = []
     for config, run in zip(configs, runs, strict=True):
         rows = read_scores(run).query("metric == 'accuracy' and task == 'all'")
@@ -179,7 +179,7 @@ def follows_from_labels(method: str) -> bool:
 
 
 def place_stream(config: RunConfig) -> Iterator[tuple[Sampler, np.ndarray, int]]:
-    """Let a sampler decide a run's stream from labels only, without training.
+    """Let a sampler process a run's stream from labels only, without training.
 
     After each batch yield the sampler, which sample of the stream is in each slot, int64
     (m,), -1 for an empty slot, and the number of samples so far.
@@ -244,7 +244,7 @@ def imbalanced_stream(
 ) -> np.ndarray:
     """Draw labels, bool (samples, C); the first class is `imbalance` times the last.
 
-    A class's chance falls by the same factor from each to the next.
+    A class's probability falls by the same factor from each to the next.
     """
     step = np.arange(classes) / max(classes - 1, 1)
     return draw_labels(float(imbalance) ** -step, samples, seed)

@@ -47,7 +47,7 @@ NOT_SHOWN = ("notebook", "save", "tables")
 
 
 class ParameterError(ValueError):
-    """A parameter that is refused; IPython shows its sentence alone."""
+    """A parameter that is refused; IPython shows only its sentence."""
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
@@ -101,7 +101,7 @@ class Settings(SimpleNamespace):
     def table(self, name: str) -> pd.DataFrame:
         """Read a table that `write` kept; in a redraw also the profile's.
 
-        Cells that draw take their numbers from here, so that a redraw, which skips the
+        Cells that draw read their numbers from here, so that a redraw, which skips the
         cells with the tag `compute`, draws the same.
         """
         text = self.tables.get(name)

@@ -2,10 +2,10 @@
 
 The columns:
 
-- stands_for, dataset: the paper's data set ("" for another real stream) and ours;
+- stands_for, dataset: the paper's data set ("" for another real stream) and the report's;
 - method;
 - test_set: whose scores they are;
-- those of `SETTINGS`: how the run differs from the standard, missing where it does not;
+- those of `SETTINGS`: how the run differs from the standard, missing if it does not;
 - standard_rho: PRS's rho in the standard setting;
 - seed, run (its configuration as text);
 - trained_tasks, task, group, measure, metric;

@@ -78,7 +78,7 @@ def styles_of(methods: Iterable[str]) -> dict[str, Style]:
 
 
 def styles_for(names: Sequence[str], colours: Sequence = HUES) -> dict[str, Style]:
-    """Return colour and marker of what is no method; after five they come again."""
+    """Return colour and marker of what is not a method; after five they repeat."""
     styles = zip(names, cycle(colours), cycle("osD^v"), strict=False)
     return {
         name: {"color": colour, "marker": marker} for name, colour, marker in styles
@@ -138,7 +138,7 @@ def stack_panels(figure: Figure, columns: int = 1) -> None:
 
 
 def without_far_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the paper's numbers beside a stand-in, whose heights mean another thing."""
+    """Leave out the paper's numbers for synthetic data, which are not comparable."""
     if not {"published", "dataset"} <= set(frame):
         return frame
     far = frame["dataset"].map(lambda name: DATASETS[name].data_source == "stand-in")
@@ -225,7 +225,7 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
 
 
 def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
-    """Draw `contrasts` with intervals, a row for each value of `y`, filled where clear."""
+    """Draw `contrasts` with intervals, a row for each value of `y`, filled if significant."""
     values = list(frame[y].unique())
     rows = [group for group in ALL_GROUPS if group in values] or values
     frame = frame.assign(place=frame[y].map(rows.index))

@@ -1,4 +1,4 @@
-"""Turn scores into the tables and sentences of the report, ours beside the paper's."""
+"""Turn scores into the tables and sentences of the report, with the paper's numbers."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -197,7 +197,7 @@ def _lay_out(
 
 
 def _as_text(numbers: pd.Series, text: str) -> pd.Series:
-    """Return numbers as text, "" where there is none."""
+    """Return numbers as text, "" for NaN."""
     return numbers.map(text.format).where(numbers.notna(), "")
 
 

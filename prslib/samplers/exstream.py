@@ -98,7 +98,18 @@ class ExStream(Sampler):
         raise TypeError(expected("all classes of ExStream in advance", f"{count} more"))
 
     def vectors(self, slots: np.ndarray) -> Any:
-        """Return the vectors in filled slots, int64 (K,); float32 (K, D), a copy."""
+        """Return the vectors in some slots, for replay.
+
+        Parameters
+        ----------
+        slots : int64 (K,)
+            Filled slots, as `prslib.Memory.draw` returns them.
+
+        Returns
+        -------
+        float32 (K, D)
+            A copy: a tensor if the features were tensors, else an array.
+        """
         return take(self.prototypes, check_slots(slots, 0, self.size))
 
     def choose_batch(

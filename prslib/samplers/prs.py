@@ -111,7 +111,7 @@ class PRS(Sampler):
         return nth_slot(slots, int(u[2] * sum(map(len, slots))))
 
     def partition(self) -> np.ndarray:
-        """Return p_i = n_i^rho / sum_j n_j^rho, Eq. (1); 0 if not observed."""
+        """Return p_i = n_i^rho / sum_j n_j^rho, Eq. (1), (C,); 0 if not observed."""
         return self._powers / self._power_sum
 
     def acceptance(self, y: np.ndarray) -> float:
@@ -130,13 +130,13 @@ class PRS(Sampler):
         return [w / total for w in weight]
 
     def surplus(self, p: np.ndarray) -> np.ndarray:
-        """Return delta_i = l_i - p_i sum_j l_j, Eq. (3)."""
+        """Return delta_i = l_i - p_i sum_j l_j, Eq. (3), (C,)."""
         delta = self._counts - p * self._label_count
         delta[np.abs(delta) <= TOLERANCE] = 0
         return delta
 
     def class_probability(self, delta: np.ndarray) -> np.ndarray:
-        """Return softmax(delta_i) over delta_i > 0; if none is, of the largest."""
+        """Return softmax(delta_i) over delta_i > 0 or, if none is, the largest; (C,)."""
         most = delta.max()
         weight = np.exp(delta - most) * (delta > 0)
         if most <= 0:
@@ -152,18 +152,18 @@ class PRS(Sampler):
         return c
 
     def scarce(self, delta: np.ndarray) -> np.ndarray:
-        """Return q_i, the observed classes that are not above their target (Sec. 3.4)."""
+        """Return q_i, the observed classes not above their target (Sec. 3.4), bool (C,)."""
         return (self._freq > 0) & (delta <= 0)
 
     def candidates(self, c: int, q: np.ndarray) -> np.ndarray:
-        """Return K, the label sets with class c and the largest (not y).q, Eq. (4)."""
+        """Return K, the label sets with class c and the largest (not y).q, Eq. (4), (K,)."""
         k = self._sets.with_class(c)
         classes = self._sets.classes[k]  # (K, W)
         number = (q[classes] & (classes != NONE)).sum(axis=1)  # y.q, least is best
         return k[number == number.min()]
 
     def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Return sum_i abs(C_ki - p_i sum_l C_kl) for each set k of K, Eq. (5)."""
+        """Return sum_i abs(C_ki - p_i sum_l C_kl) for each set k of K, Eq. (5), (K,)."""
         classes = self._sets.classes[k]  # (K, W)
         width = self._sets.width[k]  # k takes so many labels with it
         least = width.min()
@@ -176,7 +176,7 @@ class PRS(Sampler):
         return far.sum(axis=1)[row] + change.sum(axis=1)
 
     def nearest(self, k: np.ndarray, distance: np.ndarray) -> np.ndarray:
-        """Return the sets of K nearest to the target, equally good to overwrite."""
+        """Return the sets of K with the smallest distance, ties included."""
         return k[distance <= distance.min() + TOLERANCE]
 
     def explain(self, label: Any) -> "Decision":

@@ -1,4 +1,4 @@
-"""The claims that the paper makes in words, and the numbers that decide each.
+"""The claims that the paper makes in words, and the numbers that test each.
 
 ``claims.toml`` lists the claims; ``functions.py`` has the functions that it names.
 """
@@ -78,7 +78,7 @@ class Claim:
     ) -> dict:
         """Return the effect on one data set, its weakest cell and its verdict.
 
-        `published` is the paper's own effect, NaN where it prints none.
+        `published` is the paper's effect, NaN if it prints none.
         """
         names, values = self.evaluate(scores, self.metrics)
         effect = interval(values, self.over, level)

@@ -1,6 +1,6 @@
 """The numbers of claims: functions of one seed's scores in one metric.
 
-Each returns numbers by name, above 0 where the claim is right. ``claims.toml`` names the
+Each returns numbers by name, above 0 if the claim is right. ``claims.toml`` names the
 functions and their arguments. A number is an array (1 + draws,): the score, and the
 score on resampled test images.
 """

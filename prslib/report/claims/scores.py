@@ -111,7 +111,7 @@ class Seed:
         test_set: str = "",  # a kind of `TESTS`, other than the claim's
         **setting: Any,  # a name of `SETTINGS`; None for the standard
     ) -> np.ndarray:
-        """Return a score as (1 + draws,); raise KeyError where there is none."""
+        """Return a score as (1 + draws,); raise KeyError if there is none."""
         for name in setting:
             one_of("setting", name, SETTINGS)
         pairs = frozenset(pair for pair in setting.items() if pair[1] is not None)
