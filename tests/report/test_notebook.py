@@ -66,12 +66,9 @@ def figure():
 @pytest.fixture
 def shown(monkeypatch):
     shown = []
-
-    def display(*outputs, **options):
-        shown.extend(outputs)
-        return Handle(shown)
-
-    monkeypatch.setattr(notebook, "display", display)
+    monkeypatch.setattr(
+        "prslib.report.notebook.display", lambda *outputs: shown.extend(outputs)
+    )
     return shown
 
 
