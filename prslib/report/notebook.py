@@ -7,6 +7,7 @@ with what it changes. `prslib train`, `make figures` and the ledger read both he
 import ast
 import io
 import json
+import os
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from PIL import Image as Pixels
 
 from prslib.checks import expected, one_of
 from prslib.datasets import DATASETS
+from prslib.device import check_device
 from prslib.paths import (
     figures_dir,
     known_profiles,
@@ -72,6 +74,7 @@ class Settings(SimpleNamespace):
             for source in ran[-1:]:  # earlier ones may have been mended
                 check_names(notebook, assigned_names(source))
             settings = cls.of(notebook=notebook, **values)
+            settings.refuse_missing_device()
         except (TypeError, ValueError) as error:
             raise ParameterError(error) from None
         return settings
@@ -88,6 +91,17 @@ class Settings(SimpleNamespace):
                 what = f"{name} as a {kind.__name__}, which papermill takes by -y"
                 raise TypeError(expected(what, repr(value)))
         return cls(notebook=notebook, tables={}, **defaults | values)
+
+    def refuse_missing_device(self) -> None:
+        """Raise ValueError for a device that is not here, even if no run is missing.
+
+        The device of a profile is not checked, because it has trained the profile's stored
+        runs, which are drawn on any machine. Those of a Ray cluster have devices of their own.
+        """
+        device: Any = getattr(self, "device", None)
+        usual = getattr(self.of(self.profile, self.notebook), "device", None)
+        if device != usual and "RAY_ADDRESS" not in os.environ:
+            check_device(device)
 
     def write(self, table: pd.DataFrame, name: str) -> None:
         """Keep a table as CSV, also as a file if ``save`` names a folder."""

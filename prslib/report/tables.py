@@ -9,6 +9,7 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from prslib import METHODS, Run, RunConfig, datasets, published
+from prslib.checks import expected
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.metrics import MAIN_METRICS, forgetting
 from prslib.statistics import (
@@ -206,6 +207,7 @@ def seed_gaps(
 ) -> pd.DataFrame:
     """Return how far one method is above another at each of its seeds; NaN if one is missing."""
     rows = rows[rows["measure"] == "score"]
+    check_tests(rows, method, than)
     values = [name for name in _VALUES if name in rows]
     keys = ["dataset", "test_set", "stands_for", *by]
     keys += ["measure", "group", "metric", "seed"]
@@ -213,6 +215,17 @@ def seed_gaps(
     first = table.loc[table["method"] == method, values]
     second = table.loc[table["method"] == than, values]
     return (first - second).reindex(first.index).reset_index()
+
+
+def check_tests(rows: pd.DataFrame, *methods: str) -> None:
+    """Refuse to compare methods that are scored on different test sets of a data set."""
+    for dataset, of_set in rows.groupby("dataset"):
+        tests = of_set.groupby("method")["test_set"].unique()
+        present = [name for name in methods if name in tests.index]
+        on = {name: " and ".join(sorted(tests[name])) for name in present}
+        if len(set(on.values())) > 1:
+            what = f"{' and '.join(on)} on the same test sets of {dataset}"
+            raise ValueError(expected(what, on))
 
 
 def leads(

@@ -82,15 +82,24 @@ def test_contrasts_are_taken_seed_by_seed(scores):
     assert gap["sentence"].endswith("; paper: +12.8.")
 
 
-def test_methods_are_compared_on_each_test_set_by_itself(scores):
+def test_methods_on_different_tests_are_not_compared(scores):
+    """Also where one of them is on both and would leave rows of half of them."""
     rows = tables.final(scores[scores["method"] != "Multitask"])
-    other = rows.assign(test_set="imbalanced", value=rows["value"] / 2)
-    both = pd.concat([rows, other])
+    is_prs = rows["method"] == "PRS"
+    other = rows.assign(test_set="imbalanced")
+    match = "PRS and CRS on the same test sets of digits70tiny, got "
+    for mixed in (
+        pd.concat([other[is_prs], rows[~is_prs]]),
+        pd.concat([other[is_prs], rows]),
+    ):
+        with pytest.raises(ValueError, match=match) as caught:
+            tables.contrasts(mixed, "PRS", "CRS", [("overall", "mAP")])
+        assert "'CRS': 'balanced'" in str(caught.value)
+        assert "imbalanced" in str(caught.value)
+    both = pd.concat([rows, other.assign(value=rows["value"] / 2)])
     gaps = tables.contrasts(both, "PRS", "CRS", [("minority", "mAP")])
     gap = gaps.set_index("test_set")["difference"].to_dict()
     assert gap == pytest.approx({"balanced": 11, "imbalanced": 5.5})
-    apart = pd.concat([rows[rows["method"] == "PRS"], other[other["method"] == "CRS"]])
-    assert tables.contrasts(apart, "PRS", "CRS", [("minority", "mAP")]).empty
 
 
 @pytest.fixture(scope="module")
