@@ -7,6 +7,7 @@ import pandas as pd
 import torch
 
 from prslib.paths import figures_dir, replacing
+from prslib.report.build import write_sums
 
 
 def parser(text: str) -> argparse.ArgumentParser:
@@ -31,5 +32,7 @@ def show(table: pd.DataFrame, repetitions: int) -> None:
 
 def write(table: pd.DataFrame, name: str, float_format: str | None = None) -> None:
     """Write a table to figures/bench/NAME.csv."""
-    with replacing(figures_dir("bench") / f"{name}.csv") as file:
+    path = figures_dir("bench") / f"{name}.csv"
+    with replacing(path) as file:
         table.to_csv(file, index=False, float_format=float_format)
+    write_sums(path.parent, [path])

@@ -11,7 +11,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from prslib.checks import one_of
+from prslib.checks import expected, one_of
 
 LAUNCHED_SINGLY = 3  # calls with tensors of a shape before they are captured
 
@@ -38,8 +38,14 @@ def describe_device(name: str) -> dict[str, str]:
 def run_settings(device: torch.device) -> Iterator[None]:
     """Set what a run computes in, whatever the caller has set, and give it back.
 
-    One thread, float32 by default and never rounded to TF32, gradients, no autocast.
+    One thread, float32 by default and never rounded to TF32, gradients, no autocast. A
+    default device is refused: weights are drawn on the CPU, and a GPU draws others.
     """
+    default = torch.get_default_device()
+    if default.type != "cpu":
+        what = "torch's default device to be the CPU"
+        advice = "call torch.set_default_device('cpu') and name the device of the run"
+        raise RuntimeError(expected(what, default, advice))
     threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
     # cudnn.conv is missing in torch's types
     conv = torch.backends.cudnn.conv  # ty: ignore[missing-attribute]

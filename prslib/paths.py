@@ -32,8 +32,9 @@ def project_root() -> Path:
 def named_folder(variable: str) -> Path | None:
     """Return the folder that an environment variable names, None if unset or empty."""
     text = os.environ.get(variable, "")
-    if "$" in text or text != text.strip("'\" \r"):  # of a file that no shell has read
-        raise ValueError(expected(f"{variable} as a path without quotes", repr(text)))
+    if "$" in text or text != text.strip().strip("'\""):  # no shell has read it
+        what = f"{variable} as a path without quotes, blanks and $"
+        raise ValueError(expected(what, repr(text)))
     return project_root() / Path(text).expanduser() if text else None
 
 

@@ -19,6 +19,7 @@ from prslib import DATASETS, METHODS, load_dataset, run
 from prslib.datasets import Entry, SequentialDataset, Split
 from prslib.paths import figures_dir, replacing
 from prslib.report.asked import Asked
+from prslib.report.build import write_sums
 from prslib.report.tables import final, scores_of
 
 SEEDS = [100, 101, 102]  # no profile reports them
@@ -66,4 +67,5 @@ def save(table: pd.DataFrame, name: str) -> None:
         table = pd.concat([before[~before["dataset"].isin(table["dataset"])], table])
     with replacing(path) as file:
         table.to_csv(file, index=False)
+    write_sums(path.parent, [path])
     print(table.to_string(index=False))

@@ -120,11 +120,13 @@ def attempt(command, folder, after=None, harm="kill"):
     process = get_context("fork").Process(target=work, args=arguments)
     process.start()
     os.close(writer)
+    faulthandler.dump_traceback_later(2 * LIMIT, exit=True)  # a process has stayed
     with open(reader) as pipe:
         if after is not None:
             process.join(after)
             disturb(process, harm)
         output = pipe.read()  # until its own processes have ended, too
+    faulthandler.cancel_dump_traceback_later()
     process.join()
     assert "Timeout" not in output, f"{command} in {folder}:{output}"
     assert process.exitcode == 0 or after is not None, f"{command} in {folder}:{output}"

@@ -34,7 +34,9 @@ def test_folders_are_the_same_from_everywhere(tmp_path, monkeypatch):
         data_dir()
 
 
-@pytest.mark.parametrize("text", ['"/x"', "'/x'", "/x\r", " /x", "$HOME/x", " "])
+@pytest.mark.parametrize(
+    "text", ['"/x"', "'/x'", "/x\r", "/x\n", " /x", "$HOME/x", " "]
+)
 def test_a_path_that_no_shell_has_read_is_refused(monkeypatch, text):
     for name, read in zip(
         FOLDERS, [cache_dir, lambda: figures_dir("a"), data_dir], strict=True

@@ -165,16 +165,16 @@ def make_rows(make: Callable, items: Sequence, workers: int | None) -> Iterator:
         num_workers=0 if workers == 1 else workers,
         # it runs in the workers
         collate_fn=partial(make_each, make),
-        worker_init_fn=begin_worker,
+        worker_init_fn=partial(begin_worker, os.getpid()),
     )
     rows = (row for batch in batches for row in batch)
     yield from tqdm(rows, total=len(items), unit="image")
 
 
-def begin_worker(_number: int) -> None:
+def begin_worker(parent: int, _number: int) -> None:
     """Leave Ctrl-C to the process that asked, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with(os.getppid())
+    end_with(parent)  # whose child it may be no more
 
 
 def make_each(make: Callable, items: Sequence) -> list:

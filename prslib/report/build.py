@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from prslib.train import RunConfig
 
 LEDGER = "ledger"
+PARAMETERS = "parameters"  # tag of the cell that declares them
 COMPUTE = "compute"  # tag of cells that a redraw skips
 
 # notebooks; each keeps about one core busy once its runs are stored
@@ -71,7 +72,9 @@ def digest_inputs(profile: str, name: str) -> str:
     """
     whole = sha256(digest_package().encode())
     for each in known_notebooks(profile) if name == LEDGER else [name]:
-        for file in (notebook_file(each), params_file(profile, each)):
+        notebook = notebook_file(each)
+        form = notebook.with_suffix(".py")
+        for file in (notebook, form, params_file(profile, each)):
             whole.update(file.read_bytes() if file.is_file() else b"")
         whole.update(repr(sorted(list_runs(profile, each))).encode())
     return whole.hexdigest()
@@ -235,14 +238,15 @@ def run_notebook(
 ) -> None:
     """Execute a notebook, which writes its pictures and tables into a folder.
 
-    A redraw skips the cells that compute the tables, and says so to the notebook.
+    Its parameters are those of its .py form, whatever was tried in JupyterLab. A redraw
+    skips the cells that compute the tables, and says so to the notebook.
     """
     import nbformat
     import papermill
     from jupyter_core.utils import ensure_event_loop
 
     from prslib.report.native import Manager
-    from prslib.report.notebook import profile_values
+    from prslib.report.notebook import cells_with, profile_values
 
     manager = Manager
     options = {"extra_arguments": ["--log-level=CRITICAL"]}
@@ -252,8 +256,11 @@ def run_notebook(
         manager = ForkManager
         options = {"shutdown_kernel": "immediate"}
     content = nbformat.read(notebook_file(name), as_version=4)
-    for cell in content.cells if redraw else []:
-        if COMPUTE in cell.metadata.get("tags", []):
+    for cell in content.cells:
+        tags = cell.metadata.get("tags", [])
+        if PARAMETERS in tags:
+            (cell.source,) = cells_with(PARAMETERS, name)
+        if COMPUTE in tags and redraw:
             cell.source = "settings.redraw = True"
     nbformat.write(content, executed)
     with closing(ensure_event_loop()):  # of this thread

@@ -6,6 +6,7 @@ otherwise. Each kernel has a namespace and separate matplotlib settings.
 
 import multiprocessing
 import os
+import threading
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerProcess
 from typing import Any
@@ -49,11 +50,12 @@ class Kernel(ForkServerProcess):
         import matplotlib as mpl
         from ipykernel.kernelapp import IPKernelApp
 
+        threading.Thread(target=end_with_drawing, daemon=True).start()
         os.setsid()  # Ctrl-C is for the process that draws
         os.chdir(self.folder)
         os.environ |= self.environment
         mpl.rcParams["backend"] = INLINE
-        app = IPKernelApp.instance(parent_handle=os.getppid())
+        app = IPKernelApp.instance()
         app.initialize(self.arguments)
         app.start()
 
@@ -70,6 +72,14 @@ class Kernel(ForkServerProcess):
         """Send a signal."""
         assert self.pid is not None
         os.kill(self.pid, number)
+
+
+def end_with_drawing() -> None:
+    """End this kernel with the process that draws; the one that forked it waits for both."""
+    drawing = multiprocessing.parent_process()
+    assert drawing is not None
+    drawing.join()
+    os._exit(1)
 
 
 class Provisioner(LocalProvisioner):

@@ -6,7 +6,6 @@ with what it changes. `prslib train`, `make figures` and the ledger read both he
 
 import ast
 import io
-import json
 import os
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -218,14 +217,14 @@ class Settings(SimpleNamespace):
 
 
 def cells_with(tag: str, notebook: str) -> list[str]:
-    """Return the sources of a notebook's cells with a tag."""
-    # nbformat and papermill take seconds to load
-    content = json.loads(notebook_file(notebook).read_text(encoding="utf-8"))
-    return [
-        "".join(cell["source"])
-        for cell in content["cells"]
-        if tag in cell["metadata"].get("tags", [])
-    ]
+    """Return the sources of a notebook's cells with a tag, as its .py form has them.
+
+    What somebody has tried and saved in JupyterLab changes no command and no other
+    notebook.
+    """
+    text = notebook_file(notebook).with_suffix(".py").read_text(encoding="utf-8")
+    cells = [cell.split("\n", 1) for cell in f"\n{text}".split("\n# %%")[1:]]
+    return [source.strip() for about, source in cells if f'"{tag}"' in about]
 
 
 def defaults_of(notebook: str) -> dict[str, Any]:

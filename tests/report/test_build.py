@@ -163,3 +163,20 @@ def test_other_files_among_the_notebooks_do_not_count(tmp_path, monkeypatch):
     before = known_notebooks("quick")
     monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
     assert known_notebooks("quick") == before
+
+
+def test_what_was_tried_in_jupyterlab_is_no_commands_setting(tmp_path, monkeypatch):
+    shutil.copytree(project_root() / "notebooks", tmp_path / "notebooks")
+    file = tmp_path / "notebooks" / "rho_sweep.ipynb"
+    before = list(map(key_of, runs_of("quick", "rho_sweep")))
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    text = file.read_text("utf-8")
+    file.write_text(text.replace("memory_size: int = None", "memory_size: int = 7"))
+    assert file.read_text("utf-8") != text
+    assert list(map(key_of, runs_of("quick", "rho_sweep"))) == before
+
+    def execute_notebook(source, *_, **__):
+        assert "memory_size: int = None" in source.read_text("utf-8")
+
+    monkeypatch.setattr("papermill.execute_notebook", execute_notebook)
+    build.run_notebook("quick", "rho_sweep", tmp_path / "executed.ipynb", tmp_path)

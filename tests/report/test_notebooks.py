@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 import sys
 
 import jupytext
@@ -220,6 +221,24 @@ def test_each_kernel_has_a_namespace_and_settings_of_its_own(monkeypatch):
 def test_a_kernel_that_ends_is_told():
     with pytest.raises(RuntimeError, match="Kernel died"):
         run_cells("import os\nos._exit(1)", "1")
+
+
+KILLS = "import multiprocessing, os; os.kill(multiprocessing.parent_process().pid, 9)"
+DRAWS = f"""
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
+from prslib.report.kernels import ForkManager
+
+notebook = new_notebook(cells=[new_code_cell({KILLS!r})])
+NotebookClient(notebook, kernel_manager_class=ForkManager).execute()
+"""
+
+
+def test_no_kernel_outlives_a_drawing_that_is_killed():
+    command = [sys.executable, "-c", DRAWS]
+    # what waits for the end of the output waits for all that can write it
+    done = subprocess.run(command, stdout=subprocess.PIPE, timeout=60, cwd=ROOT)
+    assert done.returncode == -9
 
 
 @pytest.mark.parametrize("manager", [Manager, ForkManager])

@@ -326,6 +326,11 @@ def test_a_run_is_what_its_configuration_says():
     pd.testing.assert_frame_equal(again.scores, plain.scores, check_exact=True)
 
 
+def test_another_default_device_is_refused():
+    with torch.device("meta"), pytest.raises(RuntimeError, match="got meta; call"):
+        run(RunConfig(SEVERAL))
+
+
 def state():
     conv, products = torch.backends.cudnn.conv, torch.backends.cuda.matmul
     return (
