@@ -1,19 +1,16 @@
 """Check arguments; an error states what was expected, what was received and what to do."""
 
-import gzip
 import math
 from collections import Counter
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 Seed = int | np.random.SeedSequence | np.random.Generator
 LONGEST_LINE = 300  # letters of what `one_line` returns
-LARGEST_FILE = 1 << 30  # characters of text
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
 
@@ -40,16 +37,6 @@ def readable(what: str) -> Generator[None]:
         why = f"{type(error).__name__}: {one_line(error)}"
         text = f"expected {what}, but it cannot be read ({why})"
         raise ValueError(text) from error
-
-
-def read_text(file: Path) -> str:
-    """Return a text of UTF-8, which gzip may have packed; a gigabyte at most."""
-    opener = gzip.open if file.suffix == ".gz" else open
-    with opener(file, "rt", encoding="utf-8-sig") as stream:
-        text = stream.read(LARGEST_FILE + 1)
-    if len(text) > LARGEST_FILE:
-        raise ValueError(expected("a gigabyte of text at most", "more"))
-    return text
 
 
 @contextmanager
