@@ -37,7 +37,7 @@ def check_weights(model: str, weights: str, names: tuple[str, ...]) -> None:
 def file_of(weights: str) -> Path | None:
     """Return the file that holds weights, embedded or a user's, or None."""
     path = EMBEDDED.get(weights, Path(weights))
-    check_embedded(path)  # torch compares no checksums
+    check_embedded(path)
     return path if path.is_file() else None
 
 

@@ -8,6 +8,7 @@ from prslib.report.build import digest, read_sums, write_sums
 ROOT = project_root()
 WRITTEN = {
     **{file.parent: ".csv .xz" for file in ROOT.glob(f"figures/*/{SUMS}")},
+    ROOT / "data": ".npz .pth",
     ROOT / "docs" / "report": ".md",
     ROOT / "prslib" / "published": ".csv",
 }
