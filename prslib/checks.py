@@ -127,10 +127,7 @@ def power(name: str, value: object) -> float:
 
 
 def generator_of(seed: Seed) -> np.random.Generator:
-    """Return the generator of a sampler's decisions; refuse another kind of seed."""
-    if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
-        what = "an int, SeedSequence or Generator"
-        raise TypeError(f"seed: {expected(what, repr(seed))}")
+    """Return the generator of a sampler's decisions."""
     if isinstance(seed, Integral):  # a stream is often drawn from the same int: spawn
         (seed,) = np.random.SeedSequence(check_int("seed", seed, least=0)).spawn(1)
     return np.random.default_rng(seed)
@@ -140,17 +137,11 @@ def finite_array(
     name: str, values: Any, shape: tuple[int, ...], dtype: type
 ) -> np.ndarray:
     """Return an array of numbers; refuse another shape and what is not finite."""
-    values = as_array(name, values)
-    if values.dtype.kind not in "biuf":
-        raise TypeError(f"{name}: {expected('real numbers', values.dtype)}")
-    if np.shape(values) != shape:
-        raise ValueError(f"{name}: {expected(f'shape {shape}', np.shape(values))}")
     with np.errstate(over="ignore"):  # what is too large for the dtype is refused below
-        values = np.ascontiguousarray(values, dtype)
-    if not np.isfinite(values).all():
-        what = f"finite {dtype.__name__} numbers"
-        text = expected(what, "others", "has the network diverged?")
-        raise ValueError(f"{name}: {text}")
+        values = np.ascontiguousarray(as_array(name, values), dtype)
+    if values.shape != shape or not np.isfinite(values).all():
+        what = f"finite {dtype.__name__} numbers of shape {shape}"
+        raise ValueError(f"{name}: {expected(what, f'shape {values.shape} or others')}")
     return values
 
 
@@ -158,7 +149,7 @@ def as_array(name: str, values: Any) -> np.ndarray:
     """Return what an array, a tensor or a frame holds as an array."""
     if isinstance(values, np.ma.MaskedArray):  # most of numpy does not look at masks
         advice = "fill it, with NaN for a missing value"
-        raise TypeError(f"{name}: {expected('an array', 'a masked array', advice)}")
+        raise ValueError(f"{name}: {expected('an array', 'a masked one', advice)}")
     if hasattr(values, "requires_grad"):
         values = values.detach().cpu().to_dense()
         if values.is_floating_point():  # numpy has no bfloat16

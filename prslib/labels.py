@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from prslib.checks import as_array
+
 MOST_CLASSES = 1_000_000  # a larger class number is rather a mistake
 
 
@@ -51,10 +53,6 @@ def multi_hot(labels: Any, num_classes: int | None = None) -> np.ndarray:
 
 def read_array(labels: Any) -> np.ndarray:
     """Return labels as an array of numbers."""
-    if type(labels) is np.ndarray and labels.dtype.kind in "biuf":
-        return labels
-    if isinstance(labels, np.ma.MaskedArray):
-        raise ValueError("labels: expected no mask, got one; write labels.filled(0)")
     if is_sparse(labels):
         check_values(labels.tocoo().data)
         return (labels.tocsr() == 1).toarray()
@@ -64,11 +62,7 @@ def read_array(labels: Any) -> np.ndarray:
             got = f"a {type(labels).__name__} of {', '.join(kinds)}"
             raise ValueError(wrong_shape(None, got))
         return np.array(labels, np.int64)
-    if hasattr(labels, "detach"):
-        labels = labels.detach().cpu().to_dense()
-        if labels.is_floating_point():  # numpy has no bfloat16
-            labels = labels.double()
-    values = np.asarray(labels)
+    values = as_array("labels", labels)
     if values.dtype == object and values.ndim == 2:  # NA of pandas, or None
         if hasattr(labels, "to_numpy"):
             return labels.to_numpy(float, na_value=np.nan)
