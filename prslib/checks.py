@@ -14,7 +14,7 @@ LONGEST_LINE = 300  # letters of what `one_line` returns
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
 
-def expected(what: str, got: object, advice: str = "") -> str:
+def expected(what: object, got: object, advice: str = "") -> str:
     """Return the text of an error: what was expected, what it got and what to do."""
     return f"expected {what}, got {got}" + (f"; {advice}" if advice else "")
 
@@ -65,12 +65,10 @@ def one_of(name: str, value: str, names: Iterable[str]) -> str:
 def check_names(names: Iterable[Any]) -> list[str]:
     """Return names of classes as text; refuse empty and repeated ones."""
     texts = [" ".join(str(name).split()) for name in names]
-    repeated = [text for text, count in Counter(texts).items() if count > 1]
-    if repeated or "" in texts:
-        got = (
-            f"{', '.join(map(repr, repeated))} repeated" if repeated else "an empty one"
-        )
-        raise ValueError(f"class names: {expected('a name for each class', got)}")
+    wrong = [text for text, count in Counter(texts).items() if count > 1 or not text]
+    if wrong:
+        text = expected("names that are unique and not empty", wrong)
+        raise ValueError(f"class names: {text}")
     return texts
 
 

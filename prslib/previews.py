@@ -249,17 +249,10 @@ def read_rows(
     labels: Any, class_names: Sequence[str] | None
 ) -> tuple[np.ndarray, list[str]]:
     """Return labels as rows, bool (N, C), and the names of the C classes."""
-    rows = multi_hot(labels)
-    named = class_names
-    if named is None:
-        named = getattr(labels, "columns", range(rows.shape[1]))
-    names = list(map(one_line, check_names(named)))
-    if np.ndim(labels) == 1:
-        # the last classes may have no sample
-        rows = multi_hot(labels, len(names))
-    if rows.shape[1] != len(names):
-        text = expected(f"{rows.shape[1]} class names", len(names))
-        raise ValueError(f"class_names: {text}")
+    rows = multi_hot(labels, None if class_names is None else len(class_names))
+    if class_names is None:
+        class_names = getattr(labels, "columns", range(rows.shape[1]))
+    names = list(map(one_line, check_names(class_names)))
     if not rows.any():
         got = f"{len(rows)} samples without any"
         raise ValueError(f"labels: {expected('a sample with a label', got)}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import readable
+from prslib.checks import expected, readable
 from prslib.paths import check_embedded, replacing
 
 # pixels of each side of a prepared image; the released code's size
@@ -49,7 +49,10 @@ def write_rows(file: Path, rows: Iterable[np.ndarray]) -> str:
 
 
 def open_rows(file: Path, count: int, command: str) -> np.ndarray:
-    """Map the rows of an npy file into memory; a command makes them anew."""
+    """Map the rows of an npy file into memory, which a command makes."""
+    if not file.is_file():
+        advice = f"run `python -m prslib {command}`"
+        raise FileNotFoundError(expected(file, "none", advice))
     with readable(f"{count} rows in {file}; `prslib {command}` makes them"):
         # torch warns of arrays that are read-only
         rows = np.load(file, mmap_mode="c")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import expected, naming_extra, one_of
+from prslib.checks import naming_extra, one_of
 from prslib.datasets import coco, nuswide
 from prslib.datasets.arrays import open_rows, read_arrays
 from prslib.datasets.base import (
@@ -173,12 +173,7 @@ def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
 def open_features(folder: Path, selection: Selection) -> np.ndarray:
     """Load the features of a prepared set that were computed last, float32 (N, D)."""
     command = f"prepare features {folder.name}"
-    if not (folder / FILE).is_file():
-        what = f"features of {folder.name} in {folder}"
-        advice = f"run `python -m prslib {command}`"
-        raise FileNotFoundError(expected(what, "none", advice))
-    rows = open_rows(folder / FILE, len(selection), command)
-    features = rows.astype(np.float32)
+    features = open_rows(folder / FILE, len(selection), command).astype(np.float32)
     return standardised(features, features[selection.rows("train")])
 
 

@@ -124,17 +124,8 @@ class Selection:
 
 def open_images(folder: Path, selection: Selection) -> np.ndarray:
     """Map a prepared set's images into memory, uint8 (N, 256, 256, 3)."""
-    file = folder / "images.npy"
-    if not file.is_file():
-        raise not_prepared(folder)
-    return open_rows(file, len(selection), f"prepare {folder.name}")
-
-
-def not_prepared(folder: Path) -> FileNotFoundError:
-    """Return the error that says how to prepare a set."""
-    advice = f"run `python -m prslib prepare {folder.name} --help`"
-    what = f"{folder.name} in {folder}"
-    return FileNotFoundError(expected(what, "nothing or labels alone", advice))
+    command = f"prepare {folder.name} --images"
+    return open_rows(folder / "images.npy", len(selection), command)
 
 
 @dataclass(frozen=True)
@@ -202,7 +193,8 @@ class PreparedSet:
             tables = folder / "corpus.npz", data_dir() / self.table
             stored = [table for table in tables if table.is_file()]
             if not stored:
-                raise not_prepared(folder)
+                advice = f"run `python -m prslib prepare {self.name} --help`"
+                raise FileNotFoundError(expected(folder, "none", advice))
             corpus = read_table(stored[0])
         names = sorted(self.group_of) or [
             name for name in corpus.names if name not in self.ignored

@@ -42,7 +42,7 @@ REFUSED = {
     "sample 1 .* label 'b'": lambda: dataset(split(task=(0, 0))),
     "in 'balanced'": lambda: dataset(tests={"balanced": split(task=(1, 1))}),
     r"got \[0, 2\]": lambda: dataset(class_task=np.array([0, 2])),
-    "a name for each class, got 'a' repeated": lambda: dataset(class_names=("a", "a")),
+    r"names that are unique .* got \['a'\]": lambda: dataset(class_names=("a", "a")),
     r"'tail'; known": lambda: dataset(class_group=("tail", "minority")),
 }
 
