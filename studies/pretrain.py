@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tqdm import tqdm
 
-from prslib.datasets.scenes import draw_scenes
+from prslib.datasets import scenes
 from prslib.device import run_settings
 from prslib.losses import multilabel_soft_margin
 from prslib.models.networks import make_model
@@ -28,6 +28,28 @@ from prslib.rounding import set_deterministic
 IMAGES, EPOCHS, BATCH_SIZE = 20_000, 4, 20
 SEED = 20090363
 LEARNING_RATE, CLIP_VALUE = 0.002, 5.0
+CLASS_NAMES = tuple(
+    f"{colour} {digit}" for digit in range(10) for colour in scenes.OTHER_COLOURS
+)
+# quarters, counter-clockwise, by name of the scenes
+TURNS = {"digits": 0, "turned_digits": 1}
+# share of the scenes with 1, 2, 3, 4 labels
+LABELS_PER_IMAGE = (0.60, 0.25, 0.10, 0.05)
+
+
+def draw_scenes(
+    name: str, images: int, rng: np.random.Generator, split: str = "train"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw scenes to pretrain on, uint8 (images, 32, 32, 3), and their labels."""
+    # The digits are turned, by a key of `TURNS`, and coloured otherwise than in the
+    # streams. "train" uses none of the streams' test originals.
+    count = 1 + rng.choice(len(LABELS_PER_IMAGE), size=images, p=LABELS_PER_IMAGE)
+    rank = rng.random((images, len(CLASS_NAMES))).argsort(axis=1).argsort(axis=1)
+    labels = rank < count[:, None]
+    pictures, of_digit = scenes.read_originals(scenes.generator(2))[split]
+    turned = np.rot90(pictures, TURNS[name], axes=(1, 2))
+    digit, colour = scenes.glyphs(CLASS_NAMES, scenes.OTHER_COLOURS)
+    return scenes.render_scenes(labels, digit, colour, (turned, of_digit), rng), labels
 
 
 def pretrain(name: str, images: int = IMAGES) -> dict[str, torch.Tensor]:
@@ -36,13 +58,13 @@ def pretrain(name: str, images: int = IMAGES) -> dict[str, torch.Tensor]:
     scenes_name, _, number = name.partition("-")
     seed = SEED + int(number or 0)
     rng = np.random.default_rng(seed)
-    scenes, labels = draw_scenes(scenes_name, images, rng)
+    pictures, labels = draw_scenes(scenes_name, images, rng)
     network = make_model(
-        "convnet", scenes.shape[1:], labels.shape[1], seed=seed, weights=NONE
+        "convnet", pictures.shape[1:], labels.shape[1], seed=seed, weights=NONE
     )
     orders = np.concatenate([rng.permutation(images) for _ in range(EPOCHS)])
     batches = np.split(orders, range(BATCH_SIZE, len(orders), BATCH_SIZE))
-    pixels = torch.from_numpy(scenes)
+    pixels = torch.from_numpy(pictures)
     targets = torch.from_numpy(labels.astype(np.float32))
     weights = list(network.parameters())
     optimizer = torch.optim.Adam(weights, lr=LEARNING_RATE, fused=True)

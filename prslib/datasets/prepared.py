@@ -196,9 +196,7 @@ class PreparedSet:
                 advice = f"run `python -m prslib prepare {self.name} --help`"
                 raise FileNotFoundError(expected(folder, "none", advice))
             corpus = read_table(stored[0])
-        names = sorted(self.group_of) or [
-            name for name in corpus.names if name not in self.ignored
-        ]
+        names = sorted(self.group_of or set(corpus.names) - {*self.ignored})
         columns = [corpus.names.index(name) for name in names]
         return corpus._replace(labels=corpus.labels[:, columns], names=tuple(names))
 

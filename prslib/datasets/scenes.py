@@ -10,13 +10,6 @@ from prslib.paths import PACKAGE
 # of the streams, and of the scenes that networks are pretrained on
 COLOURS_FILE = PACKAGE / "datasets" / "colours.json"
 COLOURS, OTHER_COLOURS = json.loads(COLOURS_FILE.read_text()).values()
-CLASS_NAMES = tuple(
-    f"{colour} {digit}" for digit in range(10) for colour in OTHER_COLOURS
-)
-# quarters, counter-clockwise, by name of the scenes
-TURNS = {"digits": 0, "turned_digits": 1}
-# share of the scenes with 1, 2, 3, 4 labels
-LABELS_PER_IMAGE = (0.60, 0.25, 0.10, 0.05)
 
 # of the multi-label stand-ins, not of a run
 SCENE_SEED = 20200823
@@ -73,21 +66,6 @@ def glyphs(names: Iterable[str], colours: dict) -> tuple[np.ndarray, np.ndarray]
     palette = [colours[colour] for colour, _ in words]
     digits = [int(digit) for _, digit in words]
     return np.array(digits), np.array(palette, dtype=np.uint8)
-
-
-def draw_scenes(
-    name: str, images: int, rng: np.random.Generator, split: str = "train"
-) -> tuple[np.ndarray, np.ndarray]:
-    """Draw scenes to pretrain on, uint8 (images, 32, 32, 3), and their labels."""
-    # The digits are turned, by a key of `TURNS`, and coloured otherwise than in the
-    # streams. "train" uses none of the streams' test originals.
-    count = 1 + rng.choice(len(LABELS_PER_IMAGE), size=images, p=LABELS_PER_IMAGE)
-    rank = rng.random((images, len(CLASS_NAMES))).argsort(axis=1).argsort(axis=1)
-    labels = rank < count[:, None]
-    pictures, of_digit = read_originals(generator(2))[split]
-    turned = np.rot90(pictures, TURNS[name], axes=(1, 2))
-    digit, colour = glyphs(CLASS_NAMES, OTHER_COLOURS)
-    return render_scenes(labels, digit, colour, (turned, of_digit), rng), labels
 
 
 def render_scenes(
