@@ -1,5 +1,6 @@
 """Read labels, inputs and tasks from files, and report how they were understood."""
 
+import gzip
 import io
 import re
 import sys
@@ -13,7 +14,6 @@ from prslib.checks import (
     expected,
     naming_extra,
     one_line,
-    read_text,
     readable,
 )
 from prslib.labels import multi_hot
@@ -27,6 +27,7 @@ LABEL_COLUMNS = {
 }
 # columns of a file that says where samples belong, and the arguments of `trial`
 ABOUT = {"task": "task", "order": "order", "group": "groups"}
+LARGEST_FILE = 1 << 30  # characters of text
 LARGEST_SIDE = 128  # pixels of an image that a small network learns
 # what cells of columns of 0 and 1 say beside numbers, in lower case; -1 is unknown
 UNKNOWN = ("", "nan", "na", "n/a", "<na>", "none", "null")
@@ -255,6 +256,16 @@ def read_table(file: Path) -> tuple[Any, str]:
     if all(name.replace(".", "", 1).isdigit() for name in header):
         raise ValueError(expected("a header that names the classes", header))
     return cells.iloc[1:].set_axis(check_names(header), axis=1), separator
+
+
+def read_text(file: Path) -> str:
+    """Return a text of UTF-8, which gzip may have packed; a gigabyte at most."""
+    opener = gzip.open if file.suffix == ".gz" else open
+    with opener(file, "rt", encoding="utf-8-sig") as stream:
+        text = stream.read(LARGEST_FILE + 1)
+    if len(text) > LARGEST_FILE:
+        raise ValueError(expected("a gigabyte of text at most", "more"))
+    return text
 
 
 def check_samples(samples: Any, join: str) -> None:

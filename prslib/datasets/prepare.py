@@ -22,7 +22,6 @@ from prslib.datasets.prepared import (
     SPLITS,
     PreparedSet,
     Selection,
-    not_prepared,
     open_images,
 )
 from prslib.paths import data_dir, end_with, replacing
@@ -223,8 +222,6 @@ def prepare_features(options: argparse.Namespace) -> None:
     Example: prslib prepare features cocoseq --backbone resnet50
     """
     folder = data_dir() / options.name
-    if not (folder / "images.npy").is_file():
-        raise not_prepared(folder)
     selection = Selection.load(folder / "labels.npz")
     # raise errors before work starts
     open_images(folder, selection)
