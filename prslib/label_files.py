@@ -291,7 +291,7 @@ def read_names(cells: Any) -> tuple[np.ndarray, list[str]]:
     cells = cells.str.strip().replace(["nan", "NaN", "-1"], "")
     rows = cells.str.replace(r"\s*[|;]\s*", "|", regex=True).str.get_dummies("|")
     for name in rows:
-        parts = set(re.split(r"[\s#/+&]+", name)) & set(rows) - {name}
+        parts = set(re.split(r"\W+", name)) & set(rows) - {name}
         is_joined = len(parts) > 1 and not is_separated
         if "," in name or name[0] in "[{" or is_joined:
             what = "class names separated by | or ;"

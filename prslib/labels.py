@@ -57,7 +57,8 @@ def read_array(labels: Any) -> np.ndarray:
         check_values(labels.tocoo().data)
         return (labels.tocsr() == 1).toarray()
     if isinstance(labels, list | tuple):
-        if not all(isinstance(number, Integral) for number in labels):
+        # True is an integer, too
+        if any(isinstance(n, bool) or not isinstance(n, Integral) for n in labels):
             kinds = sorted({type(row).__name__ for row in labels})
             got = f"a {type(labels).__name__} of {', '.join(kinds)}"
             raise ValueError(wrong_shape(None, got))

@@ -65,6 +65,7 @@ def test_bool_rows_are_read_without_a_copy_and_others_are_not_modified():
     ("labels", "match"),
     [
         (np.ones(4, bool), r"rows \(B, 4\) or of class numbers .* got bool \(4,\)"),
+        ([True, False], "got a list of bool"),
         (np.ma.array(ROWS, mask=ROWS), "an array, got a masked one; fill it"),
         (np.array(3), r"got int64 \(\)"),
         (np.array([0.0, 2.0]), r"got float64 \(2,\)"),
