@@ -1,6 +1,6 @@
 """Try samplers on a stream: which one to use for which score, and what it costs.
 
-From top to bottom: `trial`, the stream and its tests, a run, and what the runs answer.
+From top to bottom: `trial`, its configurations, and a run with its scores.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import joblib
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike
-from scipy import special
 
 from prslib.checks import expected, one_of
 from prslib.datasets import DATASETS
@@ -32,38 +31,24 @@ from prslib.runs import code_of, gather, train_here
 from prslib.scoring import score_accuracy
 from prslib.sources import hash_names, stamp_package
 from prslib.statistics import (
-    DECIDING,
-    LEVEL,
     MEASURED,
-    TEST_WORDS,
-    Interval,
-    interval,
     label_powers,
 )
 from prslib.train import METHODS, RunConfig, Trainer
 from prslib.train import stream as shuffle
+from prslib.trial_answers import (
+    BASE,
+    ONE_LABEL,
+    QUESTIONS,
+    answer,
+    compare_all,
+    say_costs,
+)
 from prslib.trial_streams import NAME, Stream, make_stream
 
-BASE = "CRS"
-# what is asked: a metric on a test
-QUESTIONS = [
-    ("mAP", "balanced"),
-    ("C-F1", "balanced"),
-    ("mAP", "imbalanced"),
-    ("C-F1", "imbalanced"),
-    ("O-F1", "imbalanced"),
-]
-ONE_LABEL = [
-    ("mAP", "balanced"),
-    ("accuracy", "balanced"),
-    ("mAP", "imbalanced"),
-    ("accuracy", "imbalanced"),
-]
 METRICS = ("mAP", "C-F1", "O-F1", "accuracy")
 # fields of a run that would change nothing, as a trial sees its stream once
 UNREAD = {"epochs", *MEASURED} - {"test_resamples"}
-MANY_SEEDS = 20  # with which the size of a test that would tell is computed
-MOST_SAMPLES = 1_000_000  # of a test that somebody may collect
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,109 +357,3 @@ def score_split(
     columns = {"value": [float(draws[0]) for draws in values]}
     rows = rows[["group", "metric"]].assign(**columns)
     return rows.assign(draws=[draws[1:].astype(np.float32) for draws in values])
-
-
-def compare_all(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return each sampler minus CRS over seeds, a row per memory, test, group and metric."""
-    table = []
-    keys = ["memory_size", "test_set", "group", "metric"]
-    for key, rows in scores.groupby(keys, sort=False):
-        values = values_by_method(rows)
-        for method in [name for name in values if name != BASE]:
-            gap = interval((values[method] - values[BASE])[:, None])
-            numbers = {"difference": gap.effect, "low": gap.low, "high": gap.high}
-            place = dict(zip(keys, cast(tuple, key), strict=True))
-            row = place | {"method": method} | numbers
-            table.append(row | {"seeds": gap.seeds})
-    return pd.DataFrame(table)
-
-
-def values_by_method(rows: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Return each method's values with their resamples, (S, 1 + draws), by seed."""
-    values = {}
-    for method, of_method in rows.sort_values("seed").groupby("method", sort=False):
-        draws = np.stack(of_method["draws"])
-        values[str(method)] = np.column_stack([of_method["value"], draws])
-    return values
-
-
-def answer(made: Stream, scores: pd.DataFrame, size: int, question: tuple) -> dict:
-    """Name the sampler to use for one score, or what a conclusive trial would need."""
-    metric, test_set = question
-    rows = scores[(scores["group"] == "overall") & (scores["memory_size"] == size)]
-    rows = rows[(rows["metric"] == metric) & (rows["test_set"] == test_set)]
-    values = values_by_method(rows)
-    ranked = sorted(values, key=lambda name: -values[name][:, 0].mean())
-    rivals = [name for name in ranked if name != BASE]
-    level = 1 - (1 - LEVEL) / len(rivals)  # of all of them together
-    above = [name for name in rivals if gap_of(values, name, BASE, level).low > 0]
-    below = [name for name in rivals if gap_of(values, name, BASE).high < 0]
-    row = {"memory_size": size, "metric": metric, "test_set": test_set}
-    row |= {"take": "", "alike": ""}
-    gap = gap_of(values, rivals[0], BASE)
-    difference = f"{rivals[0]} minus {BASE} is {gap}."
-    if gap.seeds < DECIDING:
-        text = f"the trial cannot tell with fewer than {DECIDING} seeds; {difference}"
-    elif ranked[0] in above:
-        alike = [name for name in above[1:] if gap_of(values, ranked[0], name).low <= 0]
-        also = f" ({' and '.join(alike)}: not significantly behind)" if alike else ""
-        text = f"take {ranked[0]}{also}; {difference}"
-        row |= {"take": ranked[0], "alike": ", ".join(alike)}
-    elif ranked[0] == BASE and len(below) == len(rivals):
-        text = f"take {BASE}; {difference}"
-        row["take"] = BASE
-    else:
-        samples = len(made.data.tests[test_set])
-        needed = say_needed(values[rivals[0]] - values[BASE], samples, level)
-        text = f"the trial cannot tell; {difference} {needed}"
-    return row | {"sentence": f"{metric}, {TEST_WORDS[test_set]}: {text}"}
-
-
-def gap_of(
-    values: dict[str, np.ndarray], method: str, than: str, level: float = LEVEL
-) -> Interval:
-    """Return a method minus another one."""
-    return interval((values[method] - values[than])[:, None], level=level)
-
-
-def say_needed(gaps: np.ndarray, samples: int, level: float) -> str:
-    """Say how many test samples would tell a difference, (S, 1 + draws), from 0."""
-    of_seeds = gaps[:, 0].var(ddof=1) / MANY_SEEDS
-    of_samples = gaps[:, 1:].mean(axis=0).var(ddof=1)
-    quantile = special.stdtrit(MANY_SEEDS - 1, (1 + level) / 2)
-    margin = (
-        gaps[:, 0].mean() / quantile
-    ) ** 2 - of_seeds  # for the variance of samples
-    needed = samples * of_samples / margin if margin > 0 else np.inf
-    if needed > MOST_SAMPLES:
-        return f"With {MANY_SEEDS} seeds no test would tell so small a difference."
-    if needed <= samples:
-        return f"If that is the true difference, {MANY_SEEDS} seeds would tell."
-    digits = 1 - int(np.floor(np.log10(needed)))
-    count = max(round(needed, digits), samples + 1)
-    return (
-        f"If that is the true difference, {MANY_SEEDS} seeds and about {count:,.0f} test "
-        f"samples (now {samples:,}) would tell."
-    )
-
-
-def say_costs(answers: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
-    """Say what each named sampler loses significantly against CRS."""
-    asked = answers[["memory_size", "metric", "test_set"]]
-    overall = differences[differences["group"] == "overall"].merge(asked)
-    majority = differences[differences["group"] == "majority"].merge(asked)
-    lost = pd.concat([overall, majority[majority["metric"] == "C-F1"]])
-    lost = lost[lost["high"] < 0]
-    sentences = []
-    named = answers.loc[~answers["take"].isin(["", BASE]), ["memory_size", "take"]]
-    for size, method in named.drop_duplicates().itertuples(index=False):
-        rows = lost[(lost["method"] == method) & (lost["memory_size"] == size)]
-        costs = [
-            f"{row.difference:+.1f} points of {row.metric} "
-            f"{'of the majority classes, ' if row.group == 'majority' else ''}"
-            f"{TEST_WORDS[row.test_set]}"
-            for row in rows.itertuples()
-        ]
-        text = ", ".join(costs) if costs else "nothing that this trial shows"
-        sentences.append(f"With a memory of {size} {method} costs {text}.")
-    return sentences

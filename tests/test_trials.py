@@ -10,16 +10,9 @@ from prslib.cli import main
 from prslib.datasets import Entry, Recipe, SequentialDataset
 from prslib.label_files import read_about, read_inputs
 from prslib.train import Trainer
+from prslib.trial_answers import answer, say_costs, say_needed
 from prslib.trial_streams import NAME, Stream, hold_out, make_stream
-from prslib.trials import (
-    answer,
-    draw_weights,
-    list_configs,
-    order_rows,
-    say_costs,
-    say_needed,
-    score,
-)
+from prslib.trials import draw_weights, list_configs, order_rows, score
 
 NOTHING = dict.fromkeys(["task", "order", "groups", "class_names"])
 QUICK = {

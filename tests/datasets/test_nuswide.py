@@ -83,7 +83,6 @@ def test_derivation_takes_the_images_at_hand(nus, monkeypatch, halves):
 BAD = [  # a file, and what stands there
     ("Groundtruth/TrainTestLabels/Labels_toy_Train.txt", "0\n" * (EMPTY + 2)),
     ("Groundtruth/TrainTestLabels/Labels_toy_Train.txt", "<html>"),
-    ("ImageList/TrainImagelist.txt", "actor/1_23.j"),
 ]
 
 
