@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 
 from prslib import previews
+from prslib.paths import replacing
 from prslib.report.measures import imbalanced_stream
 
 DOCS = Path(__file__).parent
@@ -57,4 +58,5 @@ def renew_page() -> str:
 
 if __name__ == "__main__":
     text = renew_page()
-    FILE.write_text(text, encoding="utf-8")
+    with replacing(FILE) as opened:
+        opened.write(text.encode())

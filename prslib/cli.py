@@ -11,7 +11,7 @@ from typing import Any
 import prslib
 from prslib.checks import expected, naming_extra, one_of
 from prslib.datasets.prepare import add_command, add_prepare
-from prslib.paths import known_notebooks, known_profiles
+from prslib.paths import known_notebooks, known_profiles, replacing
 from prslib.rounding import set_deterministic
 from prslib.samplers.base import UNLABELLED
 
@@ -206,7 +206,9 @@ def show_preview(options: Namespace) -> None:
 
         figure = Figure(figsize=(10, 5), layout="constrained")
         result.plot(figure.subplots())
-        figure.savefig(options.picture)
+        kind = options.picture.suffix[1:] or "png"
+        with replacing(options.picture) as file:
+            figure.savefig(file, format=kind)
 
 
 def try_samplers(options: Namespace) -> None:
@@ -234,7 +236,8 @@ def try_samplers(options: Namespace) -> None:
     )
     print(result)
     if options.save:
-        result.scores.to_csv(options.save, index=False, float_format="%.6g")
+        with replacing(options.save) as file:
+            result.scores.to_csv(file, index=False, float_format="%.6g")
 
 
 def _notebooks(profile: str, names: list[str]) -> list[str]:

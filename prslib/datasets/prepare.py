@@ -147,7 +147,8 @@ def decode_images(
 
     digest = write_rows(folder / "images.npy", decode())
     selection.keep(whole).save(folder / "labels.npz", pixels=np.array(digest))
-    left_out.write_text("\n".join(["file", *selection.files[~whole]]))
+    with replacing(left_out) as file:
+        file.write("\n".join(["file", *selection.files[~whole]]).encode())
     print(f"{folder}: {whole.sum()} images; left_out.csv lists {(~whole).sum()} others")
 
 
