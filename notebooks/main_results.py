@@ -30,7 +30,7 @@
 # - `mdiseq` and `clipartseq`, **two further real streams** of icons with their tags and of clip art
 #   with its keywords.
 #
-# *A minute and a half on two cores for the quick profile; the second time nothing is trained.*
+# *A minute on two cores for the quick profile; the second time nothing is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper

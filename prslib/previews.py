@@ -250,9 +250,10 @@ def read_rows(
 ) -> tuple[np.ndarray, list[str]]:
     """Return labels as rows, bool (N, C), and the names of the C classes."""
     rows = multi_hot(labels, None if class_names is None else len(class_names))
+    named: Any = class_names
     if class_names is None:
-        class_names = getattr(labels, "columns", range(rows.shape[1]))
-    names = list(map(one_line, check_names(class_names)))
+        named = getattr(labels, "columns", range(rows.shape[1]))
+    names = list(map(one_line, check_names(named)))
     if not rows.any():
         got = f"{len(rows)} samples without any"
         raise ValueError(f"labels: {expected('a sample with a label', got)}")
