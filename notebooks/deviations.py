@@ -63,10 +63,12 @@ import pandas as pd
 import prslib
 from prslib.report import answers, asked, measures, notebook, style, tables
 from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, SOURCES, WORDS
+from prslib.report.style import STYLE
 from prslib.statistics import DECIDING, interval
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("deviations", globals())
 planned = runs(settings)
 settings

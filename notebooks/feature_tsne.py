@@ -61,10 +61,11 @@ from threadpoolctl import threadpool_limits
 from prslib import Run, RunConfig
 from prslib.datasets import GROUPS
 from prslib.report import answers, asked, measures, notebook, style, tables
-from prslib.report.style import GROUP_MARKERS
+from prslib.report.style import GROUP_MARKERS, STYLE
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("feature_tsne", globals())
 planned = runs(settings)
 settings

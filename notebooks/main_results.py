@@ -67,10 +67,11 @@ import pandas as pd
 import prslib
 from prslib import METHODS
 from prslib.report import answers, asked, notebook, style, tables
-from prslib.report.style import HOLLOW
+from prslib.report.style import HOLLOW, STYLE
 from prslib.report.tables import ALL_GROUPS, F1_OTHERWISE, MAIN_METRICS, TEST_WORDS
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("main_results", globals())
 planned = runs(settings)
 settings

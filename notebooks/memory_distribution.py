@@ -56,8 +56,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from prslib.report import answers, asked, measures, notebook, style, tables
+from prslib.report.style import STYLE
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("memory_distribution", globals())
 planned = memories(settings)
 settings

@@ -92,9 +92,10 @@ from IPython.display import Markdown
 import prslib
 from prslib.report import asked, notebook, style, tables
 from prslib.report.grids import BALANCED, IMBALANCED
-from prslib.report.style import HUES
+from prslib.report.style import HUES, STYLE
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("memory_or_loss", globals())
 planned = runs(settings)
 settings

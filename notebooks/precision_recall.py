@@ -61,10 +61,11 @@ import pandas as pd
 import prslib
 from prslib.report import answers, asked, notebook, style, tables
 from prslib.report.grids import BALANCED, IMBALANCED
-from prslib.report.style import HOLLOW, HUES
+from prslib.report.style import HOLLOW, HUES, STYLE
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("precision_recall", globals())
 planned = runs(settings)
 settings

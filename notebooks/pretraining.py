@@ -66,13 +66,17 @@ def runs(settings):
     return on_tests(made)
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
+import matplotlib.pyplot as plt
+
 import prslib
 from prslib.models.weights import NONE
 from prslib.report import answers, asked, notebook, tables
 from prslib.report.grids import BALANCED
+from prslib.report.style import STYLE
 from prslib.report.tables import MAIN_METRICS
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("pretraining", globals())
 planned = runs(settings)
 settings

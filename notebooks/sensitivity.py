@@ -90,12 +90,14 @@ import pandas as pd
 import prslib
 from prslib.report import answers, asked, notebook, style, tables
 from prslib.report.grids import BALANCED, IMBALANCED
+from prslib.report.style import STYLE
 from prslib.report.tables import TEST_WORDS
 
 # what the verdict is about
 CELLS = [("mAP", BALANCED), ("C-F1", BALANCED), ("O-F1", IMBALANCED)]
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("sensitivity", globals())
 planned = runs_by_setting(settings)
 settings

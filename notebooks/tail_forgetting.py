@@ -74,10 +74,11 @@ import pandas as pd
 import prslib
 from prslib.report import answers, asked, measures, notebook, style, tables
 from prslib.report.grids import BALANCED
-from prslib.report.style import GROUP_COLOURS
+from prslib.report.style import GROUP_COLOURS, STYLE
 from prslib.report.tables import TEST_WORDS
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("tail_forgetting", globals())
 planned = runs(settings)
 settings

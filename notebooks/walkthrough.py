@@ -43,9 +43,10 @@ from matplotlib.ticker import MaxNLocator
 
 from prslib.report import measures, notebook
 from prslib.samplers import make_sampler
-from prslib.report.style import HUES
+from prslib.report.style import HUES, STYLE
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("walkthrough", globals())
 settings
 

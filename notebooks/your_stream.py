@@ -44,6 +44,7 @@ from IPython.display import Markdown
 from prslib import load_dataset, trial
 from prslib.label_files import read_about, read_inputs, read_labels
 from prslib.report import notebook, style
+from prslib.report.style import STYLE
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 
@@ -64,6 +65,7 @@ OF_GROUPS = f"group in {list(ALL_GROUPS)}"  # without the scores of single class
 
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("your_stream", globals())
 settings
 

@@ -32,7 +32,7 @@ from prslib.paths import (
     replacing,
 )
 from prslib.report.answers import STREAMS, SYNTHETIC
-from prslib.report.style import STYLE, contrast_panels, stack_panels
+from prslib.report.style import contrast_panels, stack_panels
 from prslib.report.tables import (
     TEST_WORDS,
     in_short,
@@ -65,8 +65,7 @@ class Settings(SimpleNamespace):
 
     @classmethod
     def read(cls, notebook: str, namespace: dict) -> Self:
-        """Read the parameters among a notebook's ``globals()``, and set matplotlib's style."""
-        plt.style.use(STYLE)
+        """Read the parameters among a notebook's ``globals()``."""
         ran = [each for each in namespace.get("In", []) if each.startswith(PAPERMILL)]
         values = {name: namespace[name] for name in defaults_of(notebook)}
         try:
