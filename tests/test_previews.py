@@ -109,7 +109,7 @@ def test_arrays_are_read_and_what_a_file_holds_decides_not_its_ending(tmp_path):
         ("scores.csv", b"cat,dog\n1,0.3\n1,1\n", "columns dog with '0.3'"),
         ("camera.csv", b"id,cat,dog,camera\n1,0,1,3\n", "columns camera with '3'"),
         ("words.csv", b"cat,dog\nyes,no\n", "columns cat, dog with 'yes', 'no'"),
-        ("twice.csv", b"cat,cat\n1,0\n", "unique and not empty, got \['cat'\]"),
+        ("twice.csv", b"cat,cat\n1,0\n", r"unique and not empty, got \['cat'\]"),
         ("lists.csv", b"labels\n['cat']\n", r"'\|'.join\(names\)"),
         ("joined.csv", b"labels\ncat~dog\ncat\ndog\n", "by .* or ;, got 'cat~dog'"),
         ("rows.csv", b"id,label\na,cat\na,dog\n", r"got 'a' in .*frame.groupby\('id'"),
