@@ -14,10 +14,10 @@ from pathlib import Path
 import pandas as pd
 from articles import REPORTED
 
+from prslib import previews, statistics
 from prslib.cli import _parser
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import figures_dir, project_root, replacing
-from prslib.previews import SMALL
 from prslib.report import ledger
 from prslib.report.answers import STREAMS
 from prslib.report.ledger import as_markdown
@@ -53,7 +53,6 @@ ROWS = [
     (AS_IT_COMES, "overall", "O-F1"),
 ]
 COST = AS_IT_COMES, "overall", "O-F1"
-MARGIN = 2.0  # points within which samplers are equally good, docs/what_holds.md
 GROUP_WORDS = {
     "overall": "",
     "minority": " of the minority classes",
@@ -113,10 +112,10 @@ def choose(means: pd.DataFrame, cost: pd.Series) -> str:
     """Return the sampler that a row of the verdict names (docs/what_holds.md, rule 8).
 
     ``means`` are mean differences from CRS, with a row per sampler and a column per
-    score; ``cost`` are those that decide among equals.
+    score; ``cost`` are the differences that decide among samplers that are equally good.
     """
     means = pd.concat([means, pd.DataFrame(0.0, ["CRS"], means.columns)])
-    is_good = (means >= means.max() - MARGIN).all(axis=1)
+    is_good = (means >= means.max() - statistics.SMALL).all(axis=1)
     best = cost.reindex(means.index, fill_value=0.0)[is_good].idxmax()
     return f"**{SAMPLERS.get(best, best)}**"
 
@@ -144,22 +143,20 @@ def give_verdict() -> str:
             row[column] = say_range(ends)
         rows.append(row | {"use": choose_for([(test_set, group, metric)])})
     rows += [sum_up_subsampled(), sum_up_single_label()]
-    return as_markdown(pd.DataFrame(rows).drop(columns="control"))
+    return as_markdown(pd.DataFrame(rows))
 
 
 def sum_up_verdict() -> str:
     """Return the verdict in four rows: what to use, what it brought and what it cost."""
     ranges = mean_differences()
     words = ranges[["lowest", "highest"]].apply(say_range, axis=1)
-    comes = {name: words[(*COST, name)] for name in SAMPLERS}
-    lost = "; ".join(f"{SAMPLERS[name]} {text}" for name, text in comes.items())
+    gains = words + " (" + ranges["above"].astype(str) + ")"
+    losses = words[COST]
+    lost = "; ".join(f"{text} {losses[name]}" for name, text in SAMPLERS.items())
 
     def say_gains(test_set: str, metrics: list[str]) -> str:
-        cells = [(test_set, "overall", metric, "CBRS") for metric in metrics]
-        gains = [
-            f"{cell[2]} {words[cell]} ({ranges.loc[cell, 'above']})" for cell in cells
-        ]
-        return ", ".join(gains)
+        texts = [f"{m} {gains[test_set, 'overall', m, 'CBRS']}" for m in metrics]
+        return ", ".join(texts)
 
     mean_scores = ["mAP", "C-F1"]
     majority = words[ALIKE, "majority", "C-F1", "CBRS"]
@@ -175,7 +172,7 @@ def sum_up_verdict() -> str:
             "as the stream comes: mAP or C-F1",
             choose_for([(AS_IT_COMES, "overall", m) for m in mean_scores]),
             say_gains(AS_IT_COMES, mean_scores),
-            f"O-F1 {comes['CBRS']}",
+            f"O-F1 {losses['CBRS']}",
         ),
         (
             "as the stream comes: O-F1",
@@ -186,17 +183,13 @@ def sum_up_verdict() -> str:
         (
             few["your test"],
             few["use"],
-            f"CBRS {few['CBRS']}; without subsampling the large classes, but with as "
-            f"short a stream, {few['control']}",
+            f"CBRS {few['CBRS']}; on a stream of the same length, whose large classes are not "
+            f"subsampled, {say_control()}",
             "CBRS's gain in mAP",
         ),
     ]
     columns = ["your test and score", "use", "minus CRS", "what it costs"]
-    rare = {
-        name: "{} ({})".format(words[cell], ranges.loc[cell, "above"])
-        for name in SAMPLERS
-        if (cell := (ALIKE, "minority", "C-F1", name))
-    }
+    rare = gains[ALIKE, "minority", "C-F1"]
     notes = {
         "CBRS or PRS": say_prs_minus_cbrs(),
         "Other questions": "in the C-F1 of the minority classes with classes alike, OCDM "
@@ -214,21 +207,30 @@ def sum_up_verdict() -> str:
 def sum_up_subsampled() -> dict:
     """Return the verdict's row for a stream without small classes."""
     sizes = load_dataset("reutersseq-cap30").train.labels.sum(axis=0)
-    small = int((sizes < SMALL * sizes.mean()).sum())
+    small = int((sizes < previews.SMALL * sizes.mean()).sum())
     row = {
         "your test": f"few small classes ({small} of {len(sizes)} below half the mean; Reuters, "
         f"subsampled to {sizes.max() / sizes.min():.0f}:1)",
         "score": "classes alike: mAP, C-F1; as the stream comes: O-F1",
     }
-    by_score = ["cut", "method", "test_set", "metric"]
-    cuts = numbers("when_it_pays_cuts").groupby(by_score)["difference"].mean()
-    means = cuts["cap30"].unstack(["test_set", "metric"])[MEASURED]
+    means = mean_of_draws("cap30")
     for method, column in SAMPLERS.items():
-        known = method in means.index
-        row[column] = say_scores(means.loc[method]) if known else "not run"
-    # as short a stream with the mix of the whole, and the same memory
-    row["control"] = say_scores(cuts["part893", "CBRS"][MEASURED])
+        row[column] = "not run"
+        if method in means.index:
+            row[column] = say_scores(means.loc[method])
     return row | {"use": choose(means, means[MEASURED[2]])}
+
+
+def say_control() -> str:
+    """Return what CBRS gains on as short a stream, and memory, with the mix of the whole."""
+    return say_scores(mean_of_draws("part893").loc["CBRS"])
+
+
+def mean_of_draws(cut: str) -> pd.DataFrame:
+    """Return each sampler minus CRS on a subsampled Reuters, its mean over draws, by score."""
+    rows = numbers("when_it_pays_cuts").query("cut == @cut")
+    scores = ["test_set", "metric"]
+    return rows.pivot_table("difference", "method", scores)[MEASURED]
 
 
 def say_scores(means: pd.Series) -> str:
@@ -262,8 +264,9 @@ def say_prs_minus_cbrs() -> str:
     ]
     return (
         f"PRS ($\\rho \\approx 0$) minus CBRS is {mean_ap} in mAP and {c_f1} in C-F1 with "
-        f"classes alike, but {o_f1} in O-F1 as the stream comes. PRS with $\\rho = 0.5$ and "
-        f"CBRS are nearly equal: on average {', '.join(pairs[:2])}, and {pairs[2]}."
+        f"classes alike, but {o_f1} in O-F1 as the stream comes. Averaged over the "
+        "streams, PRS with $\\rho = 0.5$ and CBRS are above CRS by "
+        f"{', '.join(pairs[:2])}, and {pairs[2]}."
     )
 
 
@@ -278,8 +281,9 @@ def compare_thresholds() -> str:
         words.append(f"{at_tuned} in {metric} {ON_TEST[test_set]}")
     return (
         "part of a difference in F1 is due to the threshold of 0.5. With one that each run tunes "
-        f"on a fifth of its stream, CBRS minus CRS is {' and '.join(words)}: for O-F1, use "
-        f"{choose_for([(AS_IT_COMES, 'overall', 'O-F1 (own threshold)')])} there, too."
+        f"on a fifth of its stream, CBRS minus CRS is {' and '.join(words)}. For O-F1 as "
+        f"the stream comes at such a threshold, use "
+        f"{choose_for([(AS_IT_COMES, 'overall', 'O-F1 (own threshold)')])}."
     )
 
 
@@ -314,7 +318,7 @@ def list_memories() -> str:
         for method in ("Stream", "CRS", "PRS", "CBRS", "OCDM", "ExStream"):
             row = {"stream": STREAMS[name], "shares in": SAMPLERS.get(method, method)}
             row |= means.loc[name, method].map("{:.1f}".format)
-            row["mean of ten memories to stream"] = f"{gaps[method]:.1f}"
+            row["mean memory to stream"] = f"{gaps[method]:.1f}"
             rows.append(row)
     return as_markdown(pd.DataFrame(rows))
 

@@ -19,7 +19,8 @@ DROPPED = (
 def read_halves(folder: Path) -> list[Corpus]:
     """Read the training and the test half, of 2014 or else of 2017; Sec. 4.1."""
     # 2017 has the images of 2014 with their ids, cut into other halves
-    year = 2014 if (folder / "instances_train2014.json").is_file() else 2017
+    years = [n for n in (2014, 2017) if (folder / f"instances_val{n}.json").is_file()]
+    year = years[0] if years else 2014
     return [read_half(folder, f"train{year}"), read_half(folder, f"val{year}")]
 
 
