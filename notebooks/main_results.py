@@ -298,8 +298,8 @@ figure, axes = style.panel_grid(len(panels), 3, top=0.6, height=3.4)
 for ax, (name, shown) in zip(axes, panels, strict=True):
     style.plot_progression(shown.drop(columns="published"), ax, "mAP").set_title(name)
     ax.axhline(0, color="black", linewidth=0.8)
-    ax.set_ylabel("mAP less that of CRS (points)")
-title = "Overall mAP task by task, less that of CRS, classes alike"
+    ax.set_ylabel("mAP minus CRS (points)")
+title = "Overall mAP task by task minus CRS, classes alike"
 style.join_panels(figure, f"{title}, {settings.say_seeds()}")
 settings.show(figure, "progression")
 

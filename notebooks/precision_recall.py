@@ -102,7 +102,7 @@ def plot_dumbbells(frame: pd.DataFrame, ax: plt.Axes, order: list[str]) -> plt.A
 
 # %% tags=["compute"]
 trained = asked.run_all(planned, device=settings.device)
-predicted = [run for run in trained if run.config.predictions]
+with_predictions = [run for run in trained if run.config.predictions]
 finished = [run for run in trained if not run.config.predictions]
 scores = prslib.scores(finished)  # to go on with
 history = tables.scores_of(finished)  # after each task
@@ -220,9 +220,9 @@ def score_thresholds(run: prslib.Run) -> pd.DataFrame:
     data = prslib.load_dataset(run.config.dataset)
     parts = []
     for test, threshold in product([BALANCED, IMBALANCED], GRID):
-        decided = (run.predictions[test] > threshold).astype(float)
+        labels = (run.predictions[test] > threshold).astype(float)
         names = data.class_names, data.class_group
-        frame = prslib.evaluate(decided, data.tests[test].labels, *names)
+        frame = prslib.evaluate(labels, data.tests[test].labels, *names)
         frame = frame[frame["metric"].isin(MAIN_METRICS[:2]) & frame["group"].isin(ALL_GROUPS)]
         frame = frame.assign(value=100 * frame["value"])
         parts.append(frame.assign(test_set=test, threshold=threshold))
@@ -250,7 +250,7 @@ def draw_thresholds(frame: pd.DataFrame, threshold: float, group: str) -> plt.Fi
     return figure
 
 # %% tags=["compute"]
-settings.write(pd.concat(map(score_thresholds, predicted)), "curves")
+settings.write(pd.concat(map(score_thresholds, with_predictions)), "curves")
 
 # %%
 curves = settings.table("curves")

@@ -159,7 +159,7 @@ def draw_leads(ours: pd.DataFrame, theirs: pd.DataFrame, stands_for: str) -> plt
     for ax, (title, shown) in zip(axes, panels, strict=True):
         style.plot_progression(shown, ax, "accuracy").set_title(title)
         ax.axhline(0, color="black", linewidth=0.8)
-        ax.set_ylabel("accuracy less that of CRS (points)")
+        ax.set_ylabel("accuracy minus CRS (points)")
     return figure
 
 # %%
@@ -167,7 +167,7 @@ for name in names:
     ours = leads_on_crs(settings.table(name))
     theirs = leads_on_crs(printed_accuracies(printed[name]).assign(seed=0))
     figure = draw_leads(ours, theirs, printed[name])
-    title = f"{name}, classes alike: accuracy less that of CRS"
+    title = f"{name}, classes alike: accuracy minus CRS"
     style.join_panels(figure, f"{title}, {settings.say_seeds()}")
     settings.show(figure, name, narrow=1)
 

@@ -1,4 +1,4 @@
-"""Find the undecided rows of the ledger that more seeds could decide, on real data.
+"""List the undecided rows of the ledger on real data, and what more seeds would change.
 
 Run ``python studies/undecided_rows.py``. It uses the runs of the seeds profile, trains
 missing ones, evaluates all claims and writes figures/studies/undecided_rows.csv. Columns:
@@ -6,7 +6,7 @@ the effect of the row's weakest cell; `half`, half the width of its 95 % interva
 it were the row's only cell; the test images' share of the variance in percent;
 `half_endless`, half the width that would remain with infinitely many seeds, from the test
 images only; and `clear`, whether the present effect would then be significant, without
-correction for the number of rows. If not, more seeds cannot decide the row.
+correction for the number of rows. If not, no number of seeds gives the row a verdict.
 """
 
 import sys

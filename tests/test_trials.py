@@ -125,8 +125,8 @@ def test_second_trial_trains_only_what_is_new(stored, capsys):
     cells = ["test_set", "group", "metric"]
     scores = first.scores.set_index([*cells, "seed", "method"])["value"].unstack()
     gaps = (scores["PRS"] - scores["CRS"]).groupby(cells).mean()
-    found = first.differences.set_index(cells)["difference"]
-    np.testing.assert_allclose(found, gaps[found.index], atol=1e-9)
+    differences = first.differences.set_index(cells)["difference"]
+    np.testing.assert_allclose(differences, gaps[differences.index], atol=1e-9)
 
 
 def test_one_label_a_sample_asks_for_accuracy(stored):
