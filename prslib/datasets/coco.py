@@ -66,13 +66,7 @@ PREPARED = PreparedSet(
     dropped=DROPPED,
     num_tasks=4,
     beta=1.0,
-    per_class=100,
     schedule=(0, 3, 1, 2),
-    # The paper does not say where its test images come from; in the released files
-    # half of each class's are of either half.
-    balanced_halves=True,
-    seed=20200824,
     rho=-0.03,
-    # SHA-256 of the released id files, one after another
     id_digest="2e6aa6bc058f341c6a2d5972c826b6ec39040e2e50f247aefc7c1bfde02b3630",
 )

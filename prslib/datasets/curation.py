@@ -116,39 +116,16 @@ def class_groups(
     return tuple(np.array(GROUPS[::-1])[size].tolist())
 
 
-def balanced_test(
-    labels: np.ndarray,
-    per_class: int,
-    rng: np.random.Generator,
-    reserve: np.ndarray,
-) -> np.ndarray:
-    """Draw the indices of a test set with `per_class` images of every class; Sec. 4.1.
-
-    Images of the `reserve`, bool (N,), are drawn if a class has no others.
-    """
-    drawn = draw_balanced(labels, per_class, rng, reserve)
-    counts = labels[drawn].sum(axis=0)
-    if (counts < per_class).any():
-        what = f"{per_class} test images of every class"
-        got = f"{counts.min()} of class {counts.argmin()}"
-        raise ValueError(expected(what, got, "ask for fewer images a class"))
-    return drawn
-
-
 def draw_balanced(
     labels: np.ndarray,
     per_class: int,
     rng: np.random.Generator,
-    reserve: np.ndarray | None = None,
 ) -> np.ndarray:
     """Draw the indices of `per_class` images of every class, or all if it has fewer."""
     # The paper does not say how it draws. Here the classes are filled one after
     # another, the rarest first, with random images that hold no class that is full
     # already.
     order = rng.permutation(len(labels))
-    if reserve is not None:
-        # the reserve last
-        order = order[np.argsort(reserve[order], kind="stable")]
     counts = np.zeros(labels.shape[1], dtype=np.int64)
     drawn = np.zeros(len(labels), dtype=bool)
     for c in np.argsort(labels.sum(axis=0), kind="stable"):

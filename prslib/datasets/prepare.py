@@ -67,11 +67,10 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
         option = add_command(names, name, prepare_set, prepared).add_argument
         option("--annotations", type=Path, required=True, help=prepared.annotations)
         option("--images", type=Path, help=f"{prepared.images}; else only labels")
-        # either, or a split is derived
-        either = names.choices[name].add_mutually_exclusive_group().add_argument
-        either("--ids", type=Path, help="released id files; else a split is derived")
-        if prepared.id_digest:
-            either("--download-ids", action="store_true", help="fetch these files")
+        group = names.choices[name].add_mutually_exclusive_group(required=True)
+        either = group.add_argument
+        either("--ids", type=Path, help="folder of the released id files")
+        either("--download-ids", action="store_true", help="fetch these files")
         more = "leave out more than 1 %% of the images"
         option("--allow-missing", action="store_true", help=more)
         option("--workers", type=int, help="processes")
@@ -88,11 +87,11 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """Make a set of photographs from what you downloaded.
 
     The files labels.npz, images.npy and left_out.csv are written into
-    $PRSLIB_DATA/<name>, released ids that are fetched into $PRSLIB_DATA/cocoseq_ids.
+    $PRSLIB_DATA/<name>, released ids that are fetched into $PRSLIB_DATA/<name>_ids.
     Images that are missing or broken are left out; more than 1 % of them only with
     --allow-missing.
 
-    Example: prslib prepare cocoseq --images DIR --annotations DIR
+    Example: prslib prepare cocoseq --images DIR --annotations DIR --download-ids
     """
     root, ids = options.images, options.ids
     folder = data_dir() / prepared.name
@@ -100,22 +99,15 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     if (folder / "images.npy").is_file() and left_out.is_file():
         advice = "delete it to decode them again"
         raise FileExistsError(expected(f"no images in {folder}", "images.npy", advice))
-    if getattr(options, "download_ids", False):
+    if options.download_ids:
         ids = download_ids(prepared, data_dir() / f"{prepared.name}_ids")
     corpus = prepared.corpus(options.annotations)
-    if not ids and corpus.files[0].startswith("train2017/"):
-        what = "released ids, which name the halves that COCO 2017 cut otherwise"
-        raise ValueError(expected(what, "none", "give --ids or --download-ids"))
-    if root and not ids and prepared.some_images_lost:
-        there = find_files(root, corpus.files, options.allow_missing)
-        # the split leaves the others out
-        corpus = corpus._replace(labels=corpus.labels & there[:, None])
     selection = prepared.select(corpus, ids)
     # refuses ids of other annotations
     selection.dataset(prepared.name, prepared.stands_for, inputs=None)
     if root:
         there = find_files(root, selection.files, options.allow_missing)
-    print(f"{prepared.name}: the {selection.origin} split, {len(selection)} images")
+    print(f"{prepared.name}: the released split, {len(selection)} images")
     corpus.save(folder / "corpus.npz")
     # studies of labels can begin
     selection.save(folder / "labels.npz")
@@ -204,7 +196,8 @@ def download_ids(prepared: PreparedSet, folder: Path) -> Path:
     files = [file for split in SPLITS for file in prepared.id_files(folder, split)]
     for file in files:
         if not file.is_file():
-            address = f"{ID_ADDRESS}/{prepared.stands_for}/ids/{file.name}"
+            name = prepared.stands_for.replace("-", "")
+            address = f"{ID_ADDRESS}/{name}/ids/{file.name}"
             with urlopen(address, timeout=60) as answer, replacing(file) as stream:
                 stream.write(answer.read())
         digest.update(file.read_bytes())

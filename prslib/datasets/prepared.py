@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -61,7 +60,7 @@ class Selection:
     # imbalanced only. So each split is one stretch of rows, and no sample is stored
     # twice.
 
-    # "released" for the published split, "derived" or "drawn" for our own
+    # "released" for the published split, "derived" or "drawn" for an embedded one
     origin: str
     # str (N,), relative to the folder of images; of documents their ids
     files: np.ndarray
@@ -144,17 +143,12 @@ class PreparedSet:
     table: str
     num_tasks: int
     beta: float
-    # images of each class in the balanced test set
-    per_class: int
     # the paper's order of the tasks
     schedule: tuple[int, ...]
-    # of the derived split, not of a run
-    seed: int
+    # SHA-256 of the released id files, one after another
+    id_digest: str
     # the paper's power of allocation
     rho: float = 0.0
-    # derived balanced test images: as many of either official half, or those of the
-    # training half only where too few
-    balanced_halves: bool = False
     min_classes: int = 1  # of a task
     # else by class frequency
     group_of: dict[str, str] = field(default_factory=dict)
@@ -162,10 +156,6 @@ class PreparedSet:
     ignored: tuple[str, ...] = ()
     # clustered with the others, but not in the data set
     dropped: tuple[str, ...] = ()
-    # SHA-256 of the released id files, one after another
-    id_digest: str = ""
-    # a derived split is made of the images that are there
-    some_images_lost: bool = False
 
     def load(
         self, images: bool, open_inputs: Callable = open_images, suffix: str = ""
@@ -175,12 +165,11 @@ class PreparedSet:
         if (folder / "labels.npz").is_file():
             selection = Selection.load(folder / "labels.npz")
         else:
-            ids = data_dir() / f"{self.name}_ids"
-            selection = self.select(self.corpus(), ids if ids.is_dir() else None)
+            selection = self.select(self.corpus(), data_dir() / f"{self.name}_ids")
+        if selection.origin != "released":
+            advice = f"run `python -m prslib prepare {self.name}` again"
+            raise ValueError(expected(f"released ids in {folder}", "others", advice))
         inputs = open_inputs(folder, selection) if images else None
-        if selection.origin == "derived":
-            text = "is our own derivation of the split, without the released id files"
-            warnings.warn(f"{self.stands_for} {text}", stacklevel=3)
         return selection.dataset(self.name + suffix, self.stands_for, inputs)
 
     def corpus(self, annotations: Path | None = None) -> Corpus:
@@ -239,14 +228,11 @@ class PreparedSet:
         """Return labels (N, C), which classes are clustered from by its settings."""
         return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
 
-    def select(self, corpus: Corpus, ids: Path | None = None) -> Selection:
-        """Choose images by the released ids in a folder, or derive a split; Sec. 4."""
+    def select(self, corpus: Corpus, ids: Path) -> Selection:
+        """Choose images by the released ids in a folder; Sec. 4."""
         stays = ~np.isin(corpus.names, self.dropped)
         labels = corpus.labels[:, stays]
-        if ids is None:
-            class_task, rows = self._derive(corpus, stays)
-        else:
-            class_task, rows = self._read_split(corpus, labels, ids)
+        class_task, rows = self._read_split(corpus, labels, ids)
         train, balanced, imbalanced = rows
         is_shared = np.isin(balanced, imbalanced)
         balanced = np.concatenate([balanced[~is_shared], balanced[is_shared]])
@@ -263,7 +249,7 @@ class PreparedSet:
         if self.group_of:
             groups = [self.group_of[name] for name in names.tolist()]
         return Selection(
-            origin="derived" if ids is None else "released",
+            origin="released",
             files=corpus.files[order],
             labels=labels[order],
             task=class_task[labels[order].argmax(axis=1)],
@@ -272,28 +258,6 @@ class PreparedSet:
             class_task=class_task,
             class_group=np.array(groups),
         )
-
-    def _derive(
-        self, corpus: Corpus, stays: np.ndarray
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the task of each class, and the rows of each split; Sec. 4."""
-        group = curation.cluster_classes(self.load_clustering(corpus))
-        class_task = curation.number_by_size(group, stays)
-        labels = corpus.labels[:, stays]
-        task = curation.tasks_of_images(corpus.labels, class_task)
-        pool = np.flatnonzero(labels.any(axis=1) & (task >= 0))
-        is_test = corpus.is_test[pool]
-        test, train = pool[is_test], pool[~is_test]
-        pools = [test, train] if self.balanced_halves else [pool]
-        per_class = self.per_class // len(pools)
-        rng = np.random.default_rng(self.seed)
-        balanced = []
-        for images in pools:
-            reserve = ~corpus.is_test[images]
-            drawn = curation.balanced_test(labels[images], per_class, rng, reserve)
-            balanced.append(images[drawn])
-        balanced = np.concatenate(balanced)
-        return class_task[stays], [np.setdiff1d(train, balanced), balanced, test]
 
     def _read_split(
         self, corpus: Corpus, labels: np.ndarray, ids: Path

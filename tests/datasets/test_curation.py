@@ -9,9 +9,6 @@ from hypothesis import strategies as st
 
 from prslib.datasets import DATASETS, curation, digits, load_dataset, pictures
 from prslib.datasets.base import Clustering
-from prslib.datasets.curation import (
-    balanced_test,
-)
 
 
 def matrix(num_classes, *images):
@@ -69,23 +66,6 @@ def test_minimum_of_classes_forces_small_groups_to_merge():
         cluster_classes(alone_at_the_end, 2, 0.0, min_classes=2)
 
 
-def test_balanced_test_is_exact_and_takes_the_reserve_last():
-    rng = np.random.default_rng(0)
-    labels = rng.random((600, 5)) < [0.5, 0.3, 0.2, 0.1, 0.05]
-    labels = labels[labels.any(axis=1)]
-    reserve = np.arange(len(labels)) >= 200
-    drawn = balanced_test(labels, 12, rng, reserve)
-    assert labels[drawn].sum(axis=0).tolist() == [12] * 5
-    assert len(set(drawn.tolist())) == len(drawn)
-    rare = labels[:, 4] & ~reserve
-    assert rare.sum() < 12  # all that can be had come, then the reserve
-    assert set(np.flatnonzero(rare)) <= set(drawn.tolist())
-    assert not reserve[balanced_test(labels, int(rare.sum()), rng, reserve)].any()
-    said = r"expected 99 test images of every class, got \d+ of class 4"
-    with pytest.raises(ValueError, match=said):
-        balanced_test(labels, 99, rng, reserve)
-
-
 @pytest.mark.parametrize("name", [*digits.ENTRIES, "reutersseq", *pictures.ENTRIES])
 def test_clustering_finds_the_stored_tasks(name):
     data, source = load_dataset(name, images=False), DATASETS[name].clustering()
@@ -125,8 +105,6 @@ def test_a_balanced_draw_takes_all_of_a_class_that_is_short_and_no_image_twice()
     assert len(set(drawn.tolist())) == len(drawn)
     # the first and last class are short; the middle one is filled up
     np.testing.assert_array_equal(labels[drawn].sum(axis=0), [2, 3, 1])
-    with pytest.raises(ValueError, match="3 test images of every class, got 1 of"):
-        curation.balanced_test(labels, 3, np.random.default_rng(0), labels[:, 0])
 
 
 def test_an_even_draw_fills_classes_that_never_come_alone():

@@ -1,6 +1,5 @@
 """From a NUS-WIDE folder to NUS-WIDEseq."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +8,6 @@ from real_folders import write_ids, write_nuswide
 
 from prslib.cli import main
 from prslib.datasets import load_dataset, nuswide
-from prslib.datasets import prepare as command
 
 # six tasks of eight classes, one with nine; a pair of neighbours occurs together twice
 CLUSTERS = [nuswide.CLASSES[i * 8 : (i + 1) * 8 + (i == 5)] for i in range(6)]
@@ -55,29 +53,6 @@ def test_released_ids_are_rows_of_the_official_lists(nus):
     assert len(dataset.tests["balanced"]) == 3
     assert len(dataset.tests["imbalanced"]) == 4
     assert dataset.stands_for == "NUS-WIDEseq"
-
-
-@pytest.mark.parametrize("halves", [False, True])
-def test_derivation_takes_the_images_at_hand(nus, monkeypatch, halves):
-    blank = np.zeros((256, 256, 3), dtype=np.uint8)
-    monkeypatch.setattr(command, "read_image", lambda *_: blank)  # hundreds
-    gone, listed = corpus_of("actor")[:2], corpus_of("actor")[2:-2]
-    for file, _ in gone:
-        (nus / "nus/Flickr" / file).unlink()
-    few = replace(nuswide.PREPARED, per_class=4, balanced_halves=halves)
-    monkeypatch.setitem(command.SETS, "nuswideseq", few)
-    assert prepare(nus) == 0
-    with pytest.warns(UserWarning, match="NUS-WIDEseq is our own derivation") as caught:
-        dataset = load_dataset("nuswideseq")
-    assert len(caught) == 1
-    sizes = [len(cluster) for cluster in CLUSTERS]
-    # the largest task, which holds the last classes, comes first
-    assert dataset.class_task.tolist() == np.repeat([1, 2, 3, 4, 5, 0], sizes).tolist()
-    assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [4] * 49
-    names = [name for _, names in listed for name in names]
-    expected = [names.count(name) - 2 * halves for name in dataset.class_names]
-    assert dataset.class_freq.tolist() == expected
-    assert dataset.train.inputs.shape[1:] == (256, 256, 3)
 
 
 BAD = [  # a file, and what stands there

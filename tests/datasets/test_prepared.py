@@ -10,6 +10,7 @@ from real_folders import coco_json
 
 from prslib.datasets import GROUPS, coco, features, nuswide
 from prslib.datasets.arrays import read_arrays
+from prslib.datasets.curation import cluster_classes, number_by_size
 from prslib.datasets.prepare import download_ids
 from prslib.datasets.prepared import Selection, read_table
 
@@ -61,31 +62,26 @@ def test_released_split(corpus, program):
 
 
 @needs_coco
-def test_derived_split(corpus):
-    derived = coco.PREPARED.select(corpus)
+def test_algorithm_2_finds_the_published_tasks(corpus):
     released = coco.PREPARED.select(corpus, IDS)
-    for column in ("class_names", "class_task", "class_group"):
-        expected = getattr(released, column)
-        np.testing.assert_array_equal(getattr(derived, column), expected)
-    ours, theirs = [set(s.files[s.rows("imbalanced")]) for s in (derived, released)]
-    assert ours == theirs
-    assert set(released.files[released.rows("train")]) <= set(derived.files)
-    assert len(np.unique(derived.files)) == len(derived)
-    balanced = derived.labels[derived.rows("balanced")]
-    assert set(balanced.sum(axis=0).tolist()) == {100}
-    assert derived.bounds[0, 1] == pytest.approx(35072, rel=0.03)
-    again = coco.PREPARED.select(corpus)
-    np.testing.assert_array_equal(again.files, derived.files)
+    source = coco.PREPARED.load_clustering(corpus)
+    stays = np.isin(source.class_names, released.class_names)
+    task = number_by_size(cluster_classes(source), stays)[stays]
+    np.testing.assert_array_equal(task, released.class_task)
 
 
 @pytest.mark.skipif(
-    not (DATA / "nuswide_labels.npz").is_file(),
-    reason="PRSLIB_DATA has no nuswide_labels.npz",
+    not (DATA / "nuswideseq_ids").is_dir(),
+    reason="PRSLIB_DATA has no released ids of NUS-WIDEseq",
 )
-def test_derived_nuswideseq():
-    selection = nuswide.PREPARED.select(nuswide.PREPARED.corpus())
-    assert np.bincount(selection.class_task).min() >= 4
-    balanced = selection.labels[selection.rows("balanced")]
+def test_released_split_of_nuswideseq():
+    ids = download_ids(nuswide.PREPARED, DATA / "nuswideseq_ids")
+    selection = nuswide.PREPARED.select(nuswide.PREPARED.corpus(), ids)
+    dataset = selection.dataset("nuswideseq", "NUS-WIDEseq", None)
+    assert np.bincount(dataset.class_task).tolist() == [5, 6, 16, 12, 4, 6]
+    sizes = [17672, 18402, 3622, 1926, 2372, 4730]
+    assert np.bincount(dataset.train.task).tolist() == sizes
+    balanced = dataset.tests["balanced"].labels
     assert set(balanced.sum(axis=0).tolist()) == {50}
 
 

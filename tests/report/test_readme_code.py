@@ -5,10 +5,12 @@ import shlex
 import warnings
 from importlib.util import find_spec
 
+import papermill.cli
 import pytest
 
 from prslib.cli import _parser
 from prslib.paths import project_root
+from prslib.report.notebook import Settings
 
 # a block, and what it prints where that stands below it
 FENCED = re.compile(
@@ -75,3 +77,31 @@ def test_no_block_escapes_and_commands_are_understood(file, capsys):
                 assert _parser().parse_args(words).command
             except SystemExit:  # a sentence names a part of a command
                 assert line not in lines and "are required" in capsys.readouterr().err
+
+
+# in a comment or a sentence it may go on in the next line
+PAPERMILL = re.compile(r"papermill(?:\n#)? notebooks/(?:\\\n#? *|\n# |[^`\n])*")
+TELLING = [*PAGES, *sorted(project_root().glob("notebooks/*.py"))]
+TELLING += sorted(project_root().glob("params/*/*.yaml"))
+
+
+@pytest.mark.parametrize(
+    "file", TELLING, ids=lambda file: f"{file.parent.name}-{file.stem}"
+)
+def test_papermill_commands_name_parameters_that_exist(file, monkeypatch):
+    monkeypatch.chdir(project_root())
+    asked = []
+    monkeypatch.setattr(
+        papermill.cli, "execute_notebook", lambda **it: asked.append(it)
+    )
+    commands = PAPERMILL.findall(file.read_text())
+    for command in commands:
+        command = re.sub(r"\\?\n#? *", " ", command)
+        words = shlex.split(command, comments=True)[1:]
+        papermill.cli.papermill(words, standalone_mode=False)
+    for request in asked:
+        name = request["input_path"].removeprefix("notebooks/").removesuffix(".ipynb")
+        values = request["parameters"]
+        Settings.of(values.pop("profile", "quick"), name, **values)
+    assert len(asked) == len(commands)
+    assert commands or file.suffix != ".yaml"
