@@ -19,8 +19,8 @@ ERRORS = OSError, ValueError, TypeError, RuntimeError, ImportError, MemoryError
 PROFILE = {"default": "quick", "help": "a folder in params/ (%(default)s)"}
 OPTION = "another field of RunConfig, such as memory_size=500; may be repeated"
 DEVICE = "cpu, cuda, mps, or auto: a GPU if there is one (%(default)s)"
-SHARD = "train only part 3 of 20 of the runs, counted by their keys: a Slurm array"
-ABOUT = "a CSV file with columns task, order or group, a row per sample"
+SHARD = "train only a part of the runs, such as 3/20: for the tasks of a Slurm array"
+ABOUT = "a CSV file with columns task, order or group, and one row per sample"
 REDRAW = "draw from the tables in figures/PROFILE as they are, and train nothing"
 
 
@@ -62,7 +62,7 @@ def _parser() -> ArgumentParser:
     argument("dataset")
     argument("method")
     argument("--seed", type=int, default=0)
-    argument("--rho", type=float, help="power of allocation; 0 by default")
+    argument("--rho", type=float, help="power of allocation; by default the data set's")
     argument("--option", action="append", default=[], type=setting, help=OPTION)
     argument("--device", default="cpu", help=DEVICE)
     argument = add("train", train_profile)
@@ -74,7 +74,9 @@ def _parser() -> ArgumentParser:
     add_prepare(commands)
     argument = add("preview", show_preview)
     argument("file", type=Path, help="labels in the order of the stream")
-    argument("--size", type=int, default=2000, help="of the memory (%(default)s)")
+    argument(
+        "--size", type=int, default=2000, help="capacity of the memory (%(default)s)"
+    )
     argument("--picture", type=Path, metavar="FILE", help="draw it, such as memory.png")
     argument("--rho", type=float, default=0.0, help="of PRS and OCDM (%(default)s)")
     argument("--seed", type=int, default=0)
@@ -84,7 +86,12 @@ def _parser() -> ArgumentParser:
     argument("inputs", type=Path, help="npy, npz, parquet, CSV, or a folder of images")
     argument("labels", type=Path, help="as `prslib preview` reads them")
     argument("--about", type=Path, metavar="FILE", help=ABOUT)
-    argument("--size", type=int, nargs="+", help="of the memory; 5.7 %% of the stream")
+    argument(
+        "--size",
+        type=int,
+        nargs="+",
+        help="capacity of the memory; 5.7 %% of the stream",
+    )
     argument("--seeds", type=int, default=5, help="how many (%(default)s)")
     argument("--save", type=Path, metavar="FILE", help="write all scores, as CSV")
     argument("--device", default="cpu", help=DEVICE)
@@ -181,10 +188,10 @@ def write_profile(options: Namespace) -> None:
 def show_preview(options: Namespace) -> None:
     """Show what each sampler's memory would hold of your labels, without training.
 
-    The file is a CSV with a header: columns of 0 and 1, a class each, or one column
-    called labels with class names, several in a cell divided by | or ;. Or it is an npz
-    file with the array labels, rows of 0 and 1 or class numbers, and maybe names; or
-    annotations in COCO's format.
+    The file is a CSV with a header, which has either one column of 0 and 1 per class or
+    one column called labels with class names, separated by | or ;. It can also be an npz
+    file with the array labels (rows of 0 and 1, or class numbers) and optionally names,
+    or annotations in COCO's format.
 
     Example: prslib preview labels.csv --size 2000
     """
@@ -214,8 +221,8 @@ def show_preview(options: Namespace) -> None:
 def try_samplers(options: Namespace) -> None:
     """Train a small network on your stream under each sampler, and compare them with CRS.
 
-    Labels are a file as `prslib preview` reads it, inputs one with the same rows. Without
-    --about the samples come in the order of the rows.
+    Labels are read as by `prslib preview`, and inputs have the same rows. Without --about,
+    samples come in the order of the rows.
 
     Example: prslib trial features.npy labels.csv --about tasks.csv
     """

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import check_names, expected, one_line, one_of
+from prslib.checks import check_names, expected, one_line
 from prslib.datasets.curation import class_groups
 from prslib.label_files import read_labels as read_labels
 from prslib.labels import multi_hot
@@ -227,11 +227,12 @@ def preview(
         class_freq = np.append(class_freq, empty)
     counts = {}
     for method in methods:
-        one_of("method", method.lower(), METHODS)
         options: dict[str, Any] = {"unlabelled": unlabelled}
         if method.lower() in ("prs", "ocdm"):
             options["rho"] = rho
         sampler = make_sampler(method, size, rows.shape[1], seed, **options)
+        if sampler.needs:
+            raise ValueError(expected("a sampler that needs only labels", method))
         counts[method] = count_kept(sampler, rows)
     return Preview(
         size=size,

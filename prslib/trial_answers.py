@@ -71,12 +71,12 @@ def answer(made: Stream, scores: pd.DataFrame, size: int, question: tuple) -> di
         text = f"the trial cannot tell with fewer than {DECIDING} seeds; {difference}"
     elif ranked[0] in above:
         alike = [name for name in above[1:] if gap_of(values, ranked[0], name).low <= 0]
-        text = f"take {' or '.join([ranked[0], *alike])}"
+        text = f"use {' or '.join([ranked[0], *alike])}"
         text += ", which do not differ significantly" if alike else ""
         text += f"; {difference}"
         row |= {"take": ranked[0], "alike": ", ".join(alike)}
     elif ranked[0] == BASE and len(below) == len(rivals):
-        text = f"take {BASE}; {difference}"
+        text = f"use {BASE}; {difference}"
         row["take"] = BASE
     else:
         samples = len(made.data.tests[test_set])

@@ -14,7 +14,7 @@ import prslib
 from prslib.cli import main
 from prslib.label_files import read_labels
 from prslib.previews import METHODS
-from prslib.samplers import make_sampler
+from prslib.samplers import SAMPLERS, make_sampler
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.random((3000, 4)) < [0.5, 0.3, 0.02, 0.0]
@@ -36,6 +36,16 @@ def test_it_holds_what_the_samplers_hold():
     np.testing.assert_allclose(result.quota, 100 * freq**0.5 / (freq**0.5).sum())
     assert result.imbalance == freq[0] / freq[2]
     assert result.unlabelled == (~LABELS.any(axis=1)).sum()
+
+
+@pytest.mark.usefixtures("registers")
+def test_it_knows_registered_samplers_that_need_only_labels():
+    prslib.register("Newest", type("Newest", (SAMPLERS["crs"],), {}))
+    result = prslib.preview(LABELS, 100, ["Newest", "CRS"])
+    counts = [counts.tolist() for counts in result.class_counts.values()]
+    assert counts[0] == counts[1]
+    with pytest.raises(ValueError, match="a sampler that needs only labels, got GSS"):
+        prslib.preview(LABELS, 100, ["GSS"])
 
 
 def test_samples_without_a_label_may_be_a_class():

@@ -53,11 +53,11 @@ def add_command(
 
 
 def add_prepare(commands: argparse._SubParsersAction) -> None:
-    """Make a real data set from what you downloaded, or check it.
+    """Prepare a real data set from downloaded files, or check it.
 
-    Choose a set's images, decode them once to 256 x 256 pixels and keep them in
-    $PRSLIB_DATA/<name>. Decoding that was interrupted starts again. MNIST and SVHN stay the
-    files they are: they are checked, and fetched where asked to.
+    The images of a set are selected, decoded once to 256 x 256 pixels and stored in
+    $PRSLIB_DATA/<name>. If decoding is interrupted, it starts again. The files of MNIST and
+    SVHN are used as they are; they are checked and, with --download, fetched.
 
     Example: prslib prepare cocoseq --images DIR --annotations DIR --download-ids
     """
@@ -84,12 +84,11 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
 
 
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
-    """Make a set of photographs from what you downloaded.
+    """Prepare a set of photographs from downloaded files.
 
-    The files labels.npz, images.npy and left_out.csv are written into
-    $PRSLIB_DATA/<name>, released ids that are fetched into $PRSLIB_DATA/<name>_ids.
-    Images that are missing or broken are left out; more than 1 % of them only with
-    --allow-missing.
+    The files labels.npz, images.npy and left_out.csv are written to $PRSLIB_DATA/<name>,
+    and fetched ids to $PRSLIB_DATA/<name>_ids. Images that are missing or broken are left
+    out, but more than 1 % of them only with --allow-missing.
 
     Example: prslib prepare cocoseq --images DIR --annotations DIR --download-ids
     """
@@ -209,7 +208,7 @@ def download_ids(prepared: PreparedSet, folder: Path) -> Path:
 
 
 def prepare_features(options: argparse.Namespace) -> None:
-    """Keep what a frozen network sees in every image of a prepared set.
+    """Store the features that a frozen network computes from a prepared set's images.
 
     The network is EfficientNet-Lite0 or one of torchvision's classifiers.
 
@@ -229,7 +228,7 @@ def prepare_features(options: argparse.Namespace) -> None:
 def prepare_source(source: single_label.Source, options: argparse.Namespace) -> None:
     """Check single-label data, or fetch them, and count their images.
 
-    They are looked for in $PRSLIB_DATA: mnist.npz or MNIST/raw; train_32x32.mat and
+    The files are searched for in $PRSLIB_DATA: mnist.npz or MNIST/raw; train_32x32.mat and
     test_32x32.mat.
 
     Example: prslib prepare imbal-mnistseq --download

@@ -1,9 +1,11 @@
 """Numbers of studies and benchmarks that pages tell by hand are those of the tables."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from prslib import load_dataset
+from prslib import DATASETS, load_dataset
+from prslib.datasets import GROUPS
 from prslib.paths import project_root
 
 ROOT = project_root()
@@ -14,6 +16,15 @@ SAMPLERS = "docs/samplers/index.md"
 METHODS = "docs/methods.md"
 SPEED = "docs/speed.md"
 REUTERS = "docs/reuters.md"
+OTHERS = "docs/other_streams.md"
+LICENCES = "docs/licences.md"
+CONTENTS = {  # of embedded files
+    "cocoseq_mini": "images",
+    "cocoseq_open": "further images",
+    "reutersseq": "documents",
+    "mdiseq": "icons",
+    "clipartseq": "pictures",
+}
 PRECISIONS = {"bf16": "bfloat16, the paper profile", "fp32": "float32"}
 PRECISIONS |= {"tf32": "TF32, which a run leaves out"}
 PARTS = ["launched singly", "step", "compiled", "floor"]
@@ -185,6 +196,18 @@ def sizes():
     as_it_comes = row["test, as the stream comes"]
     yield REAL_COCO, f"| unbalanced test | {as_it_comes} | 18,860 |"
     yield REAL_COCO, f"| `open` | {row['test, further images']:,.0f} |"
+    yield "README.md", f"COCO refers to {row['stream']:,} of the 35,072 images"
+    whole = table_of("datasets_sizes", "paper").set_index("dataset")["stream"]
+    table = table_of("memory_distribution_distance", "paper")
+    seeds = table.query("method == 'PRS'").groupby("dataset")["seed"].nunique()
+    for name, rho in (("cocoseq", -0.03), ("nuswideseq", 0.02)):
+        title = f"2,000 of {whole[name]:,} images, $\\rho = {rho}$, {seeds[name]} seeds"
+        yield REAL_COCO, title
+    away = table.pivot_table("to equal", "dataset", "method").round(1)
+    coco, nus = away.loc["cocoseq"], away.loc["nuswideseq"]
+    yield REAL_COCO, f"memory of CRS are {coco['CRS']} points away from equal shares"
+    yield REAL_COCO, f"in the memory of PRS {coco['PRS']} points"
+    yield REAL_COCO, f"the distances are {nus['CRS']} and {nus['PRS']} points"
     for name in ["reutersseq", *(f"reutersseq-{cut}" for cut in CUTS)]:
         data = load_dataset(name)
         counts = data.train.labels.sum(0)
@@ -202,10 +225,47 @@ def sizes():
     few = of_coco.loc[323].set_index(["group", "metric"])["covered"]
     odd = few["minority"][["C-F1", "O-F1"]]
     rest = few.drop([("minority", "C-F1"), ("minority", "O-F1")])
+    none = of_coco.loc[323].query("metric == 'C-F1'").set_index("group")["both_zero"]
+    yield REAL_COCO, f"on {none['minority']:.0f} of 100 such sets neither"
+    more = of_coco.loc[816].query("group == 'minority'").set_index("metric")["covered"]
+    yield (
+        REAL_COCO,
+        f"({more['C-F1']:.0f} %) and O-F1 ({more['O-F1']:.0f} %) is below 90",
+    )
     yield REAL_COCO, f"On 323 images it is {ends(rest)} %, but only {ends(odd)} % in"
 
 
-ALL = [*sentences(), *on_a_card(), *on_a_cpu(), *sizes()]
+def streams():
+    """Yield what the embedded files contain."""
+    for name, words in CONTENTS.items():
+        with np.load(ROOT / "data" / f"{name}.npz") as file:
+            number, width = file["features"].shape
+        yield LICENCES, f"{width:,} features of {number:,} {words}"
+    data = load_dataset("reutersseq")
+    classes, documents = (
+        np.bincount(tasks) for tasks in (data.class_task, data.train.task)
+    )
+    pairs = [
+        f"({number}; {count:,})"
+        for number, count in zip(classes, documents, strict=True)
+    ]
+    yield REUTERS, f"farm products ({classes[0]} classes, {documents[0]} documents)"
+    yield REUTERS, f"metals, money and earnings {pairs[1]}, acquisitions, energy"
+    yield REUTERS, f"shipping {pairs[2]}, and the economy {pairs[3]}"
+    groups = [f"{data.class_group.count(group)} {group}" for group in GROUPS[::-1]]
+    yield REUTERS, f"This gives {groups[0]}, {groups[1]} and {groups[2]} classes"
+    alike, as_it_comes = data.tests["balanced"], data.tests["imbalanced"]
+    yield REUTERS, f"contains all {len(as_it_comes):,} official test documents"
+    yield REUTERS, f"contains {len(alike)} of them"
+    is_frequent = np.array(data.class_group) == "majority"
+    counts = as_it_comes.labels.sum(axis=0)
+    share = 100 * counts[is_frequent].sum() / counts.sum()
+    yield REUTERS, f'{share:.0f} % of the labels of "imbalanced" belong to majority'
+    sizes = [DATASETS[name].recipe.memory_size for name in ("mdiseq", "clipartseq")]
+    yield OTHERS, f"{sizes[0]} icons and {sizes[1]} clip art pictures"
+
+
+ALL = [*sentences(), *on_a_card(), *on_a_cpu(), *sizes(), *streams()]
 
 
 @pytest.mark.parametrize(("page", "sentence"), ALL)
