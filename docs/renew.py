@@ -30,8 +30,8 @@ BLOCK = re.compile(r"(<!-- (\w+)([^:]*): begin -->\n).*?(<!-- \2: end -->)", re.
 QUESTION = re.compile(r"^- \[(.+)\]\((\w+)\.ipynb\)", re.MULTILINE)
 FOOTNOTE = (
     "† on synthetic data made of handwritten digits; all other numbers are from real data, "
-    "which are COCO images unless another stream is named. Intervals are those of one "
-    "comparison, whereas the verdicts on claims are corrected for their number."
+    "which are COCO images unless another stream is named. Intervals apply to single "
+    "comparisons, whereas verdicts on claims are corrected for the number of claims."
 )
 ALIKE, AS_IT_COMES = "balanced", "imbalanced"
 # of the table of samplers, with the names of their columns
@@ -178,23 +178,23 @@ def sum_up_verdict() -> str:
             "as the stream comes: O-F1",
             choose_for([COST]),
             lost,
-            "CBRS's gain in mAP and C-F1",
+            "the gain of CBRS in mAP and C-F1",
         ),
         (
             few["your test"],
             few["use"],
-            f"CBRS {few['CBRS']}; on a stream of the same length, whose large classes are not "
-            f"subsampled, {say_control()}",
-            "CBRS's gain in mAP",
+            f"CBRS {few['CBRS']}; on an equally long stream with the class mix of the whole "
+            f"stream, {say_control()}",
+            "the gain of CBRS in mAP",
         ),
     ]
     columns = ["your test and score", "use", "minus CRS", "what it costs"]
     rare = gains[ALIKE, "minority", "C-F1"]
     notes = {
         "CBRS or PRS": say_prs_minus_cbrs(),
-        "Other questions": "in the C-F1 of the minority classes with classes alike, OCDM "
+        "Other questions": "in C-F1 of the minority classes with classes alike, OCDM "
         f"gains {rare['OCDM']}, PRS {rare['PRS']} and CBRS {rare['CBRS']}. "
-        f"With one label per sample CBRS gains {sum_up_single_label()['CBRS']} points of "
+        f"With one label per sample, CBRS gains {sum_up_single_label()['CBRS']} points of "
         "accuracy on synthetic digits.",
         "Calibration": compare_thresholds(),
         "Other streams": describe_further(),
@@ -265,7 +265,7 @@ def say_prs_minus_cbrs() -> str:
     return (
         f"PRS ($\\rho \\approx 0$) minus CBRS is {mean_ap} in mAP and {c_f1} in C-F1 with "
         f"classes alike, but {o_f1} in O-F1 as the stream comes. Averaged over the "
-        "streams, PRS with $\\rho = 0.5$ and CBRS are above CRS by "
+        "streams, PRS with $\\rho = 0.5$ and CBRS differ from CRS by "
         f"{', '.join(pairs[:2])}, and {pairs[2]}."
     )
 
@@ -280,9 +280,9 @@ def compare_thresholds() -> str:
         at_tuned = say_range(cells.loc[test_set, f"{metric} (own threshold)"])
         words.append(f"{at_tuned} in {metric} {ON_TEST[test_set]}")
     return (
-        "part of a difference in F1 is due to the threshold of 0.5. With one that each run tunes "
-        f"on a fifth of its stream, CBRS minus CRS is {' and '.join(words)}. For O-F1 as "
-        f"the stream comes at such a threshold, use "
+        "part of a difference in F1 is due to the threshold of 0.5. With a threshold that is "
+        "tuned for each run on a fifth of its stream, CBRS minus CRS is "
+        f"{' and '.join(words)}. For O-F1 as the stream comes at tuned thresholds, use "
         f"{choose_for([(AS_IT_COMES, 'overall', 'O-F1 (own threshold)')])}."
     )
 
@@ -333,9 +333,7 @@ def list_turns() -> str:
     ]
     gaps = numbers("sensitivity_minus_crs")
     worst = gaps.loc[gaps["difference"].idxmin()]
-    lost = (
-        f"{worst['difference']:+.1f} points of {worst['metric']}, of {worst['method']}"
-    )
+    lost = f"{worst['difference']:+.1f} points of {worst['metric']}, with {worst['method']}"
     lost += f" on {STREAMS[worst['dataset']]} ({worst['setting']})"
     return (
         f"{answer('sensitivity')} The sign changes in {'; '.join(places)}. The largest loss "
@@ -362,7 +360,7 @@ def name_streams(text: str) -> str:
 
 def list_replicated() -> str:
     """Say on which real streams each of the paper's main claims holds."""
-    kept = "**PRS is above CRS on the rarer classes** (minority, moderate; C-F1, O-F1, mAP; "
+    kept = "**PRS outperforms CRS on moderate and minority classes** (C-F1, O-F1, mAP; "
     kept = f"- {kept}{TEST_WORDS[ALIKE]}): {say_verdicts('crs_sacrifices')}."
     # the last line counts what was not tested
     lines = ledger.summarise(numbers("ledger_claims")).splitlines()[:-1]
@@ -385,7 +383,7 @@ def describe_further() -> str:
     leaders = f"only {', '.join(above)} is" if above else "no sampler is"
     return (
         f"on {gaps['dataset'].nunique()} further streams CBRS minus CRS is "
-        f"{' and '.join(words)}. In O-F1, {leaders} significantly above CRS there."
+        f"{' and '.join(words)}. In O-F1, {leaders} significantly above CRS on these streams."
     )
 
 
@@ -398,10 +396,10 @@ def check_rule() -> str:
     alike = sum(row["better"] in row["alike"] for row in listed.to_dict("records"))
     return (
         f"With five seeds, trials of the report's four streams named a sampler in "
-        f"{len(named)} of {len(rows)} questions. With twenty other seeds "
-        f"{(behind == 'CRS').sum()} of these were significantly behind CRS, and "
-        f"{len(listed)} behind another sampler, which in {alike} of them had been named "
-        "as doing equally well (`studies/trial_rule.py`)."
+        f"{len(named)} of {len(rows)} questions. With twenty other seeds, "
+        f"{(behind == 'CRS').sum()} of these samplers scored significantly below CRS, and "
+        f"{len(listed)} below another sampler, which the trial had listed as equally good "
+        f"in {alike} of these cases (`studies/trial_rule.py`)."
     )
 
 

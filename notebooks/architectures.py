@@ -7,16 +7,16 @@
 # ---
 
 # %% [markdown]
-# # Does it matter which network learns?
+# # Does the choice of network matter?
 #
 # The main table is based on a plain ResNet-101. The appendix adds two networks that were designed
 # for images with several labels. *Attention Consistency* (AC, Guo et al. 2019) requires a network
 # to attend to the same place when the image is flipped or scaled, whereas *RNN-Attention* (RA, Wang
 # et al. 2017) looks at five regions one after another and keeps the best score of every class. The
 # paper's **table of base architectures** trains them offline (Multitask) for 1 and for 10 epochs,
-# and scores them on a balanced and an unbalanced test set. Its **tables "AC architecture" and "RA
+# and scores them on a balanced and an imbalanced test set. Its **tables "AC architecture" and "RA
 # architecture"** list the scores of the methods. The paper finds that the plain network is best if
-# every image is seen only once, and that PRS leads on every network.
+# every image is seen only once, and that PRS leads with every network.
 #
 # The seeds profile runs on `digits70seq`, a **synthetic data set** of handwritten digits, with all
 # three networks and five seeds. A small convolutional network replaces ResNet-101, and AC and RA
@@ -52,14 +52,14 @@ OFFLINE = "Multitask"
 
 
 def runs(settings):
-    """List runs of methods one epoch long, and of Multitask, on both test sets.
+    """List runs of the methods for one epoch, and of Multitask, on both test sets.
 
     Only the fewest epochs are run on costly models.
     """
     check_compared(settings.method, "CRS", "PRS")
     online = [name for name in METHODS if name != OFFLINE]
     for name in settings.method:
-        one_of("method beside Multitask", name, online)
+        one_of("method other than Multitask", name, online)
     for name in settings.costly_models:
         one_of("model", name, MODELS)
     networks = paired(
@@ -70,7 +70,7 @@ def runs(settings):
     fixed = {"dataset": settings.dataset, "weights": settings.weights}
     fixed |= {"seed": settings.seeds, "rho": settings.rho}
     plain, *others = networks
-    # the tables of methods have the plain network not frozen, that of networks frozen
+    # the plain network is not frozen in the tables of methods, but in the table of networks
     also = [OFFLINE] if plain["frozen_stages"] else []
     thawed = plain | {"frozen_stages": 0}
     made = configs(method=[*settings.method, *also], **thawed, **fixed)
@@ -126,7 +126,7 @@ settings
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def rows_of(runs: list[prslib.Run]) -> pd.DataFrame:
-    """Take the final scores of runs on several networks (Appendix, "Base Architectures")."""
+    """Return the final scores of runs on several networks (Appendix, "Base Architectures")."""
     rows = tables.final(tables.scores_of(runs, "model", "epochs", "frozen_stages"))
     many = rows["epochs"] > 1
     paper = np.where(many, 10, 1)
@@ -141,14 +141,14 @@ def rows_of(runs: list[prslib.Run]) -> pd.DataFrame:
 
 
 def _network(model: str) -> str:
-    """Name a network, what is built upon it, and the paper's that it stands for."""
+    """Name a network, what is built upon it, and the paper's network that it replaces."""
     plain, _, built = model.partition("_")
     theirs = MODELS[model].stands_for
     return f"{plain} with {theirs}" if built else f"{plain} [{theirs}]"
 
 
 def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
-    """Set the paper's table of base architectures beside Multitask's overall scores (Appendix)."""
+    """Join Multitask's overall scores and the paper's table of base architectures (Appendix)."""
     rows = rows[(rows["method"] == OFFLINE) & (rows["group"] == "overall")]
     chosen = _frozen(rows, "max")
     ours = chosen.assign(epochs=chosen["paper_epochs"])
@@ -172,7 +172,7 @@ def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # to go on with
+scores = prslib.scores(finished)  # for further analysis
 rows = rows_of(finished)
 offline = plain_first(beside_offline(rows))
 settings.write(offline, "offline")
@@ -182,8 +182,8 @@ settings.write(offline, "offline")
 # ## Offline: one epoch and more, two test sets
 #
 # The tables show the overall scores of Multitask in percent. "convnet [ResNet101]" replaces the
-# paper's ResNet-101, and the other networks are built upon it. If the paper trains for another
-# number of epochs, this number is given in parentheses.
+# paper's ResNet-101, and the other networks are built upon it. The number of epochs in the paper is
+# given in parentheses if it differs.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -199,7 +199,7 @@ for place, shown in settings.table("offline").groupby(["dataset", "test_set"], s
     display(notebook.heading(*place), offline_table(shown))
 
 # %% [markdown]
-# ## Online: the methods on every network
+# ## Online: the methods with every network
 #
 # The rows of the plain network repeat the paper's main table, in which none of its layers is frozen.
 # The paper prints the C-F1 of Multitask with RA twice, as 39.2 % and as 33.0 %. The second value,
@@ -207,7 +207,7 @@ for place, shown in settings.table("offline").groupby(["dataset", "test_set"], s
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
-    """Set the paper's tables of methods beside ours, network by network (Appendix)."""
+    """Join our scores and the paper's tables of methods, network by network (Appendix)."""
     rows = rows[rows["epochs"] == 1]
     printed = ("main", "attention_consistency", "rnn_attention")
     return tables.merge_published(_frozen(rows, "min"), *printed, also=["architecture"])
@@ -223,7 +223,7 @@ settings.write(tables.contrasts(online, "PRS", "CRS", cells, by=["network"]), "p
 settings.show_tables("methods", by=["network"])
 
 # %% [markdown]
-# ## Does PRS lead on every network?
+# ## Does PRS lead with every network?
 #
 # The paper claims that "PRS always performs superior to other baselines no matter the
 # architecture". This claim and the paper's other claims about networks are tested in
@@ -238,8 +238,8 @@ gaps = settings.show_contrasts("prs_minus_crs", title, "network", query=overall)
 row = answers.find_smallest(gaps, test_set=BALANCED, group="overall", metric="mAP")
 sentence = answers.describe_difference(
     row,
-    above="With every network PRS gains at least {effect} points of mAP over CRS {interval}.",
-    below="With at least one network PRS loses {effect} points of mAP against CRS {interval}.",
-    unclear="With at least one network PRS and CRS do not differ significantly in mAP: {effect} points {interval}.",
+    above="With every network, PRS scores at least {effect} points higher than CRS in mAP {interval}.",
+    below="With at least one network, PRS scores {effect} points lower than CRS in mAP {interval}.",
+    unclear="With at least one network, PRS and CRS do not differ significantly in mAP: {effect} points {interval}.",
 )
 settings.write_answer(sentence, row["dataset"])

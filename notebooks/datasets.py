@@ -116,7 +116,7 @@ def plot_class_statistics(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
         ax.axvline(last + 0.5, color="0.55", linewidth=0.8, linestyle="--")
     half = frame["images"].mean() / 2
     ax.axhline(half, color=HUES[1], linewidth=1.2, label="half the mean class")
-    ax.set(yscale="log", xlabel="class, task by task", ylabel="training samples")
+    ax.set(yscale="log", xlabel="class (frequent to rare within each task)", ylabel="training samples")
     ax.yaxis.set_major_formatter("{x:g}")
     ax.minorticks_off()
     return ax
@@ -159,7 +159,7 @@ def clustering_steps(clustering: Clustering) -> pd.DataFrame:
 
 
 def plot_clustering_steps(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Draw which share of the samples lies within one group, merge by merge (Algorithm 2)."""
+    """Draw the share of the samples whose labels are in one group, merge by merge (Algorithm 2)."""
     for colour, (name, steps) in zip(HUES, frame.groupby("dataset", sort=False), strict=False):
         groups, kept = steps[["groups", "kept"]].iloc[-1]
         label = f"{name}: {groups:.0f} groups keep {kept:.0f} %"
@@ -219,6 +219,6 @@ for name in settings.dataset if settings.samples else []:
 first = settings.dataset[0]
 counts = classes[classes["dataset"] == first]["images"].sort_values(ascending=False)
 share = counts[: len(counts) // 5].sum() / counts.sum()
-sentence = f"On {first} the largest fifth of the classes has {100 * share:.1f} % of the labels,"
+sentence = f"On {first}, the largest fifth of the classes has {100 * share:.1f} % of the labels,"
 sentence += f" and {sizes['below half the mean'][first]} of {len(counts)} classes are smaller than half the mean class."
 settings.write_answer(f"{sentence} Tasks are clusters of classes that occur together.", first)

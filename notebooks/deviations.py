@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # What do the shortcuts cost?
+# # What do shortcuts in PRS cost?
 #
 # Papers that compare with PRS reimplement it, and most implementations depart from Algorithm 1 in
 # some step:
@@ -79,30 +79,30 @@ settings
 # %%
 pd.set_option("display.max_colwidth", None)
 texts = {WORDS[name]: sampler.__doc__ for name, sampler in DEVIATIONS.items()}
-texts["CRS"] = "Keep every sample of the stream with the same chance: no partition at all."
+texts["CRS"] = "Keep every sample of the stream with the same probability, without a partition."
 pd.Series(texts, name="what it does").rename_axis("departure").to_frame()
 
 # %% [markdown]
 # ## What the memory holds
 #
 # No training is needed, since the samplers see only labels. *Distance to target* is the total
-# variation distance between the class distribution of the memory and $p$. *Share of minority* is
-# the share of the labels in memory that belong to minority classes. *Mean age* is how far back in
+# variation distance between the class distribution of the memory and $p$. *Share of minority
+# classes* is their share of the labels in memory. *Mean age* is how far back in
 # the stream the samples in memory are, which is 50 % for a reservoir. Marks are means over seeds at
 # the end of the stream, and lines are 95 % intervals. The grey lines show PRS and CRS for
 # reference, and departures are sorted by the distance.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MIX_LABELS = {
-    # total variation between the mix of classes and p_i
+    # total variation between the class shares in memory and p_i
     "distance": "distance to target (%)",
-    "minority": "share of minority (%)",  # of the labels in memory
-    "age": "mean age (% of stream)",  # of the held samples; 50 in a reservoir
+    "minority": "share of minority classes (%)",  # of the labels in memory
+    "age": "mean age (% of stream)",  # of the samples in memory; 50 in a reservoir
 }
 
 
 def memory_mix(settings) -> pd.DataFrame:
-    """Measure `MIX_LABELS` of what the memory holds at the end of the stream, untrained."""
+    """Measure `MIX_LABELS` of each memory at the end of the stream, without training."""
     rows = []
     fields = settings.dataset, settings.varied_seeds, settings.rho
     for config in deviation_configs(*fields, DEVIATIONS):
@@ -149,14 +149,14 @@ for row, name in zip(axes, settings.dataset, strict=True):
     for ax, measure in zip(row, MIX_LABELS, strict=True):
         plot_ends(of_set[of_set["measure"] == measure], ax, order).set_title(name)
 axes[0, 0].plot([], [], color="0.35", linewidth=1.8, label="95 % interval over seeds")
-axes[0, 0].plot([], [], color="0.75", linewidth=1, label="where PRS and CRS are")
+axes[0, 0].plot([], [], color="0.75", linewidth=1, label="PRS and CRS, for reference")
 seeds = settings.say_seeds(seeds=settings.varied_seeds)
 style.join_panels(figure, f"The memory at the end of the stream, {seeds}")
 settings.show(figure, "memory", narrow=1)
 
 
 # %% [markdown]
-# ## What it costs
+# ## What the departures cost
 #
 # The picture shows the mAP after the last task with classes alike, minus the mAP of PRS with the
 # same seed, sorted by the overall difference. The lines are 95 % intervals over seeds and test
@@ -164,15 +164,15 @@ settings.show(figure, "memory", narrow=1)
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each."""
+    """Compare every deviation and CRS with PRS: `contrasts` with a verdict."""
     cells = [(group, "mAP") for group in ALL_GROUPS]
     table = tables.contrast_each(rows, ALL[1:], "PRS", cells)
     table["departure"] = table.pop("method").map(WORDS)
     lead = table["difference"].abs().where(table["departure"] == "CRS")
     lead = lead.groupby([table["dataset"], table["group"]]).transform("max")
-    # what does not matter moves less than half of the lead that PRS has on CRS
+    # a departure does not matter if it changes less than half of the lead of PRS over CRS
     inside = table[["low", "high"]].abs().max(axis=1) <= 0.5 * lead
-    table["verdict"] = "cannot be told"
+    table["verdict"] = "undecided"
     table.loc[inside, "verdict"] = "does not matter"
     table.loc[table["clearly"] == "above", "verdict"] = "gains"
     table.loc[table["clearly"] == "below", "verdict"] = "costs"
@@ -184,7 +184,7 @@ def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def contest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Score what is called PRS, PRS and CRS: overall, and how far they are from PRS."""
+    """Return the overall scores of published implementations, PRS and CRS, and their gap to PRS."""
     cells = [("overall", metric) for metric in MAIN_METRICS]
     gaps = tables.contrast_each(rows, [*CONTEST, "CRS"], "PRS", cells)
     keys = ["dataset", "method", "metric"]
@@ -198,7 +198,7 @@ def contest(rows: pd.DataFrame) -> pd.DataFrame:
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # to go on with
+scores = prslib.scores(finished)  # for further analysis
 rows = tables.final(tables.scores_of(finished)).assign(published=np.nan)
 settings.write(against_prs(rows), "costs")
 settings.write(contest(rows), "contest")
@@ -210,11 +210,11 @@ figure = style.contrast_panels(shown, "mAP, departure minus PRS", "departure", "
 settings.show(figure, "costs", narrow=1)
 
 # %% [markdown]
-# ## Which matter?
+# ## Which departures matter?
 #
 # A departure *costs* something if the whole interval of the difference in overall mAP is below 0.
-# It *does not matter* if the interval is within half of the lead of PRS over CRS. Otherwise these
-# seeds *cannot tell*. The verdicts apply only to these data: $e^{-n}$ underflows only if a class
+# It *does not matter* if the interval is within half of the lead of PRS over CRS. Otherwise it is
+# *undecided*. The verdicts apply only to these data: $e^{-n}$ underflows only if a class
 # has at least 746 samples, and no class of `cocoseq-mini` has so many.
 #
 # COCOseq and NUS-WIDEseq have such classes. On all their labels (`figures/paper/deviations_memory`,
@@ -229,12 +229,12 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 
 
 # %% [markdown]
-# ## What is called PRS
+# ## What other papers call PRS
 #
-# Three published papers compare with their own implementation of PRS. Each row below reimplements
-# what their code does, whereas data, memory and training are the same for all rows. The table shows the mean overall
-# scores over seeds after the last task, with classes alike, and the difference from PRS with its 95
-# % interval.
+# Three published papers compare their methods with an implementation of PRS. The table shows
+# reimplementations of their code with the same data, memory size and training. Each cell contains
+# the mean overall score after the last task, with classes alike, and the difference from PRS with
+# its 95 % interval.
 
 # %%
 best = settings.table("contest")
@@ -258,6 +258,6 @@ best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(settings.table("costs"), group="overall", metric="mAP")
-method = f"On {row['dataset']} the costliest shortcut ({row['departure']})"
+method = f"On {row['dataset']}, the costliest shortcut ({row['departure']})"
 sentence = answers.describe_difference(row, what="mAP", method=method, than="PRS")
 settings.write_answer(sentence, row["dataset"])

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does a balanced memory tell the rare classes apart?
+# # Does a balanced memory separate the rare classes?
 #
 # The paper's Figure "t-SNE" shows the penultimate features of test images, on MNIST and on COCOseq,
 # for one network trained with reservoir sampling (CRS) and another trained with PRS. The paper
@@ -98,7 +98,7 @@ CLASS_COLOURS = (
 # points squared, equal to the eye
 SIZES = {"majority": 22, "moderate": 24, "minority": 55}
 
-ENOUGH = 5  # test images of a class that show where it lies
+ENOUGH = 5  # test images that show the position of a class
 
 
 def embed(runs: list[Run], shown: list[str], others: int) -> pd.DataFrame:
@@ -172,7 +172,7 @@ for name in settings.dataset:
     figure, axes = plt.subplots(1, count, figsize=(11, 5.6), squeeze=False)
     for ax, kind in zip(axes[0], settings.method, strict=True):
         plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
-    sizes = f"seed {settings.seeds[0]}, up to {settings.per_class} images a class"
+    sizes = f"seed {settings.seeds[0]}, up to {settings.per_class} images per class"
     title = f"{name}, {TEST_WORDS[config.resolved['test_set']]}: penultimate features"
     style.join_panels(figure, f"{title} of test images, {sizes}")
     settings.show(figure, name, narrow=1)
@@ -215,7 +215,7 @@ cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in ALL_GROUPS]
 settings.write(tables.contrasts(rows, "PRS", "CRS", cells), "separation_prs_minus_crs")
 
 # %%
-title = "How well classes stand apart, PRS minus CRS"
+title = "Separation of the classes in feature space, PRS minus CRS"
 gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 
 # %% [markdown]
@@ -232,6 +232,6 @@ row = answers.find_smallest(gaps, group="minority", metric="kNN accuracy")
 sentence = answers.describe_difference(
     row,
     what="nearest-neighbour accuracy on the minority classes",
-    unclear="No gain is detected: PRS minus CRS is {effect} points of {what} {interval}.",
+    unclear="No gain is detected: PRS minus CRS is {effect} points in {what} {interval}.",
 )
 settings.write_answer(sentence, row["dataset"])

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does the gradient vary more over a balanced memory?
+# # Does a balanced memory have a higher gradient variance?
 #
 # The appendix measures how much the gradients of the samples in memory vary during training (its
 # **Section "Gradient Variance"**, two figures, for Imbal-MNISTseq and COCOseq). At several points
@@ -22,8 +22,8 @@
 # norm uses the statistics of the batch, so that per-sample gradients would not be defined. The
 # quick profile runs on `cocoseq-mini`, 6 % of the real COCOseq, with the gradient of a head on a
 # frozen network. The seeds profile adds the news articles of Reuters-21578 and `imbal-digits` with
-# an MLP, **synthetic data** in place of Imbal-MNISTseq. The paper reports no numbers with its
-# figures, therefore only the order of the methods can be compared.
+# an MLP, **synthetic data** in place of Imbal-MNISTseq. Because the paper reports no numbers
+# with its figures, only the order of the methods can be compared.
 #
 # *15 seconds on two cores for the quick profile, ten seconds the second time.*
 
@@ -97,7 +97,7 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     styles = style.styles_of(frame["method"])
     style.draw_curves(frame, ax, "seen", "method", styles, log=True)
     ax.set(xlabel="share of the stream seen (%)", xlim=(0, 104), yscale="log")
-    ax.set_ylabel("gradient variance over memory\n(loss²/weight², log scale)")
+    ax.set_ylabel("gradient variance over the memory\n(loss²/weight², log scale)")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter(NullFormatter())
@@ -108,7 +108,7 @@ rows = settings.table("curves")
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_gradient_variance(rows[rows["dataset"] == name], ax).set_title(name)
-title = "Gradient variance over memory during training"
+title = "Gradient variance over the memory during training"
 style.join_panels(figure, f"{title}, {settings.say_seeds()}")
 settings.show(figure, "curves", narrow=1)
 
@@ -128,6 +128,6 @@ logarithms = np.log(shown.pivot_table("value", ["seed", "seen"], "method"))
 ratio = logarithms["PRS"] - logarithms["CRS"]
 whole = np.exp(ratio.groupby("seed").mean()).mean() - 1
 at_end = np.exp(ratio[ratio.index.get_level_values("seen") > 75].mean()) - 1
-sentence = f"On {name} the variance with PRS differs from the variance with CRS by {100 * whole:+.0f} %"
+sentence = f"On {name}, the gradient variance over the memory of PRS differs from CRS by {100 * whole:+.0f} %"
 sentence += f" over the whole stream and by {100 * at_end:+.0f} % over its last quarter."
 settings.write_answer(sentence, name)

@@ -7,18 +7,18 @@
 # ---
 
 # %% [markdown]
-# # Does PRS also win on an unbalanced test set?
+# # Does PRS also win on an imbalanced test set?
 #
 # The main table's test set has the same number of images of every class (*classes alike*). The
-# appendix also tests on images with the mix of the stream (*as the stream comes*), half of which have
-# a majority label. It sets $\rho$ to 0.5 there and reports "PRS with $\rho=0.5$ performing better
+# appendix also tests on images with the class mix of the stream (*as the stream comes*), half of
+# which have a majority label. For this test it sets $\rho$ to 0.5 and reports "PRS with $\rho=0.5$ performing better
 # than all the other baselines while remaining very competitive on the majority" (its **Table
 # "Imbalanced test-set comparison"**).
 #
 # The quick profile runs on `cocoseq-mini`: **real COCOseq images**, 6 % of them, as features of a
 # frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's but
 # the network is not, because the paper trains a ResNet-101 end to end on all images. The test uses
-# 579 images of COCOseq's unbalanced test set. The seeds profile adds `reutersseq`, another real
+# 579 images of COCOseq's imbalanced test set. The seeds profile adds `reutersseq`, another real
 # stream, which contains the news articles of Reuters-21578.
 #
 # *Half a minute on two cores; the second time nothing is trained.*
@@ -40,7 +40,7 @@ from prslib.report.grids import BALANCED, IMBALANCED, check_compared, configs_of
 
 
 def runs(settings):
-    """List runs scored on both test sets, those of PRS with both powers."""
+    """List runs scored on both test sets, PRS with both powers."""
     check_compared(settings.method, "CRS")
     fixed = {"few_seeds": settings.few_seeds, "dataset": settings.dataset}
     fixed |= {"memory_size": settings.memory_size, "test_set": [IMBALANCED, BALANCED]}
@@ -73,7 +73,7 @@ settings
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # to go on with
+scores = prslib.scores(finished)  # for further analysis
 rows = tables.final(tables.scores_of(finished))
 has_rho = rows["rho"].isna() | (rows["rho"] == settings.rho)
 chosen = rows[has_rho & (rows["test_set"] == IMBALANCED) & (rows["measure"] == "score")]
@@ -133,4 +133,4 @@ for metric in ("mAP", "O-F1"):
     words = {"what": f"{metric} as the stream comes"}
     words["method"] = f"PRS with rho {settings.rho:g}"
     sentences.append(answers.describe_difference(row, **words))
-settings.write_answer(f"On {row['dataset']} {' '.join(sentences)}", row["dataset"])
+settings.write_answer(f"On {row['dataset']}, {' '.join(sentences)}", row["dataset"])

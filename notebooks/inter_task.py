@@ -21,7 +21,7 @@
 # the smallest.
 #
 # Every run is scored on two test sets. With *classes alike*, as in the paper, every class counts
-# about as much as any other. *As the stream comes* the test has the mix of the stream.
+# about as much as any other. *As the stream comes* the test has the class mix of the stream.
 #
 # *Half a minute on two cores for the quick profile.*
 
@@ -68,7 +68,7 @@ OVERALL = [("overall", metric) for metric in MAIN_METRICS]
 
 
 def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
-    """Pick overall scores at the end on each task's own test samples in percent, large tasks first."""
+    """Return final overall scores on each task's test samples in percent, large tasks first."""
     rows = scores[(scores["task"] != "seen") & (scores["group"] == "overall")]
     rows = rows[rows["metric"].isin(MAIN_METRICS)]
     run = tables.run_columns(scores)
@@ -120,7 +120,7 @@ settings
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # to go on with
+scores = prslib.scores(finished)  # for further analysis
 standard = [run for run in finished if run.config.vector_stages is None]
 rows = task_scores(tables.scores_of(standard))
 for name in settings.dataset:
@@ -142,7 +142,7 @@ for name in settings.dataset:
     figure, axes = plt.subplots(len(tests), 1, figsize=(8, 6), sharex=True, squeeze=False)
     for ax, test_set in zip(axes.flat, tests, strict=True):
         plot_tasks(shown[shown["test_set"] == test_set], ax).set_title(TEST_WORDS[test_set])
-    title = f"{name}: each task's own test samples at the end"
+    title = f"{name}: mAP on each task after the whole stream"
     style.join_panels(figure, f"{title}, {settings.say_seeds()}")
     settings.show(figure, name)
 
@@ -165,6 +165,6 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(against, metric="mAP", than="CRS", test_set=BALANCED)
-words = {"what": "mAP (classes alike)", "method": "On the smallest task PRS"}
+words = {"what": "mAP with classes alike", "method": "On the smallest task, PRS"}
 sentence = answers.describe_difference(row, **words)
 settings.write_answer(sentence, row["dataset"])

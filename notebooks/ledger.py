@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # What came out, and what did not?
+# # Which of the paper's claims hold?
 #
 # The paper prints numbers in its tables and makes claims in its text. This notebook compares every
 # number of the paper with ours, and turns every claim into a statistical test for each data set.
@@ -21,9 +21,8 @@
 #   as features of a frozen network on which each method trains a small head.
 # - `reutersseq` (news), `mdiseq` (icons) and `clipartseq` (clip art) are **other real streams**.
 #   The paper reports no numbers for them, but its claims about samplers can be tested on them, too.
-# - **Synthetic data** are small data sets of handwritten digits that are used with a small network,
-#   called `stand_ins` in a column of a table below. They allow a comparison of the order of the methods, but
-#   not of the scores themselves.
+# - **Synthetic data** are small data sets of handwritten digits that are used with a small network.
+#   They allow a comparison of the order of the methods, but not of the scores themselves.
 #
 # *Half a minute if all runs are in the cache.*
 
@@ -85,14 +84,14 @@ display(Markdown(ledger.summarise(decided)))
 # our number is missing.
 #
 # The summary below has one row per table of the paper. It lists the number of cells that were run,
-# how many of these were run on synthetic data (`stand_ins`), and the mean absolute difference
+# how many of these were run on synthetic data (`synthetic`), and the mean absolute difference
 # between our scores and the paper's in points. The last columns give Spearman's rank correlation
 # between our scores of the methods and the paper's, averaged over the columns of the table; it is 1
 # if the order is the same.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MATCH = ["stands_for", "method", "test_set", *SETTINGS, *CELL]
-# of `cells`: the setting, the place in the table, the numbers, where ours are from
+# columns of `cells`: the setting, the place in the table, the numbers and their source
 PLACE = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
 PLACE += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric"]
 CELLS = [*PLACE, "kind", "theirs", "ours", "sd", "seeds", "difference", "status"]
@@ -100,7 +99,7 @@ CELLS += ["dataset", "data", "profile", "note"]
 
 
 def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
-    """Set the mean over seeds of our alike runs beside every published cell, in percent."""
+    """Join every published cell and the mean over seeds of our corresponding runs, in percent."""
     theirs = printed_rows().rename(columns={"value": "theirs"})
     ours = results.merge(theirs[MATCH].drop_duplicates(), on=MATCH)
     data_sources = data_sources_of(ours["dataset"].unique())
@@ -154,7 +153,7 @@ settings.write(rows, "cells")
 settings.write(by_table(rows), "tables")
 
 # %%
-display(settings.table("tables").round(2))
+display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).round(2))
 
 # %% [markdown]
 # ## Every claim
@@ -165,7 +164,7 @@ display(settings.table("tables").round(2))
 # necessary numbers.
 #
 # Claims are tested with classes alike, which is the kind of test set that the paper uses, except
-# for claims about an unbalanced test, which are tested as the stream comes. Scores of single
+# for claims about an imbalanced test, which are tested as the stream comes. Scores of single
 # classes are measured on further images, if the data set has any, as only `cocoseq-mini` does
 # ([test sets](../docs/real_coco.md#test-sets)). The column `test` names the test set.
 #
@@ -176,8 +175,8 @@ display(settings.table("tables").round(2))
 #
 # Before correction, a claim *holds* if its whole interval is above 0, and it does *not hold* if the
 # whole interval is below 0, because the opposite is then significant. If the interval is within 2
-# points of 0, the verdict is *no difference* (larger than the ends of the interval). The limit is
-# half of the paper's effect for effects in square points, and 0.1 for rank correlations. In all
+# points of 0, the verdict is *no difference*, because a larger difference is excluded. For effects
+# in square points the limit is half of the paper's effect, and for rank correlations it is 0.1. In all
 # other cases the claim is *undecided*, as it is with fewer than five seeds or if a seed never
 # learned what the row measures.
 #
@@ -246,7 +245,7 @@ for rows, ax in zip(panels, axes[:, 0], strict=True):
 for ax in axes[:-1, 0]:
     ax.set_xlabel("")
 seeds = chosen["seeds"].max()
-title = f"The paper's main claims: {settings.level:.0%} intervals, {seeds} seeds at most"
+title = f"The paper's main claims: {100 * settings.level:.0f} % intervals, up to {seeds} seeds"
 style.join_panels(figure, f"{title}; verdicts after Holm's correction")
 settings.show(figure, "headlines")
 
@@ -263,7 +262,7 @@ for question, rows in decided.groupby(questions, sort=False):
         display(Markdown(f"**{question}**\n\n{table}"))
 
 # %% [markdown]
-# One more claim is about runtime: Table 1 has fewer seeds of GSS "due to its computational
+# One more claim is about runtime: Table 1 uses fewer seeds for GSS "due to its computational
 # complexity". The runtime was measured separately, for training steps of the paper's network on a
 # GPU with ten new and ten replayed images per step.
 
@@ -287,8 +286,8 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 # - **A frozen network or a trained one.** [`pretraining`](pretraining.ipynb) uses synthetic data
 #   and trains either the whole network or only its head.
 # - **The test images.** Intervals on `cocoseq-mini` account for the sampling error of the test
-#   images. The synthetic data sets have many test images, therefore their intervals ignore this
-#   error.
+#   images, which the intervals on synthetic data ignore because these data sets have many test
+#   images.
 
 # %%
 run = decided[(decided["alone"] != "not run") & (decided["data"] != "other")]
@@ -305,7 +304,7 @@ settings.write(versions(), "versions")
 display(settings.table("versions"))
 
 # %% [markdown]
-# ## How to read it
+# ## How to read the verdicts
 #
 # - A claim that does not hold on synthetic data is not thereby refuted, because it may require a
 #   property that these data lack. Conversely, a claim that holds may depend on a property of only
@@ -332,7 +331,7 @@ display(settings.table("versions"))
 texts = []
 for name, row in ledger.counts(decided).iterrows():
     verb = "does" if row["does not hold"] == 1 else "do"
-    text = f"of {row['rows']} on {name} {row['holds']} hold and"
-    texts.append(f"{text} {row['does not hold']} {verb} not")
-sentence = f"A claim counts once per data set: {answers.join_words(texts)}"
+    text = f"{row['holds']} of {row['rows']} hold on {name}"
+    texts.append(f"{text} ({row['does not hold']} {verb} not)")
+sentence = f"If a claim is counted once per data set, {answers.join_words(texts)}"
 settings.write_answer(f"{sentence}; all others are undecided or show no difference.")

@@ -82,7 +82,7 @@ settings
 # Every step makes one update on a batch of 10 new images and 10 images drawn from memory.
 # Afterwards the sampler chooses which of the new images are stored in the memory.
 #
-# - *Finetune* has no memory. *Multitask* sees all tasks shuffled together, once.
+# - *Finetune* has no memory. *Multitask* sees the samples of all tasks once, shuffled together.
 # - *EWC* has no memory either, but penalises changes of the weights that were important for earlier
 #   tasks. Because the paper's strength of the penalty does not carry over to other networks,
 #   `studies/ewc_strength.py` tuned it for each data set, with other seeds and on held-out training
@@ -106,7 +106,7 @@ settings
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # to go on with
+scores = prslib.scores(finished)  # for further analysis
 history = tables.scores_of(finished)  # after each task
 rows = tables.merge_published(tables.final(history), "main")
 
@@ -137,8 +137,8 @@ settings.show_tables("table")
 
 # %% [markdown]
 # F1 depends on how labels are predicted. In the table above, a label is predicted if its
-# probability is above 0.5. The table below shows F1 at the *tuned threshold*, which is chosen for
-# each run of the methods in `own_threshold` on a fifth of its training samples. *Top 3* predicts
+# probability is above 0.5. The table below shows F1 at the *tuned threshold* ("own threshold"),
+# which is chosen for each run of the methods in `own_threshold` on a fifth of its training samples. *Top 3* predicts
 # the three most probable classes; for details see [`precision_recall`](precision_recall.ipynb).
 
 # %% tags=["compute"]
@@ -299,13 +299,13 @@ for ax, (name, shown) in zip(axes, panels, strict=True):
     style.plot_progression(shown.drop(columns="published"), ax, "mAP").set_title(name)
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_ylabel("mAP minus CRS (points)")
-title = "Overall mAP task by task minus CRS, classes alike"
+title = "Overall mAP minus CRS after each task, classes alike"
 style.join_panels(figure, f"{title}, {settings.say_seeds()}")
 settings.show(figure, "progression")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 where = {"test_set": BALANCED, "group": "minority", "metric": "mAP"}
 row = answers.find_smallest(against_crs, **where)
-what = "mAP on the minority classes (classes alike)"
-sentence = answers.describe_difference(row, what=what, method=f"On {row['dataset']} PRS")
+what = "mAP on the minority classes, tested with classes alike"
+sentence = answers.describe_difference(row, what=what, method=f"On {row['dataset']}, PRS")
 settings.write_answer(sentence, row["dataset"])

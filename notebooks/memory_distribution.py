@@ -15,7 +15,7 @@
 #
 # Because CRS, PRS, CBRS and OCDM use only labels, their memories are recomputed without training
 # and are identical to the memories of the runs of `main_results`, sample for sample. GSS uses
-# gradients and ExStream features, therefore their memories come from trained runs. No test set is
+# gradients and ExStream features, so that their memories come from trained runs. No test set is
 # involved. The quick profile shows 6 % of the real COCOseq (`cocoseq-mini`) and another real
 # stream, Reuters-21578 (`reutersseq`). The complete stream of the paper requires its labels: `make
 # figures PROFILE=paper DATA=/path`.
@@ -95,7 +95,7 @@ def plot_class_shares(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     shares = memories.groupby("class_rank")["share"]
     mean, sd = shares.mean(), shares.std().fillna(0)
     ax.plot(mean, color=look["color"], drawstyle="steps-mid")
-    # the legend is of all panels, each with a colour of its own
+    # all panels, each with another colour, share the legend
     if memories["seed"].nunique() > 1:
         band = {"alpha": 0.25, "linewidth": 0, "step": "mid"}
         ax.fill_between(mean.index, mean - sd, mean + sd, color=look["color"], **band)
@@ -110,7 +110,7 @@ def plot_class_shares(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
         ax.text(ranks.mean(), 0.99, group, transform=ax.get_xaxis_transform(), **text)
     # room for the names of the groups; axes may share their scale
     top = max(ax.get_ylim()[1], 1.2 * max(stream["share"].max(), (mean + sd).max()))
-    ax.set(xlabel="class, each group from frequent to rare", title=method)
+    ax.set(xlabel="class (frequent to rare within each group)", title=method)
     ax.set(ylabel="share of labels (%)", ylim=(0, top))
     ax.margins(x=0.005)
     ax.label_outer()
@@ -177,7 +177,7 @@ to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]]
 # %% jupyter={"source_hidden": true} tags=["answer"]
 means = answers.first_set(to_targets).groupby("method")[["to equal", "to stream"]].mean()
 prs, crs = means.loc["PRS"], means.loc["CRS"]
-sentence = f"On {settings.dataset[0]} the class shares in the memory of PRS are {prs['to equal']:.0f} points away from equal"
+sentence = f"On {settings.dataset[0]}, the class shares in the memory of PRS are {prs['to equal']:.0f} points away from equal"
 sentence += f" shares and {prs['to stream']:.0f} from the shares in the stream, whereas under CRS they are"
 sentence += f" {crs['to equal']:.0f} and {crs['to stream']:.0f} points away (total variation distance)."
 settings.write_answer(sentence, settings.dataset[0])

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Is it the memory or the loss?
+# # Can a loss replace a balanced memory?
 #
 # A balanced memory increases the share of rare classes among the replayed samples. A loss can give
 # rare classes more weight without changing the memory, and so can a balanced *draw*, which replays
@@ -46,7 +46,7 @@ from prslib.report.grids import check_labels, configs_of, on_tests
 
 PLAIN = "multilabel_soft_margin"
 # chosen by studies/loss_strength.py, the loss with the highest score there first; other
-# data sets take each loss's defaults
+# data sets use the defaults of each loss
 STRENGTHS = {
     "reutersseq": {
         "distribution_balanced": {"scale": 2.0, "gamma": 0.0, "kappa": 0.1},
@@ -202,11 +202,11 @@ def say_moved(clearly: pd.Series) -> str:
         return "ranking and threshold"
     if ranking or threshold:
         return "the ranking" if ranking else "the threshold"
-    return "F1 at any threshold" if clearly["C-F1"] else "neither, significantly"
+    return "F1 at any threshold" if clearly["C-F1"] else "neither significantly"
 
 
 def lay_out(gaps: pd.DataFrame, rows: list[str]) -> pd.DataFrame:
-    """Set differences with intervals in the columns of `SHOWN`."""
+    """Lay out differences with intervals in the columns of `SHOWN`."""
     keys = pd.Series(zip(gaps["test_set"], gaps["metric"], strict=True), gaps.index)
     shown = gaps.assign(column=keys.map(SHOWN)).dropna(subset="column")
     wide = tables.pivot_differences(shown, rows, "column")
@@ -238,7 +238,7 @@ def plot_bars(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # to go on with
+scores = prslib.scores(finished)  # for further analysis
 rows = tables.final(tables.scores_of(finished, "loss", "draw"), WAYS)
 rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
 arms = [name_arm(*key) for key in rows[["method", "loss", "draw"]].itertuples(index=False)]

@@ -104,7 +104,7 @@ def plot_dumbbells(frame: pd.DataFrame, ax: plt.Axes, order: list[str]) -> plt.A
 trained = asked.run_all(planned, device=settings.device)
 with_predictions = [run for run in trained if run.config.predictions]
 finished = [run for run in trained if not run.config.predictions]
-scores = prslib.scores(finished)  # to go on with
+scores = prslib.scores(finished)  # for further analysis
 history = tables.scores_of(finished)  # after each task
 rows = tables.final(history, PRECISION_RECALL)
 rows = rows[rows["measure"] == "score"]
@@ -162,7 +162,7 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 # menus select a class group or the other test set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-WAYS = {"threshold 0.5": "", "tuned threshold": " (own threshold)", "top 3": " (top 3)"}
+WAYS = {"threshold of 0.5": "", "tuned threshold": " (own threshold)", "top 3": " (top 3)"}
 
 
 def draw_ways(frame: pd.DataFrame, group: str, left: str, right: str) -> plt.Figure:
@@ -174,8 +174,8 @@ def draw_ways(frame: pd.DataFrame, group: str, left: str, right: str) -> plt.Fig
         style.plot_samplers(frame[chosen], ax, "dataset", "way")
         ax.set(title=f"{f1}, {TEST_WORDS[test]}", xlabel="PRS minus CRS (points)")
     where = "" if group == "overall" else f" on the {group} classes"
-    title = f"PRS minus CRS{where} by how labels are decided"
-    style.join_panels(figure, f"{title}, bars are 95 % intervals")
+    title = f"PRS minus CRS{where} by decision rule"
+    style.join_panels(figure, f"{title}, 95 % intervals")
     return figure
 
 # %% tags=["compute"]
@@ -207,8 +207,8 @@ wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
 # ## Every threshold
 #
 # The curves show F1 at thresholds from 0.02 to 0.98, of one run of CRS and one of PRS on the first
-# data set. A curve that is higher at its own best threshold ranks better; one that is only higher
-# at 0.5 is calibrated better. With a running kernel, the slider moves the threshold at which the
+# data set. A model whose curve has the higher maximum ranks better, whereas a model that is better
+# only at 0.5 is better calibrated. With a running kernel, the slider moves the threshold at which the
 # legends give the scores, and the menu selects a class group.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -279,11 +279,11 @@ changes = []
 for group in ("majority", "minority"):
     metric = alike[group][list(COLOURS)].abs().idxmax()
     points = f"({alike[group, metric]:+.1f} points)"
-    changes.append(f"mostly the {COLOURS[metric][0]} of the {group} classes {points}")
+    changes.append(f"the {COLOURS[metric][0]} of the {group} classes {points}")
 name = settings.dataset[0]
-sentence = f"Compared with CRS on {name} with classes alike, PRS changes "
+sentence = f"Compared with CRS on {name} with classes alike, PRS mainly changes "
 sentence += f"{answers.join_words(changes)}."
 gains = answers.first_set(overall[overall["test_set"] == BALANCED])
 gains = gains.query("f1 == 'C-F1' and way != 'top 3'")
 points = [f"by {row.difference:+.1f} points at the {row.way}" for row in gains.itertuples()]
-settings.write_answer(f"{sentence} C-F1 changes {answers.join_words(points)}.", name)
+settings.write_answer(f"{sentence} C-F1 differs {answers.join_words(points)}.", name)

@@ -61,7 +61,7 @@ def runs(settings):
             **start,
             method=settings.method,
             seed=settings.seeds,
-            pretrained_stages=0,  # EWC freezes no more than the others
+            pretrained_stages=0,  # EWC freezes no more than other methods
         )
     return on_tests(made)
 
@@ -83,7 +83,7 @@ settings
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def beginning(config: prslib.RunConfig) -> str:
-    """Name what a run's network begins with, and whether all but its head stays as it began."""
+    """Name the initial weights of a run, and whether all layers but the head are frozen."""
     settings = config.resolved
     name = settings["weights"].replace("_", " ")
     frozen = ", frozen" if settings["frozen_stages"] else ""
@@ -91,7 +91,7 @@ def beginning(config: prslib.RunConfig) -> str:
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # to go on with
+scores = prslib.scores(finished)  # for further analysis
 rows = tables.final(tables.scores_of(finished, weights=beginning))
 settings.write(tables.merge_published(tables.average(rows), "main"), "table")
 
@@ -113,8 +113,8 @@ settings.show_tables("table", by=["weights"])
 # %% tags=["compute"]
 groups = ("majority", "minority", "overall")
 where = [(group, metric) for group in groups for metric in MAIN_METRICS]
-beside = tables.merge_published(rows, "main")
-gaps = tables.contrasts(beside, "PRS", "CRS", where, by=["weights"])
+both = tables.merge_published(rows, "main")
+gaps = tables.contrasts(both, "PRS", "CRS", where, by=["weights"])
 settings.write(gaps, "prs_minus_crs")
 
 # %%
@@ -126,8 +126,8 @@ gaps = settings.show_contrasts("prs_minus_crs", title, "weights", **shown)
 row = answers.find_smallest(gaps, test_set=BALANCED, group="overall", metric="mAP")
 sentence = answers.describe_difference(
     row,
-    above="From all initial weights PRS gains at least {effect} points of mAP over CRS {interval}.",
-    below="From some initial weights PRS loses {effect} points of mAP against CRS {interval}.",
-    unclear="From some initial weights PRS and CRS do not differ significantly in mAP: {effect} points {interval}.",
+    above="With all initial weights, PRS scores at least {effect} points higher than CRS in mAP {interval}.",
+    below="With some initial weights, PRS scores {effect} points lower than CRS in mAP {interval}.",
+    unclear="With some initial weights, PRS and CRS do not differ significantly in mAP: {effect} points {interval}.",
 )
 settings.write_answer(sentence, row["dataset"])

@@ -58,7 +58,7 @@ import pandas as pd
 
 import prslib
 from prslib.metrics import GROUP_METRICS
-from prslib.report import asked, notebook, style, tables
+from prslib.report import answers, asked, notebook, style, tables
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, STYLE
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
 
@@ -70,7 +70,7 @@ settings
 
 # %% tags=["compute"]
 finished = asked.run_all(needed, device=settings.device)
-scores = prslib.scores(finished)  # to go on with
+scores = prslib.scores(finished)  # for further analysis
 every = tables.final(tables.scores_of(finished))
 every = every[every["measure"] == "score"]
 for name in settings.dataset:
@@ -139,7 +139,7 @@ for name in settings.dataset:
 # The picture shows PRS at each $\rho$ minus CRS, computed seed by seed, with 95 % intervals over
 # seeds and test samples; above 0 PRS scores higher. The nearer $\rho$ is to 1, the less the
 # frequent classes lose and the less the rare classes gain. Because the best $\rho$ is chosen post
-# hoc from the same runs, its gain is optimistic. The paper uses 0.5 for its unbalanced test set.
+# hoc from the same runs, its gain is optimistic. The paper uses 0.5 for its imbalanced test set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OVERALL = {"overall": "black"} | GROUP_COLOURS
@@ -195,7 +195,7 @@ changes = []
 for name in settings.dataset:
     chosen = worst[name].idxmax()
     cells = overall[(overall["dataset"] == name) & (overall["rho"] == chosen)]["difference"]
-    points = f"{cells.min():+.1f} to {cells.max():+.1f} points against CRS"
-    changes.append(f"{chosen:g} on {name}, with changes of {points}")
-sentence = "The rho with the best worst case over C-F1, O-F1 and mAP on both tests is"
-settings.write_answer(f"{sentence} {'; and '.join(changes)}.", settings.dataset[0])
+    points = f"{cells.min():+.1f} to {cells.max():+.1f} points"
+    changes.append(f"{chosen:g} on {name} ({points})")
+sentence = "Judged by the worst difference from CRS in C-F1, O-F1 and mAP on both tests, the best rho is"
+settings.write_answer(f"{sentence} {answers.join_words(changes)}.", settings.dataset[0])

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does it depend on the order of the tasks, or on the size of the memory?
+# # Do the results depend on task order or memory size?
 #
 # The paper trains COCOseq in five schedules and NUS-WIDEseq in four, and both with memories of
 # 1000, 2000 and 3000. The scores are in **Table 2** and in four tables of the appendix, which also
@@ -22,7 +22,7 @@
 # adds `reutersseq`, another real stream, with several orders of its four tasks.
 #
 # Every run is scored on two test sets. With *classes alike* every class has about the same weight.
-# The paper's tables are of this kind, therefore its numbers are compared only with these scores.
+# The paper's tables are of this kind, so that its numbers are compared only with these scores.
 # *As the stream comes* the test has the class distribution of the stream.
 #
 # *About a minute on two cores if `main_results` has been run; the second time nothing is trained.*
@@ -77,7 +77,7 @@ def runs(settings):
 
 
 def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
-    """List up to ``count`` schedules beside the standard one: the paper's, or any others."""
+    """List up to ``count`` schedules besides the standard one: the paper's, or any others."""
     cells = pd.concat([published.load(table) for table in (TABLE_2, *SCHEDULE_TABLES)])
     papers = cells[cells["dataset"] == labels_of(dataset).stands_for]
     schedules = [schedule_of(text) for text in papers["schedule"].unique()]
@@ -118,7 +118,7 @@ def scores_by_memory(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_memory(scores: pd.DataFrame) -> pd.DataFrame:
-    """Take the final scores of runs with a memory, and the paper's size for ours: "500 [2000]"."""
+    """Return the final scores of runs with a memory, and both memory sizes as "500 [2000]"."""
     rows = tables.final(scores[scores["memory_size"] > 0])
     usual = rows["dataset"].map(lambda name: DATASETS[name].recipe.memory_size)
     # to the hundred, because sizes are whole numbers
@@ -128,7 +128,7 @@ def _with_memory(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_published(rows: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
-    """Take each published cell from the first of the tables that prints it, and from Table 2."""
+    """Add each published number from the first table that prints it, and from Table 2."""
     ours = rows.assign(memory_size=rows["paper_memory"])
     also = ["schedule", "memory_size"]
     merged = [tables.merge_published(ours, name, also=also) for name in names]
@@ -154,7 +154,7 @@ settings
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # to go on with
+scores = prslib.scores(finished)  # for further analysis
 history = tables.scores_of(finished)  # after each task
 by_schedule, by_memory = scores_by_schedule(history), scores_by_memory(history)
 settings.write(tables.average(by_schedule), "schedules")
@@ -189,14 +189,14 @@ by_order = settings.show_contrasts("schedules_prs_minus_crs", title, "order")
 # 3000".
 
 # %%
-title = "Overall, PRS minus CRS by samples in memory"
+title = "Overall, PRS minus CRS by memory size"
 by_size = settings.show_contrasts("sizes_prs_minus_crs", title, "memory")
 
 # %% [markdown]
 # ## Table 2
 #
-# The overall scores of COCOseq's schedules and memories, with classes alike and in percent,
-# compared with the numbers of the main text. Its numbers for PRS differ from the numbers of the
+# The table compares the overall scores of COCOseq's schedules and memories, with classes alike and
+# in percent, with the numbers of the main text. Its numbers for PRS differ from the numbers of the
 # appendix, which are shown in the pictures. `schedules_and_memory_schedules.csv` and
 # `schedules_and_memory_sizes.csv` contain every data set, class group and test set.
 

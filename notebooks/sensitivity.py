@@ -41,13 +41,13 @@ from prslib import DATASETS
 from prslib.checks import one_of
 from prslib.report.grids import check_labels, on_tests, sampler_runs
 
-# each is a field of RunConfig, and its value or a factor of the data set's own
+# each is a field of RunConfig, and its value or a factor of the data set's standard
 SETTINGS = {
     "step size x 1/3": ("learning_rate", 1 / 3),
     "step size x 3": ("learning_rate", 3),
     "memory x 1/4": ("memory_size", 1 / 4),
     "memory x 4": ("memory_size", 4),
-    "3 updates a batch": ("updates", 3),
+    "3 updates per batch": ("updates", 3),
     "3 epochs": ("epochs", 3),
     "50 replayed samples": ("replay_batch_size", 50),
     "Adam's epsilon 1e-4": ("adam_eps", 1e-4),
@@ -93,7 +93,7 @@ from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.style import STYLE
 from prslib.report.tables import TEST_WORDS
 
-# what the verdict is about
+# the scores of the verdict
 CELLS = [("mAP", BALANCED), ("C-F1", BALANCED), ("O-F1", IMBALANCED)]
 
 # %%
@@ -122,7 +122,7 @@ for setting, configs in planned.items():
 gaps = pd.concat(frames, ignore_index=True)
 gaps = gaps[gaps.set_index(["metric", "test_set"]).index.isin(CELLS)]
 settings.write(gaps.drop(columns=["sentence", "group"]), "minus_crs")
-scores = pd.concat(parts, ignore_index=True)  # to go on with
+scores = pd.concat(parts, ignore_index=True)  # for further analysis
 
 
 # %%
@@ -135,7 +135,7 @@ for line, (metric, test_set) in zip(axes, CELLS, strict=True):
         cells = gaps[(gaps["dataset"] == name) & (gaps["metric"] == metric)]
         style.plot_samplers(cells, ax, "setting").set_title(name)
         ax.set_xlabel(f"{metric}, {TEST_WORDS[test_set]}\nminus CRS (points)")
-style.join_panels(figure, f"Other settings, {gaps['seeds'].max()} seeds, 95 % intervals")
+style.join_panels(figure, f"Samplers minus CRS in other settings, {gaps['seeds'].max()} seeds, 95 % intervals")
 settings.show(figure, "minus_crs", narrow=1)
 
 
@@ -148,7 +148,7 @@ settings.show(figure, "minus_crs", narrow=1)
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def survivors(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Count the settings that keep the sign of the standard one, and name the others."""
+    """Count the settings with the same sign as the standard one, and name the rest."""
     table = []
     keys = ["dataset", "test_set", "metric", "method"]
     for key, cells in gaps.groupby(keys, sort=False):
@@ -177,5 +177,5 @@ for metric, test_set in CELLS:
     rows = survives[(survives["method"] == "CBRS") & (survives["metric"] == metric)]
     kept = f"{rows['survives'].sum()} of {rows['settings'].sum()}"
     counts.append(f"{kept} cases for {metric} ({TEST_WORDS[test_set]})")
-sentence = "When one setting is changed, CBRS minus CRS keeps its sign on the same stream in"
+sentence = "If one setting is changed, the sign of CBRS minus CRS on a stream stays the same in"
 settings.write_answer(f"{sentence} {answers.join_words(counts)}.")

@@ -16,7 +16,7 @@
 # compared to all the other baselines".
 #
 # The order of the classes is not published. This notebook therefore trains the methods in several
-# orders, shows how much the numbers vary with only the order, and searches for the orders that
+# orders, shows how much the numbers vary if only the order changes, and searches for the orders that
 # reproduce the paper's numbers. The paper profile needs MNIST (`make figures PROFILE=paper
 # DATA=/path`). The quick profile runs on `imbal-digits`, and the seeds profile on
 # `imbal-colour-digits` as well. Both are **synthetic data** made of scikit-learn's digits, which
@@ -98,7 +98,7 @@ table.assign(total=table.sum(axis=1))
 # ## The tables
 #
 # The tables show the mean and standard deviation over seeds of the accuracy in percent on the whole
-# test set, in which all classes have about the same size. In the rows "another for each seed", the
+# test set, in which all classes have about the same size. In the rows "drawn for each seed", the
 # order of the classes differs between seeds, which causes most of the variance. Each table is
 # followed by the paper's. With synthetic data only the order of the methods can be compared with
 # the paper, not the numbers.
@@ -120,10 +120,10 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # to go on with
+scores = prslib.scores(finished)  # for further analysis
 every = measures.accuracies(planned, finished)
 every = style.without_far_numbers(tables.label_powers(every, settings.powers))
-# the paper has no number of a further power
+# the paper has no numbers for further powers
 every["published"] = every["published"].where(every["method"].isin(METHODS))
 for name in names:
     settings.write(every[every["dataset"] == name], name)
@@ -140,7 +140,7 @@ for name in names:
 # lines extend one standard deviation. The paper's numbers are in a separate panel.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-# methods that are not compared with CRS: the others have a memory
+# methods that are not compared with CRS; all other methods have a memory
 NOT_COMPARED = ("Multitask", "Finetune", "CRS")
 
 
@@ -153,7 +153,7 @@ def leads_on_crs(rows: pd.DataFrame) -> pd.DataFrame:
 
 def draw_leads(ours: pd.DataFrame, theirs: pd.DataFrame, stands_for: str) -> plt.Figure:
     """Draw `leads_on_crs`, a panel for each of our orders of the classes and one of the paper's."""
-    panels = [(f"order: {order}", rows) for order, rows in ours.groupby("order", sort=False)]
+    panels = [(f"order of the classes: {order}", rows) for order, rows in ours.groupby("order", sort=False)]
     panels.append((f"the paper's {stands_for}", theirs))
     figure, axes = style.panel_grid(len(panels), 2, top=1, height=3.4)
     for ax, (title, shown) in zip(axes, panels, strict=True):
@@ -190,7 +190,7 @@ settings.write(gaps, "minus_crs")
 
 # %%
 gaps = settings.table("minus_crs")
-shown = gaps.assign(order="order: " + gaps["order"])
+shown = gaps.assign(order="order of the classes: " + gaps["order"])
 title = "Accuracy after the last task, method minus CRS"
 figure = style.contrast_panels(shown, title, "method", "order")
 settings.show(figure, "minus_crs")
@@ -203,9 +203,9 @@ sentence = answers.describe_difference(last, what="accuracy after the last task"
 settings.write_answer(sentence, names[0])
 
 # %% [markdown]
-# ## The effect of only the order
+# ## The effect of the order
 #
-# These runs use one seed, the same initial weights and random orders of the classes
+# These runs differ only in the order of the classes, which is random
 # (`studies/class_orders.py`). Each dot is one order, and PRS is better than CRS above the line.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -213,7 +213,7 @@ STUDY = "studies/class_orders.csv"  # made by the script of that name
 
 
 def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
-    """Look up accuracies in up to `count` orders (%), the paper's beside its data.
+    """Look up accuracies in up to `count` orders (%), and the paper's for its data.
 
     Looks are those of studies/class_orders.py: "random" orders as they were drawn,
     "second" and "third" of its search, the nearest to the paper's numbers first.
@@ -239,8 +239,8 @@ def plot_order_pairs(frame: pd.DataFrame, ax: plt.Axes, x: str, y: str) -> plt.A
     theirs = frame.groupby("method")["published"].first()
     ax.axline((0, 0), slope=1, color="0.6", linewidth=1, label="equal accuracy")
     dots = {"s": 9, "alpha": 0.5, "color": "0.35"}  # the colour of neither method
-    ax.scatter(values[x], values[y], label="ours, one order each", **dots)
-    if theirs.notna().any():  # beside its data
+    ax.scatter(values[x], values[y], label="one order each", **dots)
+    if theirs.notna().any():
         star = {"s": 170, "marker": "*", "color": "black", "zorder": 5, "edgecolor": "white"}
         ax.scatter(theirs[x], theirs[y], label="paper", **star)
     ax.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
@@ -257,14 +257,14 @@ for name in mlps:
     last = by_order.query("trained_tasks == 5 and variant != 'authors'")
     figure, ax = plt.subplots(figsize=(5.4, 5.4))
     plot_order_pairs(last, ax, "CRS", "PRS")
-    style.join_panels(figure, f"{name}, classes alike: after the last task")
+    style.join_panels(figure, f"{name}, classes alike: accuracy after the last task")
     settings.show(figure, f"{name}_orders")
     shares = last.groupby("method", sort=False)["value"].quantile([0.05, 0.5, 0.95])
     shares = shares.unstack().round(1).rename(columns="{:.0%} of orders are below".format)
     values = last.pivot(index="schedule", columns="method", values="value")
     gap = values["PRS"] - values["CRS"]
-    text = f"{name}: PRS is above CRS in {(gap > 0).sum()} of {len(gap)} orders, by "
-    text += f"{gap.median():.1f} points in the middle, {gap.min():.1f} to {gap.max():.1f} in all."
+    text = f"{name}: PRS scores higher than CRS in {(gap > 0).sum()} of {len(gap)} orders. PRS minus CRS"
+    text += f" is {gap.median():.1f} points in the median, and {gap.min():.1f} to {gap.max():.1f} points in all."
     display(Markdown(text), shares)
 
 # %% [markdown]
@@ -314,7 +314,7 @@ for name in mlps if settings.search else []:
     figure, axes = plt.subplots(1, 2, figsize=(10, 4))
     style.plot_progression(third[third["schedule"] == best.schedule], axes[0], "accuracy")
     plot_order_pairs(second[second["trained_tasks"] == 5], axes[1], "CRS", "PRS")
-    title = f"{name}: {best.schedule}, chosen as it fits best, and the {settings.search[0]} nearest"
+    title = f"{name}: {best.schedule}, the order that fits best, and the {settings.search[0]} nearest"
     style.join_panels(figure, title)
     settings.show(figure, f"{name}_nearest")
 
@@ -333,14 +333,14 @@ for name in mlps if settings.search else []:
 #   the paper, but at a much lower accuracy. Like the other methods it also dips after the third
 #   task, which it does not in the paper.
 # - **Later balanced samplers perform like PRS** in this order: CBRS and OCDM end close to it.
-# - **The dip after the third task comes from the order.** In all of the nearest orders the second
+# - **The dip after the third task is due to the order.** In all of the nearest orders the second
 #   pair contains 0, by far the largest class, and the third pair consists of rare classes. Few
 #   random orders produce a dip.
 # - **The paper's order cannot be identified.** The two orders agree about equally well, and others
 #   nearly as well. Among so many orders, the best would agree to some extent by coincidence.
 #   However, the first column agrees only with {1, 2}, because no other pair gives Finetune the
 #   paper's number.
-# - **PRS above CRS comes from the method.** PRS is ahead in nearly all random orders, with one seed
+# - **The lead of PRS over CRS is due to the method.** PRS is ahead in nearly all random orders, with one seed
 #   each, and its median lead is about as large as in the paper. In the plain order {0, 1}, {2, 3},
 #   ... the lead is smaller and all methods end far below the paper's numbers, because the last pair
 #   has the fewest images. The single order of the paper therefore reveals little about the scores

@@ -64,7 +64,7 @@ def runs(settings):
 
 
 def memory_size(name, share):
-    """Return the size of a share of a data set's own memory."""
+    """Return a share of a data set's standard memory size."""
     return round(share * DATASETS[name].recipe.memory_size)
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -85,7 +85,7 @@ settings
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # to go on with
+scores = prslib.scores(finished)  # for further analysis
 of_classes = [run for run in finished if run.config.class_forgetting]
 by_class = pd.concat(map(measures.run_forgetting, of_classes), ignore_index=True)
 keys = ["dataset", "test_set", "method", "task", "class", "class_group", "images", "place"]
@@ -100,7 +100,7 @@ for name in settings.dataset:
 # The picture reproduces the paper's figure with the measure that its caption cites. Each bar shows
 # how many points of AP a class has lost by the end, averaged over seeds; below 0 the class has
 # gained. Classes are sorted by size within each task, and the green line shows their size. CRS and
-# EWC are the paper's two panels, to which PRS is added with the same memory. If small classes were
+# EWC, which has no memory, are the paper's two panels, to which PRS is added with the memory of CRS. If small classes were
 # forgotten more, the bars would rise within each task as the line falls.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -119,12 +119,12 @@ def plot_tail_forgetting(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
         sizes.plot(rows["at"], rows["images"], color=SIZE_COLOUR, linewidth=1.5)
         middle = rows["at"].mean()
         ax.text(middle, 0.99, f"task {task}", ha="center", va="top", transform=ax.get_xaxis_transform())
-    ax.plot([], [], color=SIZE_COLOUR, linewidth=1.5, label="samples of the class")
+    ax.plot([], [], color=SIZE_COLOUR, linewidth=1.5, label="training samples of the class")
     ax.axhline(0, color="0.35", linewidth=0.8)
     ax.set(xticks=[], ylabel="points of AP lost")
     ax.margins(x=0.02)
     sizes.set_yscale("log")
-    sizes.set_ylabel("samples (log scale)", color=SIZE_COLOUR)
+    sizes.set_ylabel("training samples (log scale)", color=SIZE_COLOUR)
     sizes.tick_params(colors=SIZE_COLOUR)
     sizes.yaxis.set_major_formatter("{x:g}")
     sizes.spines["right"].set_visible(True)
@@ -137,7 +137,7 @@ for name in settings.dataset:
     figure, axes = plt.subplots(len(settings.method), 1, figsize=(10, 7), sharex=True, sharey=True)
     for ax, one in zip(axes, settings.method, strict=True):
         plot_tail_forgetting(classes[classes["method"] == one], ax).set_title(one)
-    memory = f"memory of {memory_size(name, settings.memory_share)} for methods with one"
+    memory = f"memory of {memory_size(name, settings.memory_share)}"
     words = TEST_WORDS[classes["test_set"].iloc[0]]
     title = f"{name}, {words}: forgetting by class, {memory}"
     style.join_panels(figure, f"{title}, {settings.say_seeds()}")
@@ -150,13 +150,13 @@ for name in settings.dataset:
 # score that a group of classes has lost. Because their memory of 2000 is twice as large relative to
 # the stream, more forgetting is expected in our runs. The picture shows the forgetting of mAP on
 # the minority classes minus the forgetting on the majority classes, computed seed by seed, with 95
-# % intervals over seeds and test samples. Above 0 the minority is forgotten more, as it is in the
-# paper for both methods. The claim is tested in [`ledger`](ledger.ipynb) on the runs of
+# % intervals over seeds and test samples. Above 0 the minority is forgotten more, as in the paper
+# for both methods on COCOseq. The claim is tested in [`ledger`](ledger.ipynb) on the runs of
 # `main_results`, whose memory is twice as large, and so is the rank correlation between the size
 # of a class and its forgetting within each task.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-LOST = {"forget": "share of the best", "lost": "points"}
+LOST = {"forget": "share of the best mAP", "lost": "points of mAP"}
 
 
 def minority_minus_majority(scores: pd.DataFrame) -> pd.DataFrame:
@@ -185,7 +185,7 @@ gaps = settings.show_contrasts("groups", title, "method", across="lost")
 # %% jupyter={"source_hidden": true} tags=["answer"]
 lost = LOST["forget"]
 row = answers.find_smallest(gaps, test_set=BALANCED, lost=lost, method="CRS")
-share = f"On {row['dataset']} with classes alike, the share of its best mAP that CRS loses"
+share = f"On {row['dataset']} with classes alike, the share of the best mAP that CRS forgets"
 sentence = answers.describe_difference(
     row,
     above="{what} is {effect} points larger for the minority than for the majority classes {interval}.",
@@ -193,4 +193,4 @@ sentence = answers.describe_difference(
     unclear="{what} does not differ significantly between minority and majority: {effect} points {interval}.",
     what=share,
 )
-settings.write_answer(f"{sentence} This is not corrected for the number of claims.", row["dataset"])
+settings.write_answer(f"{sentence} This interval is not corrected for the number of claims.", row["dataset"])

@@ -111,7 +111,7 @@ def draw_fates(frame: pd.DataFrame, full_at: int) -> plt.Figure:
     full = {"color": "0.4", "linewidth": 1, "linestyle": "--", "label": "memory full"}
     ax.axvline(full_at + 0.5, **full)
     ax.set_yticks(range(len(LETTERS)), LETTERS)
-    ax.set(xlabel="sample of the stream", ylabel="class")
+    ax.set(xlabel="position in the stream", ylabel="class")
     ax.invert_yaxis()
     ax.legend(ncols=4, **ABOVE)
     return figure
@@ -222,7 +222,7 @@ ENTRIES = {"entered": FATES["kept"], "dropped": FATES["dropped"]}
 
 
 def contributions(step: SimpleNamespace) -> pd.DataFrame:
-    """Return what each label of a sample adds to its chance to enter (Eq. 2)."""
+    """Return what each label of a sample adds to its probability of entering (Eq. 2)."""
     decision = step.decision
     frame = pd.DataFrame({"n": decision.class_freq, "m": decision.quota})
     frame["ratio"] = frame["m"] / frame["n"]
@@ -237,7 +237,7 @@ def names(label: np.ndarray) -> str:
 
 
 def plot_acceptance(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Draw samples' probabilities to enter a full memory and whether they did (Eq. 2)."""
+    """Draw samples' probabilities of entering a full memory, and whether they entered (Eq. 2)."""
     text = {"ha": "center", "va": "bottom", "fontsize": 8, "linespacing": 0.9}
     for (sample, s, slot), rows in frame.groupby(["sample", "acceptance", "slot"]):
         look = ENTRIES["dropped" if slot < 0 else "entered"]
@@ -246,7 +246,7 @@ def plot_acceptance(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
         ax.text(sample, s + 0.03, "\n".join(LETTERS[rows["class"]]), **text)
     for label, look in ENTRIES.items():
         ax.plot([], [], label=label, **look)
-    ax.set(xlabel="sample of the stream", ylabel="probability s to enter")
+    ax.set(xlabel="position in the stream", ylabel="probability s of entering")
     ax.set(yticks=np.linspace(0, 1, 6), ylim=(0, 1.25))
     ax.legend(ncols=2, **ABOVE)
     return ax
@@ -274,21 +274,21 @@ display(Markdown(text), terms.round(4))
 # where $q_i = 1$ for a class without a surplus.
 #
 # The sampler removes the candidate whose removal brings the memory closest to the target. The right
-# picture shows these distances; members outside $K$ have no distance and are shown at the upper
-# edge. Among equally good candidates one is drawn at random, a choice that the paper leaves open.
+# picture shows these distances; members that are no candidates have no distance and are shown at
+# the upper edge. Among equally good candidates one is drawn at random, a choice that the paper leaves open.
 # Always choosing the first slot would keep overwriting the newest member of the class.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-ROLES = {  # of a sample when another takes a slot
+ROLES = {  # of a sample when a slot is overwritten
     "removed": {"color": "#D55E00", "marker": "X"},
-    "as good": {"color": "#E69F00", "marker": "o"},
-    "in K": {"color": "#56B4E9", "marker": "s"},
-    "not in K": {"color": "#999999", "marker": "D"},
+    "equally good": {"color": "#E69F00", "marker": "o"},
+    "other candidate": {"color": "#56B4E9", "marker": "s"},
+    "no candidate": {"color": "#999999", "marker": "D"},
 }
 
 
 def surpluses(step: SimpleNamespace) -> pd.DataFrame:
-    """Return how far each class is above its target, and its chance to be shrunk (Eq. 3)."""
+    """Return the surplus of each class, and its probability of being shrunk (Eq. 3)."""
     decision = step.decision
     counts = step.memory.sum(axis=0)
     columns = {
@@ -302,7 +302,7 @@ def surpluses(step: SimpleNamespace) -> pd.DataFrame:
 
 
 def shrunk_class(step: SimpleNamespace) -> int:
-    """Return the most likely class whose shrinking explains the slot that was taken."""
+    """Return the most likely class whose shrinking explains the slot that was overwritten."""
     decision = step.decision
     possible = [c for c, slots in decision.leaving.items() if step.slot in slots]
     return max(possible, key=lambda c: decision.class_probability[c])
@@ -318,9 +318,9 @@ def candidates(step: SimpleNamespace) -> pd.DataFrame:
     frame = pd.DataFrame({"labels": map(names, members)}, index=slots)
     frame["score"] = (~members & decision.scarce).sum(axis=1)
     frame["distance"] = pd.Series(decision.distance[chosen], in_k)
-    frame["role"] = "not in K"
-    frame.loc[in_k, "role"] = "in K"
-    frame.loc[decision.leaving[chosen], "role"] = "as good"
+    frame["role"] = "no candidate"
+    frame.loc[in_k, "role"] = "other candidate"
+    frame.loc[decision.leaving[chosen], "role"] = "equally good"
     frame.loc[step.slot, "role"] = "removed"
     return frame.rename_axis("slot").reset_index()
 
@@ -332,7 +332,7 @@ def clearest_removal(steps: list) -> SimpleNamespace:
 
 
 def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: plt.Axes) -> plt.Axes:
-    """Draw each class's surplus and write its probability to be shrunk beside it (Eq. 3)."""
+    """Draw each class's surplus, labelled with its probability of being shrunk (Eq. 3)."""
     colours = np.where(frame["class"] == shrunk, "#D55E00", "#56B4E9")
     bars = ax.bar(LETTERS, frame["surplus"], color=colours, width=0.6)
     chances = [f"{100 * p:.0f} %" if p else "never" for p in frame["probability"]]

@@ -146,7 +146,7 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 
 # %% tags=["compute"]
 finished = asked.run_all(on_tests(stream_runs(settings)), device=settings.device)
-scores = prslib.scores(finished)  # to go on with
+scores = prslib.scores(finished)  # for further analysis
 metrics = [*MAIN_METRICS, *F1_OTHERWISE[:2]]  # these at the tuned threshold
 rows = tables.final(tables.scores_of(finished), metrics)
 rows = tables.label_powers(rows, settings.powers)
@@ -246,7 +246,7 @@ def plot_changes(frame: pd.DataFrame, ax: plt.Axes, column: str) -> plt.Axes:
         x = cells[column].map(order.index) + 0.12 * (number - (len(shares) - 1) / 2)
         colour = COLOURS[number % len(COLOURS)]
         ax.vlines(x, cells["low"], cells["high"], colour, linewidth=1.5)
-        ax.plot(x, cells["change"], "o", color=colour, label=f"memory x {share:g}")
+        ax.plot(x, cells["change"], "o", color=colour, label=f"{share:g} x standard memory")
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_xticks(range(len(order)), order)
     return ax
@@ -268,17 +268,17 @@ settings.write(by_bin(classes.dropna(subset="place"), "third"), "places")
 bins, places = settings.table("bins"), settings.table("places")
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, width_ratios=[5, 3])
 plot_changes(bins, axes[0], "bin")
-axes[0].set_xlabel("size of the class over the mean class")
+axes[0].set_xlabel("class size relative to the mean class")
 axes[0].set_ylabel("AP, CBRS minus CRS (points)")
-plot_changes(places, axes[1], "third").set_xlabel("place of the class's task")
+plot_changes(places, axes[1], "third").set_xlabel("position of the class's task in the stream")
 count = bins["streams"].max()
-title = f"Change of a class's AP, mean over {count} streams, 95 % intervals"
+title = f"Change in the AP of classes, mean over {count} streams, 95 % intervals"
 style.join_panels(figure, title)
 settings.show(figure, "bins", narrow=1)
 rows = [bins[bins["bin"] == name] for name in (BINS[0], BINS[-1])]
 seen = [(rows[0]["change"] > 0).sum(), (rows[1]["change"] < 0).sum()]
-text = f"a gain of the smallest classes in {seen[0]}, a loss of the largest in {seen[1]}"
-print(f"Expected with each of {bins['share'].nunique()} memories, and found: {text}.")
+text = f"the smallest classes gain with {seen[0]}, and the largest lose with {seen[1]}"
+print(f"Expected for all {bins['share'].nunique()} memory sizes, and found: {text}.")
 
 # %% [markdown]
 # ## Reuters, subsampled
@@ -302,7 +302,7 @@ settings.write(cut_gaps.drop(columns="sentence"), "cuts")
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_cuts(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Draw CBRS minus CRS over the length of cut streams, caps and parts apart."""
+    """Draw CBRS minus CRS over the length of subsampled streams, a line for caps and for parts."""
     kinds = {
         "cap": ("large classes subsampled: imbalance falls", "#332288"),
         "part": ("all classes subsampled: imbalance stays", "#882255"),
@@ -313,7 +313,7 @@ def plot_cuts(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
         ax.plot(cells["samples"], cells["difference"], ".", color=colour, markersize=4, alpha=0.6)
         ax.plot(means["samples"], means["difference"], "o-", color=colour, label=label)
     ax.axhline(0, color="black", linewidth=0.8)
-    ax.set(xscale="log", xlabel="samples of the stream (log scale)")
+    ax.set(xscale="log", xlabel="samples in the stream (log scale)")
     ax.set_xticks(means["samples"], [f"{n:,.0f}" for n in means["samples"]])
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_ylabel("CBRS minus CRS (points)")
@@ -328,7 +328,7 @@ for ax, (metric, test_set) in zip(axes, SHOWN, strict=True):
     plot_cuts(shown[shown["method"] == "CBRS"], ax)
     ax.set_title(f"{metric}, {TEST_WORDS[test_set]}")
 count = f"{len(settings.varied_seeds)} seeds, {settings.draws} draws"
-style.join_panels(figure, f"Reuters, subsampled: {count}")
+style.join_panels(figure, f"Reuters, subsampled: CBRS minus CRS, {count}")
 settings.show(figure, "cuts", narrow=1)
 
 
@@ -336,7 +336,7 @@ settings.show(figure, "cuts", narrow=1)
 # ## Can the labels predict the gain?
 #
 # The constant rule predicts that mAP and C-F1 increase with classes alike and that O-F1 decreases
-# as the stream comes. A property of the labels *foretells* the gain if the whole 95 % interval of
+# as the stream comes. A property of the labels *predicts* the gain if the whole 95 % interval of
 # their rank correlation (Fisher's z) is above 0, on streams from which the property was not
 # derived. Both properties in the table were suggested by results on Reuters, which is therefore
 # excluded. The first row counts the streams on which the constant rule predicts the sign of the
@@ -344,7 +344,7 @@ settings.show(figure, "cuts", narrow=1)
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def forecasts(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Correlate CBRS's gain in mAP with properties of the labels, beside the constant rule."""
+    """Correlate CBRS's gain in mAP with properties of the labels; also test the constant rule."""
     cells = gaps[(gaps["method"] == "CBRS") & (gaps["group"] == "overall")]
     cells = cells[(cells["metric"] == "mAP") & (cells["test_set"] == BALANCED)]
     right = f"{(cells['difference'] > 0).sum()} of {len(cells)}"
@@ -357,7 +357,7 @@ def forecasts(gaps: pd.DataFrame) -> pd.DataFrame:
             row["correlation"] = spearmanr(streams[name], streams["difference"]).statistic
             z, error = np.arctanh(row["correlation"]), 1.96 / np.sqrt(len(streams) - 3)
             row |= {"low": np.tanh(z - error), "high": np.tanh(z + error)}
-            row["foretells"] = bool(row["low"] > 0)
+            row["predicts"] = bool(row["low"] > 0)
         table.append(row)
     return pd.DataFrame(table)
 

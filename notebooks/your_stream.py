@@ -7,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # What would it do on your stream?
+# # Which sampler suits your stream?
 #
-# The gain of a balanced memory cannot be predicted from the labels of a stream, therefore this
+# Because the gain of a balanced memory cannot be predicted from the labels of a stream, this
 # notebook measures it. It trains a small network on your stream with each sampler, holds out
 # samples for two tests, and reports which sampler is best for which score and at what cost, or that
 # the data do not suffice for a recommendation. [Your own data](../docs/own_data.md) describes the

@@ -1,6 +1,6 @@
 """Write the final scores of a profile's stored runs into one file, ``scores.csv.xz``.
 
-The runs are not in the repository, so that this file is what is left of them.
+The runs are not in the repository, so that only this file remains of them.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def write_scores(profile: str, names: Sequence[str]) -> str:
         raise FileNotFoundError(expected(what, "none", "run `prslib train`"))
     rows = pd.concat(final_scores(configs[path], path) for path in stored)
     columns = [*SETTINGS, "others", "seed", "group", "measure", "metric"]
-    # runs that measure something more have the scores of the others, too
+    # runs with further measurements repeat the scores of other runs
     rows = rows[[*columns, "value"]].drop_duplicates().sort_values(columns)
     file = figures_dir(profile) / "scores.csv.xz"
     with replacing(file) as opened:

@@ -11,8 +11,8 @@ STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
 STREAMS |= {"mdiseq": "icons", "clipartseq": "clip art"}
 SYNTHETIC = ", measured on synthetic data made of handwritten digits."
 # sentences for a difference, by its sign
-ABOVE = "{method} gains {effect} points of {what} over {than} {interval}."
-BELOW = "{method} loses {effect} points of {what} against {than} {interval}."
+ABOVE = "{method} scores {effect} points higher than {than} in {what} {interval}."
+BELOW = "{method} scores {effect} points lower than {than} in {what} {interval}."
 UNCLEAR = (
     "{method} and {than} do not differ significantly in {what}: {effect} points"
     " {interval}."

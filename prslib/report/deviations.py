@@ -1,4 +1,4 @@
-"""Depart from PRS in one step at a time, as other implementations do, and measure what it costs."""
+"""Samplers that depart from PRS in one step, as other implementations do."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +11,7 @@ from prslib.report.tables import labels_of
 from prslib.samplers import PRS
 from prslib.samplers.label_sets import NONE
 
-# PRS with one step replaced; the first line of each says what it does instead
+# PRS with one step replaced, which the first line of each docstring describes
 
 
 class _UniformVictim(PRS):
@@ -33,7 +33,7 @@ class _SoftenedExp(PRS):
 
 
 class _UnderflowingExp(PRS):
-    """Compute e^(-n_i) as it is written."""
+    """Compute e^(-n_i) literally, so that it underflows for a large n_i."""
 
     def weights(self, n: Sequence[int]) -> list[float]:
         weight = np.exp(-np.array(n, float))
@@ -41,7 +41,7 @@ class _UnderflowingExp(PRS):
 
 
 class _ClassFromP(PRS):
-    """Draw the class to shrink from p_i."""
+    """Draw the class to shrink with probability p_i."""
 
     def class_probability(self, delta: np.ndarray) -> np.ndarray:
         weight = self.partition() * (self._counts > 0)
@@ -49,12 +49,12 @@ class _ClassFromP(PRS):
 
 
 class _SignedDistances(PRS):
-    """Add up the differences of Eq. (5) with their signs: 0 for every candidate."""
+    """Sum the signed differences of Eq. (5), which gives 0 for every candidate."""
 
     def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
         counts = self._counts - self._sets.rows(k, len(p))  # (K, C)
         gaps = counts - p * counts.sum(axis=1, keepdims=True)
-        return gaps.sum(axis=1)  # rounding alone
+        return gaps.sum(axis=1)  # 0 up to rounding
 
 
 class _TiesBySlot(PRS):
@@ -65,7 +65,7 @@ class _TiesBySlot(PRS):
 
 
 class _CountsAhead(PRS):
-    """Know the counts of a task's classes when its first sample comes."""
+    """Use the final counts of a task's classes from its first sample on."""
 
     def __init__(
         self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0, dataset: str
@@ -83,7 +83,7 @@ class _CountsAhead(PRS):
 
 
 class _BatchAtOnce(PRS):
-    """Count a whole batch, then decide all of it on the memory before the batch."""
+    """Count a whole batch, then choose slots in the memory as it was before it."""
 
     def choose_batch(self, labels: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         if len(self) < self.size:
@@ -99,7 +99,7 @@ class _BatchAtOnce(PRS):
 
 
 class _SeveralClasses(PRS):
-    """Take candidates from all classes above their target, not from one that is drawn."""
+    """Choose candidates from all classes above their target instead of one drawn class."""
 
     def candidates(self, c: int, q: np.ndarray) -> np.ndarray:
         k = self._sets.all()
@@ -112,41 +112,41 @@ class _SeveralClasses(PRS):
         return k[is_above][number == number.min()]
 
 
-# each with what it does in the pictures' words
+# each with its name in the pictures
 _DEPARTURES = (
-    ("uniform victim", _UniformVictim, "slot drawn from all"),
-    ("softened exp", _SoftenedExp, "exponential softened"),
-    ("underflowing exp", _UnderflowingExp, "exponential underflows"),
+    ("uniform victim", _UniformVictim, "random slot overwritten"),
+    ("softened exp", _SoftenedExp, "softened exponential"),
+    ("underflowing exp", _UnderflowingExp, "underflowing exponential"),
     ("class from p", _ClassFromP, "class drawn by target share"),
-    ("signed distances", _SignedDistances, "distances keep their signs"),
-    ("ties by slot", _TiesBySlot, "ties fall on the lowest slot"),
-    ("counts known ahead", _CountsAhead, "counts of a task known ahead"),
-    ("batch at once", _BatchAtOnce, "batch decided at once"),
+    ("signed distances", _SignedDistances, "signed distances"),
+    ("ties by slot", _TiesBySlot, "ties to the lowest slot"),
+    ("counts known ahead", _CountsAhead, "class counts known ahead"),
+    ("batch at once", _BatchAtOnce, "whole batch at once"),
     ("several classes", _SeveralClasses, "several classes shrink"),
 )
 DEVIATIONS = {name: sampler for name, sampler, _ in _DEPARTURES}
 WORDS = {name: words for name, _, words in _DEPARTURES} | {"PRS": "PRS", "CRS": "CRS"}
 ALL = ("PRS", *DEVIATIONS, "CRS")
 
-# what published code calls PRS; written from what the code does
+# reimplementations of what published code calls PRS
 
 
 class _Cuter(_UniformVictim):
-    """Accept with chance exp(-0.01 n), n of the rarest label; overwrite a random slot."""
+    """Accept with probability exp(-0.01 n), n of the rarest label; overwrite a random slot."""
 
     def acceptance(self, y: np.ndarray) -> float:
         return float(np.exp(-0.01 * self._freq[self.classes_of(y)].min()))
 
 
 class _MacroAucCl(PRS):
-    """Never change a full memory: what is in it are the first m samples of the stream."""
+    """Never change a full memory, which keeps the first m samples of the stream."""
 
     def acceptance(self, y: np.ndarray) -> float:
         return 0.0
 
 
 class _EmoGrowth(_CountsAhead, _UnderflowingExp, _TiesBySlot):
-    """Count tasks ahead, let e^(-n) underflow, shrink the largest surplus; ties by slot."""
+    """Know class counts ahead, let e^(-n) underflow, shrink the largest surplus, ties by slot."""
 
     def __init__(
         self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0, dataset: str

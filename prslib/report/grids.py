@@ -12,8 +12,8 @@ from prslib.report.notebook import Settings
 from prslib.report.tables import labels_of
 from prslib.train import METHODS
 
-# test sets: classes alike, that of single-label data, as the stream comes, and further
-# images of cocoseq-mini
+# test sets: classes alike, the same for single-label data, as the stream comes, and
+# further images of cocoseq-mini
 BALANCED, FULL, IMBALANCED, OPEN = "balanced", "full", "imbalanced", "open"
 
 
@@ -32,8 +32,8 @@ def configs_of(
     methods, seeds : sequence of str, sequence of int
         Keys of `METHODS`, and the seeds for which each of them is run.
     few_seeds : dict of str to int, optional
-        Methods and data sets, each with the number of seeds that it takes: the first
-        ones. Where a method and its data set both have a number, the smaller one counts.
+        Methods and data sets that are run with only the first seeds, and how many. If a
+        method and its data set both have a number, the smaller one applies.
     **fields
         Further fields, as in `configs`.
 
@@ -142,7 +142,7 @@ def check_labels(names: Sequence[str], one: bool) -> None:
         one_of("dataset", name, DATASETS)
         if (DATASETS[name].recipe.loss == "cross_entropy") != one:
             kind = "one label" if one else "several labels"
-            raise ValueError(expected(f"data with {kind} a sample", repr(name)))
+            raise ValueError(expected(f"data with {kind} per sample", repr(name)))
 
 
 def check_memory(methods: Sequence[str]) -> None:
@@ -153,7 +153,7 @@ def check_memory(methods: Sequence[str]) -> None:
 
 
 def check_compared(methods: Sequence[str], *compared: str) -> None:
-    """Raise ValueError unless the methods that a notebook compares are among its own."""
+    """Raise ValueError unless the methods that a notebook compares are among its parameters."""
     if not {*compared} <= {*methods}:
         what = f"method with {' and '.join(compared)}"
         raise ValueError(expected(what, ", ".join(methods)))

@@ -47,8 +47,8 @@ def decide(
 ) -> pd.DataFrame:
     """Decide every claim on every data set that it is about, alone and corrected.
 
-    A claim about COCOseq is also decided on other real streams, in rows of their own: the
-    column stands_for is empty there, and no number of the paper is compared with ours.
+    A claim about COCOseq is also decided on other real streams, in separate rows whose
+    column stands_for is empty, because no number of the paper is compared with ours.
     """
     printed = scores_by("stands_for", printed_rows())
     ours = scores_by("dataset", results)
@@ -108,10 +108,10 @@ def drop_not_run(decided: pd.DataFrame) -> pd.DataFrame:
 def correct(decided: pd.DataFrame, level: float) -> pd.Series:
     """Return the verdicts after correction for the number of claims on a data set.
 
-    Holm's correction is among the claims on one data set that imply no other of them. A
-    claim that implies others does not hold where one of them does not. It holds where
-    all of them do and its own p value, times the size of that family, is small enough.
-    A sensitivity is in no family, and "sensitivity" in place of a verdict.
+    Holm's correction applies to the claims on one data set that imply no other claim. A
+    claim that implies others does not hold if one of them does not. It holds if all of
+    them do and its own p value, times the number of the former claims, is small enough.
+    A sensitivity is not corrected and has "sensitivity" in place of a verdict.
     """
     kinds = decided["claim"].map(lambda name: CLAIMS[name].kind)
     is_run = decided["alone"] != "not run"
@@ -212,7 +212,7 @@ def say_tests(decided: pd.DataFrame) -> str:
 
 
 def lay_out(decided: pd.DataFrame) -> pd.DataFrame:
-    """Lay the decided claims out as text, a row for each claim, a column for each data set."""
+    """Lay out the decided claims as text, a row per claim and a column per data set."""
     rows = decided[decided["verdict"] != "not run"]
     lines = []
     for name, of_claim in rows.groupby("claim", sort=False):

@@ -26,7 +26,7 @@ from prslib.resamples import resampled_mean
 from prslib.samplers import SAMPLERS, Sampler
 from prslib.train import spawn_seeds, stream
 
-DRAWN = "another for each seed"  # order of the classes
+DRAWN = "drawn for each seed"  # order of the classes
 FORGETTING = {"normalised": True, "plain": False}  # Table 1's, and Chaudhry et al.'s
 
 
@@ -206,7 +206,7 @@ def place_stream(config: RunConfig) -> Iterator[tuple[Sampler, np.ndarray, int]]
 
 def memory_shares(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
     """Compute each class's share of the labels in each memory and in the stream, in percent."""
-    # memories of which there is no run follow from labels alone
+    # memories without a run follow from only the labels
     trained = {identify(run.config): run.memory_labels.sum(axis=0) for run in runs}
     frames = []
     for name in dict.fromkeys(config.dataset for config in configs):
@@ -253,7 +253,7 @@ def imbalanced_stream(
 def draw_labels(
     chances: np.ndarray, samples: int, seed: int = 0, second_labels: float = 0.22
 ) -> np.ndarray:
-    """Draw labels, bool (samples, C), in proportion to the chances of classes.
+    """Draw labels, bool (samples, C), in proportion to the `chances` of classes.
 
     A share of the samples draws a second label, by default as in COCOseq.
     """

@@ -43,7 +43,7 @@ from prslib.report.tables import (
 PAPERMILL = "# Parameters"  # begins the cell that papermill adds
 # columns of text that may be empty altogether
 TEXTS = ("clearly", "stands_for", "weakest", "note", "schedule")
-# do not belong into a page: a folder of this machine, and what the page shows
+# not shown in a page: a folder of this machine, and what the page shows anyway
 NOT_SHOWN = ("notebook", "save", "tables")
 
 
@@ -86,7 +86,7 @@ class Settings(SimpleNamespace):
         for name, value in values.items():
             kind = type(defaults[name])
             if kind in (list, dict) and not isinstance(value, kind):
-                what = f"{name} as a {kind.__name__}, which papermill takes by -y"
+                what = f"{name} as a {kind.__name__}, which papermill sets with -y"
                 raise TypeError(expected(what, repr(value)))
         return cls(notebook=notebook, tables={}, **defaults | values)
 
@@ -102,7 +102,7 @@ class Settings(SimpleNamespace):
             check_device(device)
 
     def write(self, table: pd.DataFrame, name: str) -> None:
-        """Keep a table as CSV, also as a file if ``save`` names a folder."""
+        """Keep a table as CSV, and write it to a file if ``save`` names a folder."""
         table = table.drop(columns="draws", errors="ignore")  # arrays
         text = table.to_csv(index=False, float_format="%.6g")
         self.tables[name] = text

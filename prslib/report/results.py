@@ -39,7 +39,7 @@ from prslib.report.tables import labels_of
 from prslib.runs import REGISTERED
 from prslib.train import Method
 
-# what a run may measure beside its scores, and the field that asks for it
+# fields that ask a run for further measurements
 EXTRAS = ("features_per_class", "predictions", "class_forgetting", "own_threshold")
 EXTRAS += ("variance_points",)
 STAND_IN = "stand-in"
@@ -98,7 +98,7 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
     varied = {name: settings[name] for name in names if name not in left_out}
     model = config.resolved["model"]
     usual = standard.resolved
-    if model != usual["model"]:  # which may have a step size of its own
+    if model != usual["model"]:  # which may have another step size
         varied["model"] = MODELS[model].stands_for or model
         varied.pop("learning_rate", None)
     if "memory_size" in varied:  # half of an odd size is rounded
@@ -223,7 +223,7 @@ def printed_rows() -> pd.DataFrame:
         for cell in cells.to_dict("records")
     ]
     columns = pd.DataFrame(settings, columns=list(SETTINGS)).astype(SETTINGS)
-    # what the paper prints, beside how it differs from the standard
+    # what the paper prints, and how it differs from the standard
     schedule = cells["schedule"].mask(cells["method"] == "Multitask", "")
     rows = cells.assign(schedule=schedule).rename(columns=PRINTED)
     task = np.where(cells["metric"] == "accuracy", "all", "seen")

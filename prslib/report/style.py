@@ -24,7 +24,7 @@ from prslib.statistics import LEVEL
 STYLE = ["default", PACKAGE / "report" / "paper.mplstyle"]
 Style = dict[str, Any]  # keywords of Axes.plot
 # colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the
-# paper's rows in its order, then later methods
+# methods of the paper in its order, then later ones
 METHOD_STYLES: dict[str, Style] = {
     "Stream": {"color": "#999999", "marker": ""},
     "Multitask": {"color": "#666666", "marker": "s"},
@@ -42,17 +42,19 @@ METHOD_STYLES: dict[str, Style] = {
 }
 # of methods that are added by `prslib.register`, in turn
 SPARE = cycle([("#A6003C", "*"), ("#3F5C9A", "H"), ("#8A5AAB", "8"), ("#5B7F00", "d")])
-# of what is no method: metrics, settings, class groups; no method has them
+# of metrics, settings and class groups; no method has these colours
 HUES = ("#332288", "#882255", "#8C6D31", "#117733", "#44AA99")
 GROUP_COLOURS = {"majority": "#C5B0E0", "moderate": "#8461B8", "minority": "#3B1A6E"}
 GROUP_MARKERS = {"majority": "o", "moderate": "^", "minority": "*"}
-# the paper's numbers
+# marks of the paper's numbers
 HOLLOW: Style = {"linestyle": ":", "markerfacecolor": "white", "markersize": 5}
 Y_LABELS = {
     "than": "other method",
     "order": "order of the tasks",
-    "memory": "samples [the paper's]",
+    "memory": "memory size [paper's]",
     "trained_tasks": "tasks trained",
+    "weights": "initial weights",
+    "group": "class group",
 }
 DODGE = 0.07  # tasks from one method's curve to the next, which may coincide
 LETTER, MARK = 0.085, 6  # inches of a letter of the legend, letters of a mark
@@ -142,8 +144,8 @@ def without_far_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     if not {"published", "dataset"} <= set(frame):
         return frame
     far = frame["dataset"].map(lambda name: DATASETS[name].data_source == "stand-in")
-    beside = far & frame["value"].notna()  # the paper alone stays
-    return frame.assign(published=frame["published"].mask(beside))
+    compared = far & frame["value"].notna()  # rows of only the paper stay
+    return frame.assign(published=frame["published"].mask(compared))
 
 
 def draw_curves(
@@ -231,8 +233,9 @@ def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
     frame = frame.assign(place=frame[y].map(rows.index))
     ax.hlines(frame["place"], frame["low"], frame["high"], "0.35", linewidth=1.8)
     clear, unclear = frame[frame["clearly"] != ""], frame[frame["clearly"] == ""]
-    ax.plot(clear["difference"], clear["place"], "o", color="0.1", label="clear")
-    hollow: Style = {"color": "0.1", "markerfacecolor": "white", "label": "not clear"}
+    ax.plot(clear["difference"], clear["place"], "o", color="0.1", label="significant")
+    hollow: Style = {"color": "0.1", "markerfacecolor": "white"}
+    hollow["label"] = "not significant"
     ax.plot(unclear["difference"], unclear["place"], "o", **hollow)
     if frame["published"].notna().any():
         tick: Style = {"color": HUES[1], "markersize": 11, "markeredgewidth": 1.6}
@@ -288,7 +291,7 @@ def contrast_panels(
     for (row, column), ax in zip(product(rows, columns), axes.flat, strict=True):
         panel = frame[(frame[down] == row) & (frame[across] == column)]
         plot_contrasts(panel, ax, y)
-        # the first panel names its row, above the panels beside it
+        # the first panel of a row names it
         is_first = column == columns[0]
         ax.set_title(f"{row}:\n{column}" if is_first else column)
         ax.label_outer()

@@ -25,7 +25,7 @@ from prslib.statistics import label_powers as label_powers
 ALL_GROUPS = (*datasets.GROUPS, "overall")
 CAPTIONS = {"score": "Scores", "forget": "Forgetting"}
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
-# F1 where labels are decided otherwise than by a threshold of 0.5
+# F1 if labels are not predicted by a threshold of 0.5
 F1_OTHERWISE = tuple(
     f"{f1} ({how})" for how in ("own threshold", "top 3") for f1 in MAIN_METRICS[:2]
 )
@@ -311,7 +311,7 @@ def in_short(gaps: pd.DataFrame) -> str:
     decided = unclear["seeds"] >= DECIDING
     alike = decided & within(unclear["low"], unclear["high"])
     text = (
-        f"Of {len(gaps)} differences {above} are significantly above 0, {below} below"
+        f"Of {len(gaps)} differences, {above} are significantly above 0, {below} below"
     )
     text += f", and {alike.sum()} within {SMALL:g} points of it"
     text += ", without correction for the number of tests"

@@ -8,10 +8,10 @@ from prslib.paths import known_notebooks
 from prslib.report.asked import Asked, drop_repeated
 from prslib.report.notebook import Settings, cells_with
 
-LEDGER = "ledger"  # asks for the runs of the others
+LEDGER = "ledger"  # reads the runs of all other notebooks
 # no claim is about their runs
 NO_CLAIM = ("when_it_pays", "memory_or_loss", "sensitivity", LEDGER)
-# have the standard settings: the first run of a data set is what others vary
+# first, because the first run of a data set is the standard that others vary
 STANDARD = ("main_results", "precision_recall", "single_label")
 
 

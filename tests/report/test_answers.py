@@ -11,11 +11,15 @@ from prslib.report.answers import (
 @pytest.mark.parametrize(
     ("low", "high", "sentence"),
     [
-        (1.0, 3.0, "PRS gains 2.0 points of mAP over CRS (95 % CI 1.0 to 3.0)."),
+        (
+            1.0,
+            3.0,
+            "PRS scores 2.0 points higher than CRS in mAP (95 % CI 1.0 to 3.0).",
+        ),
         (
             -3.0,
             -1.0,
-            "PRS loses 2.0 points of mAP against CRS (95 % CI 1.0 to 3.0).",
+            "PRS scores 2.0 points lower than CRS in mAP (95 % CI 1.0 to 3.0).",
         ),
         (-1.0, 5.0, "PRS and CRS do not differ significantly in mAP: +2.0 points "),
     ],

@@ -38,8 +38,12 @@ def test_a_device_that_is_not_here_is_refused_unless_it_is_the_profiles():
         ("main_results", {"metrics": ["mAB"]}, "unknown metric 'mAB'; known"),
         ("main_results", {"own_threshold": ["prs"]}, "unknown method 'prs'"),
         ("main_results", {"method": ["PRS", "OCDM"]}, "method with CRS and PRS, got"),
-        ("architectures", {"method": ["PRS", "CRS", "Multitask"]}, "beside Multitask"),
-        ("single_label", {"dataset": ["digits70tiny"]}, "one label a sample, got "),
+        (
+            "architectures",
+            {"method": ["PRS", "CRS", "Multitask"]},
+            "other than Multitask",
+        ),
+        ("single_label", {"dataset": ["digits70tiny"]}, "one label per sample, got "),
     ],
 )
 def test_bad_values_are_refused_in_one_line_before_training(name, values, message):

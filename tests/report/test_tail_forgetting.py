@@ -56,11 +56,11 @@ def test_groups_are_compared_on_one_test_and_with_the_paper_on_its_kind():
     gaps = rows.set_index(["test_set", "lost"])
     assert gaps["difference"].to_dict() == pytest.approx(
         {
-            ("balanced", "share of the best"): 20,
-            ("imbalanced", "share of the best"): 20,
-            ("balanced", "points"): 10,
-            ("imbalanced", "points"): 10,
+            ("balanced", "share of the best mAP"): 20,
+            ("imbalanced", "share of the best mAP"): 20,
+            ("balanced", "points of mAP"): 10,
+            ("imbalanced", "points of mAP"): 10,
         }
     )
     (printed,) = gaps["published"].dropna().items()
-    assert printed == (("balanced", "share of the best"), pytest.approx(14.3))
+    assert printed == (("balanced", "share of the best mAP"), pytest.approx(14.3))

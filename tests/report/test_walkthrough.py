@@ -33,7 +33,7 @@ def test_the_tables_of_a_step_add_up(steps):
         in_k = members["score"] == members["score"].max()  # Eq. (4)
         assert (members["distance"].notna() == in_k).all()
         nearest = members["distance"] <= members["distance"].min() + 1e-9  # Eq. (5)
-        assert (members["role"].isin(["as good", "removed"]) == nearest).all()
+        assert (members["role"].isin(["equally good", "removed"]) == nearest).all()
         assert members.index[members["role"] == "removed"].tolist() == [step.slot]
 
 

@@ -70,5 +70,5 @@ def test_a_forecast_leaves_out_the_stream_that_suggested_it():
     )
     constant, rising, falling = topic.forecasts(rows).to_dict("records")
     assert constant["right"] == "8 of 9"
-    assert rising["correlation"] > 0.9 and rising["foretells"]
-    assert falling["correlation"] < -0.9 and not falling["foretells"]
+    assert rising["correlation"] > 0.9 and rising["predicts"]
+    assert falling["correlation"] < -0.9 and not falling["predicts"]

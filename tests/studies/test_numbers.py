@@ -194,7 +194,7 @@ def sizes():
     yield REAL_COCO, f"| training | {row['stream']:,} | 35,072 |"
     yield REAL_COCO, f"| balanced test | {row['test, classes alike']} | 6,366 |"
     as_it_comes = row["test, as the stream comes"]
-    yield REAL_COCO, f"| unbalanced test | {as_it_comes} | 18,860 |"
+    yield REAL_COCO, f"| imbalanced test | {as_it_comes} | 18,860 |"
     yield REAL_COCO, f"| `open` | {row['test, further images']:,.0f} |"
     yield "README.md", f"COCO refers to {row['stream']:,} of the 35,072 images"
     whole = table_of("datasets_sizes", "paper").set_index("dataset")["stream"]

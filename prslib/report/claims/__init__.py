@@ -23,9 +23,8 @@ NUS = "NUS-WIDEseq"
 # of claims; the last two also in place of a verdict
 PRIMARY, SENSITIVITY, FACT = KINDS = ("primary", "sensitivity", "fact")
 WITHOUT_TEST = {"memory", "gradient variance"}  # metrics that no test image enters
-# differences so small that an interval within them is "no difference": of memory as of
-# scores, and of a correlation what is called a small one (Cohen 1988); in other units
-# half of the paper's own effect, from which `SMALL` comes, too
+# an interval within these limits is "no difference"; for correlations the limit is what
+# Cohen (1988) calls small, and for other units half of the paper's effect, as for `SMALL`
 MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
 
 
@@ -87,7 +86,7 @@ class Claim:
         if row["alone"] == FACT:
             row |= dict.fromkeys(["low", "high", "p"], np.nan)
         if effect.seeds < len(values):
-            # a seed that never learned a task is not like the others
+            # a seed that never learned a task is not comparable
             row |= {"alone": "undecided", "p": np.nan}
         has_test = not set(self.metrics) <= WITHOUT_TEST
         row["test_set"] = scores.tests[self.test_set] if has_test else ""

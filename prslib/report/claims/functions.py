@@ -22,7 +22,7 @@ def lead(
     seed: Seed,
     over: list[str],
     method: str = "PRS",
-    setting: Place | None = None,  # of the method alone
+    setting: Place | None = None,  # of only the method
     at: dict[str, Place] | None = None,
     **place: Any,
 ) -> Cells:
@@ -140,7 +140,7 @@ def spare_variance(scores: np.ndarray) -> np.ndarray:
     """Return the first method's variance over schedules less the second's, by seed.
 
     `scores` are (seeds, metrics, schedules, methods, 1 + draws). A variance is of all
-    seeds together; the jackknife's pseudo-values are a number a seed, (seeds, metrics,
+    seeds together; the jackknife's pseudo-values are one number per seed, (seeds, metrics,
     1 + draws).
     """
     variances = by_seed(schedule_variance, scores)
@@ -160,7 +160,7 @@ def schedule_variance(scores: np.ndarray) -> np.ndarray:
 
 
 def by_seed(statistic: Callable, scores: np.ndarray) -> np.ndarray:
-    """Return a statistic as a number a seed: the jackknife's pseudo-values."""
+    """Return a statistic as one number per seed: the jackknife's pseudo-values."""
     count = len(scores)
     whole = statistic(scores)
     if count == 1:
@@ -186,5 +186,5 @@ FUNCTIONS = {
         scores_by_schedule,
     )
 }
-# what makes numbers a seed of the scores of all seeds
+# functions that turn the scores of all seeds into one number per seed
 STATISTICS = {scores_by_schedule: spare_variance}
