@@ -277,13 +277,13 @@ def compare_thresholds() -> str:
     cells = cells.set_index(["test_set", "metric"]).sort_index()[["lowest", "highest"]]
     words = []
     for test_set, metric in MEASURED[1:]:
-        at_tuned = say_range(cells.loc[test_set, f"{metric} (own threshold)"])
+        at_tuned = say_range(cells.loc[test_set, f"{metric} (tuned threshold)"])
         words.append(f"{at_tuned} in {metric} {ON_TEST[test_set]}")
     return (
         "part of a difference in F1 is due to the threshold of 0.5. With a threshold that is "
         "tuned for each run on a fifth of its stream, CBRS minus CRS is "
         f"{' and '.join(words)}. For O-F1 as the stream comes at tuned thresholds, use "
-        f"{choose_for([(AS_IT_COMES, 'overall', 'O-F1 (own threshold)')])}."
+        f"{choose_for([(AS_IT_COMES, 'overall', 'O-F1 (tuned threshold)')])}."
     )
 
 

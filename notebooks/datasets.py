@@ -100,10 +100,7 @@ sizes.T.map(lambda value: f"{value:,.4g}" if isinstance(value, float) else value
 # dashed lines separate the tasks. The marks fall steeply because the classes of a task are
 # imbalanced. In NUS-WIDEseq and its synthetic counterpart the tasks are imbalanced, too.
 #
-# If the released id files are missing, NUS-WIDEseq is derived from all labels of NUS-WIDE. Its
-# tasks then differ from the published tasks, which contain only images whose links worked at the
-# time. The groups are the released groups. Because they do not follow these counts, some minority
-# classes have more images than some moderate classes.
+# The groups of NUS-WIDEseq are the released groups.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_class_statistics(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:

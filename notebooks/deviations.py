@@ -31,8 +31,7 @@
 # The paper has no such figure. The quick profile tracks the memories on `cocoseq-mini` (COCO
 # images) and on `reutersseq` (news articles), and trains on `cocoseq-mini` only. Scores are
 # measured with classes alike, on the 323 images of the paper's balanced test list. The paper
-# profile tracks the memories on all labels of COCOseq and NUS-WIDEseq; if the released ids are
-# missing, the split of NUS-WIDEseq is derived from the labels.
+# profile tracks the memories on all labels of COCOseq and NUS-WIDEseq.
 #
 # *Half a minute on two cores for the quick profile, 15 seconds the second time.*
 

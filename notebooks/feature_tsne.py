@@ -224,8 +224,8 @@ gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 # On single-label data the seed also determines the order of the classes, which affects the numbers
 # far more than the method does. On `cocoseq-mini` a class has only one to ten test images. The
 # figures for MNIST itself are in `figures/paper` and are drawn by this command: `papermill
-# notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml -p dataset imbal-mnistseq
-# -p rhos 0.0 -p device cpu`.
+# notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml -y "{dataset:
+# [imbal-mnistseq], seeds: [0, 1, 2, 3, 4], device: cpu}"`.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(gaps, group="minority", metric="kNN accuracy")

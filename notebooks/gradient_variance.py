@@ -118,8 +118,8 @@ settings.show(figure, "curves", narrow=1)
 # The paper's claims are tested on these runs in [`ledger`](ledger.ipynb). The paper states neither
 # how its figures treat batch norm nor how many samples of the memory they use. The results on MNIST
 # itself are in `figures/paper` and are computed by `papermill notebooks/gradient_variance.ipynb
-# out.ipynb -f params/paper/gradient_variance.yaml -p dataset imbal-mnistseq -p rhos 0.0 -p points
-# 50 -p device cpu`.
+# out.ipynb -f params/paper/gradient_variance.yaml -y "{dataset: [imbal-mnistseq], points: [50],
+# seeds: [0, 1, 2, 3, 4], device: cpu}"`.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 shown = answers.first_set(rows)

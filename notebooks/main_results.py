@@ -38,7 +38,7 @@ dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's default
-own_threshold: list[str] = ["CRS", "PRS"]  # methods whose threshold is also tuned, by a second training
+tuned_threshold: list[str] = ["CRS", "PRS"]  # methods whose threshold is also tuned, by a second training
 seeds: list[int] = [0, 1]  # one run of every method for each
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 metrics: list[str] = ["C-F1", "O-F1", "mAP"]  # columns of Table 1; C-P, C-R, O-P and O-R are possible, too
@@ -137,8 +137,8 @@ settings.show_tables("table")
 
 # %% [markdown]
 # F1 depends on how labels are predicted. In the table above, a label is predicted if its
-# probability is above 0.5. The table below shows F1 at the *tuned threshold* ("own threshold"),
-# which is chosen for each run of the methods in `own_threshold` on a fifth of its training samples. *Top 3* predicts
+# probability is above 0.5. The table below shows F1 at the *tuned threshold*, which is chosen for
+# each run of the methods in `tuned_threshold` on a fifth of its training samples. *Top 3* predicts
 # the three most probable classes; for details see [`precision_recall`](precision_recall.ipynb).
 
 # %% tags=["compute"]

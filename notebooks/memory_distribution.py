@@ -54,6 +54,7 @@ from functools import partial
 import ipywidgets
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.patheffects import Normal, Stroke
 
 from prslib.report import answers, asked, measures, notebook, style, tables
 from prslib.report.style import STYLE
@@ -99,8 +100,9 @@ def plot_class_shares(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     if memories["seed"].nunique() > 1:
         band = {"alpha": 0.25, "linewidth": 0, "step": "mid"}
         ax.fill_between(mean.index, mean - sd, mean + sd, color=look["color"], **band)
-        ax.plot([], color="0.2", label="memory, mean over seeds")
-        ax.fill_between([], [], [], color="0.2", label="one standard deviation", **band)
+        halo = [Stroke(linewidth=9, alpha=band["alpha"]), Normal()]
+        label = "memory, mean and standard deviation over seeds"
+        ax.plot([], color="0.2", path_effects=halo, label=label)
     else:
         ax.plot([], color="0.2", label="memory")
     text = {"ha": "center", "va": "top", "color": "0.35", "fontsize": 9}

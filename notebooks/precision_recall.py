@@ -27,7 +27,7 @@ dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's default
-own_threshold: list[str] = ["CRS", "PRS"]  # methods with F1 at a tuned threshold, too, by a second training
+tuned_threshold: list[str] = ["CRS", "PRS"]  # methods with F1 at a tuned threshold, too, by a second training
 seeds: list[int] = [0, 1]  # one run of every method for each
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
@@ -162,7 +162,7 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 # menus select a class group or the other test set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-WAYS = {"threshold of 0.5": "", "tuned threshold": " (own threshold)", "top 3": " (top 3)"}
+WAYS = {"threshold of 0.5": "", "tuned threshold": " (tuned threshold)", "top 3": " (top 3)"}
 
 
 def draw_ways(frame: pd.DataFrame, group: str, left: str, right: str) -> plt.Figure:

@@ -30,7 +30,7 @@ powers: list[float] = [0.5]  # further powers of allocation of PRS
 shares: list[float] = []  # further memory sizes, as shares of the standard size, for the scores of classes
 cuts: list[str] = ["cap30", "cap300", "part893", "part3292"]  # subsampled streams of Reuters
 draws: int = 1  # number of random draws of each cut, at most 3
-own_threshold: list[str] = ["CRS", "PRS"]  # methods trained a second time to tune their threshold, as in main_results
+tuned_threshold: list[str] = ["CRS", "PRS"]  # methods trained a second time to tune their threshold, as in main_results
 seeds: list[int] = [0, 1]  # one run of every method for each
 few_seeds: dict[str, int] = {}  # data sets that are run with only the first few seeds
 varied_seeds: list[int] = [0, 1]  # seeds for other memory sizes and for the cuts
@@ -373,8 +373,8 @@ display(settings.table("forecasts").round(2))
 #
 # The table shows the mean and the range over streams of each sampler's difference from CRS. `above`
 # and `below` count the streams on which the difference is significant, that is, the whole interval
-# is above or below 0. F1 at the tuned threshold, called "own threshold" in the table and chosen on
-# a fifth of the stream, shows how much of a difference at 0.5 is due to calibration.
+# is above or below 0. F1 at the tuned threshold, which is chosen on a fifth of the stream, shows how
+# much of a difference at 0.5 is due to calibration.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def ranges(gaps: pd.DataFrame) -> pd.DataFrame:

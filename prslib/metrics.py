@@ -12,9 +12,9 @@ from prslib.datasets.base import GROUPS
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
 MAIN_METRICS = ("C-F1", "O-F1", "mAP")  # of Table 1
 THRESHOLD = 0.5
-# what a run may choose from, for "C-F1 (own threshold)" and "O-F1 (own threshold)"
+# what a run may choose from, for "C-F1 (tuned threshold)" and "O-F1 (tuned threshold)"
 THRESHOLDS = tuple(round(0.01 * step, 2) for step in range(1, 100))
-OWN_METRICS = ("C-F1", "O-F1")
+TUNED_METRICS = ("C-F1", "O-F1")
 # a metric, in which other way labels are predicted for it, and these, bool (N, C)
 Decision = tuple[str, str, np.ndarray]
 TOP = 3  # classes that "C-F1 (top 3)" and "O-F1 (top 3)" predict for every image
@@ -340,7 +340,7 @@ def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, fl
     ]
     # as if each threshold were a draw
     scores = _decision_scores(np.concatenate(counts, axis=1), everything)
-    return {name: THRESHOLDS[np.nanargmax(scores[name])] for name in OWN_METRICS}
+    return {name: THRESHOLDS[np.nanargmax(scores[name])] for name in TUNED_METRICS}
 
 
 _KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for most

@@ -9,8 +9,8 @@ from prslib.datasets import GROUPS, SequentialDataset, Split
 from prslib.datasets.base import task_name
 from prslib.metrics import (
     MAIN_METRICS,
-    OWN_METRICS,
     TOP,
+    TUNED_METRICS,
     Decision,
     evaluate_draws,
     score_rows,
@@ -18,7 +18,7 @@ from prslib.metrics import (
 )
 from prslib.resamples import image_draws, weighted_mean
 
-TUNED = "own threshold"  # of F1 at a tuned threshold, in brackets
+TUNED = "tuned threshold"  # of F1 at a tuned threshold, in brackets
 
 
 def score_test(
@@ -81,7 +81,7 @@ def decide(
 ) -> list[Decision]:
     """Predict labels (N, C) as the top of some classes, and at tuned thresholds."""
     top = top_classes(probabilities, classes)
-    decisions = [(name, f"top {TOP}", top) for name in OWN_METRICS]
+    decisions = [(name, f"top {TOP}", top) for name in TUNED_METRICS]
     for name, threshold in thresholds:
         decisions.append((name, TUNED, probabilities > threshold))
     return decisions

@@ -34,7 +34,7 @@ TEST_WORDS = {
     "prequential": "tested, then trained",
 }
 # fields of a run that change no score, but add scores or measurements
-MEASURED = {"own_threshold", "test_resamples", "features_per_class"}
+MEASURED = {"tuned_threshold", "test_resamples", "features_per_class"}
 MEASURED |= {"predictions", "variance_points", "prequential"}
 Scores = Sequence[float] | Sequence["Run"] | np.ndarray
 VERDICTS = ("holds", "does not hold", "no difference", "undecided", "not run")

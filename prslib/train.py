@@ -236,7 +236,7 @@ class RunConfig:
         batch.
     test_resamples : int or None
         Number of bootstrap resamples of each test set, for intervals.
-    own_threshold : bool
+    tuned_threshold : bool
         Whether F1 is also scored at tuned thresholds. A second model is then trained on
         80 % of the stream. After each task, the other 20 % select the thresholds that
         maximise overall C-F1 and overall O-F1. This almost doubles the training time.
@@ -300,7 +300,7 @@ class RunConfig:
     alpha: float = 0.1
     beta: float = 0.5
     test_resamples: int | None = None
-    own_threshold: bool = False
+    tuned_threshold: bool = False
     variance_points: int = 0
     features_per_class: int = 0
     predictions: bool = False
@@ -531,7 +531,7 @@ def train_and_score(
     """Train, measure and score one configuration."""
     resamples = config.resolved["test_resamples"]
     thresholds: dict[int, dict[str, float]] = {}
-    if config.own_threshold:
+    if config.tuned_threshold:
         thresholds = choose_thresholds(config, data, inputs, device, progress)
     trainer = Trainer(config, data, inputs["train"], device)
     segments = list(stream(config, data.train.task))
@@ -597,7 +597,7 @@ def check(config: RunConfig, data: SequentialDataset) -> None:
         what = f"a loss of several labels per sample for {config.dataset}"
         raise ValueError(expected(what, settings["loss"]))
     validate_schedule(settings["schedule"], data.num_tasks)
-    left_out = held_out(config, data) if config.own_threshold else ()
+    left_out = held_out(config, data) if config.tuned_threshold else ()
     for groups, batches, _ in stream(config, data.train.task, left_out):
         if len(batches) == 0:
             what = f"batch_size up to the samples of task {task_name(groups[-1])}"
@@ -647,7 +647,7 @@ def stream(
 def count_steps(config: RunConfig, data: SequentialDataset) -> int:
     """Return the number of steps of a run, with its training for thresholds."""
     left_out = [()]
-    if config.own_threshold:
+    if config.tuned_threshold:
         left_out.append(held_out(config, data))
     streams = [stream(config, data.train.task, rows) for rows in left_out]
     return sum(len(batches) for segments in streams for _, batches, _ in segments)

@@ -30,7 +30,7 @@ CASES += [("reutersseq", name) for name in ("balanced", "imbalanced")]
 
 def main() -> None:
     # as the main table has them
-    grid = {"method": ["CRS", "PRS"], "seed": SEEDS, "own_threshold": True}
+    grid = {"method": ["CRS", "PRS"], "seed": SEEDS, "tuned_threshold": True}
     planned = []
     for data, test in CASES:
         planned += configs(dataset=data, test_set=test, **grid)

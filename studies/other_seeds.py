@@ -23,7 +23,7 @@ def main() -> None:
     """Train, compare with the report's table, and write both."""
     table = pd.read_csv(figures_dir("seeds") / "when_it_pays_minus_crs.csv")
     fixed = {"dataset": list(table["dataset"].unique()), "seed": OTHERS}
-    fixed["own_threshold"] = True
+    fixed["tuned_threshold"] = True
     planned = configs(method=["CRS", "PRS", "CBRS", "OCDM"], **fixed)
     planned += configs(method="PRS", rho=POWER, **fixed)
     cells = list(table[["group", "metric"]].drop_duplicates().itertuples(index=False))

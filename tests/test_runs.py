@@ -22,7 +22,7 @@ FULL = {
     "features_per_class": 2,
     "predictions": True,
     "prequential": True,
-    "own_threshold": True,
+    "tuned_threshold": True,
     "test_resamples": 5,
 }
 

@@ -226,7 +226,7 @@ def test_settings_are_part_of_the_key():
     assert key_of(plain) == key_of(same)
     assert SAMPLERS["prs"] is not SAMPLERS["crs"]
     changes = {"seed": 1, "rho": 0.5, "memory_size": 30, "updates": 2, "epochs": 2}
-    changes |= {"prequential": True, "adam_eps": 1e-4, "own_threshold": True}
+    changes |= {"prequential": True, "adam_eps": 1e-4, "tuned_threshold": True}
     changes |= {"loss": "focal", "draw": "balanced", "test_resamples": 3}
     changes |= {"weights": None, "precision": "bf16", "variance_points": 1}
     found = {key_of(RunConfig(FEATURES, **{k: v})) for k, v in changes.items()}

@@ -86,7 +86,7 @@ def test_final_scores_are_one_frame_of_what_the_report_reads(runs):
 
 def test_runs_in_a_frame_are_told_apart_by_what_they_were_asked_for(runs):
     (prs, *_), (crs, *_) = runs.values()
-    plain = RunConfig("cocoseq-tiny", "PRS", rho=0.5, own_threshold=True)
+    plain = RunConfig("cocoseq-tiny", "PRS", rho=0.5, tuned_threshold=True)
     other = replace(prs, config=plain, scores=prs.scores.assign(rho=0.5))
     table = scores([prs, other, crs, crs])
     assert [*table][:5] == ["dataset", "test_set", "method", "rho", "seed"]

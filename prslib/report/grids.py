@@ -88,7 +88,7 @@ def sampler_runs(
 ) -> list[Asked]:
     """List CRS and the other samplers, PRS also with further powers of allocation.
 
-    Methods of ``own_threshold`` are trained as in the main table, so that both notebooks
+    Methods of ``tuned_threshold`` are trained as in the main table, so that both notebooks
     share their runs in the standard setting.
     """
     few = settings.few_seeds
@@ -101,9 +101,9 @@ def sampler_runs(
 
 def tune_thresholds(settings: Settings, configs: Iterable[Asked]) -> list[Asked]:
     """Let the runs of some methods also tune their threshold."""
-    chosen = settings.own_threshold
+    chosen = settings.tuned_threshold
     return [
-        replace(config, own_threshold=config.method in chosen) for config in configs
+        replace(config, tuned_threshold=config.method in chosen) for config in configs
     ]
 
 
@@ -111,7 +111,7 @@ def main_runs(settings: Settings) -> list[Asked]:
     """List the main table's runs, on both kinds of test set."""
     check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS", "PRS")
-    for name in settings.own_threshold:
+    for name in settings.tuned_threshold:
         one_of("method", name, METHODS)
     return on_tests(tune_thresholds(settings, standard_runs(settings)))
 

@@ -40,7 +40,7 @@ from prslib.runs import REGISTERED
 from prslib.train import Method
 
 # fields that ask a run for further measurements
-EXTRAS = ("features_per_class", "predictions", "class_forgetting", "own_threshold")
+EXTRAS = ("features_per_class", "predictions", "class_forgetting", "tuned_threshold")
 EXTRAS += ("variance_points",)
 STAND_IN = "stand-in"
 DATA_SOURCES = {  # in words, those nearest to the paper first

@@ -27,7 +27,7 @@ CAPTIONS = {"score": "Scores", "forget": "Forgetting"}
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 # F1 if labels are not predicted by a threshold of 0.5
 F1_OTHERWISE = tuple(
-    f"{f1} ({how})" for how in ("own threshold", "top 3") for f1 in MAIN_METRICS[:2]
+    f"{f1} ({how})" for how in ("tuned threshold", "top 3") for f1 in MAIN_METRICS[:2]
 )
 _PLACE = ["trained_tasks", "task", "group", "metric"]  # of a value
 _VALUES = ("value", "draws", "published")

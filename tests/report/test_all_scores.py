@@ -10,7 +10,7 @@ from prslib.runs import path_of, save
 
 TINY = {"dataset": "cocoseq-tiny", "test_resamples": 0}
 CONFIGS = [
-    RunConfig(method="CRS", seed=1, own_threshold=True, **TINY),
+    RunConfig(method="CRS", seed=1, tuned_threshold=True, **TINY),
     RunConfig(method="CRS", seed=1, epochs=2, **TINY),
     RunConfig(method="CRS", seed=1, features_per_class=1, **TINY),
     RunConfig(method="Multitask", loss="focal", loss_options={"gamma": 1.0}, **TINY),
@@ -51,7 +51,7 @@ def test_a_row_is_a_final_score_of_a_run_in_percent(stored, capsys):
     values = rows.set_index(KEYS)["value"]
     first = stored[0].scores.query("trained_tasks == 4 and task == 'seen'")
     first = first.set_index(["test_set", "group", "metric"])["value"]
-    metrics = ["mAP", "O-P", "C-F1 (own threshold)"]
+    metrics = ["mAP", "O-P", "C-F1 (tuned threshold)"]
     for test_set in ("balanced", "imbalanced", "open"):
         for metric in metrics:
             ours = values["", test_set, "minority", "score", metric]

@@ -36,7 +36,7 @@ def test_a_device_that_is_not_here_is_refused_unless_it_is_the_profiles():
         ("rho_sweep", {"seeds": "0,1"}, "expected seeds as a list.* -y, got '0,1'"),
         ("rho_sweep", {"profile": "fast"}, "unknown profile 'fast'; known"),
         ("main_results", {"metrics": ["mAB"]}, "unknown metric 'mAB'; known"),
-        ("main_results", {"own_threshold": ["prs"]}, "unknown method 'prs'"),
+        ("main_results", {"tuned_threshold": ["prs"]}, "unknown method 'prs'"),
         ("main_results", {"method": ["PRS", "OCDM"]}, "method with CRS and PRS, got"),
         (
             "architectures",

@@ -107,7 +107,7 @@ def test_a_run_never_mixes_devices_nor_waits_in_a_step(card, on_card, method):
 @pytest.mark.parametrize(
     ("dataset", "fields"),
     [
-        (SEVERAL, {"own_threshold": True, "batch_size": 30, "prequential": True}),
+        (SEVERAL, {"tuned_threshold": True, "batch_size": 30, "prequential": True}),
         (ONE_LABEL, {"method": "EWC", "batch_size": 40, "updates": 2}),
         (PICTURES, {"precision": "bf16", "batch_size": 90, "draw": "balanced"}),
     ],

@@ -220,7 +220,7 @@ def test_a_tuned_threshold_is_chosen_on_samples_that_are_held_out(
         return {"C-F1": 0.0, "O-F1": np.inf}
 
     monkeypatch.setattr(train, "best_thresholds", note)
-    config, data = RunConfig(SEVERAL, own_threshold=True), load_dataset(SEVERAL)
+    config, data = RunConfig(SEVERAL, tuned_threshold=True), load_dataset(SEVERAL)
     steps = []
     scores = run(config, progress=lambda: steps.append(1)).scores
     assert len(steps) == count_steps(config, data)
@@ -235,8 +235,8 @@ def test_a_tuned_threshold_is_chosen_on_samples_that_are_held_out(
     values = at_end.set_index("metric")["value"]
     precision = data.tests["balanced"].labels.mean()  # all labels are predicted
     by_hand = 2 * precision / (1 + precision)
-    assert values["C-F1 (own threshold)"] == pytest.approx(by_hand)
-    assert values["O-F1 (own threshold)"] == 0  # none is
+    assert values["C-F1 (tuned threshold)"] == pytest.approx(by_hand)
+    assert values["O-F1 (tuned threshold)"] == 0  # none is
     usual = scores[~scores["metric"].str.contains("own")].reset_index(drop=True)
     pd.testing.assert_frame_equal(usual, finished().scores)
 
