@@ -1,5 +1,6 @@
 """Keep samples of a stream for replay: a sampler and a memory that stay in step."""
 
+import json
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
@@ -9,7 +10,13 @@ import numpy as np
 from prslib.checks import Seed, check_int, expected, generator_of, one_of
 from prslib.labels import multi_hot
 from prslib.memory import Memory, is_tensor
-from prslib.samplers.base import Sampler, load_generator, save_generator
+from prslib.samplers.base import (
+    Sampler,
+    load_generator,
+    save_generator,
+    to_bytes,
+    to_text,
+)
 
 NAMED = str | list | tuple | set | frozenset | Mapping  # labels of one sample
 
@@ -105,7 +112,7 @@ class Buffer:
             For a batch: rows (B, C) of bool or of 0 and 1, with NaN for unknown labels,
             or class numbers (B,). For one sample: a class number, or a row (C,) of bool
             or float; with ``classes`` also a name, a list or set of names, or a dict of
-            name to bool.
+            name to bool. Names are always those of one sample, never of a batch.
         **columns : arrays or tensors
             Inputs and whatever else belongs to the samples, with one row per sample
             (B, ...). For one sample: the row itself, a number or a text. The first call
@@ -191,6 +198,7 @@ class Buffer:
             state.items()}``, because ``torch.load`` refuses arrays by default.
         """
         state = {"generator": save_generator(self.rng)}
+        state["classes"] = to_bytes(self._class_names())
         for name, value in self.sampler.state_dict().items():
             state[f"sampler.{name}"] = value
         for name, value in self.memory.state_dict().items():
@@ -208,14 +216,22 @@ class Buffer:
         Raises
         ------
         ValueError
-            If it is the state of another sampler. The buffer has then not changed.
+            If it is the state of another sampler, or of classes with other names. The
+            buffer has then not changed.
         """
+        names = to_text(np.asarray(state["classes"]))
+        if names != self._class_names():
+            raise ValueError(f"classes: {expected(self._class_names(), names)}")
         of_sampler = select(state, "sampler.")
         memory = Memory(self.memory.size)
         memory.load_state_dict(select(state, "memory."))
         self.sampler.load_state_dict(of_sampler)
         self.memory = memory
         self.rng = load_generator(np.asarray(state["generator"]))
+
+    def _class_names(self) -> str:
+        """Return the names of the classes, if they were given, as text."""
+        return json.dumps(list(self._class_numbers or ()))
 
     def _read(self, labels: Any) -> tuple[Any, bool]:
         """Return the labels of a batch, and whether they are of one sample."""

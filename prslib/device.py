@@ -22,7 +22,7 @@ def check_device(name: str) -> str:
     names = ["cuda", *gpus, "cpu"] if gpus else ["cpu"]
     if torch.backends.mps.is_available():
         names.insert(0, "mps")
-    return names[0] if name == "auto" else one_of("device", name, names)
+    return names[0] if name == "auto" else one_of("device", name, [*names, "auto"])
 
 
 def describe_device(name: str) -> dict[str, str]:

@@ -87,12 +87,14 @@ def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
 def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
     """Read features from an npy, npz, parquet or CSV file, or the images of a folder.
 
+    A line about the columns of a table is printed to standard error.
+
     Parameters
     ----------
     path : Path or str
-        An npz file contains an array ``inputs``, or a single array. Parquet and CSV
-        files have one column per feature. The images of a folder have the same size, at
-        most 128 pixels per side.
+        An npz file contains an array ``inputs``, or a single array. Parquet files, which
+        need the package pyarrow, and CSV files have one column per feature. The images of
+        a folder have the same size, at most 128 pixels per side.
     labels : Path or str
         CSV file with the labels of a folder's images, whose first column contains the
         file names.
@@ -122,8 +124,14 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
         import pandas as pd
 
         table = pd.read_csv(path) if kind == ".csv" else pd.read_parquet(path)
+        if kind == ".csv" and not isinstance(table.index, pd.RangeIndex):
+            what = "one cell per name in the header, with points in decimal numbers"
+            raise ValueError(expected(what, "more cells"))
         # the index of a data frame
         table = table.drop(columns="Unnamed: 0", errors="ignore")
+        names = ", ".join(map(str, table.columns[:SHOWN_NAMES]))
+        text = f"{path}: {len(table)} rows, {table.shape[1]} features: {names}"
+        print(one_line(text), file=sys.stderr)
         return table.to_numpy(np.float32)
 
 
@@ -181,6 +189,8 @@ def load_array(file: Path, name: str) -> tuple[np.ndarray, np.ndarray | None]:
         return stored, None
     if len(stored.files) == 1:
         name = stored.files[0]
+    if name not in stored:
+        raise ValueError(expected(f"an array {name}", ", ".join(stored.files)))
     return stored[name], stored.get("names")
 
 
@@ -199,8 +209,9 @@ def read_csv(file: Path) -> tuple[np.ndarray, list[str], str]:
         if first not in named:
             check_samples(table[first], f"[{named[0]!r}].agg('|'.join)")
         labels, names = read_names(table[named[0]])
-        return labels, names, f"{form}, class names in {named[0]!r}"
-    if not is_class[first]:
+        form += f", class names in {named[0]!r}{list_others(table, named)}"
+        return labels, names, form
+    if not is_class[first] and is_class[table.columns[1:]].any():
         check_samples(table[first], ".max()")
     # the names of samples, and text such as dates
     is_other = numbers.isna().all()
@@ -215,10 +226,15 @@ def read_csv(file: Path) -> tuple[np.ndarray, list[str], str]:
         got = f"columns {', '.join(wrong or table)}"
         got += f" with {', '.join(map(repr, cells[:SHOWN_CELLS]))}"
         raise ValueError(expected(what, got, "leave out columns that are no classes"))
-    form += f", {len(names)} columns of 0 and 1"
-    if is_other.any():
-        form += f" beside {', '.join(table.columns[is_other])}"
-    return numbers[names].to_numpy() == 1, names, form
+    form += f", {len(names)} columns of 0 and 1{list_others(table, names)}"
+    labels = numbers[names].to_numpy()
+    return np.where(labels == -1, np.nan, labels), names, form
+
+
+def list_others(table: Any, names: list[str]) -> str:
+    """Return which columns of a table are not read."""
+    others = [name for name in table if name not in names]
+    return f" beside {', '.join(others)}" if others else ""
 
 
 def read_table(file: Path) -> tuple[Any, str]:

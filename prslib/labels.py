@@ -5,9 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import as_array
+from prslib.checks import as_array, expected
 
 MOST_CLASSES = 1_000_000  # a larger class number is rather a mistake
+# by the kind of numbers in one dimension
+ADVICE = {
+    "f": "write labels.astype(int) for class numbers",
+    "O": "scikit-learn's MultiLabelBinarizer makes rows of lists and sets",
+}
 
 
 def multi_hot(labels: Any, num_classes: int | None = None) -> np.ndarray:
@@ -44,7 +49,9 @@ def multi_hot(labels: Any, num_classes: int | None = None) -> np.ndarray:
     if values.ndim == 1 and (kind in "iu" or values.size == 0):
         return one_hot(values, num_classes)
     if values.ndim != 2 or num_classes not in (None, values.shape[1]):
-        raise ValueError(wrong_shape(num_classes, f"{values.dtype} {values.shape}"))
+        advice = ADVICE.get(kind, "") if values.ndim == 1 else ""
+        got = f"{values.dtype} {values.shape}"
+        raise ValueError(wrong_shape(num_classes, got, advice))
     if kind == "b":
         return values
     check_values(values)
@@ -61,7 +68,7 @@ def read_array(labels: Any) -> np.ndarray:
         if any(isinstance(n, bool) or not isinstance(n, Integral) for n in labels):
             kinds = sorted({type(row).__name__ for row in labels})
             got = f"a {type(labels).__name__} of {', '.join(kinds)}"
-            raise ValueError(wrong_shape(None, got))
+            raise ValueError(wrong_shape(None, got, ADVICE["O"]))
         return np.array(labels, np.int64)
     values = as_array("labels", labels)
     if values.dtype == object and values.ndim == 2:  # NA of pandas, or None
@@ -76,13 +83,10 @@ def is_sparse(labels: Any) -> bool:
     return hasattr(labels, "tocoo")
 
 
-def wrong_shape(num_classes: int | None, got: str) -> str:
+def wrong_shape(num_classes: int | None, got: str, advice: str) -> str:
     """Return the text of the error for anything but rows and class numbers."""
-    return (
-        f"labels: expected an array of rows (B, {num_classes or 'C'}) or of class "
-        f"numbers (B,), got {got}; scikit-learn's MultiLabelBinarizer makes rows of "
-        "lists and sets"
-    )
+    what = f"an array of rows (B, {num_classes or 'C'}) or of class numbers (B,)"
+    return f"labels: {expected(what, got, advice)}"
 
 
 def check_values(values: np.ndarray) -> None:

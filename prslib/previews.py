@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from prslib.checks import check_names, expected, one_line
-from prslib.datasets.curation import class_groups
+from prslib.datasets.curation import SMALL, groups_by_mean
 from prslib.label_files import read_labels as read_labels
 from prslib.labels import multi_hot
 from prslib.samplers import SAMPLERS, Sampler, make_sampler
@@ -21,7 +21,6 @@ MARKERS = "osD^"  # in a plot, of each method
 MOST_NAMES = 80  # of classes, that a plot writes out
 BATCH = 10  # of the stream, as in the paper
 NO_LABEL = "(no label)"
-SMALL = 0.5  # of the mean class: the report's rows are about streams with such classes
 NONE_SMALL = (
     "No class has less than half of the mean class's samples: use CRS,\n"
     "as there is little to gain."
@@ -48,7 +47,8 @@ class Preview:
         Names of the classes. With ``unlabelled="class"``, the last class holds the
         samples without a label.
     class_group : tuple of str
-        "majority", "moderate" or "minority" for each class.
+        Group of each class: "minority" below half the size of the mean class, "majority"
+        from twice its size, else "moderate".
     class_freq : ndarray of int64 of shape (n_classes,)
         Samples of each class in the stream, n_i.
     quota : ndarray of float64 of shape (n_classes,)
@@ -210,9 +210,9 @@ def preview(
     >>> print(preview(np.stack([~rare, rare], axis=1), size=20, methods=["crs", "prs"]))
     1000 samples, 0 of them without a label; memory of 20; largest class over smallest 49:1
     class         group     stream  of mean  quota  crs  prs
-    0             majority     980      2.0   10.0   19   11
+    0             moderate     980      2.0   10.0   19   11
     1             minority      20     0.04   10.0    1    9
-    all majority  majority     980            10.0   19   11
+    all moderate  moderate     980            10.0   19   11
     all minority  minority      20            10.0    1    9
     Classes with less than half of the mean class's samples: 1 of 2.
     For mAP or C-F1, above all on a test that counts classes alike, use CBRS.
@@ -237,7 +237,7 @@ def preview(
     return Preview(
         size=size,
         class_names=tuple(names),
-        class_group=class_groups(class_freq),
+        class_group=groups_by_mean(class_freq),
         class_freq=class_freq,
         quota=size * partition(class_freq, rho).astype(np.float64),
         class_counts=counts,

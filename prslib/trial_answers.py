@@ -81,6 +81,9 @@ def answer(made: Stream, scores: pd.DataFrame, size: int, question: tuple) -> di
     else:
         samples = len(made.data.tests[test_set])
         needed = say_needed(values[rivals[0]] - values[BASE], samples, level)
+        if gap.low > 0:
+            many = f"which is not significant with {len(rivals)} samplers compared"
+            difference = f"{difference[:-1]}, {many}."
         text = f"the trial cannot tell; {difference} {needed}"
     return row | {"sentence": f"{metric}, {TEST_WORDS[test_set]}: {text}"}
 

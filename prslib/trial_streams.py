@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from prslib.checks import as_array, expected
 from prslib.datasets import Entry, Recipe, SequentialDataset, Split
-from prslib.datasets.curation import class_groups, draw_even
+from prslib.datasets.curation import draw_even, groups_by_mean
 from prslib.datasets.features import HEAD, standardised
 from prslib.datasets.reuters import memory_size_of
 from prslib.labels import is_sparse, read_array
@@ -22,9 +22,9 @@ TEST_SHARE = 0.3
 LEAST = 5  # samples of a class that is scored
 SHOWN = 10  # names of classes or tasks in a note
 MOST_CHANNELS = 4  # of an image; more are the width of one with its channels first
+FEW_GROUPS = 10  # held out: their variance is hardly known
 PER_CLASS = 10  # samples of a class in the balanced test, or more if most have more
 QUARTILE = 0.25  # quantile of the class sizes that a balanced test has of each class
-SMALL, LARGE = 0.5, 2.0  # classes over the mean class: below minority, from majority
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +80,17 @@ def make_stream(
     is_scored = rows.sum(axis=0) >= LEAST
     is_test = hold_out(rows & is_scored, columns.get("groups"))
     is_scored &= rows[is_test].any(axis=0) & rows[~is_test].any(axis=0)
-    if not is_scored.any():
-        what = f"a class with at least {LEAST} samples, not all in one group"
+    if is_scored.sum() < 2:
+        what = f"two classes with at least {LEAST} samples, not all in one group"
         raise ValueError(expected(what, f"classes of {rows.sum(axis=0).tolist()}"))
     made = split_stream(columns, rows, names, is_scored, is_test)
     notes = [describe(made, columns)]
+    units = len(np.unique(made.units["imbalanced"]))
+    if units < FEW_GROUPS:
+        notes.append(
+            f"The held-out samples are of only {units} groups, so that intervals are too "
+            "narrow."
+        )
     if left_out:
         notes.append(f"{left_out} samples without a label are left out.")
     if not is_scored.all():
@@ -218,15 +224,13 @@ def split_stream(
     def split(rows: np.ndarray) -> Split:
         return Split(inputs[rows], labels[rows], np.zeros(len(rows), np.int64))
 
-    freq = labels[train].sum(axis=0)
-    mean = freq[freq > 0].mean()
     data = SequentialDataset(
         name=NAME,
         train=split(train),
         tests={name: split(rows) for name, rows in tests.items()},
         class_names=tuple(names.tolist()),
         class_task=np.zeros(labels.shape[1], np.int64),
-        class_group=class_groups(freq, SMALL * mean, LARGE * mean),
+        class_group=groups_by_mean(labels[train].sum(axis=0)),
     )
     task = None
     if "task" in columns:

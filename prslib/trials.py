@@ -4,7 +4,7 @@ From top to bottom: `trial`, its configurations, and a run with its scores.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -193,7 +193,6 @@ def trial(
         rho=rho[0],
         class_names=made.data.class_names,
     )
-    kept = replace(kept, class_group=made.data.class_group)  # as in the scores
     columns = ["method", "memory_size", "seed", "test_set", "group", "metric", "value"]
     return Trial(notes, kept, scores[columns], differences, answers, costs)
 
@@ -233,9 +232,14 @@ def list_configs(
         RunConfig(NAME, name, seed=seed, rho=power, memory_size=size, **fields)
         for size, seed, (name, power) in product(sizes, seeds, variants)
     ]
-    if len(variants) < 2 or not configs:
-        what = f"a sampler beside {BASE}, a rho, a memory size and a seed"
-        raise ValueError(expected(what, "none of one of them"))
+    given = {
+        "seed": seeds,
+        f"sampler beside {BASE}": variants[1:],
+        "memory size": sizes,
+    }
+    for name, values in given.items():
+        if not len(values):
+            raise ValueError(expected(f"at least one {name}", "none"))
     return configs
 
 
@@ -246,8 +250,9 @@ def check_fit(made: Stream, config: RunConfig) -> None:
         what = "a loss of several labels per sample"
         raise ValueError(expected(what, settings["loss"]))
     if not all(map(len, order_rows(made, config))):
-        what = "batch_size up to the samples of each task"
-        raise ValueError(expected(what, settings["batch_size"]))
+        size = settings["batch_size"]
+        what = f"a batch of at least {size} training samples in each task"
+        raise ValueError(expected(what, "fewer in one"))
 
 
 def run_all(

@@ -116,6 +116,16 @@ def test_one_sample_comes_in_any_of_its_forms(labels, row, num_classes):
     assert {name: stored[name].item() for name in river} == river
 
 
+def test_a_state_belongs_to_the_names_of_its_classes():
+    state = make_buffer(classes=NAMES).state_dict()
+    make_buffer(classes=NAMES).load_state_dict(state)
+    for others in (NAMES[::-1], None):
+        with pytest.raises(
+            ValueError, match=r'classes: expected .*, got \["cat", "dog"'
+        ):
+            make_buffer(classes=others).load_state_dict(state)
+
+
 @pytest.mark.parametrize(
     "labels",
     [

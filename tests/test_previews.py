@@ -13,6 +13,7 @@ from real_folders import coco_json
 import prslib
 from prslib.cli import main
 from prslib.label_files import read_labels
+from prslib.labels import multi_hot
 from prslib.previews import METHODS
 from prslib.samplers import SAMPLERS, make_sampler
 
@@ -97,7 +98,7 @@ def test_labels_are_read_from_csv_and_coco(tmp_path, name):
     (tmp_path / name).write_bytes(FILES[name])
     labels, names = read_labels(tmp_path / name)
     assert names == ["cat", "dog"]
-    assert (labels == ROWS).all()
+    assert (multi_hot(labels) == ROWS).all()
 
 
 def test_arrays_are_read_and_what_a_file_holds_decides_not_its_ending(tmp_path):
@@ -119,6 +120,12 @@ def test_arrays_are_read_and_what_a_file_holds_decides_not_its_ending(tmp_path):
         ("scores.csv", b"cat,dog\n1,0.3\n1,1\n", "columns dog with '0.3'"),
         ("camera.csv", b"id,cat,dog,camera\n1,0,1,3\n", "columns camera with '3'"),
         ("words.csv", b"cat,dog\nyes,no\n", "columns cat, dog with 'yes', 'no'"),
+        (
+            "one_two.csv",
+            b"cat,dog\n1,2\n1,1\n",
+            "columns of 0 and 1, .* got columns dog",
+        ),
+        ("classes.csv", b"y\n3\n2\n3\n", "or one called labels with class names"),
         ("twice.csv", b"cat,cat\n1,0\n", r"unique and not empty, got \['cat'\]"),
         ("lists.csv", b"labels\n['cat']\n", r"'\|'.join\(names\)"),
         ("joined.csv", b"labels\ncat~dog\ncat\ndog\n", "by .* or ;, got 'cat~dog'"),

@@ -223,6 +223,13 @@ def test_class_that_is_small_or_in_one_group_is_told_trained_and_not_scored(
     assert sum(part.labels[:, 6].sum() for part in parts) == members.sum()
 
 
+def test_few_groups_are_told():
+    for number, is_few in ((6, True), (60, False)):
+        columns = draw_stream() | {"groups": np.arange(400) % number}
+        _, notes = make_stream(**NOTHING | columns)
+        assert ("intervals are too narrow" in " ".join(notes)) == is_few
+
+
 def test_samples_without_a_label_are_left_out_and_told():
     columns = draw_stream()
     columns["labels"][:7] = False
@@ -239,17 +246,21 @@ BAD = {
     "one task": ({"task": np.zeros(400)}, "at least two tasks"),
     "task and order": ({"order": np.arange(400)}, "task or order"),
     "date": ({"task": None, "order": ["31/12/2021"] * 400}, "such as 2021-03-31"),
-    "batch": ({"batch_size": 401}, "batch_size up to the samples of each task"),
+    "batch": ({"batch_size": 401}, "a batch of at least 401 training samples in each"),
     "channels first": (
         {"inputs": np.zeros((400, 3, 8, 8), np.uint8)},
         "images of uint8",
     ),
     "few": ({"labels": np.eye(400, dtype=bool)}, "at least 5 samples"),
+    "one class": (
+        {"labels": np.zeros(400, int)},
+        "two classes with at least 5 samples",
+    ),
     "unknown": ({"labels": np.full((400, 2), np.nan)}, "labels that are all known"),
     "memory": ({"memory_size": 400}, "a memory smaller than the stream"),
-    "no seed": ({"seeds": []}, "none of one of them"),
+    "no seed": ({"seeds": []}, "at least one seed, got none"),
     "missing task": ({"task": [None] * 400}, "task for every sample"),
-    "no sampler": ({"samplers": ["CRS"]}, "a sampler beside CRS"),
+    "no sampler": ({"samplers": ["CRS"]}, "at least one sampler beside CRS"),
     "group": ({"groups": np.zeros(400)}, "not all in one group"),
 }
 

@@ -9,6 +9,8 @@ import numpy as np
 from prslib.checks import expected
 from prslib.datasets.base import GROUPS, Clustering, Split
 
+SMALL, LARGE = 0.5, 2.0  # classes over the mean class: below minority, from majority
+
 
 class Merge(NamedTuple):
     """One step of the clustering; Appendix, Algorithm 2, line 26."""
@@ -114,6 +116,12 @@ def class_groups(
     # among the majority, so the threshold itself belongs to the majority here.
     size = np.digitize(class_freq, (minority_below, majority_from))
     return tuple(np.array(GROUPS[::-1])[size].tolist())
+
+
+def groups_by_mean(class_freq: np.ndarray) -> tuple[str, ...]:
+    """Name the group of each class of a user's stream: its size over the mean class."""
+    mean = class_freq[class_freq > 0].mean()
+    return class_groups(class_freq, SMALL * mean, LARGE * mean)
 
 
 def draw_balanced(

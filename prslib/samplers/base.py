@@ -412,13 +412,13 @@ class Sampler:
             If the state is of another sampler, size, number of classes or option. The
             sampler is then as it was.
         """
+        state = {name: np.asarray(value).copy() for name, value in state.items()}
+        saved = to_text(state["sampler"]) if "sampler" in state else "no sampler"
+        if saved != self._arguments():
+            raise ValueError(expected(f"a state of {self._arguments()}", saved))
         mine = self.state_dict()
         if state.keys() != mine.keys():
             raise ValueError(expected(f"a state with {sorted(mine)}", sorted(state)))
-        state = {name: np.asarray(value).copy() for name, value in state.items()}
-        saved = to_text(state["sampler"])
-        if saved != self._arguments():
-            raise ValueError(expected(f"a state of {self._arguments()}", saved))
         self.rng = load_generator(state.pop("generator"))
         self.num_classes = int(state.pop("num_classes"))
         self._freq = state.pop("freq")
