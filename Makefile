@@ -107,4 +107,4 @@ else
 	$(PIP) uv
 	.venv/bin/uv pip install --python .venv/bin/python --compile-bytecode --editable '.[test]'
 endif
-	echo '$(CURDIR)' > $@
+	pwd -P > $@
