@@ -1,6 +1,12 @@
 # `make help` lists the targets. Without PYTHON everything is installed into .venv first;
 # `make figures PYTHON=python` uses the environment you are in (see environment.yml).
-PROFILE ?= quick
+# All are read from make's command line only: shells export DATA or PYTHON for others.
+PROFILE = quick
+KILLS = 1000
+PYTHON =
+DATA =
+REDRAW =
+LOCKED =
 
 ifdef DATA
 export PRSLIB_DATA := $(DATA)
@@ -61,7 +67,6 @@ release: wheel test  ## check that VERSION=1.2.3 is named everywhere, and write 
 	awk '$$0 == "## $(VERSION)" {on = 1; next} /^## / {on = 0} on' CHANGELOG.md > dist/notes.md
 	grep -q . dist/notes.md
 
-KILLS ?= 1000
 soak: $(READY)  ## kill all kinds of work KILLS times at random, half an hour, and compare all bytes
 	$(PYTHON) tests/soak.py $(KILLS)
 
@@ -102,4 +107,4 @@ else
 	$(PIP) uv
 	.venv/bin/uv pip install --python .venv/bin/python --compile-bytecode --editable '.[test]'
 endif
-	echo '$(CURDIR)' > $@
+	pwd -P > $@

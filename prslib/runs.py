@@ -346,7 +346,9 @@ def results_of(
         if address:
             yield from train_on_ray(missing, counts, address, device)
         else:
-            yield from train_here(missing, counts, workers, device)
+            data = {c.dataset: fingerprint(c.dataset) for c in missing.values()}
+            task = partial(train_one, data)
+            yield from train_here(missing, counts, workers, device, task)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -361,7 +363,7 @@ def train_here(
     counts: Path,
     workers: int | None,
     device: str,
-    train: Callable[..., str | None] | None = None,
+    train: Callable[..., str | None],
 ) -> Iterator[str | None]:
     """Train runs in processes of this machine; yield an error's text, or None."""
     share = 0.0
@@ -380,7 +382,7 @@ def train_here(
         # others need other processes
         initargs=(os.getpid(), dict(REGISTERED), stamp_package()),
     )
-    task = partial(train or train_one, device, counts)
+    task = partial(train, device, counts)
     rows = enumerate(missing.items())
     with block_interrupts():
         results = pool(delayed(task)(number, *row) for number, row in rows)
@@ -419,15 +421,26 @@ def add_registered(registered: dict[tuple[type, str], Any]) -> None:
 
 
 def train_one(
-    device: str, counts: Path, number: int, path: Path, config: RunConfig
+    data: dict[str, str],
+    device: str,
+    counts: Path,
+    number: int,
+    path: Path,
+    config: RunConfig,
 ) -> str | None:
-    """Train and store a run in a worker process; return the text of its error, if any."""
+    """Train and store a run in a worker process; return the text of its error, if any.
+
+    The process loads the data set anew, which has to be the one in the key of the run.
+    """
     done = np.memmap(counts, np.int64, "r+")
 
     def progress() -> None:
         done[number] += 1
 
     try:
+        if fingerprint(config.dataset) != data[config.dataset]:
+            what = f"{config.dataset} as this Python has read it"
+            raise ValueError(expected(what, "others", "register it again, or restart"))
         save(run(config, device, progress), path)
     except Exception as error:
         return f"{config}: {type(error).__name__}: {error}"

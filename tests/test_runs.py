@@ -118,6 +118,16 @@ def test_runs_that_were_computed_in_two_ways_give_one_warning(stored):
     assert said[0].filename == __file__
 
 
+def test_a_worker_that_loads_other_data_than_the_key_has_stores_nothing(tmp_path):
+    """As after an edit of what a registered function reads."""
+    config = RunConfig("digits70tiny", "CRS")
+    counts, path = tmp_path / "counts", tmp_path / "run.npz"
+    np.zeros(1, np.int64).tofile(counts)
+    data = {config.dataset: "of before"}
+    error = runs.train_one(data, "cpu", counts, 0, path, config)
+    assert "got others; register it again" in error and not path.exists()
+
+
 UNFIT = [
     ({"batch_size": 600}, "cpu", "up to the samples of task"),
     ({"loss": "cross_entropy", "dataset": SEVERAL}, "cpu", "loss of several labels"),

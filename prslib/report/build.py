@@ -249,12 +249,14 @@ def run_notebook(
     from prslib.report.notebook import cells_with, profile_values
 
     manager = Manager
-    options = {"extra_arguments": ["--log-level=CRITICAL"]}
+    # without a user's startup files, and settings of what a cell shows
+    alone = f"--ipython-dir={executed.parent}"
+    options = {"extra_arguments": ["--log-level=CRITICAL", alone]}
     if FORKS:
         from prslib.report.kernels import ForkManager
 
         manager = ForkManager
-        options = {"shutdown_kernel": "immediate"}
+        options["shutdown_kernel"] = "immediate"
     content = nbformat.read(notebook_file(name), as_version=4)
     for cell in content.cells:
         tags = cell.metadata.get("tags", [])

@@ -89,8 +89,7 @@ class Provisioner(LocalProvisioner):
         self, cmd: list[str], **kwargs: Any
     ) -> KernelConnectionInfo:
         """Start it."""
-        assert self.parent is not None
-        arguments = ["-f", self.parent.connection_file, "--log-level=CRITICAL"]
+        arguments = cmd[cmd.index("-f") :]
         self.process = Kernel(arguments, kwargs.get("cwd") or os.getcwd())
         self.process.start()
         self.pid = self.pgid = self.process.pid

@@ -119,11 +119,15 @@ def test_every_picture_has_its_numbers(smoke):
 def test_a_kernel_of_its_own_in_another_folder_gives_the_same_and_trains_nothing(
     smoke, tmp_path, monkeypatch
 ):
-    """As JupyterLab starts one, with colours of a user in matplotlib's settings."""
+    """As JupyterLab starts one, whatever a user has set in matplotlib and IPython."""
     runs = smoke / "cache" / "runs"
     before = {file: file.stat().st_mtime_ns for file in runs.iterdir()}
     (tmp_path / "matplotlibrc").write_text("axes.facecolor: yellow\n")
+    startup = tmp_path / "user" / "profile_default" / "startup" / "own.py"
+    startup.parent.mkdir(parents=True)
+    startup.write_text("import pandas\npandas.DataFrame.to_csv = None\n")
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "user"))
     monkeypatch.setattr(build, "FORKS", False)
     monkeypatch.setattr(build, "project_root", lambda: ROOT / "notebooks")
     out = tmp_path / "out"
