@@ -195,8 +195,8 @@ def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-for place, shown in settings.table("offline").groupby(["dataset", "test_set"], sort=False):
-    display(notebook.heading(*place), offline_table(shown))
+for _, shown in settings.table("offline").groupby(["dataset", "test_set"], sort=False):
+    display(notebook.heading(shown), offline_table(shown))
 
 # %% [markdown]
 # ## Online: the methods with every network

@@ -175,7 +175,8 @@ def draw_ways(frame: pd.DataFrame, group: str, left: str, right: str) -> plt.Fig
         ax.set(title=f"{f1}, {TEST_WORDS[test]}", xlabel="PRS minus CRS (points)")
     where = "" if group == "overall" else f" on the {group} classes"
     title = f"PRS minus CRS{where} by decision rule"
-    style.join_panels(figure, f"{title}, 95 % intervals")
+    ends = "95 % intervals" if frame["seeds"].max() > 1 else "1 seed"
+    style.join_panels(figure, f"{title}, {ends}")
     return figure
 
 # %% tags=["compute"]

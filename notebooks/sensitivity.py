@@ -135,7 +135,7 @@ for line, (metric, test_set) in zip(axes, CELLS, strict=True):
         cells = gaps[(gaps["dataset"] == name) & (gaps["metric"] == metric)]
         style.plot_samplers(cells, ax, "setting").set_title(name)
         ax.set_xlabel(f"{metric}, {TEST_WORDS[test_set]}\nminus CRS (points)")
-style.join_panels(figure, f"Samplers minus CRS in other settings, {gaps['seeds'].max()} seeds, 95 % intervals")
+style.join_panels(figure, f"Samplers minus CRS in other settings, {settings.say_seeds(intervals=True)}")
 settings.show(figure, "minus_crs", narrow=1)
 
 

@@ -193,4 +193,6 @@ sentence = answers.describe_difference(
     unclear="{what} does not differ significantly between minority and majority: {effect} points {interval}.",
     what=share,
 )
-settings.write_answer(f"{sentence} This interval is not corrected for the number of claims.", row["dataset"])
+if row["seeds"] > 1:
+    sentence += " This interval is not corrected for the number of claims."
+settings.write_answer(sentence, row["dataset"])

@@ -181,7 +181,7 @@ overall = gaps[gaps["group"] == "overall"]
 every = pd.concat([overall, further_streams("more_streams")], ignore_index=True)
 every = every[every["method"].isin(overall["method"].unique())]
 figure = draw_streams(every)
-title = f"Each sampler minus CRS, {settings.say_seeds()}, 95 % intervals"
+title = f"Each sampler minus CRS, {settings.say_seeds(intervals=True)}"
 style.join_panels(figure, title)
 settings.show(figure, "minus_crs", narrow=1)
 

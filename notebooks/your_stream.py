@@ -42,6 +42,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from prslib import load_dataset, trial
+from prslib.checks import expected
 from prslib.label_files import read_about, read_inputs, read_labels
 from prslib.report import notebook, style
 from prslib.report.style import STYLE
@@ -50,6 +51,10 @@ from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 def read_stream(settings) -> dict:
     """Read the files of the parameters, or an embedded stream."""
+    files = [settings.inputs, settings.labels]
+    if any([*files, settings.about]) and not all(files):
+        got = f"inputs {settings.inputs!r} and labels {settings.labels!r}"
+        raise notebook.ParameterError(expected("inputs and labels together", got))
     if not settings.inputs:
         stream = load_dataset(settings.dataset)
         train = stream.train
@@ -117,7 +122,7 @@ def draw_answers(gaps: pd.DataFrame, answers: pd.DataFrame, title: str) -> plt.F
 
 # %%
 name = Path(settings.inputs).name or settings.dataset
-title = f"{name}: each sampler minus CRS, {len(settings.seeds)} seeds, 95 % intervals"
+title = f"{name}: each sampler minus CRS, {settings.say_seeds(intervals=True)}"
 figure = draw_answers(settings.table("differences"), settings.table("answers"), title)
 settings.show(figure, "differences")
 for name in ("notes", "answers", "costs"):
@@ -143,9 +148,9 @@ display(settings.table("memories").round(2))
 
 # %%
 gaps = settings.table("differences")
-groups = gaps[gaps["metric"] == "mAP"]
+groups = gaps[gaps["metric"] == "mAP"].replace({"test_set": TEST_WORDS})
 cells = ["memory_size", "test_set", "group"]
 display(groups.pivot_table("difference", cells, "method", sort=False).round(1))
 scores = settings.table("scores")
-scores = scores[scores["group"] == "overall"]
+scores = scores[scores["group"] == "overall"].replace({"test_set": TEST_WORDS})
 display(scores.pivot_table("value", ["test_set", "metric"], "method", sort=False).round(1))

@@ -10,6 +10,7 @@ from prslib.datasets import DATASETS
 STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
 STREAMS |= {"mdiseq": "icons", "clipartseq": "clip art"}
 SYNTHETIC = ", measured on synthetic data made of handwritten digits."
+ONE_SEED = " With one seed, no interval is known."
 # sentences for a difference, by its sign
 ABOVE = "{method} scores {effect} points higher than {than} in {what} {interval}."
 BELOW = "{method} scores {effect} points lower than {than} in {what} {interval}."
@@ -45,13 +46,14 @@ def describe_difference(
 ) -> str:
     """Return the sentence for a difference and its interval."""
     effect, low, high = row["difference"], row["low"], row["high"]
+    is_single = pd.isna(low)  # one seed, whose sign is told without a test
     text, sign = unclear, "+"
-    if low > 0 or high < 0:
-        text, sign = (above if low > 0 else below), ""
+    if is_single or low > 0 or high < 0:
+        text, sign = (above if effect >= 0 else below), ""
         effect, (low, high) = abs(effect), sorted([abs(low), abs(high)])
     interval = f"(95 % CI {low:{sign}.1f} to {high:{sign}.1f})"
-    if pd.isna(low):
-        interval = "(one seed)"
+    if is_single:
+        interval = "(one seed, so that no interval is known)"
     words = {"what": what, "method": method, "than": than, "interval": interval}
     return text.format(effect=f"{effect:{sign}.1f}", **words)
 

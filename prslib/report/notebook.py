@@ -31,7 +31,7 @@ from prslib.paths import (
     params_file,
     replacing,
 )
-from prslib.report.answers import STREAMS, SYNTHETIC
+from prslib.report.answers import ONE_SEED, STREAMS, SYNTHETIC
 from prslib.report.style import contrast_panels, stack_panels
 from prslib.report.tables import (
     TEST_WORDS,
@@ -88,6 +88,8 @@ class Settings(SimpleNamespace):
             if kind in (list, dict) and not isinstance(value, kind):
                 what = f"{name} as a {kind.__name__}, which papermill sets with -y"
                 raise TypeError(expected(what, repr(value)))
+            if kind not in (list, dict) and isinstance(value, list | dict):
+                raise TypeError(expected(f"{name} as a single value", repr(value)))
         return cls(notebook=notebook, tables={}, **defaults | values)
 
     def refuse_missing_device(self) -> None:
@@ -145,7 +147,7 @@ class Settings(SimpleNamespace):
         """
         self.table(name)  # a picture has its numbers
         about = {"file": f"{self.notebook}_{name}.png"}
-        picture = make_picture(figure, about)
+        picture = make_picture(self.add_rho(figure), about)
         if self.save:
             with replacing(Path(self.save) / about["file"]) as file:
                 file.write(cast("bytes", picture.data))
@@ -157,15 +159,13 @@ class Settings(SimpleNamespace):
         if redraw is None:
             display(picture)
         else:
-            show_controls(picture, redraw, controls)
+            show_controls(picture, lambda **now: self.add_rho(redraw(**now)), controls)
 
     def show_tables(self, name: str, by: Sequence[str] = ()) -> None:
         """Display the averages of the table `name` as the paper prints them."""
         averages = self.table(name)
-        for place, cells in averages.groupby(["dataset", "test_set"], sort=False):
-            dataset, test_set = cast("tuple[str, str]", place)
-            tables = main_tables(cells, by)
-            display(heading(dataset, test_set), *tables)
+        for _, cells in averages.groupby(["dataset", "test_set"], sort=False):
+            display(heading(cells, self.say_rho()), *main_tables(cells, by))
 
     def show_contrasts(
         self,
@@ -187,16 +187,39 @@ class Settings(SimpleNamespace):
         return gaps
 
     def write_answer(self, sentence: str, dataset: str = "") -> Markdown:
-        """Write the answer as a table and return it; mark one on synthetic data."""
+        """Write the answer as a table and return it; mark one seed and synthetic data."""
         for name, words in STREAMS.items():
             sentence = sentence.replace(name, words)
+        if self.say_rho():
+            sentence = sentence.replace("PRS", f"PRS with rho {self.rho:g}", 1)
+        is_single = len(getattr(self, "seeds", ())) == 1
+        end = ONE_SEED if is_single and "one seed" not in sentence else ""
         source = DATASETS[dataset].data_source if dataset else ""
-        self.write(pd.DataFrame([{"sentence": sentence, "data": source}]), "sentence")
+        answer = {"sentence": sentence + end, "data": source}
+        self.write(pd.DataFrame([answer]), "sentence")
         if source == "stand-in":
             sentence = sentence.removesuffix(".") + SYNTHETIC
-        return Markdown(f"**{sentence}**")
+        return Markdown(f"**{sentence}{end}**")
 
-    def say_seeds(self, dataset: str = "", seeds: Sequence[int] | None = None) -> str:
+    def say_rho(self) -> str:
+        """Say a power of allocation that replaces each data set's default: ", rho 0.1"."""
+        rho = getattr(self, "rho", None)
+        if rho is None or defaults_of(self.notebook)["rho"] is not None:
+            return ""
+        return f", rho {rho:g}"
+
+    def add_rho(self, figure: Figure) -> Figure:
+        """Add `say_rho` to a figure's title; return the figure."""
+        if self.say_rho():
+            figure.suptitle(figure.get_suptitle() + self.say_rho())
+        return figure
+
+    def say_seeds(
+        self,
+        dataset: str = "",
+        seeds: Sequence[int] | None = None,
+        intervals: bool = False,  # are drawn, unless there is only one seed
+    ) -> str:
         """Say how many seeds a figure shows, of one data set or all: "3 seeds (GSS: 1)"."""
         few = dict(getattr(self, "few_seeds", {}))
         seeds = self.seeds if seeds is None else seeds
@@ -205,7 +228,8 @@ class Settings(SimpleNamespace):
             few = {name: few[name] for name in few if name not in DATASETS}
         fewer = [f"{name}: {few[name]}" for name in few if few[name] < len(seeds)]
         text = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
-        return f"{text} ({', '.join(fewer)})" if fewer else text
+        text += f" ({', '.join(fewer)})" if fewer else ""
+        return f"{text}, 95 % intervals" if intervals and len(seeds) > 1 else text
 
     def _repr_markdown_(self) -> str:
         shown = {k: v for k, v in vars(self).items() if k not in NOT_SHOWN}
@@ -261,11 +285,16 @@ def check_names(notebook: str, names: Iterable[str]) -> None:
         one_of(f"parameter of {notebook}", name, parameters)
 
 
-def heading(dataset: str, test_set: str) -> Markdown:
-    """Return a table's heading: data set, test set, and the paper's data set."""
+def heading(cells: pd.DataFrame, rho: str = "") -> Markdown:
+    """Return a table's heading: data set, test set, and whose numbers are the paper's."""
+    dataset, test_set = cells[["dataset", "test_set"]].iloc[0]
+    text = f"**{dataset}, {TEST_WORDS[test_set]}{rho}**"
     stands_for = labels_of(dataset).stands_for
-    theirs = f"with the paper's {stands_for}" if stands_for else "not in the paper"
-    return Markdown(f"**{dataset}, {TEST_WORDS[test_set]}**, {theirs}")
+    if not stands_for:
+        text += ", not in the paper"
+    elif cells["published"].notna().any():
+        text += f", with the paper's {stands_for}"
+    return Markdown(text)
 
 
 def make_picture(figure: Figure, about: dict) -> Image:

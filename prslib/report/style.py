@@ -298,6 +298,6 @@ def contrast_panels(
     if "dataset" not in (across, down):
         title = f"{', '.join(frame['dataset'].unique())}: {title}"
     seeds = " or ".join(map(str, sorted(frame["seeds"].unique())))
-    unit = "seed" if seeds == "1" else "seeds"
-    join_panels(figure, f"{title}, {100 * LEVEL:.0f} % intervals over {seeds} {unit}")
+    over = f"{100 * LEVEL:.0f} % intervals over {seeds} seeds"
+    join_panels(figure, f"{title}, {'1 seed' if seeds == '1' else over}")
     return figure

@@ -1,5 +1,6 @@
 """The sentence in which a notebook answers its question."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -27,3 +28,11 @@ from prslib.report.answers import (
 def test_a_difference_gets_the_sentence_of_its_sign(low, high, sentence):
     row = {"difference": (low + high) / 2, "low": low, "high": high}
     assert describe_difference(pd.Series(row), what="mAP").startswith(sentence)
+
+
+def test_a_difference_of_one_seed_has_a_sign_and_no_interval():
+    row = pd.Series({"difference": -2.0, "low": np.nan, "high": np.nan})
+    assert describe_difference(row, what="mAP") == (
+        "PRS scores 2.0 points lower than CRS in mAP"
+        " (one seed, so that no interval is known)."
+    )

@@ -9,7 +9,7 @@ import pytest
 from cells import functions_of
 
 from prslib.paths import known_notebooks
-from prslib.report.notebook import Settings, defaults_of
+from prslib.report.notebook import Settings, defaults_of, heading
 from prslib.report.tables import labels_of
 from prslib.report.topics import runs_of
 
@@ -34,6 +34,7 @@ def test_a_device_that_is_not_here_is_refused_unless_it_is_the_profiles():
     [
         ("rho_sweep", {"rhoo": 0.1}, "unknown parameter of rho_sweep 'rhoo'; known"),
         ("rho_sweep", {"seeds": "0,1"}, "expected seeds as a list.* -y, got '0,1'"),
+        ("main_results", {"rho": [0.1, 0.5]}, "rho as a single value, got .0.1, 0.5"),
         ("rho_sweep", {"profile": "fast"}, "unknown profile 'fast'; known"),
         ("main_results", {"metrics": ["mAB"]}, "unknown metric 'mAB'; known"),
         ("main_results", {"tuned_threshold": ["prs"]}, "unknown method 'prs'"),
@@ -102,6 +103,46 @@ def test_a_picture_is_shown_and_written_only_where_save_says(figure, shown, tmp_
     words = "cocoseq-mini; majority: mAP (%) over power rho. Marks: PRS"
     about = {"width": 200, "alt": words, "file": "rho_sweep_picture.png"}
     assert shown[0].metadata == about
+
+
+def test_a_rho_that_replaces_the_defaults_is_named(figure, shown):
+    settings = Settings.of("smoke", "main_results", rho=0.1)
+    settings.write(TABLE, "picture")
+    settings.show(figure, "picture")
+    assert figure.get_suptitle() == "cocoseq-mini, rho 0.1"
+    answer = settings.write_answer("PRS gains 1 point over CRS.").data
+    assert answer.startswith("**PRS with rho 0.1 gains 1 point")
+    # these notebooks name theirs, or compare several
+    names = ("imbalanced_test", "walkthrough", "your_stream")
+    assert not any(Settings.of("quick", name).say_rho() for name in names)
+
+
+def test_one_seed_is_said_once_and_has_no_interval():
+    settings = Settings.of("quick", "rho_sweep", seeds=[0])
+    assert settings.say_seeds(intervals=True) == "1 seed"
+    answer = settings.write_answer("The best rho is 0.").data
+    assert answer == "**The best rho is 0. With one seed, no interval is known.**"
+    assert settings.write_answer("A (one seed).").data == "**A (one seed).**"
+    settings.seeds = [0, 1]
+    assert settings.say_seeds(intervals=True) == "2 seeds, 95 % intervals"
+    assert settings.write_answer("The best rho is 0.").data == "**The best rho is 0.**"
+
+
+def test_a_heading_names_the_paper_only_beside_its_numbers():
+    cells = pd.DataFrame({"dataset": "cocoseq-mini", "test_set": ["balanced"]})
+    without = heading(cells.assign(published=np.nan)).data
+    assert without == "**cocoseq-mini, classes alike**"
+    beside = heading(cells.assign(published=1.0), ", rho 0.1").data
+    assert (
+        beside == "**cocoseq-mini, classes alike, rho 0.1**, with the paper's COCOseq"
+    )
+
+
+@pytest.mark.parametrize("given", ["inputs", "labels", "about"])
+def test_your_stream_needs_inputs_and_labels_together(given):
+    settings = Settings.of("quick", "your_stream", **{given: "file.csv"})
+    with pytest.raises(ValueError, match="expected inputs and labels together, got"):
+        functions_of("your_stream").read_stream(settings)
 
 
 def test_a_picture_for_phones_has_its_panels_below_each_other(figure, shown, tmp_path):
