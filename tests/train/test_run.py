@@ -237,7 +237,7 @@ def test_a_tuned_threshold_is_chosen_on_samples_that_are_held_out(
     by_hand = 2 * precision / (1 + precision)
     assert values["C-F1 (tuned threshold)"] == pytest.approx(by_hand)
     assert values["O-F1 (tuned threshold)"] == 0  # none is
-    usual = scores[~scores["metric"].str.contains("own")].reset_index(drop=True)
+    usual = scores[~scores["metric"].str.contains("tuned")].reset_index(drop=True)
     pd.testing.assert_frame_equal(usual, finished().scores)
 
 
