@@ -30,6 +30,8 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
 ]
+# a line of text may begin with "% of the images"
+myst_disable_syntax = ["myst_line_comment"]
 myst_enable_extensions = ["dollarmath"]
 nb_execution_mode = "off"
 nb_code_prompt_show = nb_code_prompt_hide = "Code"
