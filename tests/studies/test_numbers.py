@@ -7,6 +7,7 @@ import pytest
 from prslib import DATASETS, load_dataset
 from prslib.datasets import GROUPS
 from prslib.paths import project_root
+from prslib.report.answers import STREAMS
 
 ROOT = project_root()
 REAL_COCO = "docs/real_coco.md"
@@ -17,6 +18,7 @@ METHODS = "docs/methods.md"
 SPEED = "docs/speed.md"
 REUTERS = "docs/reuters.md"
 OTHERS = "docs/other_streams.md"
+LIMITATIONS = "docs/limitations.md"
 LICENCES = "docs/licences.md"
 CONTENTS = {  # of embedded files
     "cocoseq_mini": "images",
@@ -115,7 +117,8 @@ def on_a_card():
         cells = [f"{steps[precision, part]:.1f} ms" for part in PARTS]
         yield SPEED, f"| {words} | {' | '.join(cells)} |"
     fetch, place = steps["any", "fetch"], steps["any", "sampler"]
-    yield SPEED, f"took {fetch:.2f} ms and PRS {place:.2f} ms"
+    assert 0.005 < (fetch + place) / steps["bf16", "step"] < 0.01
+    yield SPEED, f"took {fetch:.2f} ms and PRS {place:.2f} ms, together under 1 % of a"
     less = steps["bf16", "step"] - steps["bf16", "compiled"]
     yield SPEED, f"with it a step on the H200 takes {less:.1f} ms less"
     of_h100 = table_of("step_h100", "bench").query("precision == 'bf16'")
@@ -180,7 +183,19 @@ def on_a_cpu():
     yield SPEED, f"one sample at a time, and {10 * in_batches:.0f}0 % of it in batches"
     large = ends(times["PRS", 80] / times["PRS", 70])
     yield SPEED, f"80 classes and 200,000 slots (16,000 sets) {large} times"
+    assert (times["PRS", 1000] / times["PRS", 70]).between(3, 4).all()
+    yield SPEED, "PRS needs three to four times as long as in the table"
+    slower = [
+        times[name, size] / times[name, 70]
+        for name in ("CRS", "CBRS")
+        for size in (80, 1000)
+    ]
+    slower = pd.concat(slower)
+    ratios = f"{slower.min():.1f} to {slower.max():.0f} times"
+    yield SPEED, f"CRS and CBRS need {ratios} as long"
     mammoth = table_of("mammoth").fillna(0.1)
+    assert 1e-6 < mammoth["largest_loss_gap"].max() < 2e-6
+    yield METHODS, "the step losses of both differ by less than 0.000002"
     for (method, alpha), rows in mammoth.groupby(["method", "alpha"]):
         name = method if alpha == 0.1 else f"{method}, `alpha` 1"
         cells = [rows[of].agg(["mean", "std"]) for of in ("mammoth", "prslib")]
@@ -198,6 +213,13 @@ def sizes():
     yield REAL_COCO, f"| `open` | {row['test, further images']:,.0f} |"
     yield "README.md", f"COCO refers to {row['stream']:,} of the 35,072 images"
     whole = table_of("datasets_sizes", "paper").set_index("dataset")["stream"]
+    share = f"{100 * row['stream'] / whole['cocoseq']:.0f} %"
+    yield SUMMARY, f"`cocoseq-mini`, {share} of the paper's COCOseq"
+    yield REAL_COCO, f"a small version of COCOseq with {share} of the images"
+    yield LIMITATIONS, f"contains {share} of COCOseq's images"
+    rho = {name: DATASETS[name].recipe.rho for name in STREAMS}
+    yield SUMMARY, f"near 0 ({rho.pop('cocoseq-mini')} on COCO, otherwise 0)"
+    assert set(rho.values()) == {0}
     table = table_of("memory_distribution_distance", "paper")
     seeds = table.query("method == 'PRS'").groupby("dataset")["seed"].nunique()
     for name, rho in (("cocoseq", -0.03), ("nuswideseq", 0.02)):
