@@ -17,6 +17,7 @@ from functools import cache, partial
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -366,6 +367,9 @@ def train_here(
     train: Callable[..., str | None],
 ) -> Iterator[str | None]:
     """Train runs in processes of this machine; yield an error's text, or None."""
+    for folder in {path.parent for path in missing}:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()  # an error before the training, not after it
     share = 0.0
     if device != "cpu":
         models = [config.resolved["model"] for config in missing.values()]

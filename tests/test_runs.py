@@ -105,6 +105,13 @@ def test_stored_runs_come_in_the_order_that_is_asked_for(stored):
     assert run_all([]) == []
 
 
+def test_a_cache_that_cannot_be_written_is_told_before_training(tmp_path, monkeypatch):
+    (tmp_path / "runs").write_text("a file")
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+    with pytest.raises(FileExistsError):  # RuntimeError after it
+        run_all([RunConfig("digits70tiny", "CRS")])
+
+
 def test_runs_that_were_computed_in_two_ways_give_one_warning(stored):
     configs = [one.config for one in stored.values()]
     with warnings.catch_warnings():

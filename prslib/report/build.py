@@ -9,8 +9,8 @@ import sys
 import tempfile
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -28,6 +28,11 @@ from prslib.paths import (
     project_root,
     replacing,
 )
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None
 
 if TYPE_CHECKING:
     from prslib.train import RunConfig
@@ -110,11 +115,25 @@ def write_sums(folder: Path, files: Iterable[Path]) -> None:
     Pictures are left out, as other versions of matplotlib draw other bytes.
     """
     numbers = [file for file in files if file.suffix != ".png"]
-    with SUMMING:
+    with SUMMING, only_process(folder):
         sums = read_sums(folder) | {file.name: digest(file) for file in numbers}
         names = [name for name in sorted(sums) if (folder / name).is_file()]
         with replacing(folder / SUMS) as file:
             file.write("".join(f"{sums[name]}  {name}\n" for name in names).encode())
+
+
+@contextmanager
+def only_process(folder: Path) -> Iterator[None]:
+    """Let other processes that change a folder's list wait; Windows has no such lock."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def execute(profile: str, names: Sequence[str], redraw: bool = False) -> dict[str, str]:

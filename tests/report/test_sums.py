@@ -1,5 +1,7 @@
 """Committed numbers are those that a command has written: digests tell."""
 
+from multiprocessing import get_context
+
 import pytest
 
 from prslib.paths import SUMS, project_root
@@ -34,3 +36,20 @@ def test_a_list_keeps_the_others_and_forgets_what_is_gone(tmp_path):
     a.unlink()
     write_sums(tmp_path, [])
     assert read_sums(tmp_path) == {"b.csv": digest(b)}
+
+
+def list_ten(folder, letter):
+    for number in range(10):
+        file = folder / f"{letter}{number}.csv"
+        file.write_text(letter)
+        write_sums(folder, [file])
+
+
+def test_two_processes_lose_no_line_of_each_other(tmp_path):
+    start = get_context("spawn").Process
+    processes = [start(target=list_ten, args=(tmp_path, letter)) for letter in "ab"]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert len(read_sums(tmp_path)) == 20
