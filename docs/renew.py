@@ -267,8 +267,8 @@ def say_prs_minus_cbrs() -> str:
         f"PRS ($\\rho \\approx 0$) minus CBRS is {mean_ap} in mAP and {c_f1} in C-F1 with "
         f"classes alike, but {o_f1} in O-F1 as the stream comes. Averaged over the "
         "streams, PRS with $\\rho = 0.5$ and CBRS differ from CRS by "
-        f"{', '.join(pairs[:2])}, and {pairs[2]}, so that only {apart:.2f} points decide "
-        "between these two."
+        f"{', '.join(pairs[:2])}, and {pairs[2]}, so that these two differ by "
+        f"only {apart:.2f} points."
     )
 
 

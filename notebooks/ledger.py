@@ -10,8 +10,8 @@
 # # Which of the paper's claims hold?
 #
 # The paper prints numbers in its tables and makes claims in its text. This notebook compares every
-# number of the paper with ours, and turns every claim into a statistical test for each data set.
-# All verdicts, in the summary as well as in the tables, are computed by code.
+# number of the paper with the number measured here, and turns every claim into a statistical test
+# for each data set. All verdicts, in the summary as well as in the tables, are computed by code.
 #
 # The notebook reads the runs of the profile's other notebooks from the cache. Missing runs are
 # trained, unless `missing` is "leave", in which case their cells are marked as "not run". The data
@@ -176,8 +176,8 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # Before correction, a claim *holds* if its whole interval is above 0, and it does *not hold* if the
 # whole interval is below 0, because the opposite is then significant. If the interval is within 2
 # points of 0, the verdict is *no difference*, because a larger difference is excluded. For effects
-# in square points the limit is half of the paper's effect, and for rank correlations it is 0.1. In all
-# other cases the claim is *undecided*, as it is with fewer than five seeds or if a seed never
+# in square points the limit is half of the paper's effect, and for rank correlations it is 0.1. In
+# all other cases the claim is *undecided*, as it is with fewer than five seeds or if a seed never
 # learned what the row measures.
 #
 # Because many claims are tested at once, the verdicts are corrected for the number of claims on one
@@ -193,7 +193,7 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 #
 # A claim about many cells is measured in the weakest cell, which has the least evidence of being
 # above 0. The table shows the effect and the interval of this cell, with an upper end that is
-# corrected for the number of cells. The claim does not hold if one cell is significantly below 0.
+# corrected for the number of cells. The claim does not hold if any cell is significantly below 0.
 # It holds if every cell is significantly above 0, which requires no correction. The tables name the
 # weakest cell of a claim that does not hold everywhere.
 

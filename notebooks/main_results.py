@@ -116,11 +116,11 @@ rows = tables.merge_published(tables.final(history), "main")
 # Scores are means and standard deviations over seeds in percent, measured after the last task on
 # the test sets of all tasks. Each data set has two kinds of test set. With *classes alike* every
 # class has about the same weight; the paper's tables are of this kind, and its numbers are shown
-# with ours. *As the stream comes* the test has the class distribution of the stream. Because micro
-# averages such as O-F1 depend on the class distribution of the test, the same models can gain on
-# one test set and lose on the other. Forgetting is the share of the best score that was lost: it is
-# 100 if nothing is left of the earlier tasks, and 0 if nothing was lost. Multitask sees all tasks
-# at once and is excluded when the best numbers are set in bold.
+# with the measured ones. A test *as the stream comes* has the class distribution of the stream.
+# Because micro averages such as O-F1 depend on the class distribution of the test, the same models
+# can gain on one test set and lose on the other. Forgetting is the share of the best score that was
+# lost: it is 100 if nothing is left of the earlier tasks, and 0 if nothing was lost. Multitask sees
+# all tasks at once and is excluded when the best numbers are set in bold.
 #
 # On `cocoseq-mini` ExStream comes close to PRS in mAP with classes alike, because it stores and
 # merges the features that the head reads, which do not change while the head is trained. In the

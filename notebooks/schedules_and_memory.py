@@ -177,8 +177,8 @@ title = "Overall, PRS minus CRS by order of the tasks"
 by_order = settings.show_contrasts("schedules_prs_minus_crs", title, "order")
 
 # %% [markdown]
-# The [`ledger`](ledger.ipynb) tests whether schedules change the scores of PRS less than those of
-# other methods.
+# The [`ledger`](ledger.ipynb) tests whether schedules change the scores of PRS less than the scores
+# of other methods.
 #
 # ## Memory sizes
 #

@@ -78,7 +78,8 @@ settings
 # ## The trial
 #
 # The network sees the stream once, in batches of ten new samples and ten samples from the memory.
-# Each batch is also predicted before the network is trained on it (*tested, then trained*).
+# Each batch is also scored before the network is trained on it (*tested, then trained*, or
+# prequential evaluation).
 
 # %% tags=["compute"]
 result = trial(

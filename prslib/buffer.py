@@ -42,7 +42,7 @@ class Buffer:
     memory : Memory
         Stored columns, by slot.
     rng : Generator
-        Generator for the draws of `sample`.
+        Random generator that `sample` uses.
 
     Raises
     ------
@@ -112,7 +112,7 @@ class Buffer:
             For a batch: rows (B, C) of bool or of 0 and 1, with NaN for unknown labels,
             or class numbers (B,). For one sample: a class number, or a row (C,) of bool
             or float; with ``classes`` also a name, a list or set of names, or a dict of
-            name to bool. Names are always those of one sample, never of a batch.
+            name to bool. A list of names is always read as one sample, never as a batch.
         **columns : arrays or tensors
             Inputs and whatever else belongs to the samples, with one row per sample
             (B, ...). For one sample: the row itself, a number or a text. The first call

@@ -320,7 +320,7 @@ def put(column: Any, slots: np.ndarray, rows: Any) -> None:
 
 
 def as_tensor(array: np.ndarray, like: Any) -> Any:
-    """Return an array as a tensor where another one is; no GPU is waited for."""
+    """Return an array as a tensor on the device of another, without waiting for a GPU."""
     tensor = sys.modules["torch"].from_numpy(array)
     if like.device.type in ("cpu", "mps"):
         return tensor.to(like.device)

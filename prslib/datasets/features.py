@@ -64,7 +64,7 @@ def embed(image: np.ndarray, name: str = DEFAULT) -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def frozen_network(name: str) -> tuple[Callable, str]:
-    """Load a network of pixels that ends before its head; and its weights' digest."""
+    """Return a frozen image network without its head, and the digest of its weights."""
     import torch
     from torchvision import models
     from torchvision.transforms import Normalize
@@ -119,7 +119,7 @@ def load_embedded(
 ) -> SequentialDataset:
     """Load a stream of embedded features.
 
-    ``keep`` tells from the labels of the stream, bool (N, C), which samples stay.
+    ``keep`` selects by the labels of the stream, bool (N, C), which samples stay.
     """
     selection = Selection.load(file)
     kept = np.ones(len(selection), dtype=bool)

@@ -181,7 +181,7 @@ def find_files(root: Path, files: np.ndarray, may_miss: bool) -> np.ndarray:
 
 
 def check_lost(lost: np.ndarray, files: np.ndarray, allowed: bool) -> None:
-    """Raise ValueError where too many images would be left out."""
+    """Raise ValueError if too many images would be left out."""
     if lost.all() or (lost.mean() > MOST_LOST and not allowed):
         what = f"at most {MOST_LOST:.0%} of {len(files)} images missing or broken"
         got = f"{lost.sum()}, such as {files[lost][0]}"

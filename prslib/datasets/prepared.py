@@ -219,7 +219,7 @@ class PreparedSet:
         return str(stored.get("pixels", ""))
 
     def load_clustering(self, corpus: Corpus | None = None) -> Clustering:
-        """Return what the classes are clustered from: the training half's labels."""
+        """Return the labels of the training half, from which classes are clustered."""
         corpus = corpus or self.corpus()
         labels = corpus.labels[corpus.labels.any(axis=1) & ~corpus.is_test]
         return self.clustering_of(labels, corpus.names)

@@ -1,7 +1,7 @@
 """Load Reuters-21578 as a stream of documents, whole or subsampled.
 
 Features, labels and ids are embedded; `studies/embed_reuters.py` makes the file. Two
-kinds of subsampled streams tell imbalance from length. "cap" streams lose documents of
+kinds of subsampled streams separate imbalance from length. "cap" streams lose documents of
 their largest classes. "part" streams are as long and keep the imbalance. Each is drawn
 three times, all have the memory of the whole stream, and the imbalanced test set of a cap
 is subsampled as its stream is.

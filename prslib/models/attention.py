@@ -56,7 +56,7 @@ class AttentionConsistency(Staged):
 
 
 class Views(nn.Module):
-    """Turn images into four views behind the frozen stages, one vector a sample."""
+    """Turn images into four views behind the frozen stages, one vector per sample."""
 
     # Every view passes the frozen stages: their output for a flip is not the flip of
     # their output. One vector a sample is what ExStream can keep and merge.

@@ -46,7 +46,7 @@ def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:
 def run_forgetting(run: Run) -> pd.DataFrame:
     """Measure the forgetting of every class of all tasks but the last, by both `FORGETTING`.
 
-    In percent of the best score, or in points; NaN where a class was never learned. The
+    In percent of the best score, or in points; NaN if a class was never learned. The
     column draws, where the run has class draws, holds both on resampled test images.
     Tasks are in the order of the schedule, classes from large to small.
     """

@@ -1,7 +1,8 @@
 """Read the parameters of a notebook, and show its pictures.
 
-A notebook's cell `parameters` declares them with their defaults. A profile is a YAML file
-with what it changes. `prslib train`, `make figures` and the ledger read both here.
+A notebook's cell `parameters` declares them with their defaults. A profile is a YAML
+file with the parameters that it overrides. `prslib train`, `make figures` and the
+ledger read both here.
 """
 
 import ast
@@ -48,7 +49,7 @@ NOT_SHOWN = ("notebook", "save", "tables")
 
 
 class ParameterError(ValueError):
-    """A parameter that is refused; IPython shows only its sentence."""
+    """An invalid parameter; IPython shows the message without a traceback."""
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
@@ -96,7 +97,8 @@ class Settings(SimpleNamespace):
         """Raise ValueError for a device that is not here, even if no run is missing.
 
         The device of a profile is not checked, because it has trained the profile's stored
-        runs, which are drawn on any machine. Those of a Ray cluster have devices of their own.
+        runs, which are drawn on any machine. With a Ray cluster no device is checked, because
+        its machines have their own.
         """
         device: Any = getattr(self, "device", None)
         usual = getattr(self.of(self.profile, self.notebook), "device", None)

@@ -12,7 +12,7 @@ The columns:
 - value: in percent, or in the unit that the metric's name gives;
 - draws: the value under each resample (`tables.scores_of`), an array or NaN.
 
-The standard of a data set is the first configuration that is asked for on it.
+The first configuration requested for a data set is its standard.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -63,8 +63,8 @@ KEY = ["dataset", "method", "test_set", *SETTINGS, "seed", *CELL]  # of a row
 def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
     """Say how configurations differ from the standard, in the columns `COLUMNS`.
 
-    Standards come first. A run that differs in anything else is left out, and so is one
-    of a registered method that no claim names.
+    Standards come first. Runs that differ from the standard in any other field are
+    omitted, as are registered methods to which no claim refers.
     """
     standards = {}
     rows = []

@@ -69,7 +69,7 @@ def with_resamples(run: Run) -> pd.DataFrame:
 
 
 def run_columns(scores: pd.DataFrame) -> list[str]:
-    """Return the columns of a scores frame that tell runs apart, seed among them."""
+    """Return the columns of a scores frame that identify a run, seed among them."""
     return [column for column in scores if column not in (*_PLACE, "value", "draws")]
 
 

@@ -1,4 +1,4 @@
-"""Samplers: which samples of the stream the memory keeps, one file a method."""
+"""Samplers: which samples of the stream the memory keeps, one file per method."""
 
 from typing import Any
 

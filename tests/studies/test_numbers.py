@@ -67,7 +67,7 @@ def sentences():
     seeds, images = errors.loc["open", "overall", "mAP"]
     yield (
         REAL_COCO,
-        f"On `open` the seeds cause {seeds:.1f} and the images {images:.1f}",
+        f"On `open`, the seeds cause {seeds:.1f} points and the images {images:.1f}",
     )
     smaller = ends(table.loc["open", "narrower"])
     yield REAL_COCO, f"the standard error {smaller} % smaller"
@@ -150,7 +150,8 @@ def on_a_card():
     yield SPEED, f"Drawing took {prs['draw_s']:.0f} s"
     yield SPEED, f"`prslib prepare` {prs['prepare_s']:.0f} s"
     times = f"{prs['seconds']:.0f} s for PRS and {crs['seconds']:.0f} s for CRS"
-    yield SPEED, f"A run of {prs['steps']:,} steps, scores included, took {times}"
+    yield SPEED, f"A run of {prs['steps']:,} steps, including the computation"
+    yield SPEED, f"of its scores, took {times}"
     yield SPEED, f"with {prs['GB']:.0f} GB of the card's memory"
     scores = [row["minority mAP"] for row in (prs, crs)]
     yield SPEED, f"{scores[0]:.0f} mAP on the minority classes and CRS {scores[1]:.0f}"
@@ -174,13 +175,14 @@ def on_a_cpu():
     yield METHODS, f"ER-ACE {plain['ER-ACE']:.2f} times as long"
     losses = plain.drop(["20 replayed", "DER++", "ER-ACE"])
     assert max(*losses, *steps["cross_entropy"]) < 1.15
-    yield "docs/losses/index.md", "at most 1.15 times as long as the plain one"
+    yield "docs/losses/index.md", "at most 1.15 times as long as a step with the plain"
     table = table_of("samplers", "bench")
     times = table.set_index(["contestant", "classes", "batch"])["us"].sort_index()
     shares = (times["CRS", 70] / times["Mammoth reservoir", 70]).round(1)
-    yield SPEED, f"takes {shares[10]} of its time in batches and {shares[1]} of it one"
+    shares = (100 * shares).astype(int)
+    yield SPEED, f"needs {shares[10]} % of its time in batches and {shares[1]} % one"
     in_batches = times["PRS", 70, 10] / times["CUTER's PRS", 70, 10]
-    yield SPEED, f"one sample at a time, and {10 * in_batches:.0f}0 % of it in batches"
+    yield SPEED, f"at a time, and about {10 * in_batches:.0f}0 % if they are added in"
     large = ends(times["PRS", 80] / times["PRS", 70])
     yield SPEED, f"80 classes and 200,000 slots (16,000 sets) {large} times"
     assert (times["PRS", 1000] / times["PRS", 70]).between(3, 4).all()
