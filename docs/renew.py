@@ -193,7 +193,8 @@ def sum_up_verdict() -> str:
     notes = {
         "CBRS or PRS": say_prs_minus_cbrs(),
         "Other questions": "in C-F1 of the minority classes with classes alike, OCDM "
-        f"gains {rare['OCDM']}, PRS {rare['PRS']} and CBRS {rare['CBRS']}. "
+        f"gains {rare['OCDM']}, PRS {rare['PRS']} and CBRS {rare['CBRS']}. For C-F1 of "
+        f"the majority classes, use {choose_for([(ALIKE, 'majority', 'C-F1')])}. "
         f"With one label per sample, CBRS gains {sum_up_single_label()['CBRS']} points of "
         "accuracy on synthetic digits with classes alike, the only test of these data.",
         "Calibration": compare_thresholds(),
