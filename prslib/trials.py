@@ -4,7 +4,7 @@ From top to bottom: `trial`, its configurations, and a run with its scores.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -193,6 +193,8 @@ def trial(
         rho=rho[0],
         class_names=made.data.class_names,
     )
+    # of the whole stream, as in the scores, also where some samples fill no batch
+    kept = replace(kept, class_group=made.data.class_group)
     columns = ["method", "memory_size", "seed", "test_set", "group", "metric", "value"]
     return Trial(notes, kept, scores[columns], differences, answers, costs)
 
@@ -232,12 +234,12 @@ def list_configs(
         RunConfig(NAME, name, seed=seed, rho=power, memory_size=size, **fields)
         for size, seed, (name, power) in product(sizes, seeds, variants)
     ]
-    given = {
+    choices = {
         "seed": seeds,
         f"sampler beside {BASE}": variants[1:],
         "memory size": sizes,
     }
-    for name, values in given.items():
+    for name, values in choices.items():
         if not len(values):
             raise ValueError(expected(f"at least one {name}", "none"))
     return configs

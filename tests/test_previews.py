@@ -99,6 +99,7 @@ def test_labels_are_read_from_csv_and_coco(tmp_path, name):
     labels, names = read_labels(tmp_path / name)
     assert names == ["cat", "dog"]
     assert (multi_hot(labels) == ROWS).all()
+    assert np.isnan(labels.astype(float)).any() == (name == "unknown.csv")
 
 
 def test_arrays_are_read_and_what_a_file_holds_decides_not_its_ending(tmp_path):

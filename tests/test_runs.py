@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -106,10 +107,12 @@ def test_stored_runs_come_in_the_order_that_is_asked_for(stored):
 
 
 def test_a_cache_that_cannot_be_written_is_told_before_training(tmp_path, monkeypatch):
-    (tmp_path / "runs").write_text("a file")
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
-    with pytest.raises(FileExistsError):  # RuntimeError after it
+    full = Mock(side_effect=OSError("No space left on device"))
+    monkeypatch.setattr(runs, "TemporaryFile", full)
+    with pytest.raises(OSError, match="No space left"):
         run_all([RunConfig("digits70tiny", "CRS")])
+    assert not list(tmp_path.glob("runs/*"))
 
 
 def test_runs_that_were_computed_in_two_ways_give_one_warning(stored):

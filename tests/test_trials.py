@@ -8,6 +8,7 @@ import torch
 from prslib import DATASETS, RunConfig, evaluate, register, run, trial
 from prslib.cli import main
 from prslib.datasets import Entry, Recipe, SequentialDataset
+from prslib.datasets.curation import groups_by_mean
 from prslib.label_files import read_about, read_inputs
 from prslib.train import Trainer
 from prslib.trial_answers import answer, say_costs, say_needed
@@ -121,6 +122,11 @@ def test_second_trial_trains_only_what_is_new(stored, capsys):
     ratio, groups = more.preview.ratio, np.array(more.preview.class_group)
     assert (groups[ratio < 0.5] == "minority").all()
     assert (groups[ratio > 2] == "majority").all()
+    few = trial(**columns, **QUICK | {"batch_size": 80}).preview
+    assert "training" in capsys.readouterr().err
+    # the groups are those of the scores, also if many samples fill no batch
+    assert few.class_group == made_of(**columns).data.class_group
+    assert few.class_group != groups_by_mean(few.class_freq)
     # a difference is of two scores of one seed
     cells = ["test_set", "group", "metric"]
     scores = first.scores.set_index([*cells, "seed", "method"])["value"].unstack()

@@ -45,7 +45,7 @@ def gather(configs: Sequence[Asked], missing: str, device: str = "cpu") -> pd.Da
 def decide(
     results: pd.DataFrame, level: float = LEVEL, claims: dict[str, Claim] = CLAIMS
 ) -> pd.DataFrame:
-    """Decide every claim on every data set that it is about, with and without correction.
+    """Test each claim on each of its data sets, with and without correction.
 
     A claim about COCOseq is also decided on other real streams, in separate rows whose
     column stands_for is empty, because no number of the paper is compared with ours.

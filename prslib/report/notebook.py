@@ -192,10 +192,9 @@ class Settings(SimpleNamespace):
         """Write the answer as a table and return it; mark one seed and synthetic data."""
         for name, words in STREAMS.items():
             sentence = sentence.replace(name, words)
-        if self.say_rho():
-            sentence = sentence.replace("PRS", f"PRS with rho {self.rho:g}", 1)
         is_single = len(getattr(self, "seeds", ())) == 1
         end = ONE_SEED if is_single and "one seed" not in sentence else ""
+        end += f" PRS has rho {self.rho:g}." if self.say_rho() else ""
         source = DATASETS[dataset].data_source if dataset else ""
         answer = {"sentence": sentence + end, "data": source}
         self.write(pd.DataFrame([answer]), "sentence")

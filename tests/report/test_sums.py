@@ -38,18 +38,21 @@ def test_a_list_keeps_the_others_and_forgets_what_is_gone(tmp_path):
     assert read_sums(tmp_path) == {"b.csv": digest(b)}
 
 
-def list_ten(folder, letter):
-    for number in range(10):
+def list_forty(folder, letter, barrier):
+    barrier.wait()
+    for number in range(40):
         file = folder / f"{letter}{number}.csv"
         file.write_text(letter)
         write_sums(folder, [file])
 
 
 def test_two_processes_lose_no_line_of_each_other(tmp_path):
-    start = get_context("spawn").Process
-    processes = [start(target=list_ten, args=(tmp_path, letter)) for letter in "ab"]
+    context = get_context("spawn")
+    barrier = context.Barrier(2)
+    arguments = [(tmp_path, letter, barrier) for letter in "ab"]
+    processes = [context.Process(target=list_forty, args=each) for each in arguments]
     for process in processes:
         process.start()
     for process in processes:
         process.join()
-    assert len(read_sums(tmp_path)) == 20
+    assert len(read_sums(tmp_path)) == 80
