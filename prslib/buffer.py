@@ -47,7 +47,7 @@ class Buffer:
     Raises
     ------
     ValueError
-        If the sampler is not empty, or has another number of classes.
+        If the sampler is not empty, or ``classes`` do not match it in number.
 
     See Also
     --------
@@ -79,7 +79,7 @@ class Buffer:
             raise ValueError(expected("an empty sampler", sampler))
         self.sampler = sampler
         self.memory = Memory(sampler.size)
-        if isinstance(seed, Integral):  # other numbers than the sampler's
+        if isinstance(seed, Integral):  # draws other numbers than the sampler
             entropy = check_int("seed", seed, least=0)
             seed = np.random.SeedSequence(entropy, spawn_key=(1,))
         self.rng = generator_of(seed)
@@ -151,7 +151,7 @@ class Buffer:
         rows = multi_hot(labels, None if grows else self.sampler.num_classes)
         if not is_plain(labels):
             labels = rows
-        if labels.ndim == 1 or not grows:  # else the sampler's have all classes
+        if labels.ndim == 1 or not grows:  # else `sample` reads the sampler's labels
             columns = {"labels": labels, **columns}
         room = self.memory.make_room(len(rows), columns)
         slots = self.sampler.place(rows, **context)
@@ -206,7 +206,7 @@ class Buffer:
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on as the buffer whose `state_dict` this is.
+        """Restore a state that `state_dict` returned.
 
         Parameters
         ----------
@@ -216,8 +216,8 @@ class Buffer:
         Raises
         ------
         ValueError
-            If it is the state of another sampler, or of classes with other names. The
-            buffer has then not changed.
+            If the state belongs to another sampler, or to classes with other names. The
+            buffer is then unchanged.
         """
         names = to_text(np.asarray(state["classes"]))
         if names != self._class_names():
@@ -234,7 +234,7 @@ class Buffer:
         return json.dumps(list(self._class_numbers or ()))
 
     def _read(self, labels: Any) -> tuple[Any, bool]:
-        """Return the labels of a batch, and whether they are of one sample."""
+        """Return labels as a batch, and whether they belong to one sample."""
         if self._class_numbers is not None and isinstance(labels, NAMED):
             return read_names(labels, self._class_numbers), True
         if isinstance(labels, Integral):
@@ -272,14 +272,14 @@ def is_plain(labels: Any) -> bool:
 
 
 def lift(value: Any) -> Any:
-    """Return what belongs to one sample as a column, (1, ...)."""
+    """Return a value of one sample as a column, (1, ...)."""
     if callable(value):  # GSS's gradient products
         return value
     return value[None] if hasattr(value, "shape") else np.asarray(value)[None]
 
 
 def select(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Return the entries of a state whose names begin with a prefix, without it."""
+    """Return the entries whose names begin with a prefix, and remove the prefix."""
     return {
         name.removeprefix(prefix): value
         for name, value in state.items()

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 Seed = int | np.random.SeedSequence | np.random.Generator
-LONGEST_LINE = 300  # letters of what `one_line` returns
+LONGEST_LINE = 300  # characters that `one_line` keeps
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
 
 def expected(what: object, got: object, advice: str = "") -> str:
-    """Return the text of an error: what was expected, what it got and what to do."""
+    """Return an error message: what was expected, what was received and what to do."""
     return f"expected {what}, got {got}" + (f"; {advice}" if advice else "")
 
 
@@ -28,7 +28,7 @@ def one_line(text: object) -> str:
 
 @contextmanager
 def readable(what: str) -> Generator[None]:
-    """Turn whatever a damaged file leads to into one error; a missing file is another."""
+    """Raise ValueError for any error in reading a file, unless a file or package is missing."""
     try:
         yield
     except (FileNotFoundError, PermissionError, ModuleNotFoundError):
@@ -41,11 +41,11 @@ def readable(what: str) -> Generator[None]:
 
 @contextmanager
 def naming_extra(extra: str) -> Generator[None]:
-    """Let the error about a package that is not installed say how to install it."""
+    """Add to the error about a missing package how to install it."""
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name is None:  # it says so already
+        if error.name is None:  # the message already says how
             raise
         raise ModuleNotFoundError(
             f"expected the package {error.name}, which is not installed; run "
@@ -54,7 +54,7 @@ def naming_extra(extra: str) -> Generator[None]:
 
 
 def one_of(name: str, value: str, names: Iterable[str]) -> str:
-    """Return a name; raise ValueError, which lists the known ones, for any other."""
+    """Return a name if it is known, else raise a ValueError that lists the known names."""
     names = list(names)
     if value not in names:
         known = ", ".join(sorted(names))
@@ -63,7 +63,7 @@ def one_of(name: str, value: str, names: Iterable[str]) -> str:
 
 
 def check_names(names: Iterable[Any]) -> list[str]:
-    """Return names of classes as text; refuse empty and repeated ones."""
+    """Return class names as text; refuse empty and repeated ones."""
     texts = [" ".join(str(name).split()) for name in names]
     wrong = [text for text, count in Counter(texts).items() if count > 1 or not text]
     if wrong:
@@ -73,21 +73,21 @@ def check_names(names: Iterable[Any]) -> list[str]:
 
 
 def check_order(first: Any, second: Any) -> None:
-    """Refuse series or frames with the same names of rows or columns in another order."""
+    """Refuse two series or frames with the same row or column names in another order."""
     for kind in ("index", "columns"):
         one: Any = getattr(first, kind, None)
         other: Any = getattr(second, kind, None)
         if not hasattr(one, "equals") or not hasattr(other, "equals"):
             continue  # lists have index(), too
         if not one.equals(other) and sorted(map(str, one)) == sorted(map(str, other)):
-            what = f"one order of the {kind} of both"
+            what = f"the same order of the {kind} in both"
             got = f"{list(one)[:5]} and {list(other)[:5]}"
             advice = "write second.reindex_like(first), or to_numpy() without names"
             raise ValueError(expected(what, got, advice))
 
 
 def check_int(name: str, value: object, least: int, most: float = math.inf) -> int:
-    """Return an int; raise TypeError for another type, ValueError where out of range."""
+    """Return an int; raise TypeError for another type, ValueError if it is out of range."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number, got {one_line(repr(value))}")
     if value < least:
@@ -117,7 +117,7 @@ def finite(name: str, value: object, least: float = -math.inf) -> float:
 
 
 def power(name: str, value: object) -> float:
-    """Return a power of allocation as a float, or raise as `finite` does."""
+    """Return a power of allocation as a float; raise errors as `finite` does."""
     value = finite(name, value)
     if abs(value) > LARGEST_POWER:
         raise ValueError(f"{name} must be within ±{LARGEST_POWER:g}, got {value:g}")
@@ -125,8 +125,8 @@ def power(name: str, value: object) -> float:
 
 
 def generator_of(seed: Seed) -> np.random.Generator:
-    """Return the generator of a sampler's decisions."""
-    if isinstance(seed, Integral):  # a stream is often drawn from the same int: spawn
+    """Return a sampler's random generator."""
+    if isinstance(seed, Integral):  # spawned: a stream may be drawn from the same int
         (seed,) = np.random.SeedSequence(check_int("seed", seed, least=0)).spawn(1)
     return np.random.default_rng(seed)
 
@@ -134,8 +134,8 @@ def generator_of(seed: Seed) -> np.random.Generator:
 def finite_array(
     name: str, values: Any, shape: tuple[int, ...], dtype: type
 ) -> np.ndarray:
-    """Return an array of numbers; refuse another shape and what is not finite."""
-    with np.errstate(over="ignore"):  # what is too large for the dtype is refused below
+    """Return an array of finite numbers; refuse other shapes and values."""
+    with np.errstate(over="ignore"):  # infinity is refused below
         values = np.ascontiguousarray(as_array(name, values), dtype)
     if values.shape != shape or not np.isfinite(values).all():
         what = f"finite {dtype.__name__} numbers of shape {shape}"
@@ -144,8 +144,8 @@ def finite_array(
 
 
 def as_array(name: str, values: Any) -> np.ndarray:
-    """Return what an array, a tensor or a frame holds as an array."""
-    if isinstance(values, np.ma.MaskedArray):  # most of numpy does not look at masks
+    """Return an array, tensor or data frame as an array."""
+    if isinstance(values, np.ma.MaskedArray):  # most of numpy ignores masks
         advice = "fill it, with NaN for a missing value"
         raise ValueError(f"{name}: {expected('an array', 'a masked one', advice)}")
     if hasattr(values, "requires_grad"):

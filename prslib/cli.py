@@ -1,4 +1,4 @@
-"""Train what is missing, draw the report, and look after its runs and data."""
+"""Train runs, draw the report, prepare data sets, and try samplers on your data."""
 
 import os
 import sys
@@ -16,10 +16,10 @@ from prslib.rounding import set_deterministic
 from prslib.samplers.base import UNLABELLED
 
 ERRORS = OSError, ValueError, TypeError, RuntimeError, ImportError, MemoryError
-PROFILE = {"default": "quick", "help": "a folder in params/ (%(default)s)"}
+PROFILE = {"default": "quick", "help": "a folder in params/ (default: %(default)s)"}
 OPTION = "another field of RunConfig, such as memory_size=500; may be repeated"
-DEVICE = "cpu, cuda, mps, or auto: a GPU if there is one (%(default)s)"
-SHARD = "train only a part of the runs, such as 3/20: for the tasks of a Slurm array"
+DEVICE = "cpu, cuda, mps, or auto: a GPU if there is one (default: %(default)s)"
+SHARD = "train only one part of the runs, such as 3/20, in a task of a Slurm array"
 ABOUT = "a CSV file with columns task, order or group, and one row per sample"
 REDRAW = "draw from the tables in figures/PROFILE as they are, and train nothing"
 
@@ -27,18 +27,18 @@ REDRAW = "draw from the tables in figures/PROFILE as they are, and train nothing
 def main(arguments: list[str] | None = None) -> int:
     """Run a subcommand and return the exit status: 0 on success, 1 on an error, 130 on Ctrl-C."""
     options = _parser().parse_args(arguments)
-    set_deterministic()  # features and weights are the same then on all processors
-    # the processes that it starts import nothing of the current folder
+    set_deterministic()  # the same features and weights on all processors
+    # child processes import nothing from the current folder
     os.environ.setdefault("PYTHONSAFEPATH", "1")
     try:
         with naming_extra("report"):
             return options.command(options) or 0
     except ERRORS as error:
-        print(error, file=sys.stderr)  # it says what to do
+        print(error, file=sys.stderr)  # the message says what to do
         return 1
     except KeyboardInterrupt as error:
         print(str(error) or "stopped", file=sys.stderr)
-        return 130  # as a shell says it
+        return 130  # as in a shell
 
 
 def _parser() -> ArgumentParser:
@@ -55,7 +55,7 @@ def _parser() -> ArgumentParser:
         return add_command(commands, name, run).add_argument
 
     argument = add("figures", execute_notebooks)
-    argument("notebook", nargs="*", help="by default all that are not up to date")
+    argument("notebook", nargs="*", help="by default all that are out of date")
     argument("--profile", **PROFILE)
     argument("--redraw", action="store_true", help=REDRAW)
     argument = add("run", train_run)
@@ -75,12 +75,18 @@ def _parser() -> ArgumentParser:
     argument = add("preview", show_preview)
     argument("file", type=Path, help="labels in the order of the stream")
     argument(
-        "--size", type=int, default=2000, help="capacity of the memory (%(default)s)"
+        "--size",
+        type=int,
+        default=2000,
+        help="capacity of the memory (default: %(default)s)",
     )
-    argument("--picture", type=Path, metavar="FILE", help="draw it, such as memory.png")
-    argument("--rho", type=float, default=0.0, help="of PRS and OCDM (%(default)s)")
+    argument(
+        "--picture", type=Path, metavar="FILE", help="save a plot, such as memory.png"
+    )
+    words = "power of allocation of PRS and OCDM (default: %(default)s)"
+    argument("--rho", type=float, default=0.0, help=words)
     argument("--seed", type=int, default=0)
-    words = "leave out samples without a label, or count them as a class (%(default)s)"
+    words = "drop samples without a label, or make them a class (default: %(default)s)"
     argument("--unlabelled", choices=UNLABELLED, default="drop", help=words)
     argument = add("trial", try_samplers)
     argument("inputs", type=Path, help="npy, npz, parquet, CSV, or a folder of images")
@@ -90,16 +96,18 @@ def _parser() -> ArgumentParser:
         "--size",
         type=int,
         nargs="+",
-        help="capacity of the memory; 5.7 %% of the stream",
+        help="capacities to try; by default 5.7 %% of the stream",
     )
-    argument("--seeds", type=int, default=5, help="how many (%(default)s)")
-    argument("--save", type=Path, metavar="FILE", help="write all scores, as CSV")
+    argument(
+        "--seeds", type=int, default=5, help="number of seeds (default: %(default)s)"
+    )
+    argument("--save", type=Path, metavar="FILE", help="write all scores as CSV")
     argument("--device", default="cpu", help=DEVICE)
     return parser
 
 
 def shard(text: str) -> tuple[int, int]:
-    """Return the number of a part, from 1 on, and how many there are."""
+    """Parse "3/20", the number of a part and the number of parts."""
     number, count = map(int, text.split("/"))
     if not 1 <= number <= count:
         raise ValueError(expected("a part from 1/20 to 20/20", text))
@@ -107,7 +115,7 @@ def shard(text: str) -> tuple[int, int]:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """Return the name and the value of a setting, which is text if it is not a literal."""
+    """Parse "name=value"; the value is text unless it is a Python literal."""
     name, value = text.split("=", maxsplit=1)
     try:
         return name, literal_eval(value)
@@ -116,12 +124,12 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 def execute_notebooks(options: Namespace) -> int:
-    """Execute notebooks: train what is missing, draw.
+    """Execute notebooks: train the missing runs, and draw figures and tables.
 
     Example: prslib figures rho_sweep --profile smoke
     """
     names = _notebooks(options.profile, options.notebook)
-    from prslib.report.build import execute, is_stale  # in a checkout alone
+    from prslib.report.build import execute, is_stale  # only in a checkout
 
     if not options.notebook and not options.redraw:
         names = [name for name in names if is_stale(options.profile, name)]
@@ -129,7 +137,7 @@ def execute_notebooks(options: Namespace) -> int:
         print(f"nothing to draw: all of profile {options.profile!r} is up to date")
         return 0
     errors = execute(options.profile, names, options.redraw)
-    for error in dict.fromkeys(errors.values()):  # several may have met the same
+    for error in dict.fromkeys(errors.values()):  # notebooks may share an error
         stopped = ", ".join(name for name in errors if errors[name] == error)
         print(f"{stopped} stopped: {error}", file=sys.stderr)
     return 1 if errors else 0
@@ -147,7 +155,7 @@ def train_run(options: Namespace) -> None:
     if options.rho is not None:
         values["rho"] = options.rho
     for name, value in options.option:
-        is_field = name in RunConfig.__dataclass_fields__  # else of the sampler
+        is_field = name in RunConfig.__dataclass_fields__  # else a sampler's option
         (values if is_field else values["options"])[name] = value
     config = RunConfig(options.dataset, options.method, **values)
     unread = unread_fields(options.method) - {"options"}
@@ -169,7 +177,7 @@ def train_profile(options: Namespace) -> None:
     Example: prslib train --profile paper --shard 3/20
     """
     names = _notebooks(options.profile, options.notebook)
-    from prslib.report.build import train  # in a checkout alone
+    from prslib.report.build import train  # only in a checkout
 
     train(options.profile, names, options.shard)
 
@@ -180,13 +188,13 @@ def write_profile(options: Namespace) -> None:
     Example: prslib scores --profile seeds
     """
     names = _notebooks(options.profile, [])
-    from prslib.report.all_scores import write_scores  # in a checkout alone
+    from prslib.report.all_scores import write_scores  # only in a checkout
 
     print(write_scores(options.profile, names))
 
 
 def show_preview(options: Namespace) -> None:
-    """Show what each sampler's memory would hold of your labels, without training.
+    """Show which classes each sampler would keep from your labels, without training.
 
     The file is a CSV with a header, which has either one column of 0 and 1 per class or
     one column called labels with class names, separated by | or ;. It can also be an npz
@@ -221,8 +229,8 @@ def show_preview(options: Namespace) -> None:
 def try_samplers(options: Namespace) -> None:
     """Train a small network on your stream under each sampler, and compare them with CRS.
 
-    Labels are read as by `prslib preview`, and inputs have the same rows. Without --about,
-    samples come in the order of the rows.
+    Labels are read as in `prslib preview`, and inputs have one row per sample. Without
+    --about, samples come in the order of the rows.
 
     Example: prslib trial features.npy labels.csv --about tasks.csv
     """
@@ -248,7 +256,7 @@ def try_samplers(options: Namespace) -> None:
 
 
 def _notebooks(profile: str, names: list[str]) -> list[str]:
-    """Return the notebooks that a command names, by default all of the profile."""
+    """Check names of notebooks and return them, or all of the profile if there are none."""
     one_of("profile", profile, known_profiles())
     notebooks = known_notebooks(profile)
     if not notebooks:

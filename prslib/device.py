@@ -1,4 +1,4 @@
-"""Devices: what is here, how it computes, and how tensors get there without a wait."""
+"""Choose a device, set its arithmetic, and send tensors to it without waiting."""
 
 import platform
 from collections import Counter
@@ -13,11 +13,11 @@ from torch import Tensor
 
 from prslib.checks import expected, one_of
 
-LAUNCHED_SINGLY = 3  # calls with tensors of a shape before they are captured
+LAUNCHED_SINGLY = 3  # calls with tensors of the same shapes before a capture
 
 
 def check_device(name: str) -> str:
-    """Return the name of a device that is here; "auto" is a GPU if there is one."""
+    """Return the name of an available device; "auto" is a GPU if there is one."""
     gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
     names = ["cuda", *gpus, "cpu"] if gpus else ["cpu"]
     if torch.backends.mps.is_available():
@@ -36,10 +36,10 @@ def describe_device(name: str) -> dict[str, str]:
 
 @contextmanager
 def run_settings(device: torch.device) -> Iterator[None]:
-    """Set what a run computes in, whatever the caller has set, and give it back.
+    """Set the arithmetic of a run, and restore the caller's settings afterwards.
 
-    One thread, float32 by default and never rounded to TF32, gradients, no autocast. A
-    default device is refused: weights are drawn on the CPU, and a GPU draws others.
+    A run uses one thread, float32 without TF32, gradients and no autocast. A default
+    device is refused, because weights are drawn on the CPU and a GPU draws others.
     """
     default = torch.get_default_device()
     if default.type != "cpu":
@@ -59,7 +59,7 @@ def run_settings(device: torch.device) -> Iterator[None]:
             torch.inference_mode(False),
             torch.enable_grad(),
             torch.autocast(device.type, enabled=False),
-            threadpool_limits(1, "blas"),  # its threads would wait on other runs' cores
+            threadpool_limits(1, "blas"),  # more threads would compete with other runs
         ):
             yield
     finally:
@@ -74,11 +74,11 @@ def has_memory(device: torch.device) -> bool:
 
 
 def has_room(device: torch.device, nbytes: int) -> bool:
-    """Tell whether so many bytes fill less than half of a GPU's free memory."""
+    """Tell whether some bytes fit into half of a GPU's free memory."""
     if not has_memory(device):
         return False
     free, _ = torch.cuda.mem_get_info(device)
-    # blocks that this process keeps of an earlier run are free, too
+    # memory that this process keeps from an earlier run is free, too
     cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return nbytes <= (free + cached) / 2
 
@@ -103,16 +103,16 @@ def take(tensor: Tensor, rows: np.ndarray, device: torch.device) -> Tensor:
 
 
 class Captured:
-    """A method of tensors that a GPU of CUDA repeats without the host's launches.
+    """Wrapper of a method on tensors, which is recorded as a CUDA graph and replayed.
 
     A training step launches a few thousand small operations, which costs several times
-    as much as their arithmetic. After some calls with tensors of the same shapes their
-    launches are recorded as a CUDA graph, and repeated as one. The method must do the
-    same each time and change its tensors in place; what it returns is lost.
+    as much as their arithmetic. After some calls with tensors of the same shapes, their
+    launches are recorded as one CUDA graph, which later calls replay. The method must do
+    the same each time and change its tensors in place; its return value is lost.
     """
 
     def __init__(self, method: Callable, device: torch.device):
-        # weak, because the method's object holds this one
+        # weak, because the method's object refers to this wrapper
         self.method = WeakMethod(method)
         self.calls: Counter = Counter()
         self.graphs: dict[tuple, tuple[torch.cuda.CUDAGraph, list[Tensor]]] = {}
@@ -120,14 +120,14 @@ class Captured:
         self.stream = torch.cuda.Stream(device)
 
     def __call__(self, *tensors: Tensor) -> None:
-        """Call the method, or repeat what it did with tensors of these shapes."""
+        """Call the method, or replay it if tensors of these shapes were recorded."""
         shapes = tuple(tensor.shape for tensor in tensors)
         self.calls[shapes] += 1
         is_new = shapes not in self.graphs
         if is_new and self.is_possible and self.calls[shapes] > LAUNCHED_SINGLY:
             try:
                 self.graphs[shapes] = self._capture(tensors)
-            except RuntimeError:  # it asks the GPU for a number, or memory is short
+            except RuntimeError:  # it reads a number from the GPU, or memory is short
                 self.is_possible = False
         if shapes not in self.graphs:
             self._launch(tensors)
@@ -148,7 +148,7 @@ class Captured:
     def _capture(
         self, tensors: tuple[Tensor, ...]
     ) -> tuple[torch.cuda.CUDAGraph, list[Tensor]]:
-        """Record the method's launches, of which none is executed."""
+        """Record the method's launches without executing them."""
         inputs = [tensor.detach().clone() for tensor in tensors]
         graph = torch.cuda.CUDAGraph()
         mode = "thread_local"  # other threads may use the GPU

@@ -1,4 +1,4 @@
-"""Gradients of single samples, or their products: EWC, GSS and the gradient variance."""
+"""Gradients of single samples and their products, for EWC, GSS and the gradient variance."""
 
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -67,13 +67,13 @@ class EWC:
 def sample_gradients(
     model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor
 ) -> dict[str, Tensor]:
-    """Return the gradient of each sample's own loss by parameter, (N, ...) each."""
+    """Return the gradient of each sample's loss, (N, ...) for each parameter."""
     weights = {name: w.detach() for name, w in model.named_parameters()}
 
     def loss_of_sample(weights: dict, x: Tensor, y: Tensor) -> Tensor:
         return loss(functional_call(model, weights, (x[None],)), y[None])
 
-    model.eval()  # batch norm would tie the samples of a batch
+    model.eval()  # batch norm would mix the samples of a batch
     gradients = vmap(grad(loss_of_sample), (None, 0, 0))(weights, inputs, targets)
     model.train()
     return gradients
@@ -87,10 +87,10 @@ def gradient_products(
     subset_shape: tuple[int, int],
     autocast: Callable = nullcontext,
 ) -> Tensor:
-    """Return the products that GSS reads, float64 (K + B, K + B).
+    """Return the inner products of gradients that GSS needs, float64 (K + B, K + B).
 
-    The first K * n samples are K subsets of n, each with its mean gradient; each of the
-    other B samples has its own gradient.
+    The first K * n samples are K subsets of n, of which the mean gradient is used. Each
+    of the other B samples has a separate gradient.
     """
     count, size = subset_shape
     cut = count * size
@@ -119,7 +119,7 @@ def gradient_products(
 
 
 def is_plain(model: nn.Module) -> bool:
-    """Tell whether a network is linear layers and ReLU, one after another.
+    """Tell whether a network is a sequence of linear layers and ReLU.
 
     It may flatten its inputs first.
     """

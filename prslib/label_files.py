@@ -1,4 +1,4 @@
-"""Read labels, inputs and tasks from files, and report how they were understood."""
+"""Read labels, inputs and tasks from files, and report how files were interpreted."""
 
 import gzip
 import io
@@ -20,16 +20,16 @@ from prslib.labels import multi_hot
 
 SHOWN_NAMES = 20  # of classes
 SHOWN_CELLS = 3
-# columns of class names, of which a cell may hold several
+# names of a column with one or several class names per cell
 LABEL_COLUMNS = {
     *("label", "labels", "class", "classes", "category", "categories"),
     *("tag", "tags", "target", "targets"),
 }
-# columns of a file that says where samples belong, and the arguments of `trial`
+# columns of the file of `--about`, and the arguments of `trial` that they become
 ABOUT = {"task": "task", "order": "order", "group": "groups"}
 LARGEST_FILE = 1 << 30  # characters of text
-LARGEST_SIDE = 128  # pixels of an image that a small network learns
-# what cells of columns of 0 and 1 say beside numbers, in lower case; -1 is unknown
+LARGEST_SIDE = 128  # pixels per side of an image for the small network
+# words in columns of 0 and 1, in lower case, and their numbers; -1 means unknown
 UNKNOWN = ("", "nan", "na", "n/a", "<na>", "none", "null")
 WORDS = {"true": "1", "false": "0"} | dict.fromkeys(UNKNOWN, "-1")
 
@@ -37,7 +37,7 @@ WORDS = {"true": "1", "false": "0"} | dict.fromkeys(UNKNOWN, "-1")
 def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
     """Read labels and class names from a CSV, npz, npy or COCO JSON file.
 
-    A line about how the file was understood is printed to standard error.
+    A line about how the file was interpreted is printed to standard error.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is of another kind or cannot be read.
+        If the file has another format or cannot be read.
     """
     file = Path(file)
     readers = {
@@ -109,7 +109,7 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
     FileNotFoundError
         If a file is missing.
     ValueError
-        If the file is of another kind or cannot be read.
+        If the file has another format or cannot be read.
     """
     path = Path(path)
     if path.is_dir():
@@ -136,7 +136,7 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
 
 
 def kind_of(file: Path) -> str:
-    """Return the suffix of a file, ".csv" for labels.csv.gz, too."""
+    """Return the suffix of a file, which is also ".csv" for labels.csv.gz."""
     return Path(file.name.lower().removesuffix(".gz")).suffix
 
 
@@ -147,7 +147,7 @@ def read_images(files: list[Path]) -> np.ndarray:
     images = [np.asarray(Image.open(file).convert("RGB")) for file in files]
     sizes = sorted({image.shape[:2] for image in images})
     if len(sizes) > 1 or max(sizes[0]) > LARGEST_SIDE:
-        what = f"images of one size, at most {LARGEST_SIDE} pixels a side"
+        what = f"images of one size, at most {LARGEST_SIDE} pixels per side"
         got = " and ".join(f"{width}x{height}" for height, width in sizes[:SHOWN_CELLS])
         advice = "resize them, or give features of a pretrained network"
         raise ValueError(expected(what, got, advice))
@@ -213,7 +213,7 @@ def read_csv(file: Path) -> tuple[np.ndarray, list[str], str]:
         return labels, names, form
     if not is_class[first] and is_class[table.columns[1:]].any():
         check_samples(table[first], ".max()")
-    # the names of samples, and text such as dates
+    # columns of text, such as names of samples or dates
     is_other = numbers.isna().all()
     is_other[first] = not is_class[first]
     names = table.columns[~is_other].tolist()
@@ -225,27 +225,28 @@ def read_csv(file: Path) -> tuple[np.ndarray, list[str], str]:
             cells = table.loc[~is_label[wrong[0]], wrong[0]]
         got = f"columns {', '.join(wrong or table)}"
         got += f" with {', '.join(map(repr, cells[:SHOWN_CELLS]))}"
-        raise ValueError(expected(what, got, "leave out columns that are no classes"))
+        advice = "leave out columns that are not classes"
+        raise ValueError(expected(what, got, advice))
     form += f", {len(names)} columns of 0 and 1{list_others(table, names)}"
     labels = numbers[names].to_numpy()
     return np.where(labels == -1, np.nan, labels), names, form
 
 
 def list_others(table: Any, names: list[str]) -> str:
-    """Return which columns of a table are not read."""
+    """Say which columns of a table are not read."""
     others = [name for name in table if name not in names]
-    return f" beside {', '.join(others)}" if others else ""
+    return f", ignoring {', '.join(others)}" if others else ""
 
 
 def read_table(file: Path) -> tuple[Any, str]:
-    """Read the cells of a CSV file as a frame of text; return its separator, too."""
+    """Read the cells of a CSV file as a frame of text; also return the separator."""
     with naming_extra("data"):
         import pandas as pd
 
     text = read_text(file).strip("\n")
-    # a comment, and the first line of Excel and of np.savetxt
+    # drop comments, Excel's line "sep=;", and the "# " before np.savetxt's header
     text = re.sub(r"\A((#[^\t;|,\n]*\n)+|sep=.*\n|# )", "", text)
-    # names may be in quotes; a tab is in no name
+    # separators within quotes do not count; a tab is never part of a name
     line, _, _ = re.sub(r'"[^"]*"', "", text).partition("\n")
     separator = max("\t;|,", key=line.count)
     cells = pd.read_csv(
@@ -255,12 +256,12 @@ def read_table(file: Path) -> tuple[Any, str]:
         dtype=str,
         keep_default_na=False,
         skipinitialspace=True,
-        # a sample without a label
+        # a blank line is a sample without a label
         skip_blank_lines=False,
-        # it tells a missing cell from an empty one
+        # distinguishes a missing cell from an empty one
         engine="python",
     )
-    if cells.shape[1] == 1:  # an empty line
+    if cells.shape[1] == 1:  # a blank line
         cells = cells.fillna("")
     short = cells.isna().any(axis=1)
     if short.any():
@@ -275,17 +276,17 @@ def read_table(file: Path) -> tuple[Any, str]:
 
 
 def read_text(file: Path) -> str:
-    """Return a text of UTF-8, which gzip may have packed; a gigabyte at most."""
+    """Read UTF-8 text, perhaps compressed by gzip; refuse more than a gigabyte."""
     opener = gzip.open if file.suffix == ".gz" else open
     with opener(file, "rt", encoding="utf-8-sig") as stream:
         text = stream.read(LARGEST_FILE + 1)
     if len(text) > LARGEST_FILE:
-        raise ValueError(expected("a gigabyte of text at most", "more"))
+        raise ValueError(expected("at most a gigabyte of text", "more"))
     return text
 
 
 def check_samples(samples: Any, join: str) -> None:
-    """Refuse a table with a row per label, in which names of samples are repeated."""
+    """Refuse repeated names of samples, which a table with one row per label has."""
     repeated = samples[samples.duplicated()]
     if len(repeated):
         what = f"one row per sample in {samples.name!r}"

@@ -1,4 +1,4 @@
-"""Labels as people have them: rows of 0 and 1, or class numbers."""
+"""Convert labels from rows of 0 and 1, or class numbers, to boolean rows."""
 
 from numbers import Integral
 from typing import Any
@@ -7,8 +7,8 @@ import numpy as np
 
 from prslib.checks import as_array, expected
 
-MOST_CLASSES = 1_000_000  # a larger class number is rather a mistake
-# by the kind of numbers in one dimension
+MOST_CLASSES = 1_000_000  # a larger class number is probably a mistake
+# for one-dimensional labels, by the kind of their dtype
 ADVICE = {
     "f": "write labels.astype(int) for class numbers",
     "O": "scikit-learn's MultiLabelBinarizer makes rows of lists and sets",
@@ -21,15 +21,15 @@ def multi_hot(labels: Any, num_classes: int | None = None) -> np.ndarray:
     Parameters
     ----------
     labels : array, tensor, data frame or sparse matrix
-        Rows (B, C), bool or 0 and 1 of any type, with NaN for labels that are not
-        known, which count as none; or class numbers (B,), also in a list.
+        Rows (B, C), bool or 0 and 1 of any type, with NaN for unknown labels, which
+        count as negative; or class numbers (B,), also in a list.
     num_classes : int, optional
-        Number of classes C, by default as many as the labels name.
+        Number of classes C, by default inferred from the labels.
 
     Returns
     -------
     bool (B, C)
-        The array itself if it was one of bool already.
+        The input itself if it is already an array of bool.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def is_sparse(labels: Any) -> bool:
 
 
 def wrong_shape(num_classes: int | None, got: str, advice: str) -> str:
-    """Return the text of the error for anything but rows and class numbers."""
+    """Return the error message for labels that are neither rows nor class numbers."""
     what = f"an array of rows (B, {num_classes or 'C'}) or of class numbers (B,)"
     return f"labels: {expected(what, got, advice)}"
 

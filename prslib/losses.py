@@ -1,8 +1,8 @@
 """Losses: functions of logits and targets, some also of the stream so far.
 
-A loss of several labels per sample is a mean over samples and classes, so that
-strengths compare and clipping is the same. If a paper's code sums instead, the mean is
-the only difference. Parameters with a default are options (`RunConfig.loss_options`).
+A loss for several labels per sample is a mean over samples and classes, so that strengths
+are comparable and clipping has the same effect. If a paper's code sums instead, the mean
+is the only difference. Parameters with a default are options (`RunConfig.loss_options`).
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ class Loss:
 
     See Also
     --------
-    prslib.register : Makes a loss known by a name.
+    prslib.register : Registers a loss under a name.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def multilabel_soft_margin(logits: Tensor, targets: Tensor) -> Tensor:
     Notes
     -----
     The loss of a label is -log sigmoid(z) for a positive and -log sigmoid(-z) for a
-    negative, in which z is the logit. Value and gradient equal the results of torch's
+    negative, where z is the logit. Value and gradient equal the results of torch's
     ``multilabel_soft_margin_loss`` to the last bit, with half the operations.
 
     Examples
@@ -170,7 +170,7 @@ def focal(
 
     Notes
     -----
-    The loss of a label is -alpha (1 - p) ** gamma log p, in which p is the probability of
+    The loss of a label is -alpha (1 - p) ** gamma log p, where p is the probability of
     the correct answer; for negatives, 1 - alpha replaces alpha. The gradient is not
     finite for a ``gamma`` between 0 and 1. The paper divides the sum by the number of
     positives.
@@ -311,7 +311,7 @@ def weighted_replay(logits: Tensor, targets: Tensor, stream: Stream) -> Tensor:
     -------
     tensor of float of shape ()
         1 / n_c times the mean loss of the new samples plus 1 - 1 / n_c times the mean
-        loss of the replayed samples, in which n_c is the number of classes so far; the
+        loss of the replayed samples, where n_c is the number of classes so far; the
         mean loss if no row is replayed.
 
     Examples
@@ -411,10 +411,10 @@ def weighted_replay_one_label(
 
 
 def weigh_rows(stream: Stream) -> Tensor:
-    """Return each row's share of `weighted_replay`, float (B,)."""
+    """Return each row's weight in `weighted_replay`, float (B,)."""
     count = stream.replayed.sum()
     share = 1 / torch.count_nonzero(stream.class_freq).clamp(min=1)  # of new samples
-    share = torch.where(count > 0, share, 1.0)  # else a step would be shorter
+    share = torch.where(count > 0, share, 1.0)  # else a step would be smaller
     of_new = share / (len(stream.replayed) - count).clamp(min=1)
     of_replayed = (1 - share) / count.clamp(min=1)
     return torch.where(stream.replayed, of_replayed, of_new)

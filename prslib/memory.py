@@ -1,4 +1,4 @@
-"""Keep what a batch carries in the slots of a memory of fixed size."""
+"""Store samples in the slots of a memory of fixed size."""
 
 import sys
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ class Memory:
 
     @property
     def filled(self) -> np.ndarray:
-        """The filled slots, in the order in which they filled; int64 (len,), a copy."""
+        """The filled slots, in the order in which they were filled; int64 (len,), a copy."""
         return self._order[: self._count].copy()
 
     def __repr__(self) -> str:
@@ -162,7 +162,7 @@ class Memory:
             Distinct slots.
         """
         count = min(count, len(self))
-        # most often distinct, and far quicker than choice
+        # usually distinct, and much faster than choice
         while count * count < len(self):
             drawn = (rng.random(count) * len(self)).astype(np.int64)
             if len(set(drawn.tolist())) == count:
@@ -218,19 +218,19 @@ class Memory:
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on as the memory whose `state_dict` this is.
+        """Restore a state that `state_dict` returned.
 
         Parameters
         ----------
         state : mapping
             What `state_dict` returned, or `np.load` or `torch.load` of it. Tensors stay
-            on the device that they are on.
+            on their device.
 
         Raises
         ------
         ValueError
-            If it is the state of a memory of another size. The memory has then not
-            changed.
+            If the state belongs to a memory of another size. The memory is then
+            unchanged.
         """
         if state.get("size") != self.size:
             what = f"a memory of size {self.size}"
@@ -256,14 +256,14 @@ def check_slots(slots: Any, least: int, size: int) -> np.ndarray:
     if slots.ndim != 1 or (slots.size and slots.dtype.kind not in "iu"):
         got = f"{slots.dtype} {slots.shape}"
         raise ValueError(f"slots: {expected('integers (B,)', got)}")
-    listed = slots.tolist()  # of few numbers faster than arrays
+    listed = slots.tolist()  # faster than array operations on few numbers
     if listed and not least <= min(listed) <= max(listed) < size:
         raise ValueError(f"slots: {expected(f'{least} to {size - 1}', listed)}")
     return slots.astype(np.int64)
 
 
 def check_kind(name: str, column: Any) -> None:
-    """Refuse what is neither an array of numbers or text nor a dense tensor."""
+    """Refuse a column that is neither an array of numbers or text nor a dense tensor."""
     if is_tensor(column):
         return
     if not isinstance(column, np.ndarray) or isinstance(column, np.ma.MaskedArray):
@@ -275,7 +275,7 @@ def check_kind(name: str, column: Any) -> None:
 
 
 def describe(column: Any) -> str:
-    """Return what all batches of a column have in common, in words."""
+    """Describe what all batches of a column must share: kind, dtype, device, row shape."""
     rows = tuple(column.shape[1:])
     if is_tensor(column):
         return f"tensor of {column.dtype} on {column.device}, rows {rows}"
@@ -291,14 +291,14 @@ def is_tensor(column: Any) -> bool:
 
 
 def allocate(column: Any, size: int) -> Any:
-    """Return a column for ``size`` rows like another column, on the same device."""
+    """Return an empty column of ``size`` rows like those of another, on the same device."""
     shape = (size, *column.shape[1:])
     if isinstance(column, np.ndarray):
         return np.zeros(shape, column.dtype)
-    # a tensor that inference mode makes could not be written outside of it
+    # a tensor created in inference mode could not be written outside of it
     with sys.modules["torch"].inference_mode(False):
         room = column.new_zeros(shape)
-    if len(column):  # a dtype that torch cannot write fails before anything changes
+    if len(column):  # raises an error now for a dtype that torch cannot write
         first = np.zeros(1, np.int64)
         put(room, first, take(column, first))
     return room
@@ -316,7 +316,7 @@ def put(column: Any, slots: np.ndarray, rows: Any) -> None:
     if isinstance(column, np.ndarray):
         column[slots] = rows
     else:
-        column[as_tensor(slots, column)] = rows  # index_copy_ knows fewer dtypes
+        column[as_tensor(slots, column)] = rows  # index_copy_ supports fewer dtypes
 
 
 def as_tensor(array: np.ndarray, like: Any) -> Any:

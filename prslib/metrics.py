@@ -12,10 +12,10 @@ from prslib.datasets.base import GROUPS
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
 MAIN_METRICS = ("C-F1", "O-F1", "mAP")  # of Table 1
 THRESHOLD = 0.5
-# what a run may choose from, for "C-F1 (tuned threshold)" and "O-F1 (tuned threshold)"
+# candidates for "C-F1 (tuned threshold)" and "O-F1 (tuned threshold)"
 THRESHOLDS = tuple(round(0.01 * step, 2) for step in range(1, 100))
 TUNED_METRICS = ("C-F1", "O-F1")
-# a metric, in which other way labels are predicted for it, and these, bool (N, C)
+# a metric, another rule for predicting labels, and its predictions, bool (N, C)
 Decision = tuple[str, str, np.ndarray]
 TOP = 3  # classes that "C-F1 (top 3)" and "O-F1 (top 3)" predict for every image
 
@@ -91,7 +91,7 @@ def evaluate_draws(
     weights: np.ndarray | None = None,
     decisions: Sequence[Decision] = (),
 ) -> pd.DataFrame:
-    """Return the rows of `evaluate` with an array of `score_rows`' draws in each."""
+    """Return the rows of `evaluate`, with the scores of each draw (see `score_rows`)."""
     names = {*class_names} - {*GROUPS, "overall"}
     if len(names) != len(class_group) or len(class_names) != len(class_group):
         what = f"{len(class_group)} distinct class names, none of them a group's"
@@ -107,12 +107,12 @@ def evaluate_draws(
 def _areas(
     scores: np.ndarray, labels: np.ndarray, is_known: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """Return average precisions under weights of images (draws, N): (draws, C).
+    """Return average precisions (draws, C) under weights of images (draws, N).
 
-    It is the mean over positives of this share: the positives among the images that
-    score at least as high, ties included. NaN if no positive has a weight.
+    Average precision is the mean, over positives, of the precision among the images that
+    score at least as high; NaN if no positive has a weight.
     """
-    # (N, draws); sums of whole numbers are exact in float32, which is half to move
+    # (N, draws); float32 halves the memory, and sums of integers stay exact
     of_images = np.ascontiguousarray(weights.T, np.float32)
     areas = np.full((len(weights), labels.shape[1]), np.nan)
     for index in np.flatnonzero(labels.any(axis=0)):
@@ -132,8 +132,7 @@ def _terms(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the terms of a class's average precisions, (K, draws), and its positives.
 
-    There is a term for each score that positives have. Images are in the order of their
-    rank, the best first.
+    Positives with equal scores share a term. Images are sorted by score, highest first.
     """
     positives = np.flatnonzero(truth)
     ends = np.flatnonzero(np.append(ranked[1:] > ranked[:-1], True))
@@ -151,7 +150,7 @@ def _terms(
 def check(
     probabilities: ArrayLike, labels: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return probabilities, labels and which of these are known, or raise ValueError."""
+    """Check probabilities and labels; return them, and which labels are known."""
     check_order(probabilities, labels)
     probabilities = np.asarray(probabilities)
     labels = np.asarray(labels)
@@ -163,9 +162,9 @@ def check(
     is_positive = labels == 1
     others = labels[is_known & ~is_positive & (labels != 0)]
     if others.size:
-        what = "labels of 0 and 1, NaN for those that are not known"
+        what = "labels of 0 and 1, and NaN for unknown labels"
         raise ValueError(expected(what, others[0]))
-    # NaN is in no interval
+    # also finds NaN
     outside = probabilities[~((probabilities >= 0) & (probabilities <= 1))]
     if outside.size:
         raise ValueError(expected("probabilities in [0, 1]", outside[0]))
@@ -173,7 +172,7 @@ def check(
 
 
 def members_of_groups(class_group: Sequence[str]) -> dict[str, np.ndarray]:
-    """Give each group's membership mask over the classes, "overall" first."""
+    """Return the classes of each group, bool (C,), "overall" first."""
     groups = np.array([one_of("group", group, GROUPS) for group in class_group])
     return {"overall": groups == groups} | {name: groups == name for name in GROUPS}
 
@@ -185,12 +184,11 @@ def score_rows(
     weights: np.ndarray | None = None,
     decisions: Sequence[Decision] = (),
 ) -> tuple[list[tuple[str, str, np.ndarray]], dict[str, np.ndarray]]:
-    """Score groups and classes when images count as often as their weights say.
+    """Score groups and classes under integer weights of the images.
 
-    `weights` (draws, N) are whole numbers; without them every image counts once, in one
-    draw. `decisions` add metrics such as "C-F1 (top 3)". The first result are rows of
-    group, metric and values (draws,), the second P, R, F1 and AP of every class, each
-    (draws, C).
+    `weights` (draws, N) state how often each image counts in each draw; by default once,
+    in a single draw. `decisions` add metrics such as "C-F1 (top 3)". Return rows of group,
+    metric and values (draws,), and P, R, F1 and AP of every class, each (draws, C).
     """
     probabilities, labels, is_known = check(probabilities, labels)
     if len(class_group) != labels.shape[1]:
@@ -222,17 +220,17 @@ def _counts(
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """Return a ratio, 0 if the denominator is 0, as the numerator then is 0, too."""
+    """Return a ratio, or 0 if the denominator and therefore the numerator is 0."""
     return numerator / np.where(denominator > 0, denominator, 1)
 
 
 def harmonic_mean(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the harmonic mean of two numbers, 0 where both are."""
+    """Return the harmonic mean of two numbers, 0 if both are 0."""
     return ratio(2 * first * second, first + second)
 
 
 def _class_scores(counts: np.ndarray, areas: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the scores of each class, (draws, C), NaN for one without a positive."""
+    """Return the scores of each class, (draws, C), NaN for a class without a positive."""
     hits, predicted, positive = counts  # (draws, C)
     precision = ratio(hits, predicted)
     recall = ratio(hits, positive)
@@ -243,7 +241,7 @@ def _class_scores(counts: np.ndarray, areas: np.ndarray) -> dict[str, np.ndarray
 
 
 def _decision_scores(counts: np.ndarray, members: np.ndarray) -> dict[str, np.ndarray]:
-    """Return all `GROUP_METRICS` but mAP of a group's classes, (draws,) each."""
+    """Return all `GROUP_METRICS` except mAP of a group's classes, (draws,) each."""
     # a class without a positive in a draw is left out of that draw
     used = members & (counts[2] > 0)  # (draws, C)
     hits, predicted, positive = np.where(used, counts, 0)
@@ -263,7 +261,7 @@ def _decision_scores(counts: np.ndarray, members: np.ndarray) -> dict[str, np.nd
 
 
 def _mean(values: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """Average the values (draws, C) of the classes that are used; NaN for none."""
+    """Average values (draws, C) over the used classes; NaN if there are none."""
     count = used.sum(axis=1)
     total = np.where(used, values, 0).sum(axis=1)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
@@ -343,7 +341,8 @@ def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, fl
     return {name: THRESHOLDS[np.nanargmax(scores[name])] for name in TUNED_METRICS}
 
 
-_KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for most
+# rho is NaN for most methods
+_KEEP_ALL = {"dropna": False, "observed": True, "sort": False}
 
 
 def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
@@ -401,14 +400,14 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
     rows = scores.assign(last=last)[~scores["task"].isin(["seen", "all"])]
     if rows.duplicated([*key, "task", "trained_tasks"]).any():
-        what = "one row a run, evaluation, task, group and metric"
-        advice = "add a column that tells the runs apart, such as seed"
+        what = "one row per run, evaluation, task, group and metric"
+        advice = "add a column that distinguishes the runs, such as seed"
         raise ValueError(expected(what, "several", advice))
     rows = rows.reset_index(drop=True)
     position = pd.Series(map(_position, rows["schedule"], rows["task"]))
     at_end = rows["trained_tasks"] == rows["last"]
     before = (position <= rows["trained_tasks"]) & ~at_end
-    # a task's best value and its last, (tasks, 1 + draws)
+    # the best and the last value of each task, (tasks, 1 + draws)
     values = values_and_draws(rows)
     tasks = [rows[name] for name in [*key, "task"]]
     earlier = position < rows["last"]

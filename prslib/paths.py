@@ -1,7 +1,7 @@
 """Name the folders of the project, check and write files, and end worker processes.
 
-A relative folder in the environment is one in `project_root`, wherever a process was
-started. ``~`` is the home, because files of variables are read by no shell.
+Relative folders in environment variables refer to `project_root`, wherever a process was
+started. ``~`` is expanded here, because variables that are read from files pass no shell.
 """
 
 import os
@@ -18,12 +18,12 @@ from prslib.checks import expected, one_of
 PACKAGE = Path(__file__).resolve().parent
 # data sets and weights that are embedded, in a checkout only
 DATA = PACKAGE.parent / "data"
-DEFAULT = "quick"  # the profile that takes the notebooks' own parameters
+DEFAULT = "quick"  # the profile with the parameters in the notebooks
 SUMS = "SHA256SUMS"  # lists the files of a folder, as `sha256sum *` does
 
 
 def project_root() -> Path:
-    """Return the checkout's root or, of an installed package, the working directory."""
+    """Return the checkout's root or, for an installed package, the working directory."""
     checkout = PACKAGE.parent
     return checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()
 
@@ -31,7 +31,7 @@ def project_root() -> Path:
 def named_folder(variable: str) -> Path | None:
     """Return the folder that an environment variable names, None if unset or empty."""
     text = os.environ.get(variable, "")
-    if "$" in text or text != text.strip().strip("'\""):  # no shell has read it
+    if "$" in text or text != text.strip().strip("'\""):  # it passed no shell
         what = f"{variable} as a path without quotes, blanks and $"
         raise ValueError(expected(what, repr(text)))
     return project_root() / Path(text).expanduser() if text else None
@@ -69,7 +69,7 @@ def notebook_file(name: str) -> Path:
 
 
 def params_file(profile: str, notebook: str) -> Path:
-    """Return the YAML file with what a profile changes of a notebook's parameters."""
+    """Return the YAML file with the parameters of a notebook that a profile overrides."""
     return project_root() / "params" / profile / f"{notebook}.yaml"
 
 
@@ -80,9 +80,10 @@ def known_profiles() -> list[str]:
 
 
 def known_notebooks(profile: str) -> list[str]:
-    """Return a profile's notebooks: those that it has a YAML file for, or all.
+    """Return the notebooks with a YAML file in a profile; all for `DEFAULT`.
 
-    A copy, or another file there, does not read parameters of its name.
+    Copies and other files in the folder are left out: they do not read parameters under
+    their name.
     """
     root = project_root()
     notebooks = sorted(
@@ -107,10 +108,10 @@ def check_embedded(file: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a binary file next to ``path``, and move it there when it is whole and on the disk.
+    """Write a binary file next to ``path``, and move it there once it is complete and on disk.
 
-    Readers see the old file until then, also after a loss of power. On an error it
-    stays.
+    Until then readers see the old file, even after a power failure. If an error is raised,
+    the old file stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
@@ -125,7 +126,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def end_with(parent: int) -> None:
-    """Let this process end with the one that started it."""
+    """End this process as soon as the parent process has ended."""
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -1,4 +1,4 @@
-"""Preview what memories would hold of a stream's labels, without training."""
+"""Preview which classes of a stream memories would keep, without training."""
 
 import warnings
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from prslib.samplers.prs import partition
 
 # samplers that need only labels
 METHODS = tuple(name for name, sampler in SAMPLERS.items() if not sampler.needs)
-MARKERS = "osD^"  # in a plot, of each method
-MOST_NAMES = 80  # of classes, that a plot writes out
-BATCH = 10  # of the stream, as in the paper
+MARKERS = "osD^"  # of the methods in a plot
+MOST_NAMES = 80  # of classes that a plot can show
+BATCH = 10  # samples per call of `place`, as in the paper
 NO_LABEL = "(no label)"
 NONE_SMALL = (
     "No class has less than half of the mean class's samples: use CRS,\n"
@@ -83,7 +83,7 @@ class Preview:
 
     @property
     def advice(self) -> str:
-        """Recommendation of the report for such class sizes, by the kind of test."""
+        """Recommendation of the report for such class sizes, by score and test."""
         small = int((self.ratio < SMALL).sum())
         if not small:
             return NONE_SMALL
@@ -122,7 +122,7 @@ class Preview:
         ax.plot(places, table["quota"], "k:", label="quota")
         for method, marker in zip(self.class_counts, cycle(MARKERS), strict=False):
             ax.plot(places, table[method], marker, fillstyle="none", label=method)
-        ax.set_yscale("symlog")  # some have none in memory
+        ax.set_yscale("symlog")  # a class may have no sample in memory
         ax.set(
             xlabel="class, the most frequent first", ylabel="samples", ylim=(0, None)
         )
@@ -196,9 +196,9 @@ def preview(
     Raises
     ------
     ValueError
-        If the labels are invalid, no sample has a label, names are repeated or of
-        another number than the classes, a method is unknown or needs more than labels,
-        or a number is out of range.
+        If the labels are invalid, no sample has a label, names are repeated or do not
+        match the classes in number, a method is unknown or needs more than labels, or a
+        number is out of range.
 
     See Also
     --------
@@ -262,8 +262,8 @@ def read_rows(
 
 
 def count_kept(sampler: Sampler, rows: np.ndarray) -> np.ndarray:
-    """Return l_i at the end of a stream; of samples without a label, too, if a class."""
-    with warnings.catch_warnings():  # the text tells how many have no label
+    """Return l_i after a stream; if samples without a label are a class, it comes last."""
+    with warnings.catch_warnings():  # the preview counts samples without a label
         warnings.simplefilter("ignore", UserWarning)
         for start in range(0, len(rows), BATCH):
             sampler.place(rows[start : start + BATCH])
@@ -274,7 +274,7 @@ def count_kept(sampler: Sampler, rows: np.ndarray) -> np.ndarray:
 
 
 def write_cell(value: Any) -> str:
-    """Write a cell of the table, a small number with two digits."""
+    """Return the text of a cell; numbers below 0.1 have two decimals."""
     if isinstance(value, float):
         return f"{value:.1f}" if value >= 0.1 or not value else f"{value:.2f}"
     return one_line(value)

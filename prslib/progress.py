@@ -12,13 +12,13 @@ from typing import Any, TextIO
 import numpy as np
 from tqdm import tqdm
 
-POLL = 0.2  # seconds from one look at the workers' steps to the next
+POLL = 0.2  # seconds between updates of the bar
 
 
 class Bar(tqdm):
-    """A bar that goes on if nobody reads it any more, as behind ``head``.
+    """A bar that ignores write errors, such as of a pipe that ``head`` has closed.
 
-    tqdm would keep its lock after an error, and wait for it for ever.
+    After such an error, tqdm would keep its lock and wait for it forever.
     """
 
     def display(self, *arguments: Any, **options: Any) -> bool:
@@ -33,13 +33,13 @@ class Bar(tqdm):
             super().close()
 
 
-# only this process writes bars; tqdm's own lock is a semaphore that a killed kernel leaves
+# only this process writes bars; a killed kernel would leave tqdm's own lock, a semaphore
 Bar.set_lock(threading.RLock())
 
 
 @contextmanager
 def counting(steps: Sequence[int]) -> Iterator[Path]:
-    """Show one bar for the steps of all runs; they write how many are done to a file."""
+    """Show one bar for the steps of all runs; yield the file in which runs count them."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "steps"
         done = np.memmap(file, np.int64, "w+", shape=len(steps))
@@ -64,9 +64,9 @@ def counting(steps: Sequence[int]) -> Iterator[Path]:
 
 
 def bar_stream() -> TextIO:
-    """Return stderr, or in a kernel stdout, as notebooks show stderr in red.
+    """Return stderr or, in a notebook, stdout, because notebooks show stderr in red.
 
-    What papermill's kernel writes goes to its terminal, too.
+    Unless the notebook is open in JupyterLab, its stdout is copied to the terminal.
     """
     stderr: Any = sys.stderr
     if not hasattr(stderr, "echo"):

@@ -1,6 +1,6 @@
-"""Score again on test sets that are drawn anew from the test images, for intervals.
+"""Draw bootstrap resamples of test sets, for intervals.
 
-One bootstrap serves every score, forgetting and difference of the report: as many test
+Every score, forgetting and difference of the report uses the same bootstrap: as many test
 images as there are, drawn with replacement. Runs on test sets of one size share the
 draws, so that differences between them are paired.
 """
@@ -11,20 +11,20 @@ import numpy as np
 
 from prslib.metrics import ratio
 
-# of the draws, the same for every run
+# seed of the draws, the same for every run
 SEED = 20200825
 
 
 @lru_cache(maxsize=4)
 def image_draws(images: int, draws: int) -> np.ndarray:
-    """Draw test images with replacement: how often each is in each resample.
+    """Draw test images with replacement; count how often each is in each resample.
 
     Parameters
     ----------
     images : int
-        Test images N, as many as each resample has.
+        Number of test images N, and of images in each resample.
     draws : int
-        How many resamples.
+        Number of resamples.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def image_draws(images: int, draws: int) -> np.ndarray:
 def resampled_mean(
     values: np.ndarray, rows: np.ndarray, images: int, draws: int
 ) -> np.ndarray:
-    """Average values of some test images, ``rows`` (K,) of N, in each resample of all."""
+    """Average the values of some of N test images, ``rows`` (K,), in each resample."""
     return weighted_mean(values, image_draws(images, draws)[:, rows])
 
 

@@ -1,4 +1,4 @@
-"""Let the libraries round alike on all processors, and name what determines a last digit."""
+"""Make libraries round alike on all processors, and list the versions that matter."""
 
 import os
 from importlib.metadata import version
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-# each library orders a sum by the processor, unless its variable names one
+# a library chooses the order of sums by the processor, unless its variable is set
 CHOICES = {
     "ATEN_CPU_CAPABILITY": "avx2",  # PyTorch's own loops
     "ONEDNN_MAX_CPU_ISA": "AVX2",  # its convolutions
@@ -28,7 +28,7 @@ PACKAGES = (
 
 
 def set_deterministic() -> None:
-    """Let the libraries round alike on all processors that have AVX2 (since 2013)."""
+    """Make libraries round alike on all processors that have AVX2 (since 2013)."""
     # A sum of float32 depends on its order, and a training that differs in the last
     # digit after one step is another training after a thousand. PyTorch reads the
     # variables before its first sum, numpy when it is imported, mostly before this:
@@ -40,7 +40,7 @@ def set_deterministic() -> None:
 
 
 def versions() -> "pd.DataFrame":
-    """Return the packages and versions with which results come out to the byte."""
+    """Return the installed versions of the packages on which the bytes of results depend."""
     import pandas as pd
 
     rows = [(name, version(name)) for name in PACKAGES]

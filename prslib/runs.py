@@ -50,7 +50,7 @@ TABLES: dict[type, dict[str, Any]] = {
     Architecture: MODELS,
     Loss: LOSSES,
 }
-# by kind and name, what a user has registered, and a hash of its code
+# what a user has registered, by kind and name, and a hash of its code
 REGISTERED: dict[tuple[type, str], Any] = {}
 USER_CODE: dict[tuple[type, str], str] = {}
 
@@ -306,7 +306,7 @@ def train(
 def train_missing(
     configs: dict[Path, RunConfig], workers: int | None, device: str
 ) -> None:
-    """Train runs whose files are not there."""
+    """Train the runs whose files are missing."""
     missing = [path for path in configs if not path.is_file()]
     # a process that goes from one data set to the other loads each of them again
     missing.sort(key=lambda path: configs[path].dataset)
@@ -315,7 +315,7 @@ def train_missing(
 
 
 def gather(results: Iterable[str | None], paths: Collection[Path]) -> None:
-    """Wait for runs, each an error's text or None, and raise what stopped them."""
+    """Wait for the results of runs, None or an error's text; raise an error if any failed."""
     try:
         errors = [error for error in results if error]
     except (KeyboardInterrupt, BrokenProcessPool) as error:
@@ -353,7 +353,7 @@ def results_of(
 
 
 class Interrupted(KeyboardInterrupt):
-    """A training that a user has stopped; IPython shows only its sentence."""
+    """A training that a user has stopped; IPython shows only the message."""
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
@@ -377,13 +377,13 @@ def train_here(
     most = min(cpu_count(), int(1 / share)) if share else cpu_count()
     count = min(workers or most, len(missing))
     pool = Parallel(
-        max(count, 2),  # one alone would be this process, which may know older code
+        max(count, 2),  # with 1, joblib would use this process and its older code
         return_as="generator_unordered",
         batch_size=1,
         pre_dispatch=count,
-        max_nbytes=None,  # inputs that are registered can be written to
+        max_nbytes=None,  # registered inputs stay writable
         initializer=begin_worker,
-        # others need other processes
+        # other arguments start new processes
         initargs=(os.getpid(), dict(REGISTERED), stamp_package()),
     )
     task = partial(train, device, counts)
@@ -395,9 +395,9 @@ def train_here(
 
 @contextmanager
 def block_interrupts() -> Iterator[None]:
-    """Keep Ctrl-C from processes that start here, until `begin_worker` ignores it.
+    """Shield starting processes from Ctrl-C, until `begin_worker` ignores it.
 
-    It would end those that still import, each with a traceback of its own.
+    Otherwise it would end processes that still import, each with a traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -412,7 +412,7 @@ def block_interrupts() -> Iterator[None]:
 def begin_worker(
     parent: int, registered: dict[tuple[type, str], Any], _stamp: str = ""
 ) -> None:
-    """Know what is registered; leave Ctrl-C to the process that asked; end with it."""
+    """Add what is registered, leave Ctrl-C to the parent process, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with(parent)
     add_registered(registered)
@@ -434,7 +434,7 @@ def train_one(
 ) -> str | None:
     """Train and store a run in a worker process; return the text of its error, if any.
 
-    The process loads the data set anew, which has to be the one in the key of the run.
+    The process loads the data set again, which must be the one in the run's key.
     """
     done = np.memmap(counts, np.int64, "r+")
 
@@ -455,7 +455,7 @@ def train_on_ray(
     missing: dict[Path, RunConfig], counts: Path, address: str, device: str
 ) -> Iterator[str | None]:
     """Train runs on a Ray cluster, whose machines share no folder with this one."""
-    # Ray's ports execute code for anyone who reaches them: only in a trusted network
+    # Ray's ports execute anybody's code, so that the network must be trusted
     with naming_extra("cluster"):
         import ray
     ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
@@ -482,7 +482,7 @@ def train_on_ray(
             except Exception as error:
                 yield f"{config}: {type(error).__name__}: {error}"
     finally:
-        ray.shutdown()  # ends what was submitted
+        ray.shutdown()  # also ends submitted tasks
 
 
 def train_there(

@@ -18,7 +18,7 @@ from prslib.metrics import (
 )
 from prslib.resamples import image_draws, weighted_mean
 
-TUNED = "tuned threshold"  # of F1 at a tuned threshold, in brackets
+TUNED = "tuned threshold"  # in brackets in the names of metrics
 
 
 def score_test(
@@ -79,7 +79,7 @@ def decide(
     classes: np.ndarray,
     thresholds: Iterable[tuple[str, float]],
 ) -> list[Decision]:
-    """Predict labels (N, C) as the top of some classes, and at tuned thresholds."""
+    """Predict labels (N, C) as the top 3 of some classes, and by tuned thresholds."""
     top = top_classes(probabilities, classes)
     decisions = [(name, f"top {TOP}", top) for name in TUNED_METRICS]
     for name, threshold in thresholds:
@@ -108,10 +108,10 @@ def score_batch(
 
 
 def keeps_draws(scores: pd.DataFrame) -> pd.Series:
-    """Tell which rows keep their resamples, which fill most of a run's file.
+    """Tell for which rows a run stores resamples, which make up most of its file.
 
-    They are the groups' scores, task by task only the main metrics, and F1 and AP of
-    each class on its own task's images.
+    These are the groups' scores on all tasks so far, their main metrics on single tasks,
+    and F1 and AP of each class on the images of its task.
     """
     is_task = scores["task"] != "seen"
     is_group = scores["group"].isin(["overall", *GROUPS])

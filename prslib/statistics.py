@@ -20,12 +20,12 @@ if TYPE_CHECKING:  # torch is not needed for scores
 LEVEL = 0.95  # of all intervals; pages and notebooks name it in their prose
 DECIDING = 5  # seeds; with fewer the verdict is "undecided"
 EXACT = 9  # decimals; smaller differences are due to rounding
-# Points: an interval within these shows that there is no larger difference. The rule is
-# half of the paper's smallest overall gain of PRS over CRS on COCOseq (Table 1: 3.7, in
-# O-F1), rounded to a whole point: less would not be the effect that the paper reports.
+# In points: "no difference" means an interval within -SMALL and SMALL. This is half of the
+# paper's smallest overall gain of PRS over CRS on COCOseq (Table 1: 3.7, in O-F1), rounded
+# to a whole point: a smaller effect would not be the one that the paper reports.
 SMALL = 2.0
-# the two kinds, further images with labels of all kinds for scores of classes, and
-# samples of the stream that are predicted before they are learnt
+# the two kinds of test sets, further images for scores of single classes, and samples of
+# the stream that are predicted before the network is trained on them
 TEST_WORDS = {
     "balanced": "classes alike",
     "full": "classes alike",
@@ -329,8 +329,7 @@ def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> In
     """Return the effect of some cells: their mean, or with `over` "every" the weakest.
 
     `values` are (seeds, cells, 1 + draws): each seed's value, then its values on
-    resampled test images. Seeds without a value of each cell do not enter, nor do
-    resamples.
+    resampled test images. Seeds and resamples that lack the value of a cell are left out.
     """
     values = values[~np.isnan(values[..., 0]).any(axis=1)]
     if over == "mean":
@@ -343,7 +342,7 @@ def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> In
         unknown = math.nan, math.nan, math.nan
         return Interval(effect, *unknown, count, level, images=False, cell=cell)
     images = values[..., 1:].mean(axis=0).T  # (draws, cells)
-    images = images[~np.isnan(images).any(axis=1)]  # the others lack a class group
+    images = images[~np.isnan(images).any(axis=1)]  # some may lack a class group
     has_images = len(images) > 1
     low, high, p, cell = ends(seeds, images if has_images else None, level)
     return Interval(
@@ -361,7 +360,7 @@ def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> In
 def ends(
     seeds: np.ndarray, images: np.ndarray | None = None, level: float = LEVEL
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return both ends of the weakest cell's interval, its p value and its number.
+    """Return both ends of the weakest cell's interval, its p value and its index.
 
     `seeds` are (S, ..., K) for K cells, `images` (B, ..., K): the means under
     resamples. The weakest cell has the least evidence of being above 0, so that the
@@ -378,14 +377,14 @@ def ends(
         variance = of_seeds + of_images
         terms = of_seeds**2 / (count - 1) + of_images**2 / (len(images) - 1)
         freedom = np.divide(variance**2, terms, out=freedom, where=terms > 0)
-    # "every" needs no correction, as each cell must pass (intersection-union); that one
-    # of K cells is below 0 is tested at a share of the level (Bonferroni)
+    # "every" needs no correction, because each cell must pass (intersection-union test);
+    # whether any of the K cells is below 0 is tested with Bonferroni's correction
     error = np.sqrt(variance)
-    with np.errstate(divide="ignore", invalid="ignore"):  # certain, or 0
+    with np.errstate(divide="ignore", invalid="ignore"):  # an error of 0
         size = np.where(mean == 0, 0.0, mean / error)
     above = special.stdtr(freedom, -size)
     below = special.stdtr(freedom, size)
-    # certain cells have the same evidence, and the lowest of them counts
+    # cells with an error of 0 have the same evidence; the lowest mean is the weakest
     weakest = np.lexsort((mean, -above, below), axis=-1)[..., :1]
 
     def of_weakest(values: np.ndarray) -> np.ndarray:
@@ -412,7 +411,7 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
         gap = interval(values_and_draws(seeds).to_numpy()[:, None])
         numbers = gap.effect, seeds["value"].std(), gap.low, gap.high, gap.seeds
         rows.append((*cast(tuple, key), *numbers, WORDS.get(gap.verdict, "")))
-    # sd of the sample; "above" or "below" 0 if the whole interval is, else ""
+    # sd is the sample's; clearly is "above" or "below" if the interval excludes 0, else ""
     columns = ["difference", "sd", "low", "high", "seeds", "clearly"]
     return pd.DataFrame(rows, columns=[*keys, *columns])
 

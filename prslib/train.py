@@ -61,10 +61,10 @@ from prslib.scoring import keeps_draws, score_batch, score_test
 
 set_deterministic()  # before the first sum: whoever trains imports this module
 
-HELD_OUT = 5  # one sample of so many is held out to choose thresholds
+HELD_OUT = 5  # one in five samples is held out to choose thresholds
 HELD_OUT_KEY = 1001  # spawns the generator that draws them
-TESTED_AT_ONCE = 256  # of 256x256 pixels, a few GB of activations
-CHECKED_EVERY = 100  # steps after which the loss must have been finite
+TESTED_AT_ONCE = 256  # images; of 256x256 pixels, a few GB of activations
+CHECKED_EVERY = 100  # steps between checks that the loss is finite
 # fields of `RunConfig` that are at least 1; other numbers are at least 0
 COUNTS = {"memory_size", "tasks_at_once", "epochs", "updates"}
 COUNTS |= {"batch_size", "replay_batch_size"}
@@ -97,7 +97,7 @@ class Method:
 
     See Also
     --------
-    prslib.register : Makes a method known by a name.
+    prslib.register : Registers a method under a name.
 
     Examples
     --------
@@ -562,7 +562,7 @@ def train_and_score(
     run.record = describe_device(str(device))
     if resamples:
         drawn = rows[keeps_draws(rows)]["draws"]
-        # half a precision is 0.02 points; the first draw is the score itself
+        # float16 rounds by at most 0.02 points; the first draw is the score itself
         values = np.stack(drawn)[:, 1:].astype(np.float16)
         run.resampled = pd.DataFrame(values, drawn.index)
     if config.features_per_class:
@@ -645,7 +645,7 @@ def stream(
 
 
 def count_steps(config: RunConfig, data: SequentialDataset) -> int:
-    """Return the number of steps of a run, with its training for thresholds."""
+    """Return the number of steps of a run, including the training for thresholds."""
     left_out = [()]
     if config.tuned_threshold:
         left_out.append(held_out(config, data))
@@ -667,7 +667,7 @@ def choose_thresholds(
     device: torch.device,
     progress: Callable[[], Any],
 ) -> dict[int, dict[str, float]]:
-    """Train without the held-out samples, which choose thresholds after each task."""
+    """Train without the held-out samples, and choose thresholds on them after each task."""
     left_out = held_out(config, data)
     trainer = Trainer(config, data, inputs["train"], device)
     thresholds = {}
@@ -687,7 +687,7 @@ def choose_thresholds(
 def load_inputs(
     dataset: str, _fingerprint: str, device: torch.device
 ) -> tuple[SequentialDataset, dict[str, Tensor]]:
-    """Load a data set and put its inputs on a device, for runs in a row."""
+    """Load a data set and put its inputs on a device; cached for the next run."""
     data = load_dataset(dataset)
     splits = {"train": data.train, **data.tests}
     inputs = {name: put(split.loaded_inputs, device) for name, split in splits.items()}
@@ -697,7 +697,7 @@ def load_inputs(
 def make_network(
     config: RunConfig, data: SequentialDataset, seed: np.random.SeedSequence
 ) -> Staged:
-    """Make a run's untrained network."""
+    """Make a run's network with its initial weights."""
     settings = config.resolved
     weights = weights_for_seed(settings["weights"], config.seed)
     shape = data.train.loaded_inputs.shape[1:]
@@ -707,8 +707,8 @@ def make_network(
 class Trainer:
     """Network, optimizer, sampler and memory of a run (Algorithm 1).
 
-    `run` makes a trainer and calls `step` for each batch of the stream. A new loss of a
-    step is a branch of `combine_losses`.
+    `run` makes a trainer and calls `step` for each batch of the stream. To combine losses
+    in a new way, add a branch to `combine_losses`.
 
     Parameters
     ----------
@@ -759,7 +759,7 @@ class Trainer:
             self.take_step = Captured(self.descend, device)
 
     def make_stages(self, network: Staged) -> None:
-        """Cut a network into frozen and trained stages, and make the optimizer."""
+        """Split a network into frozen and trained stages, and make the optimizer."""
         settings = self.settings
         layout: Any = {"memory_format": self.layout}  # missing in torch's types
         self.model = network.to(self.device, **layout)
@@ -803,10 +803,9 @@ class Trainer:
             self.vectors_fit = has_room(self.device, size * vector.nbytes)
 
     def step(self, new: np.ndarray, is_first: bool = True) -> None:
-        """Learn from new samples, rows (B,), and replayed ones; offer the new ones.
+        """Train on new samples, rows (B,), and replayed ones; then place the new ones.
 
-        Samples of a later epoch, not ``is_first``, are learnt again but neither counted
-        nor offered.
+        In later epochs, not ``is_first``, samples are neither counted nor placed again.
         """
         count = len(new)
         if is_first:
@@ -838,7 +837,7 @@ class Trainer:
         slots (R,), is captured without them.
         """
         logits = None
-        if hasattr(self.upper, "objective"):  # the network adds terms of its own
+        if hasattr(self.upper, "objective"):  # the network computes its loss
             with self.autocast():
                 network: Any = self.upper
                 loss = network.objective(x, y, self.loss)
@@ -868,13 +867,13 @@ class Trainer:
         new: Any,
         replayed: Any,
     ) -> Tensor:
-        """Return the mean loss of all rows, or what DER++ and ER-ACE make of them."""
+        """Return the mean loss of all rows, or the loss of DER++ or ER-ACE."""
         count = len(new)
         if self.method.rehearsal == "mean":
             return self.loss(logits, y, new_count=count)
         of_new, of_old = logits[:count], logits[count:]
         if self.method.rehearsal == "er-ace":  # Caccia et al. 2022
-            # new samples leave old classes alone
+            # new samples do not lower the logits of old classes
             is_open = self.labels[new].any(axis=0) | (self.class_freq == 0)
             loss = self.loss(of_new, y[:count], classes=np.flatnonzero(is_open))
             if len(replayed):
@@ -899,7 +898,7 @@ class Trainer:
     ) -> Tensor:
         """Return the mean loss of rows (B, C), the first ``new_count`` of them new.
 
-        ``classes`` are the numbers of those that it looks at, by default all.
+        ``classes`` are the numbers of the classes to include, by default all.
         """
         logits = logits.float()
         class_freq = self.class_freq
@@ -929,12 +928,12 @@ class Trainer:
         return np.concatenate(drawn)
 
     def look_up(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return what the trained stages see of training samples, and targets."""
+        """Return the input of the trained stages for training samples, and targets."""
         x = self.encode(take(self.inputs, rows, self.device))
         return x, take(self.targets, rows, self.device)
 
     def join(self, new: np.ndarray, replayed: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return what the trained stages see of new and replayed samples, and targets."""
+        """Return the input of the trained stages for new and replayed samples, and targets."""
         if len(replayed) == 0:
             return self.look_up(new)
         if not hasattr(self.sampler, "vectors"):
@@ -950,7 +949,7 @@ class Trainer:
     def compute_needs(self, new: np.ndarray, encoded: Any) -> dict[str, Any]:
         """Return what a sampler needs besides the labels of new samples."""
         needs: dict[str, Any] = {}
-        if self.keeps_features:  # what the frozen stages give: ExStream
+        if self.keeps_features:  # the output of the frozen stages, for ExStream
             vectors = encoded.flatten(1)
             needs["features"] = vectors if self.vectors_fit else vectors.cpu().numpy()
         if "gradient_products" in self.sampler.needs:
@@ -981,21 +980,21 @@ class Trainer:
         return self.sampler.labels.copy()
 
     def check_finite(self) -> None:
-        """Stop if the loss of a step was not finite; a GPU is waited for."""
+        """Raise an error if the loss of a step was not finite; this waits for a GPU."""
         if not self.is_finite:
             what = f"a finite loss up to step {self.steps}"
             raise FloatingPointError(expected(what, "others", "lower learning_rate"))
 
     def autocast(self) -> torch.autocast:
         """Return the context of a forward pass."""
-        # within another autocast, such as a run's, torch would keep a weight in half
-        # precision as it was at the first step
+        # within another autocast, such as a run's, torch's cache would return the weights
+        # of the first step
         options: Any = {"enabled": self.is_half, "cache_enabled": False}
         return torch.autocast(self.device.type, torch.bfloat16, **options)
 
     @torch.no_grad()
     def encode(self, inputs: Tensor) -> Tensor:
-        """Return what the frozen stages give for pixels or features: float (B, ...)."""
+        """Apply the frozen stages to pixels or features; float (B, ...)."""
         with self.autocast():
             return self.lower(self.as_input(inputs)).float()
 
@@ -1024,7 +1023,7 @@ class Trainer:
         if inputs.is_floating_point():
             return inputs
         images = inputs.permute(0, 3, 1, 2).float().div_(255)
-        # cuDNN follows either layout; another one would turn the weights around
+        # cuDNN would convert weights whose layout differs from the images'
         is_gpu = self.device.type == "cuda"
         return images.contiguous(memory_format=self.layout) if is_gpu else images
 

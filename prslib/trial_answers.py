@@ -1,4 +1,4 @@
-"""Answer with a trial's scores: which sampler for which score, and what it costs."""
+"""Conclude from a trial's scores which sampler to use for which score, and what it costs."""
 
 from typing import cast
 
@@ -10,7 +10,7 @@ from prslib.statistics import DECIDING, LEVEL, TEST_WORDS, Interval, interval
 from prslib.trial_streams import Stream
 
 BASE = "CRS"
-# what is asked: a metric on a test
+# a metric on a test, for which a sampler is named
 QUESTIONS = [
     ("mAP", "balanced"),
     ("C-F1", "balanced"),
@@ -24,8 +24,8 @@ ONE_LABEL = [
     ("mAP", "imbalanced"),
     ("accuracy", "imbalanced"),
 ]
-MANY_SEEDS = 20  # with which the size of a test that would tell is computed
-MOST_SAMPLES = 1_000_000  # of a test that somebody may collect
+MANY_SEEDS = 20  # seeds for which the necessary size of a test is estimated
+MOST_SAMPLES = 1_000_000  # of a test that is worth proposing
 
 
 def compare_all(scores: pd.DataFrame) -> pd.DataFrame:
@@ -44,7 +44,7 @@ def compare_all(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def values_by_method(rows: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Return each method's values with their resamples, (S, 1 + draws), by seed."""
+    """Return each method's values and their resamples, (S, 1 + draws), sorted by seed."""
     values = {}
     for method, of_method in rows.sort_values("seed").groupby("method", sort=False):
         draws = np.stack(of_method["draws"])
@@ -60,7 +60,7 @@ def answer(made: Stream, scores: pd.DataFrame, size: int, question: tuple) -> di
     values = values_by_method(rows)
     ranked = sorted(values, key=lambda name: -values[name][:, 0].mean())
     rivals = [name for name in ranked if name != BASE]
-    level = 1 - (1 - LEVEL) / len(rivals)  # of all of them together
+    level = 1 - (1 - LEVEL) / len(rivals)  # Bonferroni's correction
     above = [name for name in rivals if gap_of(values, name, BASE, level).low > 0]
     below = [name for name in rivals if gap_of(values, name, BASE).high < 0]
     row = {"memory_size": size, "metric": metric, "test_set": test_set}
@@ -91,18 +91,17 @@ def answer(made: Stream, scores: pd.DataFrame, size: int, question: tuple) -> di
 def gap_of(
     values: dict[str, np.ndarray], method: str, than: str, level: float = LEVEL
 ) -> Interval:
-    """Return a method minus another one."""
+    """Return the interval of one method minus another."""
     return interval((values[method] - values[than])[:, None], level=level)
 
 
 def say_needed(gaps: np.ndarray, samples: int, level: float) -> str:
-    """Say how many test samples would tell a difference, (S, 1 + draws), from 0."""
+    """Say how many test samples would make a difference, (S, 1 + draws), significant."""
     of_seeds = gaps[:, 0].var(ddof=1) / MANY_SEEDS
     of_samples = gaps[:, 1:].mean(axis=0).var(ddof=1)
     quantile = special.stdtrit(MANY_SEEDS - 1, (1 + level) / 2)
-    margin = (
-        gaps[:, 0].mean() / quantile
-    ) ** 2 - of_seeds  # for the variance of samples
+    # the largest variance over samples with which the difference is significant
+    margin = (gaps[:, 0].mean() / quantile) ** 2 - of_seeds
     needed = samples * of_samples / margin if margin > 0 else np.inf
     if needed > MOST_SAMPLES:
         return f"With {MANY_SEEDS} seeds no test would tell so small a difference."
@@ -117,7 +116,7 @@ def say_needed(gaps: np.ndarray, samples: int, level: float) -> str:
 
 
 def say_costs(answers: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
-    """Say what each named sampler loses significantly against CRS."""
+    """Say by how much each named sampler is significantly below CRS."""
     asked = answers[["memory_size", "metric", "test_set"]]
     overall = differences[differences["group"] == "overall"].merge(asked)
     majority = differences[differences["group"] == "majority"].merge(asked)

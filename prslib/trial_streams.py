@@ -1,4 +1,4 @@
-"""Make a stream of a user's samples, and hold out some of them for two tests."""
+"""Make a stream from a user's samples, and hold out some of them for two tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,15 +16,16 @@ from prslib.datasets.reuters import memory_size_of
 from prslib.labels import is_sparse, read_array
 from prslib.previews import read_rows
 
-NAME = "your stream"  # of the data set, while it is tried
+NAME = "your stream"  # of the data set, during a trial
 SEED = 20201128  # draws the held-out samples and the balanced test
 TEST_SHARE = 0.3
-LEAST = 5  # samples of a class that is scored
+LEAST = 5  # samples that a class needs to be scored
 SHOWN = 10  # names of classes or tasks in a note
-MOST_CHANNELS = 4  # of an image; more are the width of one with its channels first
-FEW_GROUPS = 10  # held out: their variance is hardly known
-PER_CLASS = 10  # samples of a class in the balanced test, or more if most have more
-QUARTILE = 0.25  # quantile of the class sizes that a balanced test has of each class
+MOST_CHANNELS = 4  # of an image; more are rather the width, with the channels first
+FEW_GROUPS = 10  # with fewer held-out groups, their variance is hardly known
+# samples per class in the balanced test: this quantile of the class sizes, if it is larger
+PER_CLASS = 10
+QUARTILE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class Stream:
     data: SequentialDataset  # all classes in one task, whatever the order
     task: np.ndarray | None  # int64 (N,); None if samples come in the order of the rows
     is_scored: np.ndarray  # bool (C,)
-    # by test, the group of each sample, int64 (N,): groups are drawn anew as a whole
+    # by test, the group of each sample, int64 (N,); resamples draw whole groups
     units: dict[str, np.ndarray]
 
     @property
@@ -65,7 +66,7 @@ def make_stream(
     groups: ArrayLike | None,
     class_names: Sequence[str] | None,
 ) -> tuple[Stream, list[str]]:
-    """Hold out samples; return the stream, and what was understood."""
+    """Hold out samples; return the stream, and notes on how it was interpreted."""
     check_known(labels)
     rows, names = read_rows(labels, class_names)
     columns = {"inputs": inputs, "task": task, "order": order, "groups": groups}
@@ -102,7 +103,7 @@ def make_stream(
 
 
 def check_columns(columns: dict[str, Any], length: int) -> dict[str, np.ndarray]:
-    """Return those columns that are given as arrays, and refuse what is missing."""
+    """Return the given columns as arrays; refuse missing values and other lengths."""
     arrays = {name: as_array(name, x) for name, x in columns.items() if x is not None}
     for name, column in arrays.items():
         if len(column) != length:
@@ -144,7 +145,7 @@ def describe(made: Stream, columns: dict[str, np.ndarray]) -> str:
 
 
 def check_known(labels: Any) -> None:
-    """Refuse labels that are not known, as a trial scores them."""
+    """Refuse unknown labels, which a trial could not score."""
     numbers = labels.data if is_sparse(labels) else read_array(labels)
     if numbers.dtype.kind == "f" and np.isnan(numbers).any():
         raise ValueError(expected("labels that are all known", "NaN"))
@@ -158,7 +159,7 @@ def check_inputs(inputs: np.ndarray) -> np.ndarray:
     if inputs.ndim != 2 or inputs.dtype.kind not in "biuf":
         what = "features (N, D), or images of uint8 (N, H, W, channels)"
         raise ValueError(expected(what, f"{inputs.dtype} {inputs.shape}"))
-    with np.errstate(over="ignore"):  # told as infinity
+    with np.errstate(over="ignore"):  # infinity is refused below
         features = inputs.astype(np.float32)
     bad = np.flatnonzero(~np.isfinite(features).all(axis=1))
     if len(bad):
@@ -170,7 +171,7 @@ def check_inputs(inputs: np.ndarray) -> np.ndarray:
 
 
 def read_order(order: np.ndarray) -> np.ndarray:
-    """Return what sorts a stream; dates that are text become dates."""
+    """Return the values that sort a stream; text is parsed as dates."""
     if order.dtype.kind not in "OUS":
         return order
     # text such as 31/12/2021 would be sorted by its day
@@ -184,7 +185,7 @@ def read_order(order: np.ndarray) -> np.ndarray:
 def hold_out(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
     """Draw 30 % of each class, bool (N,), the rarest first (Sechidis et al. 2011).
 
-    Groups are drawn as a whole, and so is a sample without a group.
+    Groups are drawn as a whole; without groups, every sample is one.
     """
     unit = np.arange(len(labels)) if groups is None else number_anew(groups)
     has = np.zeros((unit.max() + 1, labels.shape[1]), np.int64)
@@ -195,7 +196,7 @@ def hold_out(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
     for c in np.argsort(has.sum(axis=0), kind="stable"):
         rest = TEST_SHARE * has[:, c].sum() - has[is_test, c].sum()
         units = rng.permutation(np.flatnonzero(is_open & (has[:, c] > 0)))
-        for chosen in units:  # if at least half of it is within the rest
+        for chosen in units:  # if at least half of it is still needed
             if has[chosen, c] / 2 <= rest:
                 is_test[chosen] = True
                 rest -= has[chosen, c]
@@ -241,5 +242,5 @@ def split_stream(
 
 
 def number_anew(values: np.ndarray) -> np.ndarray:
-    """Return the place of each value among the sorted distinct ones, int64 (N,)."""
+    """Return the index of each value among the sorted distinct values, int64 (N,)."""
     return np.unique(values, return_inverse=True)[1]

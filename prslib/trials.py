@@ -47,7 +47,7 @@ from prslib.trial_answers import (
 from prslib.trial_streams import NAME, Stream, make_stream
 
 METRICS = ("mAP", "C-F1", "O-F1", "accuracy")
-# fields of a run that would change nothing, as a trial sees its stream once
+# fields of a run that would change nothing, because a trial uses its stream once
 UNREAD = {"epochs", *MEASURED} - {"test_resamples"}
 
 
@@ -58,7 +58,7 @@ class Trial:
     Attributes
     ----------
     notes : list of str
-        How the stream was understood, and what was left out.
+        How the stream was interpreted, and what was left out.
     preview : Preview
         Content of each memory of the first size at the end of the stream.
     scores : DataFrame
@@ -83,7 +83,7 @@ class Trial:
     costs: list[str]
 
     def __str__(self) -> str:
-        """Return how the stream was read, and which sampler to use for which score."""
+        """Return the notes, which sampler to use for which score, and the costs."""
         lines = [*self.notes, ""]
         for size, rows in self.answers.groupby("memory_size", sort=False):
             lines += [f"Memory of {size}:", *rows["sentence"], ""]
@@ -193,14 +193,14 @@ def trial(
         rho=rho[0],
         class_names=made.data.class_names,
     )
-    # of the whole stream, as in the scores, also where some samples fill no batch
+    # groups of the whole stream, as in the scores, even if its last samples fill no batch
     kept = replace(kept, class_group=made.data.class_group)
     columns = ["method", "memory_size", "seed", "test_set", "group", "metric", "value"]
     return Trial(notes, kept, scores[columns], differences, answers, costs)
 
 
 def list_sizes(memory_size: Any, made: Stream) -> list[int]:
-    """Return the sizes of the memory."""
+    """Return the sizes of the memory to try."""
     if memory_size is None:
         return [made.recipe.memory_size]
     length = len(made.data.train)
@@ -236,7 +236,7 @@ def list_configs(
     ]
     choices = {
         "seed": seeds,
-        f"sampler beside {BASE}": variants[1:],
+        f"sampler besides {BASE}": variants[1:],
         "memory size": sizes,
     }
     for name, values in choices.items():
@@ -314,7 +314,7 @@ def score(
             trainer.step(new)
             done[0] = trainer.steps
         trainer.check_finite()
-    seen = ~np.isnan(before).any(axis=1)  # not the rest that fills no batch
+    seen = ~np.isnan(before).any(axis=1)  # the last samples may fill no batch
     once = np.ones((1, seen.sum()))
     frames = [score_split(made, before[seen], data.train.labels[seen], once)]
     frames[0]["test_set"] = "prequential"

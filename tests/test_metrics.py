@@ -91,7 +91,7 @@ def test_labels_that_are_not_known_count_nowhere():
     [
         ([[0.1, 0.2]], [[1]], ["a"], r"one shape .* \(1, 2\) and \(1, 1\)"),
         ([[1.2]], [[1]], ["a"], r"in \[0, 1\], got 1.2"),
-        ([[0.2]], [[255]], ["a"], "not known, got 255"),
+        ([[0.2]], [[255]], ["a"], "unknown labels, got 255"),
         ([[0.2]], [[1]], ["overall"], "none of them a group's"),
         ([[0.2, 0.3]], [[1, 0]], ["a", "a"], "1 distinct class names"),
     ],
@@ -108,7 +108,7 @@ def test_other_bad_input_is_refused():
         best_thresholds([[0.2]], [[0]])
     probabilities = pd.DataFrame([[0.9, 0.2], [0.6, 0.7]], columns=["cat", "dog"])
     for other in (probabilities[["dog", "cat"]], probabilities[::-1]):
-        with pytest.raises(ValueError, match=r"one order of the (index|columns)"):
+        with pytest.raises(ValueError, match=r"same order of the (index|columns)"):
             evaluate(probabilities, other > 0.5, ["cat", "dog"], ["majority"] * 2)
 
 

@@ -48,7 +48,7 @@ def test_what_would_be_compared_wrongly_is_refused():
     scores = pd.Series([50, 51, 52])
     with pytest.raises(ValueError, match=r"both methods, got shapes \(3,\) and \(2,\)"):
         compare(scores, [47, 48])
-    with pytest.raises(ValueError, match="one order of the index"):
+    with pytest.raises(ValueError, match="the same order of the index"):
         compare(scores, scores[::-1])
     for level in (95, 1, 0, -1, True, math.nan):
         with pytest.raises(ValueError, match="level between 0 and 1, got "):

@@ -266,7 +266,7 @@ BAD = {
     "memory": ({"memory_size": 400}, "a memory smaller than the stream"),
     "no seed": ({"seeds": []}, "at least one seed, got none"),
     "missing task": ({"task": [None] * 400}, "task for every sample"),
-    "no sampler": ({"samplers": ["CRS"]}, "at least one sampler beside CRS"),
+    "no sampler": ({"samplers": ["CRS"]}, "at least one sampler besides CRS"),
     "group": ({"groups": np.zeros(400)}, "not all in one group"),
 }
 

@@ -70,9 +70,9 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
 
 @lru_cache
 def fingerprint(name: str) -> str:
-    """Hash what a data set gives a run: inputs, labels, tasks, names and groups.
+    """Hash a data set: inputs, labels, tasks, class names and groups.
 
-    The inputs of an entry with an ``identity`` are not read.
+    If its entry has an ``identity``, this digest is used instead of the inputs.
     """
     identity = DATASETS[name].identity
     dataset = load_dataset(name, images=identity is None)
@@ -91,7 +91,7 @@ def fingerprint(name: str) -> str:
 
 
 def available(names: Sequence[str]) -> list[str]:
-    """Leave out data sets whose files are not in ``PRSLIB_DATA``; fail if all are."""
+    """Return the data sets whose files exist; raise FileNotFoundError if there are none."""
     present = []
     for name in names:
         with suppress(FileNotFoundError):

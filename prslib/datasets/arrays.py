@@ -1,4 +1,4 @@
-"""Read and write arrays: npz files, photographs, and rows that are made one by one."""
+"""Read and write arrays: npz files, npy files row by row, and photographs."""
 
 import hashlib
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ import numpy as np
 from prslib.checks import expected, readable
 from prslib.paths import check_embedded, replacing
 
-# pixels of each side of a prepared image; the released code's size
+# pixels per side of a prepared image, as in the released code
 RESOLUTION = 256
 
 
@@ -27,12 +27,12 @@ def read_arrays(file: Path, *names: str) -> dict[str, np.ndarray]:
 def write_arrays(file: Path, **arrays: np.ndarray) -> None:
     """Write arrays as a compressed npz file."""
     with replacing(file) as stream:
-        # to a type checker one of them might be called allow_pickle
+        # a type checker fears that an array is called allow_pickle
         np.savez_compressed(stream, **arrays)  # ty: ignore[invalid-argument-type]
 
 
 def write_rows(file: Path, rows: Iterable[np.ndarray]) -> str:
-    """Write rows as one npy file, which is there once it is whole; return a digest."""
+    """Write rows as one npy file, which appears when it is complete; return their digest."""
     digest = hashlib.sha256()
     header: dict[str, object] = {"fortran_order": False}
     with replacing(file) as stream:
@@ -42,19 +42,19 @@ def write_rows(file: Path, rows: Iterable[np.ndarray]) -> str:
                 np.lib.format.write_array_header_1_0(stream, header)
             stream.write(row.data)
             digest.update(row.data)
-        # numpy leaves room for a larger count
+        # numpy leaves room in the header for a larger count
         stream.seek(0)
         np.lib.format.write_array_header_1_0(stream, header)
     return digest.hexdigest()
 
 
 def open_rows(file: Path, count: int, command: str) -> np.ndarray:
-    """Map the rows of an npy file into memory, which a command makes."""
+    """Map an npy file of ``count`` rows into memory; errors name the command that makes it."""
     if not file.is_file():
         advice = f"run `python -m prslib {command}`"
         raise FileNotFoundError(expected(file, "none", advice))
     with readable(f"{count} rows in {file}; `prslib {command}` makes them"):
-        # torch warns of arrays that are read-only
+        # copy-on-write, because torch warns about read-only arrays
         rows = np.load(file, mmap_mode="c")
         if len(rows) != count:
             raise ValueError(f"{len(rows)} rows")
@@ -62,17 +62,17 @@ def open_rows(file: Path, count: int, command: str) -> np.ndarray:
 
 
 def read_image(file: Path) -> np.ndarray | None:
-    """Decode a JPEG image as RGB, uint8 (256, 256, 3), whatever its shape; Sec. 6.1.
+    """Decode a JPEG image and scale it to uint8 RGB (256, 256, 3); Sec. 6.1.
 
-    None if it is missing or broken.
+    Return None if it is missing or broken.
     """
-    # here, as loading features needs no pillow
+    # imported here, because loading features does not need pillow
     from PIL import Image
 
     size = RESOLUTION, RESOLUTION
     try:
         with Image.open(file, formats=["JPEG"]) as image:
-            # both sides scaled on their own, as in the released code
+            # the aspect ratio is not kept, as in the released code
             scaled = image.convert("RGB").resize(size, Image.Resampling.BICUBIC)
     except Exception:
         return None

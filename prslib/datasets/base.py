@@ -79,12 +79,12 @@ class Split:
         if self.inputs is None:
             what = "a data set with inputs"
             advice = "load_dataset(name) reads them, with images=False it does not"
-            raise ValueError(expected(what, "labels alone", advice))
+            raise ValueError(expected(what, "labels only", advice))
         return self.inputs
 
     @property
     def single_label(self) -> bool:
-        """Tell whether every sample has exactly one label."""
+        """Whether every sample has exactly one label."""
         return bool((self.labels.sum(axis=1) == 1).all())
 
 
@@ -142,7 +142,7 @@ class SequentialDataset:
         tasks = np.unique(self.class_task).tolist()
         if not tasks or tasks != list(range(len(tasks))):
             what = "task ids 0 to T-1 in class_task, each used"
-            raise ValueError(expected(what, tasks, "number the tasks anew"))
+            raise ValueError(expected(what, tasks, "renumber the tasks"))
         splits = {"train": self.train, **self.tests}
         counts = {name: split.labels.shape[1] for name, split in splits.items()}
         counts["class_names"] = len(self.class_names)
@@ -157,11 +157,11 @@ class SequentialDataset:
         for name, split in splits.items():
             if split.is_open and split is not self.train:
                 continue
-            # a sample of no task 0 to T-1 has no label of its own task either
+            # also finds samples whose task is not one of 0 to T-1
             foreign = split.labels & (self.class_task != split.task[:, None])  # (N, C)
             if foreign.any():
                 first, column = np.argwhere(foreign)[0]
-                what = f"only labels of a sample's own task in {name!r}"
+                what = f"only labels of a sample's task in {name!r}"
                 got = f"sample {first} of task {split.task[first]} with label "
                 got += repr(self.class_names[column])
                 advice = "leave out samples that span tasks"
@@ -292,7 +292,7 @@ class Entry:
     clustering : callable, optional
         Returns the `Clustering` from which the tasks come.
     identity : callable, optional
-        Returns a digest of the inputs, if there is a faster one than to read them all.
+        Returns a digest of the inputs, if it is known without reading all of them.
     tests_on_pretrained : bool
         Whether the embedded weights were trained on some of the test images.
     data_source : {"paper's", "part", "stand-in", "other"}
@@ -301,7 +301,7 @@ class Entry:
 
     See Also
     --------
-    prslib.register : Makes a data set known by a name.
+    prslib.register : Registers a data set under a name.
     """
 
     load: Callable[[bool], SequentialDataset]
@@ -313,7 +313,7 @@ class Entry:
 
 
 def validate_schedule(schedule: ArrayLike, num_tasks: int) -> tuple[int, ...]:
-    """Return a schedule as a tuple once it holds every task 0 to T-1 exactly once."""
+    """Return a schedule as a tuple; raise ValueError unless each task occurs exactly once."""
     numbers = np.atleast_1d(schedule).tolist()
     tasks = tuple(check_int("each task of a schedule", n, least=0) for n in numbers)
     if sorted(tasks) != list(range(num_tasks)):
@@ -329,30 +329,30 @@ def draw_schedule(num_tasks: int, seed: int) -> tuple[int, ...]:
 
 
 def tasks_together(schedule: Sequence[int], at_once: int) -> list[tuple[int, ...]]:
-    """Cut a schedule into groups of tasks that are trained together, each sorted."""
+    """Divide a schedule into groups of tasks that are trained together, each sorted."""
     starts = range(0, len(schedule), at_once)
     return [tuple(sorted(schedule[start : start + at_once])) for start in starts]
 
 
 def task_name(group: Iterable[int]) -> str:
-    """Name a task, or the tasks that are trained together, as the scores do: "1+2"."""
+    """Name tasks that are trained together as in the scores: "1", or "1+2"."""
     return "+".join(map(str, group))
 
 
 def schedule_text(schedule: Sequence[int], at_once: int = 1) -> str:
-    """Write a schedule as the scores carry it, "0,3,1,2" or "1+2,0+3"."""
+    """Return a schedule as text, as in the scores: "0,3,1,2" or "1+2,0+3"."""
     return ",".join(map(task_name, tasks_together(schedule, at_once)))
 
 
 def schedule_of(text: str) -> tuple[int, ...]:
-    """Read a schedule such as "1+2,0+3", the names of its tasks with commas between."""
+    """Parse a schedule that `schedule_text` wrote, such as "1+2,0+3"."""
     return tuple(int(task) for task in text.replace("+", ",").split(","))
 
 
 def keep_loaded(load: Callable) -> Callable:
-    """Let a loader return copies of the four data sets that were loaded last.
+    """Cache the last four data sets of a loader, and return copies.
 
-    Runs on one set follow each other; what a caller changes is the caller's.
+    Consecutive runs often use the same data set, and a caller may change its copy.
     """
     return wraps(load)(lambda *args, **named: deepcopy(_load(load, *args, **named)))
 

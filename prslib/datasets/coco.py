@@ -9,7 +9,7 @@ import numpy as np
 from prslib.checks import check_names, naming_extra, readable
 from prslib.datasets.prepared import Corpus, PreparedSet
 
-# clustered with the others, but no classes of the data set
+# categories that are clustered into tasks, but not in the data set
 DROPPED = (
     *("cell phone", "hair drier", "mouse", "keyboard", "wine glass"),
     *("cup", "knife", "microwave", "toaster"),
@@ -17,8 +17,8 @@ DROPPED = (
 
 
 def read_halves(folder: Path) -> list[Corpus]:
-    """Read the training and the test half, of 2014 or else of 2017; Sec. 4.1."""
-    # 2017 has the images of 2014 with their ids, cut into other halves
+    """Read the training and the test half of COCO 2014 or, without it, 2017; Sec. 4.1."""
+    # 2017 has the same images and ids, but splits them differently
     years = [n for n in (2014, 2017) if (folder / f"instances_val{n}.json").is_file()]
     year = years[0] if years else 2014
     return [read_half(folder, f"train{year}"), read_half(folder, f"val{year}")]
@@ -41,7 +41,7 @@ def read_instances(file: Path) -> tuple[list[dict], np.ndarray, tuple[str, ...]]
     with naming_extra("data"):
         from pycocotools.coco import COCO
 
-    # COCO prints what it does
+    # pycocotools prints its progress
     with readable(f"COCO's instances in {file}"), redirect_stdout(StringIO()):
         coco = COCO(file)
         names = check_names(category["name"] for category in coco.cats.values())

@@ -1,4 +1,4 @@
-"""Cluster classes into tasks, draw balanced test sets."""
+"""Cluster classes into tasks, and draw balanced test sets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from prslib.checks import expected
 from prslib.datasets.base import GROUPS, Clustering, Split
 
-SMALL, LARGE = 0.5, 2.0  # classes over the mean class: below minority, from majority
+# multiples of the mean class size: minority below SMALL, majority from LARGE on
+SMALL, LARGE = 0.5, 2.0
 
 
 class Merge(NamedTuple):
@@ -18,36 +19,36 @@ class Merge(NamedTuple):
     # classes of the two groups that are joined
     first: tuple[int, ...]
     second: tuple[int, ...]
-    # images that only the joined group holds (co)
+    # co: images with labels of both groups, and of no other
     together: int
-    # images that one of the two holds alone (elem of both)
+    # elem of both: images whose labels are all in one of the two groups
     apart: int
     score: float  # Eq. (9)
 
 
 def cluster_classes(source: Clustering) -> np.ndarray:
-    """Join classes into groups, int64 (C,), that cut few images apart; Algorithm 2."""
+    """Cluster classes into groups that few images span, int64 (C,); Algorithm 2."""
     group_of_class = np.arange(source.labels.shape[1])
     for merge in class_merges(source):
-        # the lowest class of both
+        # a group is named by its lowest class
         group_of_class[list(merge.second)] = merge.first[0]
     return np.unique(group_of_class, return_inverse=True)[1].astype(np.int64)
 
 
 def class_merges(source: Clustering) -> list[Merge]:
-    """List the merges from single classes to groups of them; Algorithm 2."""
+    """List the merges that lead from single classes to the groups; Algorithm 2."""
     # The paper leaves three things open. Pairs without a common image (co = 0) are
-    # never merged. Of equal scores the first pair is merged, in the order of the
-    # groups' lowest classes. For the "minimum number of classes": once the merges left
-    # are no more than the groups below the minimum, every merge must take in one of
-    # those. This looks one merge ahead only and so can end short of the minimum, which
-    # is an error.
+    # never merged. Among equal scores, the first pair in the order of the groups'
+    # lowest classes is merged. For the "minimum number of classes": once there are no
+    # more merges left than groups below the minimum, every merge must include one of
+    # these groups. Because this looks only one merge ahead, it can miss the minimum,
+    # which raises an error.
     labels = source.labels
     n_groups = source.n_groups
     min_classes = source.min_classes
-    # the distinct rows, bool (rows, groups), and how many images have each
+    # distinct rows of labels, bool (rows, groups), and their numbers of images
     touched, images = np.unique(labels, axis=0, return_counts=True)
-    # stays sorted by lowest class index
+    # always sorted by lowest class
     groups: list[tuple[int, ...]] = [(c,) for c in range(labels.shape[1])]
     merges = []
     while len(groups) > n_groups:
@@ -79,8 +80,8 @@ def _merge_scores(
     spread = touched.sum(axis=1)
     alone, pair = touched[spread == 1], touched[spread == 2]
     elem = images[spread == 1] @ alone  # (groups,)
-    # An image within the union of two groups and in neither has labels in exactly these
-    # two.
+    # An image that is within the union of two groups, but in neither of them, has labels
+    # in exactly these two.
     co = np.triu((pair.T * images[spread == 2]) @ pair, 1)
     score = np.full(co.shape, -np.inf)
     met = co > 0
@@ -90,9 +91,8 @@ def _merge_scores(
 
 
 def number_by_size(group_of_class: np.ndarray, counted: np.ndarray) -> np.ndarray:
-    """Return the tasks of groups (C,), most `counted` classes first."""
-    # For COCOseq this gives the published numbers 0 to 3 (24, 18, 14 and 14 kept
-    # classes).
+    """Return the tasks of classes (C,): groups by their number of `counted` classes."""
+    # For COCOseq this gives the published task ids 0 to 3 (24, 18, 14 and 14 classes).
     groups = np.arange(group_of_class.max() + 1)
     sizes = (group_of_class[counted] == groups[:, None]).sum(axis=1)
     task_of_group = np.argsort(-sizes, kind="stable").argsort()
@@ -100,8 +100,8 @@ def number_by_size(group_of_class: np.ndarray, counted: np.ndarray) -> np.ndarra
 
 
 def tasks_of_images(labels: np.ndarray, class_task: np.ndarray) -> np.ndarray:
-    """Find the task of all labels of an image, -1 if they span tasks; Appendix."""
-    # of the first label
+    """Return the task of each image, -1 if its labels span tasks; Appendix."""
+    # the task of each image's first label
     task = class_task[labels.argmax(axis=1)].astype(np.int64)
     foreign = labels & (class_task[None, :] != task[:, None])  # (N, C)
     task[foreign.any(axis=1)] = -1
@@ -119,7 +119,7 @@ def class_groups(
 
 
 def groups_by_mean(class_freq: np.ndarray) -> tuple[str, ...]:
-    """Name the group of each class of a user's stream: its size over the mean class."""
+    """Name the group of each class by its size relative to the mean class size."""
     mean = class_freq[class_freq > 0].mean()
     return class_groups(class_freq, SMALL * mean, LARGE * mean)
 
@@ -130,9 +130,8 @@ def draw_balanced(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Draw the indices of `per_class` images of every class, or all if it has fewer."""
-    # The paper does not say how it draws. Here the classes are filled one after
-    # another, the rarest first, with random images that hold no class that is full
-    # already.
+    # The paper does not describe its draw. Here classes are filled one after another,
+    # rarest first, with random images that have no label of a class already full.
     order = rng.permutation(len(labels))
     counts = np.zeros(labels.shape[1], dtype=np.int64)
     drawn = np.zeros(len(labels), dtype=bool)
@@ -152,12 +151,11 @@ def draw_even(
     rng: np.random.Generator,
     reserve: np.ndarray,
 ) -> np.ndarray:
-    """Draw `per_class` images of every class, and few more of any.
+    """Draw `per_class` images of every class, and few more of any class.
 
-    Unlike `draw_balanced` it fills every class that has as many, also one that never
-    comes without a class that is full, such as "lemon" without "fruit". Images with a
-    low `reserve`, int (N,), are drawn first, and of these those with fewest labels that
-    are full.
+    Unlike `draw_balanced`, it also fills a class that occurs only together with a full
+    class, such as "lemon" with "fruit". Images with a low `reserve`, int (N,), are drawn
+    first, and among them images with the fewest labels of full classes.
     """
     order = rng.permutation(len(labels))
     order = order[np.argsort(reserve[order], kind="stable")]
@@ -176,13 +174,13 @@ def draw_even(
 
 
 def feature_rows(test: Split, per_class: int) -> np.ndarray:
-    """Find the images whose features a run stores: the first of a single label."""
-    # The paper does not say how its figure colours an image with several labels. Such
-    # an image has no one class that its features could be near to, so it is left out.
+    """Return the images whose features a run stores: the first of each class alone."""
+    # The paper does not say how its figure colours images with several labels. They
+    # are left out, because their features need not be near those of any single class.
     alone = np.flatnonzero(test.labels.sum(axis=1) == 1)
     if not len(alone):
         what = "test images with a single label for features_per_class"
         raise ValueError(expected(what, "none", "set it to 0"))
-    # (N, C), counted within each class
+    # (N, C), position of each image within its class
     number = test.labels[alone].cumsum(axis=0)
     return alone[(test.labels[alone] & (number <= per_class)).any(axis=1)]

@@ -1,7 +1,7 @@
-"""Make synthetic versions of the two multi-label streams: digits with the same statistics.
+"""Make synthetic versions of the paper's two multi-label streams, from handwritten digits.
 
-The labels are stored; `studies/draw_streams.py` drew them. The pictures are drawn when a
-set is loaded.
+`studies/draw_streams.py` drew the stored labels, which have the statistics of the paper's
+streams. The pictures are drawn when a data set is loaded.
 """
 
 from functools import partial
@@ -30,7 +30,7 @@ def load_digits_dataset(name: str, stands_for: str, images: bool) -> SequentialD
 
 
 def draw_pictures(selection: Selection) -> np.ndarray:
-    """Draw the scenes of every split, training and test from different originals."""
+    """Draw the scenes of every split; training and test use different original digits."""
     rng = scenes.generator(2)
     originals = scenes.read_originals(rng)
     digit, colour = scenes.glyphs(selection.class_names, scenes.COLOURS)
@@ -52,7 +52,7 @@ def load_clustering(name: str, original: PreparedSet) -> Clustering:
 def _entry(name: str, original: PreparedSet, memory_size: int) -> Entry:
     recipe = Recipe(
         model="convnet",
-        # the paper's network was trained on ImageNet
+        # pretrained, as the paper's network was on ImageNet
         weights="digits",
         memory_size=memory_size,
         schedule=original.schedule,

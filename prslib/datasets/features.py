@@ -1,4 +1,4 @@
-"""Keep what a frozen ImageNet network sees in every image, in place of the image.
+"""Represent images by the features that a frozen ImageNet network computes.
 
 The data sets standardise these features by two scalars, the mean and the standard
 deviation over all features of their training images (`standardised`).
@@ -31,14 +31,14 @@ from prslib.models.weights import identity_of, load_weights, published_file
 from prslib.paths import DATA
 
 DEFAULT = "efficientnet_lite0"
-# pixels of each side that a network sees
+# pixels per side of a network's input
 SIZE = 224
 MINI = DATA / "cocoseq_mini.npz"
 # images of COCO in none of COCOseq's lists
 OPEN = DATA / "cocoseq_open.npz"
-# of a prepared set
+# in the folder of a prepared set
 FILE = "features.npy"
-# of the subsampled streams, not of a run
+# seed of the subsampling, not of a run
 SEED = 20200826
 
 
@@ -52,10 +52,10 @@ def embed(image: np.ndarray, name: str = DEFAULT) -> np.ndarray:
     from PIL import Image
 
     network, _ = frozen_network(name)
-    # All of an image is seen and not its middle, as labels may be at its edge.
+    # The whole image is used, not a centre crop: labelled objects may be at the edge.
     seen = Image.fromarray(image).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
     pixels = torch.from_numpy(np.array(seen)[None])
-    # processes share the cores, and sums keep their order
+    # processes share the cores, and the order of sums is fixed
     torch.set_num_threads(1)
     # channels stay last in memory
     with torch.inference_mode():
@@ -83,7 +83,7 @@ def frozen_network(name: str) -> tuple[Callable, str]:
     else:
         network = models.get_model(name, weights=None)
         *_, (head, _) = network.named_children()
-        # pixels are whole numbers here
+        # for pixels from 0 to 255
         normalise = Normalize(*(255 * np.array([IMAGENET_MEAN, IMAGENET_STD])))
         best = models.get_model_weights(name)["DEFAULT"].name
         file = str(published_file(name, best))
@@ -94,21 +94,21 @@ def frozen_network(name: str) -> tuple[Callable, str]:
 
 
 def standardised(features: np.ndarray, train: np.ndarray) -> np.ndarray:
-    """Return (x - mean) / sd; two scalars, over all features of the training images."""
+    """Return (x - mean) / sd, two scalars over all features of the training images."""
     mean = np.float32(train.mean(dtype=np.float64))
     sd = np.float32(train.std(dtype=np.float64))
-    # A float32 subtraction and a division round in the same way on every machine.
+    # float32 subtraction and division round in the same way on every machine
     return (features - mean) / sd
 
 
 def embed_row(file: Path, name: str, row: int) -> np.ndarray:
-    """Return the features, float16 (D,), of a row of a file of images."""
+    """Return the features, float16 (D,), of one image in a file of images."""
     return embed(np.load(file, mmap_mode="r")[row], name).astype(np.float16)
 
 
 def read_features(file: Path) -> np.ndarray:
     """Read embedded features, float32 (N, D)."""
-    # a byte each, and a scale for each column
+    # stored as one byte per value and a scale per column
     values, scale = read_arrays(file, "features", "scale").values()
     return values * scale
 
@@ -119,7 +119,7 @@ def load_embedded(
 ) -> SequentialDataset:
     """Load a stream of embedded features.
 
-    ``keep`` selects by the labels of the stream, bool (N, C), which samples stay.
+    ``keep`` maps the labels of the stream, bool (N, C), to the samples that stay, bool (N,).
     """
     selection = Selection.load(file)
     kept = np.ones(len(selection), dtype=bool)
@@ -137,7 +137,7 @@ def load_embedded(
 def load_clustering(
     file: Path, n_groups: int, beta: float, min_classes: int = 1
 ) -> Clustering:
-    """Return what the classes of an embedded stream are clustered from: all labels."""
+    """Return the labels from which the classes of an embedded stream are clustered."""
     labels, names = read_arrays(file, "corpus", "corpus_names").values()
     return Clustering(labels, tuple(names.tolist()), n_groups, beta, min_classes)
 
@@ -147,7 +147,7 @@ def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
     """Load the embedded features of a share of each task's training images."""
     selection = Selection.load(MINI)
     task = selection.task[selection.rows("train")]
-    # a larger share holds a smaller one
+    # a larger share contains a smaller one
     order = np.random.default_rng(SEED).permutation(len(task))
     kept = np.ones(len(selection), dtype=bool)
     for number in np.unique(task):
@@ -164,14 +164,14 @@ def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
         open_inputs = standardised(values * scale, train)
     dataset = selection.dataset(name, "COCOseq", inputs)
     (labels,) = read_arrays(OPEN, "labels").values()
-    # of classes of several tasks
+    # -1 for images whose labels span tasks
     task = tasks_of_images(labels, dataset.class_task)
     further = Split(open_inputs, labels, task, is_open=True)
     return replace(dataset, tests=dataset.tests | {"open": further})
 
 
 def open_features(folder: Path, selection: Selection) -> np.ndarray:
-    """Load the features of a prepared set that were computed last, float32 (N, D)."""
+    """Load the stored features of a prepared set and standardise them, float32 (N, D)."""
     command = f"prepare features {folder.name}"
     features = open_rows(folder / FILE, len(selection), command).astype(np.float32)
     return standardised(features, features[selection.rows("train")])
@@ -198,7 +198,7 @@ def _whole(prepared: PreparedSet) -> Entry:
 
 ENTRIES = {
     "cocoseq-mini": _mini("cocoseq-mini", Fraction(1), 120),
-    # for tests and quick looks
+    # for tests and quick trials
     "cocoseq-tiny": _mini("cocoseq-tiny", Fraction(1, 7), 20, test_resamples=0),
     "cocoseq-features": _whole(coco.PREPARED),
     "nuswideseq-features": _whole(nuswide.PREPARED),

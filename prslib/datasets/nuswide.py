@@ -9,7 +9,7 @@ from prslib.checks import readable
 from prslib.datasets.prepared import Corpus, PreparedSet
 from prslib.paths import PACKAGE
 
-# The released groups; they are not those of one pair of thresholds.
+# The released groups, which no single pair of thresholds gives.
 GROUP = json.loads((PACKAGE / "datasets" / "nuswide_groups.json").read_text())
 CLASSES = tuple(sorted(GROUP))
 
@@ -44,14 +44,14 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
     )
 
 
-# Algorithm 2 on all labels does not find the published tasks. They rest on the images
-# whose links were alive when the authors fetched them.
+# Algorithm 2 on all labels does not find the published tasks, which are based on the
+# images whose links worked when the authors downloaded them.
 PREPARED = PreparedSet(
     name="nuswideseq",
     stands_for="NUS-WIDEseq",
     read_halves=read_halves,
     annotations="ImageList/ and Groundtruth/TrainTestLabels/",
-    images="a folder a concept",
+    images="one folder per concept",
     table="nuswide_labels.npz",
     group_of=GROUP,
     num_tasks=6,

@@ -1,8 +1,9 @@
 """Load Material Design icons with their tags and clip art with its keywords.
 
-Features of a frozen network, labels and names are embedded; `studies/embed_pictures.py`
-makes the files and says how classes, tasks and tests are chosen. Siblings, such as an
-icon and its outline, are all in the stream or all in the tests.
+The checkout contains features from a frozen network, labels and names.
+`studies/embed_pictures.py` makes these files and documents how classes, tasks and tests
+are chosen. Siblings, such as an icon and its outline, are never split between the stream
+and the tests.
 """
 
 from functools import partial
@@ -15,8 +16,8 @@ from prslib.paths import DATA
 
 
 def _entry(name: str, length: int, n_tasks: int, n_groups: int, beta: float) -> Entry:
-    # Those of cocoseq-mini, as its network made these features, too. The strength of EWC
-    # is that of `studies/ewc_strength.py`, on a part of the stream.
+    # The settings of cocoseq-mini, because the same network computed the features.
+    # `studies/ewc_strength.py` chose the strength of EWC on a part of the stream.
     settings: dict[str, Any] = HEAD | {"ewc_lambda": 15000.0}
     recipe = Recipe(
         memory_size=memory_size_of(length), schedule=tuple(range(n_tasks)), **settings
@@ -27,8 +28,8 @@ def _entry(name: str, length: int, n_tasks: int, n_groups: int, beta: float) -> 
     return Entry(load, recipe, clustering, data_source="other")
 
 
-# Name, pictures of the stream, tasks, and the groups and beta of Algorithm 2, whose
-# smallest groups have no class with enough pictures.
+# Name, number of pictures in the stream, number of tasks, and number of groups and beta of
+# Algorithm 2. Groups in which no class has enough pictures are not tasks.
 STREAMS = (
     ("mdiseq", 3302, 6, 6, 1e-5),
     ("clipartseq", 2924, 4, 6, 1e-4),

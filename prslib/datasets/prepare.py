@@ -30,7 +30,7 @@ SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED
 # share of the images that may be left out without --allow-missing
 MOST_LOST = 0.01
 BATCH = 32  # items that a worker process makes at a time
-# a fixed state of the authors' repository, github.com/cdjkim/PRS
+# a fixed commit of the authors' repository, github.com/cdjkim/PRS
 ID_ADDRESS = (
     "https://raw.githubusercontent.com/cdjkim/PRS/"
     "a29a99567663365116d5dd58ae7414b6cfe9d94a/dataset/data_source"
@@ -40,13 +40,13 @@ ID_ADDRESS = (
 def add_command(
     commands: argparse._SubParsersAction, name: str, run: Callable, *settings: object
 ) -> argparse.ArgumentParser:
-    """Add a command, which its function's docstring explains."""
-    # without docstrings where PYTHONOPTIMIZE is 2
+    """Add a command that is described by its function's docstring."""
+    # docstrings are missing if PYTHONOPTIMIZE is 2
     text, _, example = inspect.cleandoc(run.__doc__ or "").partition("\n\nExample: ")
     summary, _, _ = text.partition("\n")
     parser = commands.add_parser(name, description=text, help=summary)
     parser.epilog = f"example: {example}" if example else None
-    # argparse's own knows no exponents, and takes -1e-3 for an option
+    # argparse's own pattern lacks exponents and mistakes -1e-3 for an option
     parser._negative_number_matcher = re.compile(r"-\.?\d")
     parser.set_defaults(command=partial(run, *settings))
     return parser
@@ -56,8 +56,8 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
     """Prepare a real data set from downloaded files, or check it.
 
     The images of a set are selected, decoded once to 256 x 256 pixels and stored in
-    $PRSLIB_DATA/<name>. If decoding is interrupted, it starts again. The files of MNIST and
-    SVHN are used as they are; they are checked and, with --download, fetched.
+    $PRSLIB_DATA/<name>. If decoding is interrupted, it has to start again. The files of
+    MNIST and SVHN are used as they are; they are checked and, with --download, fetched.
 
     Example: prslib prepare cocoseq --images DIR --annotations DIR --download-ids
     """
@@ -65,19 +65,22 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
     names = prepare.add_subparsers(required=True, metavar="NAME")
     for name, prepared in SETS.items():
         option = add_command(names, name, prepare_set, prepared).add_argument
-        option("--annotations", type=Path, required=True, help=prepared.annotations)
-        option("--images", type=Path, help=f"{prepared.images}; else only labels")
+        words = f"folder with {prepared.annotations}"
+        option("--annotations", type=Path, required=True, help=words)
+        words = f"folder with {prepared.images}; without it, only labels are prepared"
+        option("--images", type=Path, help=words)
         group = names.choices[name].add_mutually_exclusive_group(required=True)
         either = group.add_argument
         either("--ids", type=Path, help="folder of the released id files")
         either("--download-ids", action="store_true", help="fetch these files")
-        more = "leave out more than 1 %% of the images"
-        option("--allow-missing", action="store_true", help=more)
-        option("--workers", type=int, help="processes")
+        words = "allow more than 1 %% of the images to be missing or broken"
+        option("--allow-missing", action="store_true", help=words)
+        option("--workers", type=int, help="number of processes")
     option = add_command(names, "features", prepare_features).add_argument
     option("name", choices=list(SETS))
-    option("--backbone", default=features.DEFAULT, help="a network (%(default)s)")
-    option("--workers", type=int, help="processes")
+    words = "network that computes the features (default: %(default)s)"
+    option("--backbone", default=features.DEFAULT, help=words)
+    option("--workers", type=int, help="number of processes")
     for name, source in single_label.SOURCES.items():
         option = add_command(names, name, prepare_source, source).add_argument
         option("--download", action="store_true", help=f"fetch {source.original}")
@@ -94,7 +97,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """
     root, ids = options.images, options.ids
     folder = data_dir() / prepared.name
-    left_out = folder / "left_out.csv"  # the last that is written
+    left_out = folder / "left_out.csv"  # written last
     if (folder / "images.npy").is_file() and left_out.is_file():
         advice = "delete it to decode them again"
         raise FileExistsError(expected(f"no images in {folder}", "images.npy", advice))
@@ -102,15 +105,15 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
         ids = download_ids(prepared, data_dir() / f"{prepared.name}_ids")
     corpus = prepared.corpus(options.annotations)
     selection = prepared.select(corpus, ids)
-    # refuses ids of other annotations
+    # raises an error if the ids belong to other annotations
     selection.dataset(prepared.name, prepared.stands_for, inputs=None)
     if root:
         there = find_files(root, selection.files, options.allow_missing)
     print(f"{prepared.name}: the released split, {len(selection)} images")
     corpus.save(folder / "corpus.npz")
-    # studies of labels can begin
+    # studies of the labels do not need images
     selection.save(folder / "labels.npz")
-    # of images that were here before
+    # features of images that were prepared earlier
     (folder / features.FILE).unlink(missing_ok=True)
     if root:
         decode_images(selection, there, folder, options)
@@ -121,7 +124,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
 def decode_images(
     selection: Selection, there: np.ndarray, folder: Path, options: argparse.Namespace
 ) -> None:
-    """Decode the images that are there, bool (N,), and leave out the broken ones."""
+    """Decode the images whose files exist, `there` bool (N,), and leave out broken ones."""
     left_out = folder / "left_out.csv"
     left_out.unlink(missing_ok=True)
     whole = there.copy()
@@ -144,17 +147,17 @@ def decode_images(
 
 
 def make_rows(make: Callable, items: Sequence, workers: int | None) -> Iterator:
-    """Yield what a function makes of items, in processes, with a progress bar."""
+    """Apply a function to items in parallel, with a progress bar; yield the results."""
     from torch.utils.data import DataLoader
     from tqdm import tqdm
 
     workers = workers or os.cpu_count() or 1
     batches = DataLoader(
-        # it needs a length and an index only
+        # a list is enough: only a length and an index are needed
         items,  # ty: ignore[invalid-argument-type]
         batch_size=BATCH,
         num_workers=0 if workers == 1 else workers,
-        # it runs in the workers
+        # runs in the workers
         collate_fn=partial(make_each, make),
         worker_init_fn=partial(begin_worker, os.getpid()),
     )
@@ -163,18 +166,18 @@ def make_rows(make: Callable, items: Sequence, workers: int | None) -> Iterator:
 
 
 def begin_worker(parent: int, _number: int) -> None:
-    """Leave Ctrl-C to the process that asked, and end with it."""
+    """Leave Ctrl-C to the parent process, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with(parent)  # whose child it may be no more
+    end_with(parent)  # which may have ended already
 
 
 def make_each(make: Callable, items: Sequence) -> list:
-    """Return what a function makes of each item."""
+    """Apply a function to each item."""
     return [make(item) for item in items]
 
 
 def find_files(root: Path, files: np.ndarray, may_miss: bool) -> np.ndarray:
-    """Tell which files a folder has, bool (N,); most of them unless some may miss."""
+    """Tell which files exist, bool (N,); raise ValueError if too many are missing."""
     there = np.array([(root / name).is_file() for name in files])
     check_lost(~there, files, may_miss)
     return there
@@ -185,12 +188,12 @@ def check_lost(lost: np.ndarray, files: np.ndarray, allowed: bool) -> None:
     if lost.all() or (lost.mean() > MOST_LOST and not allowed):
         what = f"at most {MOST_LOST:.0%} of {len(files)} images missing or broken"
         got = f"{lost.sum()}, such as {files[lost][0]}"
-        advice = "put them there, name another --images or pass --allow-missing"
+        advice = "put them there, pass another --images or --allow-missing"
         raise ValueError(expected(what, got, advice))
 
 
 def download_ids(prepared: PreparedSet, folder: Path) -> Path:
-    """Fetch the released id files that a folder lacks, and check all of them."""
+    """Fetch the released id files that are missing in a folder, and check all of them."""
     digest = hashlib.sha256()
     files = [file for split in SPLITS for file in prepared.id_files(folder, split)]
     for file in files:
@@ -203,7 +206,7 @@ def download_ids(prepared: PreparedSet, folder: Path) -> Path:
     if digest.hexdigest() != prepared.id_digest:
         advice = "delete them and run the command again"
         what = f"the released id files in {folder}"
-        raise ValueError(expected(what, "others", advice))
+        raise ValueError(expected(what, "other files", advice))
     return folder
 
 
@@ -226,10 +229,10 @@ def prepare_features(options: argparse.Namespace) -> None:
 
 
 def prepare_source(source: single_label.Source, options: argparse.Namespace) -> None:
-    """Check single-label data, or fetch them, and count their images.
+    """Check a single-label data set, or fetch it, and count its images.
 
-    The files are searched for in $PRSLIB_DATA: mnist.npz or MNIST/raw; train_32x32.mat and
-    test_32x32.mat.
+    The files are searched for in $PRSLIB_DATA: mnist.npz or MNIST/raw for MNIST,
+    train_32x32.mat and test_32x32.mat for SVHN.
 
     Example: prslib prepare imbal-mnistseq --download
     """

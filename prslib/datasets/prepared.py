@@ -16,16 +16,16 @@ from prslib.datasets.arrays import open_rows, read_arrays, write_arrays
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
 from prslib.paths import data_dir
 
-# how the names of the id files of each split begin
+# prefix of the id files of each split
 SPLITS = {"train": "train", "balanced": "test", "imbalanced": "teorg"}
 
 
 class Corpus(NamedTuple):
     """Labels of all images of a multi-label data set, before any split."""
 
-    # int64 (N,), what id files call an image; unique within its half
+    # int64 (N,), ids of the images in the id files; unique within a half
     key: np.ndarray
-    # bool (N,), of the official test or validation half
+    # bool (N,), whether an image is in the official test or validation half
     is_test: np.ndarray
     # str (N,), relative to the folder of images
     files: np.ndarray
@@ -57,16 +57,15 @@ class Selection:
     """Rows of a data set: its training and test samples."""
 
     # The test sets share samples. Rows are ordered: training, balanced only, both,
-    # imbalanced only. So each split is one stretch of rows, and no sample is stored
-    # twice.
+    # imbalanced only. Therefore each split is contiguous, and no sample is stored twice.
 
     # "released" for the published split, "derived" or "drawn" for an embedded one
     origin: str
-    # str (N,), relative to the folder of images; of documents their ids
+    # str (N,), relative to the folder of images, or ids of documents
     files: np.ndarray
     labels: np.ndarray  # bool (N, C)
     task: np.ndarray  # int64 (N,)
-    # int64 (3, 2), first row and end of each of `SPLITS`
+    # int64 (3, 2), start and stop of each of `SPLITS`
     bounds: np.ndarray
     class_names: np.ndarray  # str (C,)
     class_task: np.ndarray  # int64 (C,)
@@ -92,7 +91,7 @@ class Selection:
         )
 
     def save(self, file: Path, **more: np.ndarray) -> None:
-        """Write an npz file, which `load` reads, with more arrays in it."""
+        """Write an npz file that `load` reads, with further arrays."""
         write_arrays(file, **vars(self), **more)
 
     @classmethod
@@ -104,7 +103,7 @@ class Selection:
     def dataset(
         self, name: str, stands_for: str | None, inputs: np.ndarray | None
     ) -> SequentialDataset:
-        """Return the data set, with a row of inputs for each sample or without any."""
+        """Return the data set, with `inputs` in the order of the rows or without inputs."""
         splits = {}
         for split in SPLITS:
             rows = self.rows(split)
@@ -133,13 +132,13 @@ class PreparedSet:
 
     name: str
     stands_for: str
-    # takes the folder of annotations; the training half and the test half
+    # reads the training and the test half from the folder of annotations
     read_halves: Callable[[Path], list[Corpus]]
-    # files in that folder, in words
+    # names the files in that folder, for the help text
     annotations: str
-    # what the folder of images holds
+    # names the content of the folder of images, for the help text
     images: str
-    # file in $PRSLIB_DATA with all labels, in place of the annotations
+    # file in $PRSLIB_DATA with all labels, used if there are no annotations
     table: str
     num_tasks: int
     beta: float
@@ -150,17 +149,17 @@ class PreparedSet:
     # the paper's power of allocation
     rho: float = 0.0
     min_classes: int = 1  # of a task
-    # else by class frequency
+    # group of each class; if empty, class frequencies determine the groups
     group_of: dict[str, str] = field(default_factory=dict)
-    # no classes at all, where `group_of` names none
+    # if `group_of` is empty: categories that are not classes
     ignored: tuple[str, ...] = ()
-    # clustered with the others, but not in the data set
+    # categories that are clustered into tasks, but not in the data set
     dropped: tuple[str, ...] = ()
 
     def load(
         self, images: bool, open_inputs: Callable = open_images, suffix: str = ""
     ) -> SequentialDataset:
-        """Load the prepared set or, for labels only, split the table of labels now."""
+        """Load the prepared set or, if it is not prepared, select its labels now."""
         folder = data_dir() / self.name
         if (folder / "labels.npz").is_file():
             selection = Selection.load(folder / "labels.npz")
@@ -197,13 +196,13 @@ class PreparedSet:
             memory_size=2000,
             schedule=self.schedule,
             learning_rate=1e-4,
-            # the paper does not say what its runs computed in
+            # the paper does not state its precision
             precision="bf16",
             rho=self.rho,
         )
 
     def entry(self) -> Entry:
-        """Return the data set's entry."""
+        """Return the data set's row of `DATASETS`."""
         return Entry(
             self.load,
             self.recipe,
@@ -213,7 +212,7 @@ class PreparedSet:
         )
 
     def identity(self) -> str:
-        """Return the digest of all images that was stored with them; else ""."""
+        """Return the digest that was stored with the images, "" without images."""
         file = data_dir() / self.name / "labels.npz"
         stored = read_arrays(file) if file.is_file() else {}
         return str(stored.get("pixels", ""))
@@ -225,7 +224,7 @@ class PreparedSet:
         return self.clustering_of(labels, corpus.names)
 
     def clustering_of(self, labels: np.ndarray, names: tuple[str, ...]) -> Clustering:
-        """Return labels (N, C), which classes are clustered from by its settings."""
+        """Return labels (N, C) with the set's settings for clustering classes."""
         return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
 
     def select(self, corpus: Corpus, ids: Path) -> Selection:
@@ -264,10 +263,10 @@ class PreparedSet:
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return the task of each class, and the rows of each published split."""
         train, test = np.flatnonzero(~corpus.is_test), np.flatnonzero(corpus.is_test)
-        # by split, those of each task
+        # rows of each task, by split
         rows: dict[str, list[np.ndarray]] = {split: [] for split in SPLITS}
         for split in SPLITS:
-            # of two images with one key, a test set holds the test half's
+            # if two images have one key, a test set contains the one of the test half
             pool = train if split == "train" else np.concatenate([train, test])
             row_of = dict(zip(corpus.key[pool].tolist(), pool, strict=True))
             for file in self.id_files(ids, split):
@@ -275,7 +274,7 @@ class PreparedSet:
                     keys = json.loads(file.read_bytes())
                     of_task = np.array([row_of[key] for key in keys], np.int64)
                 rows[split].append(of_task[labels[of_task].any(axis=1)])
-        # the task of a class is the one that most of its images are in
+        # a class belongs to the task with most of its images
         counts = [labels[of_task].sum(axis=0) for of_task in rows["train"]]
         class_task = np.argmax(counts, axis=0).astype(np.int64)
         return class_task, [np.concatenate(rows[split]) for split in SPLITS]

@@ -2,9 +2,9 @@
 
 Features, labels and ids are embedded; `studies/embed_reuters.py` makes the file. Two
 kinds of subsampled streams separate imbalance from length. "cap" streams lose documents of
-their largest classes. "part" streams are as long and keep the imbalance. Each is drawn
-three times, all have the memory of the whole stream, and the imbalanced test set of a cap
-is subsampled as its stream is.
+their largest classes, whereas "part" streams of the same lengths keep the imbalance. Each
+is drawn three times, and all have the memory size of the whole stream. The imbalanced test
+set of a "cap" stream is subsampled in the same way.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from prslib.datasets.features import HEAD, load_clustering, load_embedded
 from prslib.paths import DATA
 
 FILE = DATA / "reutersseq.npz"
-# Algorithm 2. Four tasks, as COCOseq has. Of the powers of ten from 1 to 1e-8 this beta
-# gives the largest "minimum number of classes" that Algorithm 2 can reach, five.
+# Settings of Algorithm 2: four tasks, as in COCOseq. Of the powers of ten from 1 to 1e-8,
+# this beta reaches the largest "minimum number of classes", five.
 NUM_TASKS = 4
 BETA = 1e-5
 MIN_CLASSES = 5
-# the paper's 200 and 900 in proportion to the stream
+# the paper's 200 and 900, scaled to the length of the stream
 MINORITY_BELOW = 45
 MAJORITY_FROM = 200
-# most documents of the largest classes; the last is that of the tiny stream
+# maximum numbers of documents per class; the last one is for the tiny stream
 CAPS = (1000, 300, 100, 30, 8)
-# of the subsampled streams, not of a run; each of them is drawn three times
+# seed of the subsampling, not of a run; each stream is drawn three times
 SEED = 20201126
 DRAWS = 3
-# The step size is that of `studies/reuters_settings.py`, where all methods vote, and the
-# strength of EWC that of `studies/ewc_strength.py`, both on a part of the stream.
+# `studies/reuters_settings.py` chose the step size by a vote of all methods, and
+# `studies/ewc_strength.py` the strength of EWC, both on a part of the stream.
 SETTINGS: dict[str, Any] = HEAD | {"learning_rate": 0.002, "ewc_lambda": 150.0}
-# tells, from labels, bool (N, C), which documents stay, bool (N,)
+# maps labels, bool (N, C), to the documents that stay, bool (N,)
 Thin = Callable[[np.ndarray], np.ndarray]
 
 
@@ -71,7 +71,7 @@ def thin_evenly(labels: np.ndarray, length: int, draw: int = 0) -> np.ndarray:
 
     Each document counts for its smallest class. The documents of a class are spread
     evenly from 0 to 1, in random order, and the lowest are kept. A longer stream therefore
-    has all documents of a shorter one.
+    contains all documents of a shorter one.
     """
     rng = np.random.default_rng(SEED + draw)
     counts = labels.sum(axis=0)  # (C,)
@@ -88,9 +88,9 @@ def thin_evenly(labels: np.ndarray, length: int, draw: int = 0) -> np.ndarray:
 def load_reuters(
     images: bool, name: str, thin: Thin | None = None, thin_test: Thin | None = None
 ) -> SequentialDataset:
-    """Load the stream and its tests, or what is kept of their labels.
+    """Load the stream and its tests, perhaps subsampled.
 
-    `thin` is of the stream, `thin_test` of the imbalanced test set.
+    `thin` selects documents of the stream, `thin_test` of the imbalanced test set.
     """
     dataset = load_embedded(images, name, FILE, thin)
     if thin_test is None:
@@ -103,7 +103,7 @@ def load_reuters(
 
 
 def memory_size_of(length: int) -> int:
-    """Return the memory of a stream: the paper's proportion, 2,000 of 35,072."""
+    """Return the memory size of a stream in the paper's proportion, 2,000 of 35,072."""
     return round(length * 2000 / 35072)
 
 
@@ -122,10 +122,10 @@ def _entry(
     return Entry(load, recipe, clustering, data_source="other")
 
 
-LENGTH = 7471  # documents of the stream
+LENGTH = 7471  # documents in the stream
 MEMORY_SIZE = memory_size_of(LENGTH)
-# Each part is as long as the cap beside it is in the first draw: the two differ in
-# imbalance alone, the parts among themselves in length.
+# Each part is as long as the first draw of the corresponding cap, so that these two differ
+# only in imbalance, and the parts differ from each other only in length.
 CUTS: dict[str, Callable] = {
     "cap1000": partial(thin_largest, cap=1000),
     "cap300": partial(thin_largest, cap=300),
@@ -141,10 +141,10 @@ for cut in CUTS:
     for draw in range(DRAWS):
         cut_name = f"reutersseq-{cut}" + f"-{draw + 1}" * (draw > 0)
         thin = partial(CUTS[cut], draw=draw)
-        # the test of a cap is subsampled, too
+        # the imbalanced test set of a cap is also subsampled
         thin_test = partial(thin, whole=LENGTH) if cut.startswith("cap") else None
         ENTRIES[cut_name] = _entry(cut_name, MEMORY_SIZE, thin, thin_test)
-# for tests: every class and few documents
+# for tests: all classes, but few documents
 thin = partial(thin_largest, cap=CAPS[-1])
 thin_test = partial(thin, whole=LENGTH)
 ENTRIES["reutersseq-tiny"] = _entry(

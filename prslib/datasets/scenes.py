@@ -1,4 +1,4 @@
-"""Draw handwritten digits, coloured scenes and single ones, with integers only."""
+"""Draw scenes of coloured handwritten digits, and single digits, with integers only."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,27 +7,27 @@ import numpy as np
 
 from prslib.paths import PACKAGE
 
-# of the streams, and of the scenes that networks are pretrained on
+# colours of the streams, and of the scenes for pretraining
 COLOURS_FILE = PACKAGE / "datasets" / "colours.json"
 COLOURS, OTHER_COLOURS = json.loads(COLOURS_FILE.read_text()).values()
 
-# of the multi-label stand-ins, not of a run
+# seed of the synthetic multi-label data, not of a run
 SCENE_SEED = 20200823
 SIDE = 32  # pixels
 # background pixels are below this, of 255
 NOISE = 32
-# for 2 and for 3 cells to a side, in pixels: offset and width of the cells, smallest
-# and largest digit
+# for 2 and for 3 cells per side, in pixels: offset and width of the cells, smallest and
+# largest digit
 GRIDS = np.array([(16, 16, 9, 14), (11, 10, 8, 10)])
 
-# of the pictures of single digits, not of a run
+# seed of the pictures of single digits, not of a run
 PICTURE_SEED = 20200824
-# largest slant, pixels sideways in a thousand of height
+# largest slant, in pixels sideways per thousand pixels of height
 SHEAR = 250
 # by side of a picture: smallest and largest digit, largest shift from the middle, in
 # pixels
 DIGITS_IN = {28: (18, 22, 2), 32: (20, 26, 3)}
-# least difference of mean brightness between ink and ground, of 255
+# minimum difference of mean brightness between ink and background, of 255
 CONTRAST = 60
 # largest change of a pixel in a coloured picture, of 255
 PICTURE_NOISE = 16
@@ -39,7 +39,7 @@ Originals = tuple[np.ndarray, np.ndarray]
 
 
 def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
-    """Split scikit-learn's digits at random, two thirds of each to "train"."""
+    """Split scikit-learn's digits at random, two thirds of each digit to "train"."""
     from sklearn.datasets import load_digits
 
     data = load_digits()
@@ -55,7 +55,7 @@ def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
 
 
 def generator(use: int) -> np.random.Generator:
-    """Return a generator of the synthetic data: 0 of labels, 1 of classes, 2 of scenes."""
+    """Return a random generator for labels (0), names of classes (1) or scenes (2)."""
     seed = np.random.SeedSequence(SCENE_SEED, spawn_key=(use,))
     return np.random.default_rng(seed)
 
@@ -69,7 +69,7 @@ def glyphs(names: Iterable[str], colours: dict) -> tuple[np.ndarray, np.ndarray]
 
 
 def render_scenes(
-    # bool (N, C), at most nine an image
+    # bool (N, C), at most nine per image
     labels: np.ndarray,
     class_digit: np.ndarray,  # (C,)
     class_colour: np.ndarray,  # uint8 (C, 3)
@@ -78,7 +78,7 @@ def render_scenes(
 ) -> np.ndarray:
     """Draw every label once, in a separate cell; return uint8 (N, 32, 32, 3)."""
     scenes = rng.integers(0, NOISE, size=(len(labels), SIDE, SIDE, 3), dtype=np.uint8)
-    image, label = np.nonzero(labels)  # (L,) one entry a digit drawn
+    image, label = np.nonzero(labels)  # (L,) one entry per drawn digit
     size, top, left = _place(labels, rng)
     chosen = _choose_originals(class_digit[label], originals, rng)
     for now, square, ink, full in _placed(chosen, size, top, left):
@@ -112,7 +112,7 @@ def _place(
 def _choose_originals(
     digit: np.ndarray, originals: Originals, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return a random original of each digit asked for, (L, 8, 8)."""
+    """Choose a random original for each digit (L,); return (L, 8, 8)."""
     pictures, original_digit = originals
     order = np.argsort(original_digit, kind="stable")
     first = np.searchsorted(original_digit[order], np.arange(11))
@@ -122,14 +122,14 @@ def _choose_originals(
 def _placed(
     pictures: np.ndarray, size: np.ndarray, top: np.ndarray, left: np.ndarray
 ) -> Iterator[tuple]:
-    """Yield the digits (L,) of every size: which, where, their ink and the brightest."""
+    """Scale the digits (L,) size by size; yield indices, pixels, ink and its maximum."""
     for side in np.unique(size).tolist():
         now = np.flatnonzero(size == side)
         pixel = np.arange(side)
         rows = top[now, None, None] + pixel[:, None]
         columns = left[now, None, None] + pixel
-        # Bilinear: an original pixel counts where its centre is less than its width
-        # away. Positions are in pixels / unit, so all numbers are whole.
+        # Bilinear: an original pixel contributes if its centre is less than its width
+        # away. Positions are multiples of an original pixel / unit, so all are integers.
         unit = 2 * side
         centre = np.clip(8 * (2 * pixel + 1) - side, 0, 7 * unit)
         away = abs(centre[:, None] - unit * np.arange(8))  # (side, 8)
@@ -152,7 +152,7 @@ def draw_pictures(halves: Sequence[np.ndarray], colour: bool) -> list[np.ndarray
 def _draw_ink(
     digits: np.ndarray, originals: Originals, side: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw digits (N,) in random size, slant and place, uint8 (N, side, side)."""
+    """Draw digits (N,) with random size, slant and position, uint8 (N, side, side)."""
     smallest, largest, shift = DIGITS_IN[side]
     ink = np.zeros((len(digits), side, side), np.uint8)
     chosen = _choose_originals(digits, originals, rng)
@@ -171,13 +171,13 @@ def _draw_ink(
 
 
 def _colour_ink(ink: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Paint ink and ground in two random colours; return uint8 (N, side, side, 3)."""
-    # ground, ink; either may be the brighter one
+    """Paint ink and background in two random colours, uint8 (N, side, side, 3)."""
+    # background, ink; either may be brighter
     pair = rng.integers(0, 256, (2, len(ink), 3))
     while (close := abs(np.diff(pair.sum(axis=2), axis=0)[0]) < 3 * CONTRAST).any():
         pair[:, close] = rng.integers(0, 256, (2, int(close.sum()), 3))
     pictures = np.empty((*ink.shape, 3), np.uint8)
-    # a thousand at a time, to spare memory
+    # a thousand at a time, to save memory
     for start in range(0, len(ink), 1000):
         rows = slice(start, start + 1000)
         ground, top = pair[:, rows, None, None, :]

@@ -16,14 +16,15 @@ from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split, keep_loaded
 from prslib.paths import DATA, data_dir
 
-# pictures uint8 (N, H, W, channels), or None, and digits int64 (N,)
-Images = tuple[np.ndarray, np.ndarray]  # pixels, and the digit of each
+# pictures, uint8 (N, H, W, channels), and digits, int64 (N,)
+Images = tuple[np.ndarray, np.ndarray]
+# the same of one half, perhaps without pictures
 Half = tuple[np.ndarray | None, np.ndarray]
 
 CLASSES = 10
 RELEASED = DATA / "imbal_ids.npz"
-TEST_PER_CLASS = 200  # of the stand-ins
-# of pixels and digits, a byte each: torchvision checks archives alone
+TEST_PER_CLASS = 200  # of the synthetic versions
+# of pixels and digits as bytes, because torchvision checks only the archives
 MNIST_SHA256 = {
     "train": "edc0d1098aa497be14ace79ddd5171e5a3dcf9c4d196c015389203eb3ba1f59b",
     "test": "c3f9adf9c66efb572b1f9326c3a511b45910c7173b97be66ceceeeeaef6b802b",
@@ -63,7 +64,7 @@ class Source:
     stands_for: str
     # its name in `torchvision.datasets`
     original: str
-    # one of them is in $PRSLIB_DATA where the data set is
+    # at least one of them is in $PRSLIB_DATA if the data set is there
     files: tuple[str, ...]
     read: Callable[[Path, str, bool], Images]
     # images of each class in the subsampled stream; Appendix, single-label data: of N_c
@@ -132,7 +133,7 @@ def load_source(
 def load_stand_in(
     name: str, source: Source, divisor: int, images: bool
 ) -> SequentialDataset:
-    """Make a synthetic version, `divisor` times smaller, of drawn digits."""
+    """Make a synthetic version, `divisor` times smaller, from drawn digits."""
     counts = np.array(source.train_counts), TEST_PER_CLASS
     digits = [np.repeat(np.arange(CLASSES), count // divisor) for count in counts]
     pictures = scenes.draw_pictures(digits, source is SVHN) if images else [None] * 2
@@ -155,7 +156,7 @@ def one_class_a_task(
         tests={"full": test},
         class_names=tuple(map(str, range(CLASSES))),
         class_task=np.arange(CLASSES),
-        # the released code's groups
+        # groups as in the released code
         class_group=curation.class_groups(freq, 0.1 * freq[0], 0.7 * freq[0]),
         stands_for=stands_for,
     )
@@ -164,7 +165,7 @@ def one_class_a_task(
 def _stand_in(name: str, source: Source, divisor: int, recipe: Recipe) -> Entry:
     load = partial(load_stand_in, name, source, divisor)
     recipe = replace(recipe, memory_size=recipe.memory_size // divisor)
-    # its split of the originals into training and test is not the scenes'
+    # the scenes for pretraining split the original digits differently
     return Entry(load, recipe, tests_on_pretrained=True)
 
 

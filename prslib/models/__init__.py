@@ -1,4 +1,4 @@
-"""List the networks by name; torch and a network's own module load when it is made."""
+"""List the networks by name; torch and a network's module are imported when it is made."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class Architecture:
 
     See Also
     --------
-    prslib.register : Makes a network known by a name.
+    prslib.register : Registers a network under a name.
     """
 
     made_by: str | Callable
@@ -50,7 +50,7 @@ class Architecture:
     backbone: str | Callable | None = None
 
     def begins_with(self, proposed: str | None) -> str:
-        """Return the weights that a data set proposes, or else the network's own."""
+        """Return the weights that a data set proposes, or the default if they do not fit."""
         return proposed if proposed in self.published_weights else self.default_weights
 
     def pretrained_stages(self, weights: str) -> int:

@@ -1,7 +1,7 @@
-"""Two networks with attention and separate objectives (Appendix).
+"""Two networks with attention and special objectives (Appendix).
 
-Attention Consistency (Guo et al. 2019): class maps must follow a flip and a scale.
-RNN-Attention (Wang et al. 2017): a recurrent head reads a map region by region.
+Attention Consistency (Guo et al. 2019): class maps must follow flips and scalings of the
+image. RNN-Attention (Wang et al. 2017): a recurrent head reads a map region by region.
 """
 
 import math
@@ -16,14 +16,14 @@ from torch import Tensor, nn
 from prslib.models.networks import Staged
 
 # of Attention Consistency
-LARGER = 9 / 8  # 288 to 256 pixels
+LARGER = 9 / 8  # ratio of the two scales, 288 to 256 pixels
 FLIP_WEIGHT = 0.6
 SCALE_WEIGHT = 0.8
 
 # of RNN-Attention
-# regions that are scored, K
+# number of regions that are scored, K
 STEPS = 5
-# alpha and beta: sizes of a region, as parts of the map's
+# alpha and beta: limits for the size of a region, relative to the map
 LARGEST = 0.5
 SMALLEST = 0.1
 # weights of the losses
@@ -35,8 +35,7 @@ POSITIVE = 0.1
 class AttentionConsistency(Staged):
     """A backbone and a linear head, trained on an image and its flip at two scales."""
 
-    # Images come in one size, the smaller scale and that of predictions; the larger is
-    # interpolated
+    # Images have the smaller scale, which predictions use; the larger is interpolated.
 
     def __init__(self, stages: list, pool: nn.Module, width: int, num_classes: int):
         linear = nn.Linear(width, num_classes)
@@ -45,7 +44,7 @@ class AttentionConsistency(Staged):
         self.weighting = ClassWeighting(num_classes)
 
     def features(self, inputs: Tensor) -> Tensor:
-        """Return what the linear layer sees, (B, width), of (B, channels, H, W)."""
+        """Return the input of the linear layer, (B, width), for (B, channels, H, W)."""
         return self.head.pool(self.stages[:-1](inputs))
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
@@ -56,19 +55,19 @@ class AttentionConsistency(Staged):
 
 
 class Views(nn.Module):
-    """Turn images into four views behind the frozen stages, one vector per sample."""
+    """Apply the frozen stages to four views of each image; join them into one vector."""
 
-    # Every view passes the frozen stages: their output for a flip is not the flip of
-    # their output. One vector a sample is what ExStream can keep and merge.
+    # Every view passes through the frozen stages, because their output for a flipped
+    # image is not the flipped output. ExStream can store and merge the vectors.
 
     def __init__(self, stages: nn.Sequential):
         super().__init__()
         self.stages = stages
-        # of a view at the larger and the image's scale; `Consistency` has the same list
+        # of a view at the larger and the smaller scale; `Consistency` shares this list
         self.shapes: list[torch.Size] = []
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return (B, D): for both scales the image's view, then its flip's."""
+        """Return (B, D): for both scales the view of the image, then of its flip."""
         larger = [round(size * LARGER) for size in images.shape[2:]]
         large = _resized(images, larger)
         scales = [self.stages(torch.cat([x, x.flip(3)])) for x in (large, images)]
@@ -80,9 +79,9 @@ class Views(nn.Module):
 class ClassWeighting(nn.Module):
     """Weigh labels by their rarity so far (Li et al. 2015; Guo et al. 2019)."""
 
-    # The original takes the rates of the whole training set, which a stream does not
-    # know. Here they are those of all samples trained on so far, replayed ones and this
-    # batch included.
+    # The original uses the class rates of the whole training set, which are unknown in
+    # a stream. Here rates are computed over all samples trained on so far, including
+    # replayed ones and the current batch.
 
     positives: Tensor
     samples: Tensor
@@ -94,7 +93,7 @@ class ClassWeighting(nn.Module):
 
     @torch.no_grad()
     def forward(self, targets: Tensor) -> Tensor:
-        """Count a batch (B, C); return e^(1 - r) for present labels, e^r for others."""
+        """Count a batch (B, C); return weights e^(1 - r) of positives, e^r of negatives."""
         self.positives += targets.sum(0)
         self.samples += len(targets)
         rate = self.positives / self.samples  # (C,)
@@ -102,13 +101,13 @@ class ClassWeighting(nn.Module):
 
 
 class Consistency(nn.Module):
-    """The stages that learn, with the objective of Guo et al. 2019."""
+    """The trained stages, with the objective of Guo et al. 2019."""
 
     def __init__(self, stages: nn.Sequential, weighting: nn.Module, shapes: list):
         super().__init__()
         self.stages = stages
         self.weighting = weighting
-        # of a sample's view at either scale
+        # of a view at the larger and the smaller scale
         self.shapes = shapes
 
     def views(self, inputs: Tensor) -> list[Tensor]:
@@ -124,8 +123,8 @@ class Consistency(nn.Module):
         head: Any = self.stages[-1]
         maps = [self.stages[:-1](views) for views in self.views(inputs)]
         logits = torch.cat([head(scale) for scale in maps])  # (4B, C)
-        # Class maps are sum_k w_ck map_k (Zhou et al. 2016). The weights are detached: a
-        # loss on the class maps teaches the layers below alone.
+        # Class maps are sum_k w_ck map_k (Zhou et al. 2016). The weights are detached, so
+        # that a loss on the class maps trains only the layers below.
         linear = head.linear.weight.detach()
         large, small = (torch.einsum("ck,bkhw->bchw", linear, scale) for scale in maps)
         weight = self.weighting(targets).repeat(4, 1)
@@ -142,7 +141,7 @@ def _resized(maps: Tensor, size: Sequence[int]) -> Tensor:
 
 
 def flip_disagreement(maps: Tensor) -> Tensor:
-    """Return the squared difference of maps and flipped maps of flipped images."""
+    """Return the mean squared difference of maps from flipped maps of flipped images."""
     upright, flipped = maps.chunk(2)
     return F.mse_loss(upright, flipped.flip(3))
 
@@ -150,19 +149,19 @@ def flip_disagreement(maps: Tensor) -> Tensor:
 class RNNAttention(Staged):
     """A backbone and a recurrent head that moves over its map (Appendix)."""
 
-    # The paper pretrains the whole network on ImageNet. Here the recurrent head begins
-    # random.
+    # The paper pretrains the whole network on ImageNet. Here the recurrent head has
+    # random initial weights.
 
     def __init__(self, stages: list, pool: nn.Module, width: int, num_classes: int):
         super().__init__(*stages, RecurrentAttention(pool, width, num_classes))
 
     def features(self, inputs: Tensor) -> Tensor:
-        """Return what is scored, step after step, (B, K * hidden), of float images."""
+        """Return the states that are scored, joined over steps, (B, K * hidden)."""
         seen, _ = self.head.look(self.stages[:-1](inputs))
         return seen.transpose(0, 1).flatten(1)
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-        """Return the frozen stages, and those above them with their objective."""
+        """Return the frozen stages, and the trained ones with their objective."""
         return self.stages[:frozen_stages], Localising(*self.stages[frozen_stages:])
 
 
@@ -170,10 +169,10 @@ class RecurrentAttention(nn.Module):
     """Look at the map, then at K regions of it; keep every class's best score."""
 
     # As in Wang et al., an LSTM reads one region after another. Its state scores the
-    # region and gives the place of the next; the look at the whole map places the first
-    # and is not scored. The paper leaves open how a region is read. Here it has half as
-    # many places a side as the map, since it covers at most half of it, and it is
-    # pooled as the backbone pools.
+    # region and locates the next one; the whole map, which is read first, locates the
+    # first region and is not scored. The paper leaves open how a region is read. Here
+    # its grid has half as many points per side as the map, because a region covers at
+    # most half of a side, and it is pooled like the backbone's map.
 
     start: Tensor
 
@@ -188,11 +187,11 @@ class RecurrentAttention(nn.Module):
         self.classify = nn.Linear(hidden, num_classes)
         start = torch.cat([torch.full((STEPS, 2), LARGEST), anchors()], 1)  # (K, 4)
         self.register_buffer("start", start, persistent=False)
-        # In Wang et al. `where` gives s and t themselves. Here it gives what is added
-        # to a size of 0.5 at the step's anchor, and begins at zero, as a spatial
-        # transformer's usually does: the first regions meet their constraints and
-        # together cover the map. With all regions in the middle and torch's defaults,
-        # one pass over the embedded data taught the network only that most labels are
+        # In Wang et al., `where` predicts s and t. Here it predicts differences from a
+        # size of 0.5 and the step's anchor, and starts at zero, as is usual for spatial
+        # transformers: the first regions satisfy their constraints and together cover
+        # the map. With all regions in the middle and torch's default weights, the
+        # network learned in one pass over the embedded data only that most labels are
         # absent.
         nn.init.kaiming_normal_(self.state.weight, nonlinearity="relu")
         for weight in (self.recurrent.weight_ih, self.recurrent.weight_hh):
@@ -201,13 +200,13 @@ class RecurrentAttention(nn.Module):
         biases = self.state.bias, self.recurrent.bias_ih, self.recurrent.bias_hh
         for zero in (*biases, self.where.weight, self.where.bias):
             nn.init.zeros_(zero)
-        # the forget gate begins open
+        # the forget gate starts open
         nn.init.ones_(self.recurrent.bias_ih[hidden : 2 * hidden])
-        # odds of one label in C
+        # a probability of 1 / C for each label
         nn.init.constant_(self.classify.bias, -math.log(max(num_classes - 1, 1)))
 
     def look(self, maps: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what is seen in the regions, (K, B, hidden), and the regions."""
+        """Return the states of the regions, (K, B, hidden), and the regions."""
         memory, all_seen, regions = None, [], []
         for step in range(STEPS + 1):
             if step > 0:
@@ -227,13 +226,13 @@ class RecurrentAttention(nn.Module):
 
 
 class Localising(nn.Sequential):
-    """The stages that learn, with the objective of Wang et al. 2017."""
+    """The trained stages, with the objective of Wang et al. 2017."""
 
     def objective(self, inputs: Tensor, targets: Tensor, loss: Callable) -> Tensor:
-        """Return the loss of the best scores plus a tenth of the regions' own."""
-        # Wang et al. train on the squared distance of softmaxed scores. Predictions in
-        # this report are thresholded at a probability of 0.5 a class, so the recipe's
-        # loss replaces it.
+        """Return the loss of the best scores plus a tenth of the localisation loss."""
+        # Wang et al. train on the squared distance of softmaxed scores. The recipe's
+        # loss replaces it, because predictions in this report are thresholded at a
+        # probability of 0.5 per class.
         head: Any = self[-1]
         seen, regions = head.look(self[:-1](inputs))
         penalty = localisation_loss(regions, head.start[:, 2:])
@@ -241,11 +240,11 @@ class Localising(nn.Sequential):
 
 
 def cut(maps: Tensor, regions: Tensor) -> Tensor:
-    """Read a region of every map, half as wide, bilinearly (Jaderberg et al. 2015)."""
+    """Sample a region of every map bilinearly, at half its size (Jaderberg et al. 2015)."""
     # A region (s_x, s_y, t_x, t_y) is the map, from -1 to 1 on both axes, scaled and
     # then moved.
     width, height, right, down = regions.T[..., None, None]
-    # of equal parts, read in their middles
+    # midpoints of equal parts
     counts = [-(-size // 2) for size in maps.shape[2:]]
     rows, columns = (
         torch.linspace(1 / n - 1, 1 - 1 / n, n, device=maps.device) for n in counts
@@ -253,22 +252,22 @@ def cut(maps: Tensor, regions: Tensor) -> Tensor:
     places = torch.broadcast_tensors(
         width * columns + right, height * rows[:, None] + down
     )
-    # sums and products only: no autocast rounds them to bfloat16
+    # only sums and products, which autocast does not round to bfloat16
     grid = torch.stack(places, -1)
     return F.grid_sample(maps, grid, align_corners=False)
 
 
 def anchors() -> Tensor:
-    """Return the regions' anchors, (K, 2): the middle, then points of a circle."""
+    """Return the regions' anchors, (K, 2): the middle, then points on a circle."""
     angle = 2 * torch.pi * (torch.arange(STEPS - 1) + 0.5) / (STEPS - 1)
     circle = torch.stack([angle.cos(), angle.sin()], 1) / 2**0.5
     return torch.cat([torch.zeros(1, 2), circle])
 
 
 def localisation_loss(regions: Tensor, anchors: Tensor) -> Tensor:
-    """Return how far regions (K, B, 4) are from constraints and anchors (K, 2)."""
+    """Return the penalty of regions (K, B, 4) for their sizes and distances to anchors."""
     size, place = regions[..., :2], regions[..., 2:]
     scale = F.relu(size.abs() - LARGEST).square().sum(-1)  # (K, B)
-    positive = F.relu(SMALLEST - size).sum(-1)  # no region turns around
+    positive = F.relu(SMALLEST - size).sum(-1)  # no region is mirrored
     anchor = (place - anchors[:, None]).square().sum(-1) / 2
     return (scale + ANCHOR * anchor + POSITIVE * positive).mean()

@@ -1,4 +1,4 @@
-"""Build the networks, plain ones and ResNets, of stages with one head."""
+"""Build the plain networks and the ResNets, as stages that end with a head."""
 
 import math
 from collections.abc import Callable
@@ -77,7 +77,8 @@ def channels_of(image_shape: tuple) -> int:
     """Return the last of an image's height, width and channels."""
     if len(image_shape) != 3:
         what = "image_shape with height, width and channels"
-        raise ValueError(expected(what, image_shape, "only mlp and head take others"))
+        advice = "only mlp and head accept other shapes"
+        raise ValueError(expected(what, image_shape, advice))
     return image_shape[2]
 
 
@@ -96,16 +97,16 @@ head = partial(mlp, widths=(256,))
 
 
 def convnet(stages: list, pool: nn.Sequential, width: int, num_classes: int) -> Staged:
-    """Return a backbone and a linear head: in place of ResNet-101."""
+    """Return a small backbone with a linear head, in place of ResNet-101."""
     # It learns in one pass over a few thousand small images. Max-pooling over the whole
-    # map makes the scores independent of where in a scene a digit stands.
+    # map makes the scores independent of a digit's position in a scene.
     *lower, last = stages
     pooled = nn.Sequential(*last, *pool)
     return Staged(*lower, pooled, nn.Linear(width, num_classes))
 
 
 def convnet_backbone(image_shape: tuple[int, int, int], weights: str) -> Layers:
-    """Return three blocks of one convolution; the map is an eighth of the width."""
+    """Return three blocks of one convolution; the map is an eighth as wide as the image."""
     first = nn.Conv2d(channels_of(image_shape), 16, kernel_size=5, stride=2, padding=2)
     second = nn.Conv2d(16, 32, kernel_size=3, padding=1)
     third = nn.Conv2d(32, 128, kernel_size=3, padding=1)
@@ -115,7 +116,7 @@ def convnet_backbone(image_shape: tuple[int, int, int], weights: str) -> Layers:
 
 
 def _block(convolution: nn.Conv2d, halved: bool = False) -> nn.Sequential:
-    # pooled first: batch norm and ReLU then work on a quarter of the places
+    # pooled first, so that batch norm and ReLU process a quarter of the values
     pool = [nn.MaxPool2d(2, ceil_mode=True)] if halved else []
     normalise = nn.BatchNorm2d(convolution.out_channels)
     return nn.Sequential(convolution, *pool, normalise, nn.ReLU(inplace=True))
@@ -147,12 +148,12 @@ def _two_blocks(before: int, after: int, stride: int) -> nn.Sequential:
 
 
 class Normalise(nn.Module):
-    """Bring images in [0, 1], (B, 3, H, W), to ImageNet's mean and deviation."""
+    """Normalise images in [0, 1], (B, 3, H, W), by ImageNet's mean and deviation."""
 
     mean: Tensor
     std: Tensor
 
-    # torchvision's module would wait for a GPU, to see that no deviation is 0
+    # torchvision's module would wait for a GPU, to check that no deviation is 0
     def __init__(self):
         super().__init__()
         for name, values in (("mean", IMAGENET_MEAN), ("std", IMAGENET_STD)):
@@ -167,7 +168,7 @@ class Normalise(nn.Module):
 def resnet_backbone(
     image_shape: tuple[int, int, int], weights: str, name: str
 ) -> Layers:
-    """Return stem and blocks of a torchvision ResNet; the map is 1/32 of the width."""
+    """Return stem and blocks of a torchvision ResNet; the map is 1/32 as wide as the image."""
     channels = channels_of(image_shape)
     if channels != 3:
         what = f"images with 3 channels for {name}"
@@ -187,7 +188,7 @@ resnet101_backbone = partial(resnet_backbone, name="resnet101")
 
 def resnet(stages: list, pool: nn.Module, width: int, num_classes: int) -> Staged:
     """Return a ResNet for photographs, such as the paper's (section "Base Models")."""
-    # the head begins random
+    # the head has random initial weights
     return Staged(*stages, pool, nn.Linear(width, num_classes))
 
 
@@ -209,7 +210,7 @@ def make_model(
     num_classes : int
         Outputs of the one head that all tasks share.
     seed : int or numpy.random.SeedSequence
-        Draws the random weights; torch's global generator is left as it was.
+        Seed of the random weights; torch's global generator is not changed.
     weights : str, optional
         The network's initial weights: "none", one of its
         `Architecture.published_weights`, or a file of its state dict; by default its
@@ -219,16 +220,16 @@ def make_model(
     -------
     Staged
         Maps float images in [0, 1], (B, channels, H, W), to logits (B, num_classes).
-        Its method ``features`` returns what the head sees. Its ``stages`` are a
+        Its method ``features`` returns the input of the head. Its ``stages`` are a
         Sequential that ends with the head.
 
     Raises
     ------
     ValueError
-        If the name is unknown, the shape is none of an image, or the weights are
-        another network's.
+        If the name is unknown, the shape does not fit, or the weights belong to another
+        network.
     FileNotFoundError
-        If the weights are not there and cannot be fetched.
+        If the weights are missing and cannot be downloaded.
 
     Examples
     --------

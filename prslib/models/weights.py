@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from prslib.checks import expected, readable
 from prslib.paths import DATA, check_embedded
 
-# a configuration needs these names, and no torch
+# configurations need the names of weights, but not torch
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
 NONE = "none"
-# several pretrainings, one a seed in turn
+# several pretrained networks, which the seeds use in rotation
 IN_TURN = {"digits": tuple(f"digits-{i}" for i in range(5))}
 # weights of the convnet, made by studies/pretrain.py
 EMBEDDED = {
@@ -22,7 +22,7 @@ EMBEDDED = {
 
 
 def weights_for_seed(weights: str, seed: int) -> str:
-    """Return which of several pretrainings a seed begins with, or the weights."""
+    """Return the weights that a seed uses; a name may stand for several networks."""
     names = IN_TURN.get(weights, (weights,))
     return names[seed % len(names)]
 
@@ -35,19 +35,19 @@ def check_weights(model: str, weights: str, names: tuple[str, ...]) -> None:
 
 
 def file_of(weights: str) -> Path | None:
-    """Return the file that holds weights, embedded or a user's, or None."""
+    """Return the file of weights, embedded or a user's; None for a published name."""
     path = EMBEDDED.get(weights, Path(weights))
     check_embedded(path)
     return path if path.is_file() else None
 
 
 def identity_of(weights: str) -> str:
-    """Return what a run's hash holds: a name, or "sha256:..." of a file's bytes."""
+    """Return what identifies weights in a run's key: a name, or a file's SHA-256."""
     path = file_of(weights)
     return weights if path is None else _digest(path, path.stat().st_mtime_ns)
 
 
-# every look at a configuration's hash asks for it
+# needed for every key of a configuration
 @lru_cache(maxsize=32)
 def _digest(path: Path, _changed: int) -> str:
     return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
@@ -56,7 +56,7 @@ def _digest(path: Path, _changed: int) -> str:
 def load_weights(
     network: "nn.Module", name: str, weights: str, head: str = "fc."
 ) -> None:
-    """Fill a network with weights, all but tensors whose names begin with ``head``."""
+    """Load weights into a network, except tensors whose names begin with ``head``."""
     if weights == NONE:
         return
     state = read_state(file_of(weights) or published_file(name, weights))
@@ -67,7 +67,7 @@ def load_weights(
 
 
 def read_state(file: Path) -> dict[str, "Tensor"]:
-    """Read a state dict, also of int8 with a scale a channel."""
+    """Read a state dict, whose tensors may be int8 with a scale per channel."""
     import torch
 
     with readable(f"a state dict that torch.save has written in {file}"):
@@ -79,7 +79,7 @@ def read_state(file: Path) -> dict[str, "Tensor"]:
 
 
 def published_file(name: str, weights: str) -> Path:
-    """Return the file of published weights; fetch it if it is missing."""
+    """Return the file of published weights; download it if it is missing."""
     import torch
     from torchvision.models import get_model_weights
 

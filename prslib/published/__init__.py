@@ -5,8 +5,8 @@ paper's digits. The columns:
 
 - table: a name of `TABLES`;
 - dataset, method, architecture, memory_size, schedule, epochs, test_set: the setting,
-  as caption and text give it (memory size and schedule mean nothing to Multitask,
-  memory size nothing to Finetune and EWC);
+  as caption and text give it (memory size and schedule do not apply to Multitask, nor
+  memory size to Finetune and EWC);
 - trained_tasks: number of tasks after which the value was measured;
 - group: overall, majority, moderate or minority;
 - measure: "score", or "forget" for the normalised forgetting of that score;

@@ -1,6 +1,6 @@
 """Write the final scores of a profile's stored runs into one file, ``scores.csv.xz``.
 
-The runs are not in the repository, so that only this file remains of them.
+The repository contains this file instead of the runs.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ from prslib.statistics import MEASURED
 from prslib.train import RunConfig, unread_fields
 
 METRICS = (*MAIN_METRICS, *F1_OTHERWISE[:2], *PRECISION_RECALL, "accuracy")
-# of the run, each in a column
+# fields of a run with a column of their own
 SETTINGS = ["dataset", "test_set", "method", "rho", "memory_size", "schedule"]
 
 
 def write_scores(profile: str, names: Sequence[str]) -> str:
-    """Write the scores of notebooks' runs, a row each, and tell how many runs are missing."""
+    """Write the scores of notebooks' runs, one per row; say how many runs are missing."""
     configs = {}
     for name in names:
         for _, config in list_runs(profile, name).values():
@@ -51,7 +51,7 @@ def final_scores(config: RunConfig, path: Path) -> pd.DataFrame:
 
 
 def say_others(config: RunConfig) -> str:
-    """Say in which further fields a run differs from its data set's standard."""
+    """Return as text the other fields in which a run differs from its data set's recipe."""
     usual = RunConfig(config.dataset, config.method, config.seed).resolved
     left_out = MEASURED | {*SETTINGS, "seed"} | unread_fields(config.method)
     varied = [

@@ -6,7 +6,7 @@ import pandas as pd
 
 from prslib.datasets import DATASETS
 
-# as the pages name them
+# names of data sets on the pages
 STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
 STREAMS |= {"mdiseq": "icons", "clipartseq": "clip art"}
 SYNTHETIC = ", measured on synthetic data made of handwritten digits."
@@ -21,7 +21,7 @@ UNCLEAR = (
 
 
 def first_set(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the first data set of real data, or of the first one."""
+    """Return the rows of the first real data set or, if there is none, of the first one."""
     names = frame["dataset"].unique()
     first = min(names, key=lambda name: DATASETS[name].data_source == "stand-in")
     return frame[frame["dataset"] == first]
@@ -46,7 +46,7 @@ def describe_difference(
 ) -> str:
     """Return the sentence for a difference and its interval."""
     effect, low, high = row["difference"], row["low"], row["high"]
-    is_single = pd.isna(low)  # one seed, whose sign is told without a test
+    is_single = pd.isna(low)  # one seed, whose sign is reported without a test
     text, sign = unclear, "+"
     if is_single or low > 0 or high < 0:
         text, sign = (above if effect >= 0 else below), ""

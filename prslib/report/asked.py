@@ -1,7 +1,8 @@
-"""Ask for runs on one of their test sets, as notebooks do.
+"""Configure runs together with the test set on which a notebook reads them.
 
-A run scores every test set of its data, whereas a notebook reads one. What differs in the
-test set only is one run: it is trained and stored once.
+A run scores every test set of its data, whereas a notebook reads one of them.
+Configurations that differ only in the test set are one run, which is trained and stored
+once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ from prslib.train import Run, RunConfig
 
 @dataclass
 class Asked(RunConfig):
-    """The configuration of a run, and what is read of its result.
+    """The configuration of a run, and which of its results are read.
 
     Parameters
     ----------
@@ -34,14 +35,14 @@ class Asked(RunConfig):
 
     @property
     def resolved(self) -> dict[str, Any]:
-        """All fields, those at None as in the data set's recipe."""
+        """Values of all fields, with the data set's recipe in place of None."""
         test_set = self.test_set or DATASETS[self.dataset].recipe.test_set
         read = {"test_set": test_set, "class_forgetting": self.class_forgetting}
         return super().resolved | read
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The fields that the run and its reader read; the ledger asks often."""
+        """Fields that the run and its reader use; cached, because the ledger asks often."""
         return super().identity
 
     @cached_property
@@ -52,7 +53,7 @@ class Asked(RunConfig):
 
 
 def identify(config: RunConfig) -> str:
-    """Return text that is equal for equal runs whose equal test set is read."""
+    """Return text that is equal for equal runs that are read on the same test set."""
     return repr(config.identity)
 
 
@@ -65,7 +66,7 @@ def drop_repeated(configs: Iterable[Asked]) -> list[Asked]:
 
 
 def list_values(value: Any) -> list:
-    """Return the values of a field."""
+    """Return the values of a field, one or several."""
     return list(value) if isinstance(value, list | range) else [value]
 
 
@@ -88,7 +89,7 @@ def configs(**fields: Any) -> list[Asked]:
 def run_all(
     configs: Sequence[Asked], workers: int | None = None, device: str = "cpu"
 ) -> list[Run]:
-    """Return the runs of all configurations; train those that are not stored, once."""
+    """Return the runs of all configurations; train each missing run once."""
     trained = {repr(config.to_train): config.to_train for config in configs}
     finished = runs.run_all(list(trained.values()), workers, device)
     by_config = dict(zip(trained, finished, strict=True))

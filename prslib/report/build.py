@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from prslib.train import RunConfig
 
 LEDGER = "ledger"
-PARAMETERS = "parameters"  # tag of the cell that declares them
+PARAMETERS = "parameters"  # tag of the cell that declares parameters
 COMPUTE = "compute"  # tag of cells that a redraw skips
 
-# notebooks; each keeps about one core busy once its runs are stored
+# notebooks at a time; each keeps about one core busy once its runs are stored
 DRAWN_AT_ONCE = 4
-SUMMING = threading.Lock()  # a thread at a time changes a list of digests
+SUMMING = threading.Lock()  # held by the thread that changes a list of digests
 FORKS = sys.platform == "linux"  # elsewhere a fork of a process with torch is not safe
-COMPILED = (".pyc", ".nbc", ".nbi")  # files of the package that are no source
+COMPILED = (".pyc", ".nbc", ".nbi")  # files of the package that are not source code
 
 
 def executed_file(profile: str, name: str) -> Path:
-    """Return where a notebook's executed copy is kept."""
+    """Return the path of a notebook's executed copy."""
     return cache_dir() / "executed" / profile / f"{name}.ipynb"
 
 
@@ -66,7 +66,7 @@ def is_stale(profile: str, name: str) -> bool:
             return True
         outputs = record["outputs"].items()
         return any(digest(output(profile, file)) != was for file, was in outputs)
-    except Exception:  # drawing it tells the error
+    except Exception:  # drawing it reports the error
         return True
 
 
@@ -112,7 +112,7 @@ def read_sums(folder: Path) -> dict[str, str]:
 def write_sums(folder: Path, files: Iterable[Path]) -> None:
     """List the digests of files just written in a folder's `SUMS`; keep other files' sums.
 
-    Pictures are left out, as other versions of matplotlib draw other bytes.
+    Pictures are left out, because their bytes depend on the version of matplotlib.
     """
     numbers = [file for file in files if file.suffix != ".png"]
     with SUMMING, only_process(folder):
@@ -124,7 +124,7 @@ def write_sums(folder: Path, files: Iterable[Path]) -> None:
 
 @contextmanager
 def only_process(folder: Path) -> Iterator[None]:
-    """Let other processes that change a folder's list wait; Windows has no such lock."""
+    """Make other processes that change a folder's list wait; Windows has no such lock."""
     if fcntl is None:
         yield
         return
@@ -143,7 +143,7 @@ def execute(profile: str, names: Sequence[str], redraw: bool = False) -> dict[st
     """
     from tqdm.contrib.concurrent import thread_map
 
-    digest_package()  # of the code that is imported from here on
+    digest_package()  # cached now, before the code is imported and may be edited
     if FORKS:
         from prslib.report.kernels import prepare
 
@@ -151,7 +151,7 @@ def execute(profile: str, names: Sequence[str], redraw: bool = False) -> dict[st
     errors = {}
     listed = {}
     for name in [] if redraw else names:
-        with suppress(Exception):  # drawing it tells the error
+        with suppress(Exception):  # drawing it reports the error
             listed |= list_runs(profile, name)
     try:
         train_listed(listed.values())
@@ -161,7 +161,7 @@ def execute(profile: str, names: Sequence[str], redraw: bool = False) -> dict[st
     def attempt(name: str) -> None:
         try:
             draw(profile, name, redraw)
-        except Exception as error:  # a cell's, its kernel's or of its parameters
+        except Exception as error:  # of a cell, the kernel or the parameters
             kind = getattr(error, "ename", type(error).__name__)
             errors[name] = f"{kind}: {one_line(getattr(error, 'evalue', error))}"
 
@@ -173,8 +173,8 @@ def execute(profile: str, names: Sequence[str], redraw: bool = False) -> dict[st
 def train(profile: str, names: Sequence[str], shard: tuple[int, int] = (1, 1)) -> None:
     """Train the missing runs of notebooks, or a part of them.
 
-    Part (3, 20) has every twentieth run in the order of their keys, from the third on.
-    Stored runs are counted, too, so that parts never overlap, whenever they start.
+    Part (3, 20) is every twentieth run in the order of keys, from the third on. Stored
+    runs are counted, too, so that parts never overlap, whenever they start.
     """
     listed = {}
     for name in names:
@@ -211,11 +211,11 @@ def train_listed(runs: Iterable[tuple[str, "RunConfig"]]) -> None:
 def draw(profile: str, name: str, redraw: bool = False) -> None:
     """Execute a notebook, then put its pictures and tables into the profile's folder.
 
-    It draws into a temporary folder, so that two drawings at once write whole files. A
-    redraw has no record, as its tables may be of other runs.
+    Files are first written to a temporary folder, so that simultaneous drawings leave
+    complete files. A redraw has no record, because its tables may be of other runs.
     """
     record = record_file(profile, name)
-    before = []  # what it has drawn
+    before = []  # outputs of the last drawing
     if record.is_file() and not redraw:
         before = json.loads(record.read_text())["outputs"]
     record.unlink(missing_ok=True)
@@ -236,7 +236,7 @@ def draw(profile: str, name: str, redraw: bool = False) -> None:
         with replacing(file) as opened:
             opened.write(content)
     for file in {output(profile, old) for old in before} - written.keys():
-        file.unlink(missing_ok=True)  # a table or picture that it draws no more
+        file.unlink(missing_ok=True)  # a table or picture that is no longer drawn
     write_sums(figures, [file for file in written if file.parent == figures])
     if redraw:
         return
@@ -246,7 +246,7 @@ def draw(profile: str, name: str, redraw: bool = False) -> None:
 
 
 def output(profile: str, name: str) -> Path:
-    """Return an output of a drawing, in this checkout: another may have the same cache."""
+    """Return the path of an output: a notebook in the cache, other files in the checkout."""
     executed = executed_file(profile, name).parent
     folder = executed if name.endswith(".ipynb") else figures_dir(profile)
     return folder / name
@@ -257,8 +257,8 @@ def run_notebook(
 ) -> None:
     """Execute a notebook, which writes its pictures and tables into a folder.
 
-    Its parameters are those of its .py form, whatever was tried in JupyterLab. A redraw
-    skips the cells that compute the tables, and says so to the notebook.
+    Parameters are read from its .py form, whatever was saved in JupyterLab. A redraw
+    replaces the cells that compute tables by ``settings.redraw = True``.
     """
     import nbformat
     import papermill
@@ -268,7 +268,7 @@ def run_notebook(
     from prslib.report.notebook import cells_with, profile_values
 
     manager = Manager
-    # without a user's startup files, and settings of what a cell shows
+    # ignores a user's startup files and display settings
     alone = f"--ipython-dir={executed.parent}"
     options = {"extra_arguments": ["--log-level=CRITICAL", alone]}
     if FORKS:

@@ -37,7 +37,7 @@ class _UnderflowingExp(PRS):
 
     def weights(self, n: Sequence[int]) -> list[float]:
         weight = np.exp(-np.array(n, float))
-        return (weight / (weight.sum() or 1.0)).tolist()  # 0 where all underflow
+        return (weight / (weight.sum() or 1.0)).tolist()  # 0 if all underflow
 
 
 class _ClassFromP(PRS):
@@ -112,7 +112,7 @@ class _SeveralClasses(PRS):
         return k[is_above][number == number.min()]
 
 
-# each with its name in the pictures
+# with names for the pictures
 _DEPARTURES = (
     ("uniform victim", _UniformVictim, "random slot overwritten"),
     ("softened exp", _SoftenedExp, "softened exponential"),
@@ -175,7 +175,7 @@ def deviation_configs(
 ) -> list[Asked]:
     """Make the runs of PRS, of CRS and of deviations on data sets.
 
-    Each deviation becomes a method of its name.
+    Each deviation is registered as a method of that name.
     """
     for deviation in deviations:
         register(deviation, EVERY[deviation])

@@ -1,4 +1,4 @@
-"""List the runs of notebooks: grids with fewer seeds for some, and their test sets."""
+"""List the runs of notebooks: grids in which some methods have fewer seeds, and test sets."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from prslib.report.notebook import Settings
 from prslib.report.tables import labels_of
 from prslib.train import METHODS
 
-# test sets: classes alike, the same for single-label data, as the stream comes, and
+# names of test sets: classes alike (FULL for single-label data), as the stream comes, and
 # further images of cocoseq-mini
 BALANCED, FULL, IMBALANCED, OPEN = "balanced", "full", "imbalanced", "open"
 
@@ -66,7 +66,7 @@ def configs_of(
 
 
 def paired(**fields: Sequence) -> list[dict]:
-    """Pair lists of one length: the first of every field, then the second, and so on."""
+    """Return the first values of all fields as a dict, then the second ones, and so on."""
     rows = zip(*fields.values(), strict=True)
     return [dict(zip(fields, row, strict=True)) for row in rows]
 
@@ -100,7 +100,7 @@ def sampler_runs(
 
 
 def tune_thresholds(settings: Settings, configs: Iterable[Asked]) -> list[Asked]:
-    """Let the runs of some methods also tune their threshold."""
+    """Make the runs of some methods also tune their threshold."""
     chosen = settings.tuned_threshold
     return [
         replace(config, tuned_threshold=config.method in chosen) for config in configs
@@ -117,7 +117,7 @@ def main_runs(settings: Settings) -> list[Asked]:
 
 
 def on_tests(configs: Iterable[Asked]) -> list[Asked]:
-    """Read each run on the test sets of both kinds that its data set has."""
+    """Read each run on all its test sets with classes alike or as the stream comes."""
     return [
         replace(config, test_set=test_set)
         for config in configs
@@ -127,7 +127,7 @@ def on_tests(configs: Iterable[Asked]) -> list[Asked]:
 
 
 def on_open(configs: Iterable[Asked]) -> list[Asked]:
-    """Read runs on further images where their data set has any, for scores of classes."""
+    """Read runs on further images if their data set has any, for scores of classes."""
     return [
         replace(config, test_set=OPEN)
         if OPEN in labels_of(config.dataset).tests

@@ -1,7 +1,7 @@
 """Start the kernels of notebooks as forks of one process.
 
-That process has imported what notebooks import, which takes a kernel two seconds
-otherwise. Each kernel has a namespace and separate matplotlib settings.
+This process has already imported what notebooks import, which would take each kernel two
+seconds. Kernels do not share variables or matplotlib settings.
 """
 
 import multiprocessing
@@ -29,13 +29,13 @@ INLINE = "module://matplotlib_inline.backend_inline"  # shows figures in a noteb
 
 
 def prepare() -> None:
-    """Start the process that imports, while this one does something else."""
+    """Start the process that imports, in the background."""
     multiprocessing.set_forkserver_preload(IMPORTED)
     forkserver.ensure_running()
 
 
 class Kernel(ForkServerProcess):
-    """A kernel in a process; it answers as one of `subprocess.Popen` does."""
+    """A kernel in a forked process, with the methods of `subprocess.Popen`."""
 
     stdin = stdout = stderr = None
 
@@ -46,12 +46,12 @@ class Kernel(ForkServerProcess):
         self.environment = dict(os.environ)  # may have changed since `prepare`
 
     def run(self) -> None:
-        """Serve the notebook; called in the process."""
+        """Serve the notebook; called in the forked process."""
         import matplotlib as mpl
         from ipykernel.kernelapp import IPKernelApp
 
         threading.Thread(target=end_with_drawing, daemon=True).start()
-        os.setsid()  # Ctrl-C is for the process that draws
+        os.setsid()  # Ctrl-C reaches only the process that draws
         os.chdir(self.folder)
         os.environ |= self.environment
         mpl.rcParams["backend"] = INLINE
@@ -75,7 +75,7 @@ class Kernel(ForkServerProcess):
 
 
 def end_with_drawing() -> None:
-    """End this kernel with the process that draws; the one that forked it waits for both."""
+    """End this kernel as soon as the process that draws has ended."""
     drawing = multiprocessing.parent_process()
     assert drawing is not None
     drawing.join()
@@ -83,12 +83,12 @@ def end_with_drawing() -> None:
 
 
 class Provisioner(LocalProvisioner):
-    """Start a `Kernel` where jupyter_client would start a command."""
+    """Start a `Kernel` instead of jupyter_client's command."""
 
     async def launch_kernel(
         self, cmd: list[str], **kwargs: Any
     ) -> KernelConnectionInfo:
-        """Start it."""
+        """Start the kernel."""
         arguments = cmd[cmd.index("-f") :]
         self.process = Kernel(arguments, kwargs.get("cwd") or os.getcwd())
         self.process.start()
@@ -97,7 +97,7 @@ class Provisioner(LocalProvisioner):
 
 
 class ForkManager(Manager):
-    """A manager of such a kernel, for nbclient."""
+    """A manager of a forked kernel, for nbclient."""
 
     def __init__(self, **options: Any):
         super().__init__(**options)

@@ -19,8 +19,8 @@ from prslib.report.results import (
 from prslib.report.tables import TEST_WORDS, labels_of
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
-AT_ONCE = 100  # runs that are loaded
-TEXTS = ("statement", "source", "test", "unit", "over", "kind")  # of a claim
+AT_ONCE = 100  # runs in memory
+TEXTS = ("statement", "source", "test", "unit", "over", "kind")  # fields of a claim
 
 
 def gather(configs: Sequence[Asked], missing: str, device: str = "cpu") -> pd.DataFrame:
@@ -47,8 +47,8 @@ def decide(
 ) -> pd.DataFrame:
     """Test each claim on each of its data sets, with and without correction.
 
-    A claim about COCOseq is also decided on other real streams, in separate rows whose
-    column stands_for is empty, because no number of the paper is compared with ours.
+    A claim about COCOseq is also tested on other real streams, in separate rows whose
+    column stands_for is empty, because the paper has no number to compare with.
     """
     printed = scores_by("stands_for", printed_rows())
     ours = scores_by("dataset", results)
@@ -77,13 +77,13 @@ def decide(
 
 
 def scores_by(column: str, rows: pd.DataFrame) -> dict[str, Scores]:
-    """Return the scores of each data set, the report's or the paper's."""
+    """Return the scores of each data set, by its name in a column."""
     of_sets = rows.groupby(column, sort=False)
     return {str(name): Scores(of_set) for name, of_set in of_sets}
 
 
 def places_of(claim: Claim, data_sources: dict[str, str]) -> list[tuple[str, str]]:
-    """Return the rows of a claim as the paper's data set and the report's, "" if there is none."""
+    """Return the data sets of a claim: pairs of the paper's and ours, "" if there is none."""
     places = []
     for paper in claim.on:
         names = [name for name in data_sources if labels_of(name).stands_for == paper]
@@ -97,7 +97,7 @@ def places_of(claim: Claim, data_sources: dict[str, str]) -> list[tuple[str, str
 
 
 def drop_not_run(decided: pd.DataFrame) -> pd.DataFrame:
-    """Drop rows that were not run; one stays if a claim has no other on the paper's data."""
+    """Drop rows that were not run, except one per claim and data set that has no other row."""
     is_run = decided["alone"] != "not run"
     place = ["claim", "stands_for"]
     any_run = is_run.groupby([decided[name] for name in place]).transform("any")
@@ -109,9 +109,9 @@ def correct(decided: pd.DataFrame, level: float) -> pd.Series:
     """Return the verdicts after correction for the number of claims on a data set.
 
     Holm's correction applies to the claims on one data set that imply no other claim. A
-    claim that implies others does not hold if one of them does not. It holds if all of
-    them do and its own p value, times the number of the former claims, is small enough.
-    A sensitivity is not corrected and has "sensitivity" in place of a verdict.
+    claim that implies others does not hold if one of these does not hold. It holds if
+    all of these hold and its p value, times the number of claims that imply no other, is
+    small enough. The verdict of a claim of kind "sensitivity" is its kind.
     """
     kinds = decided["claim"].map(lambda name: CLAIMS[name].kind)
     is_run = decided["alone"] != "not run"
@@ -143,7 +143,7 @@ def correct_family(tested: pd.DataFrame, level: float) -> list[str]:
 
 
 def digits_of(unit: str) -> int:
-    """Return how many decimals an effect is printed with."""
+    """Return the number of decimals of a printed effect."""
     return 2 if unit == "rank correlation" else 1
 
 
@@ -154,7 +154,7 @@ def as_markdown(table: pd.DataFrame) -> str:
 
 
 def counts(decided: pd.DataFrame) -> pd.DataFrame:
-    """Count the rows with a verdict: the paper's images, other real streams, synthetic data."""
+    """Count rows by verdict, for the paper's images, other real streams and synthetic data."""
     verdicts = list(VERDICTS[:-1])
     run = decided[decided["verdict"].isin(verdicts)]
     table = pd.crosstab(run["data"].map(DATA_SOURCES), run["verdict"])
@@ -191,7 +191,7 @@ def on_real_data(decided: pd.DataFrame) -> pd.DataFrame:
 
 
 def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
-    """Say which real streams give a claim which verdict: "holds on 1 of 4 real streams"."""
+    """Say on which real streams a claim has which verdict: "holds on 1 of 4 real streams"."""
     real = on_real_data(decided)
     rows = real[real["claim"] == claim]
     places = []
@@ -206,13 +206,13 @@ def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
 
 
 def say_tests(decided: pd.DataFrame) -> str:
-    """Name the test sets that rows use; "" if no test image enters."""
+    """Name the test sets that rows use; "" if they use no test images."""
     words = [TEST_WORDS.get(name, "") for name in decided["test_set"].unique()]
     return ", ".join(dict.fromkeys(filter(None, words)))
 
 
 def lay_out(decided: pd.DataFrame) -> pd.DataFrame:
-    """Lay out the decided claims as text, a row per claim and a column per data set."""
+    """Lay out the results as text, with a row per claim and a column per data set."""
     rows = decided[decided["verdict"] != "not run"]
     lines = []
     for name, of_claim in rows.groupby("claim", sort=False):
@@ -236,11 +236,11 @@ def lay_out(decided: pd.DataFrame) -> pd.DataFrame:
 
 
 def _say(row: dict) -> str:
-    """Say effect, verdict, and the weakest cell of a claim that does not hold everywhere."""
+    """Say verdict and effect of a row and, unless the claim holds, its weakest cell."""
     digits = digits_of(row["unit"])
     effect, low, high = (row[name] for name in ("effect", "low", "high"))
     text = "" if np.isnan(effect) else f"{effect:+.{digits}f}"
-    if not np.isnan(low):  # of one seed there is none
+    if not np.isnan(low):  # one seed has no interval
         text += f" [{low:+.{digits}f}, {high:+.{digits}f}]"
     if row["kind"] == FACT:
         return text

@@ -1,7 +1,4 @@
-"""Measure runs: forgetting of classes, neighbours in features, accuracies, memories.
-
-The ledger and the notebooks share these.
-"""
+"""Measure runs, for the ledger and notebooks: forgetting, features, accuracies, memories."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,8 +23,9 @@ from prslib.resamples import resampled_mean
 from prslib.samplers import SAMPLERS, Sampler
 from prslib.train import spawn_seeds, stream
 
-DRAWN = "drawn for each seed"  # order of the classes
-FORGETTING = {"normalised": True, "plain": False}  # Table 1's, and Chaudhry et al.'s
+DRAWN = "drawn for each seed"  # the order of the classes
+# the forgetting of Table 1 and of Chaudhry et al.
+FORGETTING = {"normalised": True, "plain": False}
 
 
 def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:
@@ -44,11 +42,11 @@ def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:
 
 
 def run_forgetting(run: Run) -> pd.DataFrame:
-    """Measure the forgetting of every class of all tasks but the last, by both `FORGETTING`.
+    """Measure the forgetting of every class of all tasks but the last, in both ways.
 
-    In percent of the best score, or in points; NaN if a class was never learned. The
-    column draws, where the run has class draws, holds both on resampled test images.
-    Tasks are in the order of the schedule, classes from large to small.
+    Normalised forgetting is in percent of the best score, plain forgetting in points; NaN
+    if a class was never learned. If the run has resamples, the column draws contains the
+    values on them. Tasks are in the order of the schedule, classes from large to small.
     """
     dataset = labels_of(run.config.dataset)
     scores = with_resamples(run)
@@ -70,10 +68,10 @@ def run_forgetting(run: Run) -> pd.DataFrame:
 
 
 def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
-    """Correlate forgetting with class size by rank (Spearman), task by task.
+    """Compute Spearman's correlation of forgetting with class size, task by task.
 
-    NaN without a rank. The column draws has the correlation on resampled test images: a
-    class without a positive in a resample, or one never learned there, does not enter.
+    NaN if all classes are equal. The column draws contains the correlations on resampled
+    test images, without classes that have no positive or were never learned in a resample.
     """
     keys = ["dataset", "test_set", "method", "seed", "measure", "metric", "task"]
     table = []
@@ -81,7 +79,7 @@ def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
         values = values_and_draws(classes)  # (classes, 1 + draws)
         sizes = values.notna().mul(classes["images"].to_numpy(), axis=0)
         sizes = sizes.where(values.notna())
-        with np.errstate(invalid="ignore", divide="ignore"):  # all alike
+        with np.errstate(invalid="ignore", divide="ignore"):  # all classes are equal
             drawn = sizes.rank().corrwith(values.rank()).to_numpy()
         if np.isnan(classes["value"]).all():
             continue
@@ -116,7 +114,7 @@ def features_of(run: Run) -> np.ndarray:
 
 
 def neighbour_votes(run: Run, neighbours: int) -> pd.DataFrame:
-    """Add the kNN accuracy of each image: 100 where its nearest others vote for its class."""
+    """Add each image's kNN accuracy: 100 if its nearest neighbours vote for its class."""
     images = labelled_images(run.config)
     vote = KNeighborsClassifier(n_neighbors=neighbours, weights="distance")
     voted = vote.fit(features_of(run), images["class"].to_numpy()).predict(None)
@@ -124,10 +122,10 @@ def neighbour_votes(run: Run, neighbours: int) -> pd.DataFrame:
 
 
 def separation(run: Run, neighbours: int) -> pd.DataFrame:
-    """Measure how far apart classes are in features, in percent, by group and overall.
+    """Measure how well features separate the classes, in percent, by group and overall.
 
-    Distances are Euclidean. A silhouette of 100 is of classes far apart, 0 of classes that
-    overlap (section "Feature Analysis").
+    Distances are Euclidean. A silhouette of 100 means that classes are far apart, 0 that
+    they overlap (section "Feature Analysis").
     """
     images = neighbour_votes(run, neighbours)
     silhouettes = silhouette_samples(features_of(run), images["class"].to_numpy())
@@ -149,7 +147,7 @@ def separation(run: Run, neighbours: int) -> pd.DataFrame:
 
 
 def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
-    """Pick accuracies on the whole test set in percent, with the paper's (Appendix)."""
+    """Return accuracies on the whole test set in percent, with the paper's (Appendix)."""
     frames = []
     for config, run in zip(configs, runs, strict=True):
         rows = read_scores(run).query("metric == 'accuracy' and task == 'all'")
@@ -163,7 +161,7 @@ def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFram
 
 
 def distances(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measure each order's distance to the paper's progression in points, the nearest first."""
+    """Measure how far each class order is from the paper's table in points, nearest first."""
     cells = rows.groupby(["schedule", "method", "trained_tasks"], sort=False)
     gaps = (cells["value"].mean() - cells["published"].first()).abs().dropna()
     table = gaps.groupby("schedule", sort=False).agg(
@@ -173,16 +171,16 @@ def distances(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def follows_from_labels(method: str) -> bool:
-    """Tell whether what a method's memory holds depends on labels only."""
+    """Tell whether the content of a method's memory depends only on labels."""
     sampler = METHODS[method].sampler
     return sampler is not None and not SAMPLERS[sampler].needs
 
 
 def place_stream(config: RunConfig) -> Iterator[tuple[Sampler, np.ndarray, int]]:
-    """Let a sampler process a run's stream from labels only, without training.
+    """Apply a run's sampler to the labels of its stream, without training.
 
-    After each batch yield the sampler, which sample of the stream is in each slot, int64
-    (m,), -1 for an empty slot, and the number of samples so far.
+    After each batch, yield the sampler, the number of the sample in each slot, int64 (m,),
+    -1 for an empty slot, and the number of samples so far.
     """
     settings = config.resolved
     method = METHODS[config.method]
@@ -206,7 +204,7 @@ def place_stream(config: RunConfig) -> Iterator[tuple[Sampler, np.ndarray, int]]
 
 def memory_shares(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
     """Compute each class's share of the labels in each memory and in the stream, in percent."""
-    # memories without a run follow from only the labels
+    # memories without a run are computed from the labels
     trained = {identify(run.config): run.memory_labels.sum(axis=0) for run in runs}
     frames = []
     for name in dict.fromkeys(config.dataset for config in configs):
@@ -242,9 +240,9 @@ def _class_shares(
 def imbalanced_stream(
     imbalance: float, samples: int, classes: int, seed: int = 0
 ) -> np.ndarray:
-    """Draw labels, bool (samples, C); the first class is `imbalance` times the last.
+    """Draw labels, bool (samples, C); the first class is `imbalance` times the last one.
 
-    A class's probability falls by the same factor from each to the next.
+    Each class is less probable than the one before by the same factor.
     """
     step = np.arange(classes) / max(classes - 1, 1)
     return draw_labels(float(imbalance) ** -step, samples, seed)

@@ -1,4 +1,4 @@
-"""Let notebooks run in the Python that asks, whatever kernels a user has installed."""
+"""Run notebooks with the current Python, whatever kernels a user has installed."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from jupyter_client.manager import AsyncKernelManager
 
 
 class Specs(KernelSpecManager):
-    """Know one kernel, python3, which is this Python."""
+    """Offer a single kernel, python3, which is the current Python."""
 
     def __init__(self, **options: Any):
         super().__init__(**options)

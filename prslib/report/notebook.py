@@ -42,9 +42,9 @@ from prslib.report.tables import (
 )
 
 PAPERMILL = "# Parameters"  # begins the cell that papermill adds
-# columns of text that may be empty altogether
+# columns of text that may be entirely empty
 TEXTS = ("clearly", "stands_for", "weakest", "note", "schedule")
-# not shown in a page: a folder of this machine, and what the page shows anyway
+# parameters that pages do not list: a local folder, and what they show anyway
 NOT_SHOWN = ("notebook", "save", "tables")
 
 
@@ -62,7 +62,7 @@ class Settings(SimpleNamespace):
     profile: str
     save: str
     seeds: list[int]
-    tables: dict[str, str]  # CSV by name; new parameters begin without
+    tables: dict[str, str]  # CSV by name, empty at first
 
     @classmethod
     def read(cls, notebook: str, namespace: dict) -> Self:
@@ -70,7 +70,7 @@ class Settings(SimpleNamespace):
         ran = [each for each in namespace.get("In", []) if each.startswith(PAPERMILL)]
         values = {name: namespace[name] for name in defaults_of(notebook)}
         try:
-            for source in ran[-1:]:  # earlier ones may have been mended
+            for source in ran[-1:]:  # errors of earlier cells may have been corrected
                 check_names(notebook, assigned_names(source))
             settings = cls.of(notebook=notebook, **values)
             settings.refuse_missing_device()
@@ -80,7 +80,7 @@ class Settings(SimpleNamespace):
 
     @classmethod
     def of(cls, profile: str, notebook: str, **values: Any) -> Self:
-        """Return a notebook's parameters under a profile, with other values if given."""
+        """Return a notebook's parameters under a profile, overridden by given values."""
         values = profile_values(profile, notebook) | values
         check_names(notebook, values)
         defaults = defaults_of(notebook)
@@ -94,11 +94,10 @@ class Settings(SimpleNamespace):
         return cls(notebook=notebook, tables={}, **defaults | values)
 
     def refuse_missing_device(self) -> None:
-        """Raise ValueError for a device that is not here, even if no run is missing.
+        """Raise ValueError for a device that is not available, even if no run is missing.
 
-        The device of a profile is not checked, because it has trained the profile's stored
-        runs, which are drawn on any machine. With a Ray cluster no device is checked, because
-        its machines have their own.
+        The device of a profile is not checked, because its stored runs can be drawn on any
+        machine. With a Ray cluster no device is checked, because runs use its machines.
         """
         device: Any = getattr(self, "device", None)
         usual = getattr(self.of(self.profile, self.notebook), "device", None)
@@ -143,11 +142,11 @@ class Settings(SimpleNamespace):
     ) -> None:
         """Display a figure of the table `name`, and write it if ``save`` names a folder.
 
-        With `narrow` a second PNG, for phones, has the panels in as many columns. The
-        profile quick has none, as no page is made of it. Controls, such as sliders, are
-        above the figure; when one of them moves, ``redraw`` draws it for their values.
+        With `narrow`, a second PNG for phones has the panels in so many columns, except in
+        the profile quick, of which no page is made. Controls, such as sliders, are shown
+        above the figure, and ``redraw`` draws it again when one of them changes.
         """
-        self.table(name)  # a picture has its numbers
+        self.table(name)  # every picture needs a table with its numbers
         about = {"file": f"{self.notebook}_{name}.png"}
         picture = make_picture(self.add_rho(figure), about)
         if self.save:
@@ -177,10 +176,10 @@ class Settings(SimpleNamespace):
         across: str = "metric",
         query: str = "",
     ) -> pd.DataFrame:
-        """Draw the differences of the table `name`, sum them up, and return them.
+        """Draw the differences of the table `name`, summarise them, and return them.
 
-        The picture has a column of panels for each value of `across`, and of the rows
-        only those of a query, if there is one.
+        The picture has a column of panels for each value of `across`; `query` selects the
+        rows that are drawn.
         """
         gaps = self.table(name)
         shown = gaps.query(query) if query else gaps
@@ -203,7 +202,7 @@ class Settings(SimpleNamespace):
         return Markdown(f"**{sentence}{end}**")
 
     def say_rho(self) -> str:
-        """Say a power of allocation that replaces each data set's default: ", rho 0.1"."""
+        """Name a power of allocation that replaces the data sets' defaults: ", rho 0.1"."""
         rho = getattr(self, "rho", None)
         if rho is None or defaults_of(self.notebook)["rho"] is not None:
             return ""
@@ -219,7 +218,7 @@ class Settings(SimpleNamespace):
         self,
         dataset: str = "",
         seeds: Sequence[int] | None = None,
-        intervals: bool = False,  # are drawn, unless there is only one seed
+        intervals: bool = False,  # are shown, unless there is only one seed
     ) -> str:
         """Say how many seeds a figure shows, of one data set or all: "3 seeds (GSS: 1)"."""
         few = dict(getattr(self, "few_seeds", {}))
@@ -241,10 +240,9 @@ class Settings(SimpleNamespace):
 
 
 def cells_with(tag: str, notebook: str) -> list[str]:
-    """Return the sources of a notebook's cells with a tag, as its .py form has them.
+    """Return the sources of a notebook's cells with a tag, from its .py form.
 
-    What somebody has tried and saved in JupyterLab changes no command and no other
-    notebook.
+    Changes that were saved in JupyterLab therefore affect no command or other notebook.
     """
     text = notebook_file(notebook).with_suffix(".py").read_text(encoding="utf-8")
     cells = [cell.split("\n", 1) for cell in f"\n{text}".split("\n# %%")[1:]]
@@ -260,12 +258,12 @@ def defaults_of(notebook: str) -> dict[str, Any]:
 
 
 def profile_values(profile: str, notebook: str) -> dict:
-    """Return what a profile changes of a notebook's parameters, from its YAML file."""
+    """Return the parameters of a notebook that a profile overrides, from its YAML file."""
     one_of("profile", profile, known_profiles())
     file = params_file(profile, notebook)
     if not file.is_file():
         return {"profile": profile}
-    with file.open(encoding="utf-8") as opened:  # an error names it
+    with file.open(encoding="utf-8") as opened:  # errors name the file
         return {"profile": profile} | yaml.safe_load(opened)
 
 
@@ -287,7 +285,7 @@ def check_names(notebook: str, names: Iterable[str]) -> None:
 
 
 def heading(cells: pd.DataFrame, rho: str = "") -> Markdown:
-    """Return a table's heading: data set, test set, and whose numbers are the paper's."""
+    """Return a table's heading: data set, test set, and the paper's data set."""
     dataset, test_set = cells[["dataset", "test_set"]].iloc[0]
     text = f"**{dataset}, {TEST_WORDS[test_set]}{rho}**"
     stands_for = labels_of(dataset).stands_for
@@ -299,7 +297,7 @@ def heading(cells: pd.DataFrame, rho: str = "") -> Markdown:
 
 
 def make_picture(figure: Figure, about: dict) -> Image:
-    """Return a figure as a picture, described in words, and close it."""
+    """Return a figure as a picture with an alternative text, and close it."""
     about["alt"] = describe(figure)
     about["width"] = round(figure.get_figwidth() * figure.dpi)
     plt.close(figure)  # or Jupyter would show it once more
@@ -309,9 +307,9 @@ def make_picture(figure: Figure, about: dict) -> Image:
 def show_controls(
     picture: Image, redraw: Callable[..., Figure], controls: dict[str, ValueWidget]
 ) -> None:
-    """Display controls side by side above a picture, drawn anew when one of them moves.
+    """Display controls above a picture, which is drawn again when one of them changes.
 
-    It is a plain picture and no widget, so that the last one stays in a closed notebook.
+    It is a plain picture, not a widget, so that the last one stays in a closed notebook.
     """
     for name, control in controls.items():
         control.set_trait("description", name.replace("_", " "))
@@ -340,7 +338,7 @@ def render(figure: Figure) -> bytes:
 
 
 def describe(figure: Figure) -> str:
-    """Say what a figure shows, for readers who cannot see it: panels, axes, legend."""
+    """Describe a figure to readers who cannot see it: panels, axes and legend."""
     texts = [figure.get_suptitle()]
     marks = []
     for ax in figure.axes:

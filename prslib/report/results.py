@@ -1,11 +1,11 @@
-"""Gather what runs measured and the paper prints in rows of one shape.
+"""Gather the measurements of runs and the paper's numbers in rows of one form.
 
 The columns:
 
 - stands_for, dataset: the paper's data set ("" for another real stream) and the report's;
 - method;
-- test_set: whose scores they are;
-- those of `SETTINGS`: how the run differs from the standard, missing if it does not;
+- test_set: test set of the scores;
+- the columns of `SETTINGS`: differences of the run from the standard, missing if none;
 - standard_rho: PRS's rho in the standard setting;
 - seed, run (its configuration as text);
 - trained_tasks, task, group, measure, metric;
@@ -39,11 +39,11 @@ from prslib.report.tables import labels_of
 from prslib.runs import REGISTERED
 from prslib.train import Method
 
-# fields that ask a run for further measurements
+# fields that request further measurements of a run
 EXTRAS = ("features_per_class", "predictions", "class_forgetting", "tuned_threshold")
 EXTRAS += ("variance_points",)
 STAND_IN = "stand-in"
-DATA_SOURCES = {  # in words, those nearest to the paper first
+DATA_SOURCES = {  # with names, the closest to the paper first
     "paper's": "the paper's images",
     "part": "the paper's images",
     "other": "other real streams",
@@ -51,20 +51,21 @@ DATA_SOURCES = {  # in words, those nearest to the paper first
 }
 STAGES = {"frozen_stages", "pretrained_stages", "vector_stages"}
 FIGURE_1 = ("CRS", "EWC")
-ORDERS = {"normalised": "order", "plain": "order_lost"}  # of forgetting by class size
+# measures for the correlation of forgetting with class size
+ORDERS = {"normalised": "order", "plain": "order_lost"}
 COLUMNS = ["stands_for", "dataset", "method", "test_set", *SETTINGS, "standard_rho"]
 COLUMNS += ["seed", "run"]
-# columns of `published.load` that a setting has, too
+# columns of `published.load` that are renamed, because `SETTINGS` has the same names
 PRINTED = {name: f"printed_{name}" for name in ("memory_size", "schedule", "epochs")}
 CELL = ["trained_tasks", "task", "group", "measure", "metric"]
 KEY = ["dataset", "method", "test_set", *SETTINGS, "seed", *CELL]  # of a row
 
 
 def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
-    """Say how configurations differ from the standard, in the columns `COLUMNS`.
+    """Return how configurations differ from the standard, in the columns `COLUMNS`.
 
-    Standards come first. Runs that differ from the standard in any other field are
-    omitted, as are registered methods to which no claim refers.
+    The first configuration of a data set is its standard. Runs that differ from it in any
+    other field are omitted, as are registered methods to which no claim refers.
     """
     standards = {}
     rows = []
@@ -118,21 +119,21 @@ def is_named(method: str) -> bool:
 
 
 def gives_no_scores(config: RunConfig) -> bool:
-    """Tell whether a run is there for what it measures; others give the scores."""
+    """Tell whether a run is used only for its measurements, not for its scores."""
     return bool(
         config.features_per_class or config.predictions or config.variance_points
     )
 
 
 def data_sources_of(names: Iterable[str]) -> dict[str, str]:
-    """Return what data sets are to the paper's, in the order of `DATA_SOURCES`."""
+    """Return the data source of each data set, in the order of `DATA_SOURCES`."""
     data_sources = {name: DATASETS[name].data_source for name in names}
     order = sorted(data_sources, key=lambda n: [*DATA_SOURCES].index(data_sources[n]))
     return {name: data_sources[name] for name in order}
 
 
 def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
-    """Gather what runs measured; `configs` are all that were asked for, standards first."""
+    """Gather the measurements of runs; `configs` are all requested ones, standards first."""
     settings = run_settings(configs).drop_duplicates("run")
     if not runs:
         return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
@@ -160,7 +161,7 @@ def _scores(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _shares(run: Run) -> Iterator[dict]:
-    """Measure the memory's shares of the labels in percent, and its distances to others."""
+    """Measure the groups' shares of the memory in percent, and its distances to others."""
     if not len(run.memory_labels):
         return
     dataset = labels_of(run.config.dataset)
@@ -181,7 +182,7 @@ def _shares(run: Run) -> Iterator[dict]:
 
 def _variance(run: Run) -> Iterator[dict]:
     if run.gradient_variance is not None:
-        values = run.gradient_variance["value"]  # they move by orders of magnitude
+        values = run.gradient_variance["value"]  # these vary by orders of magnitude
         mean = np.exp(np.log(values[values > 0]).mean())
         yield {"measure": "variance", "metric": "gradient variance", "value": mean}
 
@@ -198,13 +199,13 @@ def _orders(run: Run) -> Iterator[dict]:
         row = {"measure": ORDERS[measure], "metric": metric}
         row["value"] = tasks["correlation"].mean()
         if len(tasks) and "draws" in tasks:
-            # NaN in a resample where all classes of a task forget alike
+            # NaN in a resample in which all classes of a task forget alike
             row["draws"] = pd.DataFrame(list(tasks["draws"])).mean().to_numpy()
         yield row
 
 
 def _features(run: Run) -> list[dict]:
-    """Measure how many test images of each group have neighbours of their class."""
+    """Measure the kNN accuracy of each group's test images in the feature space."""
     if not run.features:
         return []
     rows = separation(run, min(5, len(features_of(run)) - 1))
@@ -223,7 +224,7 @@ def printed_rows() -> pd.DataFrame:
         for cell in cells.to_dict("records")
     ]
     columns = pd.DataFrame(settings, columns=list(SETTINGS)).astype(SETTINGS)
-    # what the paper prints, and how it differs from the standard
+    # the printed settings, besides their differences from the standard
     schedule = cells["schedule"].mask(cells["method"] == "Multitask", "")
     rows = cells.assign(schedule=schedule).rename(columns=PRINTED)
     task = np.where(cells["metric"] == "accuracy", "all", "seen")
@@ -231,7 +232,7 @@ def printed_rows() -> pd.DataFrame:
 
 
 def _printed_setting(cell: dict, usual: dict) -> dict[str, object]:
-    """Return how a printed cell differs from the data set's first with a memory."""
+    """Return how a printed cell differs from the data set's first cell with a memory."""
     reads = {"memory_size", "schedule"} & set(METHODS[cell["method"]].reads)
     names = {"architecture", "epochs"} | reads
     varied = {name: cell[name] for name in names if cell[name] != usual[name]}

@@ -20,7 +20,7 @@ from prslib.paths import PACKAGE
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 from prslib.statistics import LEVEL
 
-# whatever a user has in matplotlibrc
+# the same whatever a user's matplotlibrc contains
 STYLE = ["default", PACKAGE / "report" / "paper.mplstyle"]
 Style = dict[str, Any]  # keywords of Axes.plot
 # colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the
@@ -29,7 +29,7 @@ METHOD_STYLES: dict[str, Style] = {
     "Stream": {"color": "#999999", "marker": ""},
     "Multitask": {"color": "#666666", "marker": "s"},
     "Finetune": {"color": "#000000", "marker": "X"},
-    "EWC": {"color": "#A39400", "marker": "v"},  # darker than theirs, which is too pale
+    "EWC": {"color": "#A39400", "marker": "v"},  # darker than Okabe and Ito's yellow
     "CRS": {"color": "#0072B2", "marker": "o"},
     "GSS": {"color": "#009E73", "marker": "^"},
     "ExStream": {"color": "#CC79A7", "marker": "P"},
@@ -40,7 +40,7 @@ METHOD_STYLES: dict[str, Style] = {
     "DER++": {"color": "#00686E", "marker": "<"},
     "ER-ACE": {"color": "#7A4B00", "marker": ">"},
 }
-# of methods that are added by `prslib.register`, in turn
+# for methods that are added by `prslib.register`, one after another
 SPARE = cycle([("#A6003C", "*"), ("#3F5C9A", "H"), ("#8A5AAB", "8"), ("#5B7F00", "d")])
 # of metrics, settings and class groups; no method has these colours
 HUES = ("#332288", "#882255", "#8C6D31", "#117733", "#44AA99")
@@ -56,12 +56,12 @@ Y_LABELS = {
     "weights": "initial weights",
     "group": "class group",
 }
-DODGE = 0.07  # tasks from one method's curve to the next, which may coincide
-LETTER, MARK = 0.085, 6  # inches of a letter of the legend, letters of a mark
-# a phone shows NARROW inches on about 340 pixels, and SMALLEST points 8 pixels tall
+DODGE = 0.07  # horizontal distance of curves that may coincide, in tasks
+LETTER, MARK = 0.085, 6  # width of a legend's letter in inches, of its mark in letters
+# a phone shows NARROW inches on about 340 pixels, and SMALLEST points on 8 pixels
 NARROW, SMALLEST = 5.0, 9  # inches, points
 TALLEST = 3.2  # inches, of a panel
-TITLE = 50  # letters of a title in a line of a narrow figure
+TITLE = 50  # letters per line in the title of a narrow figure
 
 
 def styles_of(methods: Iterable[str]) -> dict[str, Style]:
@@ -80,7 +80,7 @@ def styles_of(methods: Iterable[str]) -> dict[str, Style]:
 
 
 def styles_for(names: Sequence[str], colours: Sequence = HUES) -> dict[str, Style]:
-    """Return colour and marker of what is not a method; after five they repeat."""
+    """Return colours and markers of things other than methods; five, then they repeat."""
     styles = zip(names, cycle(colours), cycle("osD^v"), strict=False)
     return {
         name: {"color": colour, "marker": marker} for name, colour, marker in styles
@@ -103,7 +103,7 @@ def join_panels(figure: Figure, title: str) -> None:
 
 
 def legend_columns(names: Sequence[str], width: float) -> int:
-    """Return into how many columns a legend goes that is at most some inches wide."""
+    """Return the number of columns with which a legend is at most some inches wide."""
     for rows in range(1, len(names)):
         columns = np.array_split(names, math.ceil(len(names) / rows))
         letters = sum(max(map(len, column)) + MARK for column in columns)
@@ -113,7 +113,7 @@ def legend_columns(names: Sequence[str], width: float) -> int:
 
 
 def stack_panels(figure: Figure, columns: int = 1) -> None:
-    """Lay the panels of a figure in few columns, so that a phone shows their words."""
+    """Arrange the panels of a figure in few columns, so that a phone can show their text."""
     places = [(ax, ax.get_subplotspec()) for ax in figure.axes]
     panels = [(ax, place) for ax, place in places if place is not None]
     rows = math.ceil(len(panels) / columns)
@@ -124,7 +124,7 @@ def stack_panels(figure: Figure, columns: int = 1) -> None:
     lowest = {place.colspan.start: ax.get_xlabel() for ax, place in panels}
     grid = GridSpec(rows, columns, figure)
     for number, (ax, place) in enumerate(panels):
-        if not ax.get_xlabel():  # the label below said it
+        if not ax.get_xlabel():  # labelled by the lowest panel until now
             ax.set_xlabel(lowest[place.colspan.start])
         ax.set_subplotspec(grid[number])
         ax.tick_params(labelleft=True, labelbottom=True)
@@ -144,7 +144,7 @@ def without_far_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     if not {"published", "dataset"} <= set(frame):
         return frame
     far = frame["dataset"].map(lambda name: DATASETS[name].data_source == "stand-in")
-    compared = far & frame["value"].notna()  # rows of only the paper stay
+    compared = far & frame["value"].notna()  # rows with only the paper's number stay
     return frame.assign(published=frame["published"].mask(compared))
 
 
@@ -174,7 +174,7 @@ def draw_curves(
 def panel_grid(
     count: int, columns: int, top: float, height: float, **options: Any
 ) -> tuple[Figure, Sequence[Axes]]:
-    """Make a figure of some panels, row by row, each some inches tall."""
+    """Make a figure with some panels, row by row, each `height` inches tall."""
     rows = math.ceil(count / columns)
     options |= {"figsize": (11, top + height * rows), "squeeze": False}
     figure, axes = plt.subplots(rows, columns, **options)
@@ -198,7 +198,7 @@ def plot_sample(image: np.ndarray, labels: str, ax: Axes) -> Axes:
 
 
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw one metric after every task, with strokes of one s.d.; the paper is dotted."""
+    """Draw a metric after every task, with bars of one standard deviation; dotted: paper."""
     styles = styles_of(frame["method"])
     for number, (name, style) in enumerate(styles.items()):
         rows = frame[frame["method"] == name].groupby("trained_tasks")
@@ -274,7 +274,7 @@ def contrast_panels(
 ) -> Figure:
     """Draw `contrasts` as a figure: a column of panels for each value of `across`, rows `down`.
 
-    A row is of one test set, which its title names.
+    Each row shows one test set, which its title names.
     """
     tests = frame["test_set"].map(TEST_WORDS)
     frame = frame.assign(**{down: frame[down] + ", " + tests})

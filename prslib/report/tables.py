@@ -25,11 +25,11 @@ from prslib.statistics import label_powers as label_powers
 ALL_GROUPS = (*datasets.GROUPS, "overall")
 CAPTIONS = {"score": "Scores", "forget": "Forgetting"}
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
-# F1 if labels are not predicted by a threshold of 0.5
+# F1 if labels are predicted otherwise than by a threshold of 0.5
 F1_OTHERWISE = tuple(
     f"{f1} ({how})" for how in ("tuned threshold", "top 3") for f1 in MAIN_METRICS[:2]
 )
-_PLACE = ["trained_tasks", "task", "group", "metric"]  # of a value
+_PLACE = ["trained_tasks", "task", "group", "metric"]  # locates a value of a run
 _VALUES = ("value", "draws", "published")
 NEXT = "\N{NO-BREAK SPACE}"  # keeps a deviation and its sign in one line
 _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
@@ -63,7 +63,7 @@ def with_resamples(run: Run) -> pd.DataFrame:
     scores = read_scores(run)
     if run.resampled is None:
         return scores
-    drawn = run.resampled.to_numpy(np.float32)  # sums of half precision would be rough
+    drawn = run.resampled.to_numpy(np.float32)  # sums in half precision are inaccurate
     draws = pd.Series(list(drawn), run.resampled.index)
     return scores.assign(draws=draws)
 
@@ -75,7 +75,7 @@ def run_columns(scores: pd.DataFrame) -> list[str]:
 
 def final(scores: pd.DataFrame, metrics: Sequence[str] = MAIN_METRICS) -> pd.DataFrame:
     """Pick what Table 1 reports, in percent: scores after the last task, and forgetting."""
-    # forgetting of each class takes long
+    # the forgetting of every class would take long
     scores = scores[scores["group"].isin(ALL_GROUPS) & scores["metric"].isin(metrics)]
     run = run_columns(scores)
     rows = with_forgetting(scores, {"forget": True})
@@ -85,7 +85,7 @@ def final(scores: pd.DataFrame, metrics: Sequence[str] = MAIN_METRICS) -> pd.Dat
 
 
 def with_forgetting(scores: pd.DataFrame, measures: dict[str, bool]) -> pd.DataFrame:
-    """Add forgetting at the end of runs to their scores, by measure, True for the normalised."""
+    """Add measures of forgetting to the scores of runs; True for normalised ones."""
     frames = [scores.assign(measure="score")]
     # Multitask has no earlier tasks to forget
     online = scores[scores["schedule"] != ""]
@@ -93,7 +93,7 @@ def with_forgetting(scores: pd.DataFrame, measures: dict[str, bool]) -> pd.DataF
         lost = forgetting(online, normalised)
         frames.append(lost.assign(measure=name, task="seen"))
     rows = pd.concat(frames, ignore_index=True)
-    # a run has forgotten at its last task
+    # forgetting is measured after the last task
     runs = rows.groupby(run_columns(scores), **_KEEP_ALL)["trained_tasks"]
     end = runs.transform("max")
     return rows.assign(trained_tasks=rows["trained_tasks"].fillna(end).astype(int))
@@ -130,7 +130,7 @@ def merge_published(
 ) -> pd.DataFrame:
     """Add stands_for and the paper's number, published, on the same kind of test set.
 
-    In columns `also` its cells must agree, too.
+    Cells must also agree in the columns `also`.
     """
     names = rows["dataset"].map(lambda name: labels_of(name).stands_for or "")
     rows = rows.assign(stands_for=names)
@@ -167,14 +167,14 @@ def best_cells(
     by: Sequence[str] = (),
     lowest: bool = False,
 ) -> pd.DataFrame:
-    """Tell which cells of `main_tables` have the best of their block, to the printed digit."""
+    """Tell which cells of `main_tables` are the best of their block, to the printed digit."""
     printed = {
         source: rows[column].map("{:.1f}".format).astype(float)
         for source, column in {"ours": "mean", "paper": "published"}.items()
     }
     numbers = _lay_out(rows, printed, by)
     methods = numbers.index.get_level_values("method")
-    numbers[[METHODS[name].offline for name in methods]] = np.nan  # no rival
+    numbers[[METHODS[name].offline for name in methods]] = np.nan  # does not compete
     blocks = numbers.groupby([*by, "source"])
     return numbers.eq(blocks.transform("min" if lowest else "max"))
 
@@ -205,7 +205,7 @@ def _as_text(numbers: pd.Series, text: str) -> pd.Series:
 def seed_gaps(
     rows: pd.DataFrame, method: str, than: str, by: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Return how far one method is above another at each of its seeds; NaN if one is missing."""
+    """Return one method's scores minus another's at each seed; NaN if one is missing."""
     rows = rows[rows["measure"] == "score"]
     check_tests(rows, method, than)
     values = [name for name in _VALUES if name in rows]
@@ -242,7 +242,7 @@ def contrasts(
     than: str,
     cells: Sequence[tuple[str, str]],  # (group, metric)
     by: Sequence[str] = (),  # further columns in which the two must agree
-    place: str | None = None,  # begins a sentence, columns in braces
+    place: str | None = None,  # begins a sentence, with columns in braces
 ) -> pd.DataFrame:
     """Add to `over_seeds` the paper's difference of two methods, published, and a sentence."""
     gaps = seed_gaps(rows, method, than, by).dropna(subset="value")
@@ -297,7 +297,7 @@ def write_differences(gaps: pd.DataFrame) -> pd.Series:
 def pivot_differences(
     gaps: pd.DataFrame, rows: list[str], columns: str | list[str]
 ) -> pd.DataFrame:
-    """Lay `contrasts` out as text; the column test has the test set in words."""
+    """Lay `contrasts` out as text; the column test names the test set in words."""
     test = gaps["test_set"].map(TEST_WORDS)
     cells = gaps.assign(test=test, cell=write_differences(gaps))
     return cells.pivot_table("cell", rows, columns, "first", sort=False)

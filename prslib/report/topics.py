@@ -1,4 +1,4 @@
-"""Ask every notebook for its runs, for all commands and the ledger.
+"""Collect the runs of notebooks, for all commands and the ledger.
 
 A notebook that trains has a cell with the tag `runs`, which defines a function
 ``runs(settings)``. The cell is executed here without a kernel.
@@ -16,8 +16,8 @@ STANDARD = ("main_results", "precision_recall", "single_label")
 
 
 def definitions(notebook: str, *tags: str) -> dict:
-    """Execute a notebook's cells with some tags, which define functions; return these."""
-    scope = {"__name__": "__main__"}  # worker processes get what is defined by value
+    """Execute a notebook's cells with some tags; return the functions that they define."""
+    scope = {"__name__": "__main__"}  # so that worker processes get functions by value
     for tag in tags or ("runs",):
         for source in cells_with(tag, notebook):
             exec(compile(source, f"{notebook}.ipynb", "exec"), scope)

@@ -148,7 +148,7 @@ class Sampler:
         uniforms : float64 (B, draws)
             Uniform numbers in [0, 1).
         **context
-            As `place` gets it.
+            As in `place`.
 
         Returns
         -------
@@ -247,7 +247,7 @@ class Sampler:
         return taken
 
     def add_classes(self, count: int) -> None:
-        """Let the sampler know more classes, which have no sample yet.
+        """Add classes, which have no sample yet.
 
         Decisions are the same as if all classes had been known from the start. A sampler
         with ``num_classes=None`` adds classes by itself.
@@ -255,7 +255,7 @@ class Sampler:
         Parameters
         ----------
         count : int
-            How many classes are added to C.
+            Number of classes to add.
 
         Raises
         ------
@@ -294,7 +294,7 @@ class Sampler:
 
     @property
     def grows(self) -> bool:
-        """Whether classes are added as they come."""
+        """Whether classes are added when they first occur."""
         return self._grows
 
     @property
@@ -314,7 +314,7 @@ class Sampler:
 
     @property
     def labels(self) -> np.ndarray:
-        """Labels in each slot, none in a free one; bool (m, C), a copy."""
+        """Labels in each slot, no label in a free slot; bool (m, C), a copy."""
         return self._sets.rows(self._sets.of_slot, self.num_classes + 1)[:, :-1]
 
     def labels_of(self, slots: np.ndarray) -> np.ndarray:
@@ -332,7 +332,7 @@ class Sampler:
         Raises
         ------
         ValueError
-            If a slot is not within 0 .. m - 1, such as the -1 of a sample that is not
+            If a slot is not from 0 to m - 1, such as the -1 of a sample that is not
             stored.
         """
         sets = self._sets.of_slot[check_slots(slots, 0, self.size)]
@@ -358,8 +358,8 @@ class Sampler:
     def classes_of(self, y: np.ndarray) -> list[int]:
         """Return the classes of a sample, bool (C,).
 
-        Without a label they are C, the number of a class more, with
-        ``unlabelled="class"``, else none.
+        A sample without a label has none or, with ``unlabelled="class"``, the additional
+        class C.
         """
         classes = y.nonzero()[0].tolist()
         if not classes and self.unlabelled == "class":
@@ -398,19 +398,18 @@ class Sampler:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on as the sampler whose `state_dict` this is, slot by slot.
+        """Restore a state that `state_dict` returned, slot by slot.
 
         Parameters
         ----------
         state : mapping
-            What `state_dict` returned, or `np.load` of it; tensors may be in place of
-            arrays.
+            What `state_dict` returned, or `np.load` of it; values may be tensors.
 
         Raises
         ------
         ValueError
-            If the state is of another sampler, size, number of classes or option. The
-            sampler is then as it was.
+            If the state belongs to another sampler, size, number of classes or option.
+            The sampler is then unchanged.
         """
         state = {name: np.asarray(value).copy() for name, value in state.items()}
         saved = to_text(state["sampler"]) if "sampler" in state else "no sampler"
@@ -453,11 +452,11 @@ class Sampler:
         }
 
     def _prepare(self, rows: np.ndarray, **context: Any) -> dict[str, Any]:
-        """Check what comes with a batch, before anything changes; return it."""
+        """Check the keyword arguments of `place` before anything changes; return them."""
         return context
 
     def _widen(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows with all known classes; add classes that only they know."""
+        """Return rows with all known classes, after adding the new classes in them."""
         more = rows.shape[1] - self.num_classes
         if more > 0:
             self.add_classes(more)
@@ -466,14 +465,14 @@ class Sampler:
         return rows
 
     def _count_dropped(self, count: int) -> None:
-        """Count samples without a label; warn of the first."""
+        """Count dropped samples; warn when the first one is dropped."""
         if not self.dropped:
             text = "samples without a label are dropped; unlabelled='class' keeps them"
             warnings.warn(f"{type(self).__name__}: {text}", stacklevel=3)
         self.dropped += count
 
     def _taking_part(self, labels: np.ndarray) -> list[tuple[int, list[int]]]:
-        """Return row and classes of each sample that is not dropped without a label."""
+        """Return row and classes of each sample that is not dropped for lack of a label."""
         return [
             (b, classes)
             for b in range(len(labels))
@@ -517,7 +516,7 @@ class Sampler:
 
 
 def draw_rarest(classes: Sequence[int], counts: np.ndarray, u: float) -> int:
-    """Return which of the classes has the least count, a random one of several."""
+    """Return the class with the lowest count; ties are broken at random."""
     if len(classes) == 1:
         return classes[0]
     of_classes = [counts.item(c) for c in classes]
@@ -546,5 +545,5 @@ def to_bytes(text: str) -> np.ndarray:
 
 
 def to_text(array: np.ndarray) -> str:
-    """Return the text of which an array has the bytes."""
+    """Return the text whose bytes an array contains."""
     return array.astype(np.uint8).tobytes().decode()

@@ -83,8 +83,8 @@ class CBRS(Sampler):
         self.class_seen = np.zeros(self.num_classes + 1, np.int64)
         self.class_slots = np.zeros(self.num_classes + 1, np.int64)
         self.is_full = np.zeros(self.num_classes + 1, bool)
-        self._slots: dict[int, list[int]] = {}  # that count for a class, ascending
-        self._largest: list[int] = []  # classes in a full memory, [] if not known
+        self._slots: dict[int, list[int]] = {}  # of each class, ascending
+        self._largest: list[int] = []  # classes in a full memory, [] until needed
 
     def choose(self, y: np.ndarray, u: np.ndarray) -> int:
         """Return the slot of a sample, -1 for none; count it for its rarest class."""
@@ -112,7 +112,7 @@ class CBRS(Sampler):
         return nth_slot(slots, int(u[2] * sum(map(len, slots))))
 
     def _move(self, slot: int, c: int) -> None:
-        """Let a slot count for class c, and no longer for the one before."""
+        """Let a slot count for class c, and no longer for its previous class."""
         before = self.slot_class.item(slot)
         if before == c:
             return
@@ -126,7 +126,7 @@ class CBRS(Sampler):
         self._largest = []
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on as the sampler whose `state_dict` this is, slot by slot."""
+        """Restore a state that `state_dict` returned, slot by slot."""
         super().load_state_dict(state)
         self._largest = []
         self._slots = {}

@@ -1,4 +1,4 @@
-"""Check what every sampler does, one of prslib or a custom one."""
+"""Check that a sampler, built-in or custom, behaves as samplers have to."""
 
 import copy
 import warnings
@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-SIZE, NUM_CLASSES, CUT = 25, 8, 196  # CUT: where a sampler is restored, or grows
+SIZE, NUM_CLASSES = 25, 8
+CUT = 196  # samples after which a sampler is restored, or grows
 
 
 def check_sampler(make: Callable, context: Callable | None = None) -> None:
@@ -44,7 +45,7 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
     context = context or _features
     before = str(np.random.get_state())
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # one has no label
+        warnings.simplefilter("ignore", UserWarning)  # one sample has no label
         for batch in (1, 1000):
             sampler = make(SIZE, NUM_CLASSES, 7)
             _slots(sampler, context, stream, batch)
@@ -67,7 +68,7 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
         grown = _slots(sampler, context, stream[:CUT, :-1])
         try:
             sampler.add_classes(1)
-        except TypeError:  # as ExStream refuses
+        except TypeError:  # ExStream refuses
             return
         grown += _slots(sampler, context, stream, start=CUT)
         text = "other slots when a class is added late; name arrays with an entry per"
@@ -96,7 +97,7 @@ def _slots(
 
 
 def _check_counts(sampler: Any, memory: np.ndarray, seen: np.ndarray) -> None:
-    """Compare what a sampler says of memory and stream with what they are."""
+    """Compare a sampler's counts and labels with those of the actual memory and stream."""
     if hasattr(sampler, "vectors"):  # it merges samples
         memory = sampler.labels
     truth = {

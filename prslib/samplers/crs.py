@@ -38,7 +38,7 @@ class CRS(Sampler):
     """
 
     def choose(self, y: np.ndarray, u: np.ndarray) -> int:
-        """Return the slot of item t, -1 for none."""
+        """Return the slot of sample t, -1 for none."""
         t = self.seen
         j = t - 1 if t <= self.size else int(u[0] * t)
         return j if j < self.size else -1

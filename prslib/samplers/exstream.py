@@ -1,4 +1,4 @@
-"""ExStream: class by class, the two closest feature vectors become one."""
+"""ExStream: a memory of feature vectors, in which the two closest of a class merge."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -152,7 +152,7 @@ class ExStream(Sampler):
         return self._merge(c, self.members(c), x)
 
     def _merge(self, c: int, slots: np.ndarray, x: Any) -> int:
-        """Merge the two closest of a full class and a new vector; return its slot."""
+        """Merge two of a full class's vectors and a new one; return the new one's slot."""
         size = len(slots)
         gaps = self._gaps.get(c)
         if gaps is None:  # the new vector has the last row
@@ -194,7 +194,7 @@ class ExStream(Sampler):
         return super().state_dict() | {"prototypes": vectors.copy()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on as the sampler whose `state_dict` this is, slot by slot."""
+        """Restore a state that `state_dict` returned, slot by slot."""
         super().load_state_dict(state)
         self.prototypes = np.asarray(state["prototypes"]).copy()
         self._gaps = {}

@@ -9,7 +9,7 @@ from prslib.checks import Seed, check_int, expected, finite_array
 from prslib.samplers.base import Sampler
 
 Products = Callable[[np.ndarray], np.ndarray]  # inner products of gradients
-FIRST_SCORE = 0.1  # of a sample that finds an empty memory
+FIRST_SCORE = 0.1  # of the samples that enter an empty memory
 
 
 class GSS(Sampler):
@@ -53,8 +53,9 @@ class GSS(Sampler):
     `place` receives a function ``gradient_products`` with the labels. It receives K memory
     subsets, slots int64 (K, n), and returns float (K + B, K + B), the inner products of
     the gradients of the subsets' mean losses and of the batch's B samples. Products of
-    two different subsets are not used. One call of `place` may call it twice, because a
-    full memory is first compared with two subsets, of which a similar one is decisive.
+    two different subsets are not used. One call of `place` may call it twice, because with
+    a full memory a batch is first compared with two subsets; if one is similar, the batch
+    is not stored.
 
     The paper leaves some details open, which are settled as follows:
 
@@ -142,8 +143,8 @@ class GSS(Sampler):
             return np.full(len(rows), FIRST_SCORE), FIRST_SCORE
         n = min(self.subset_size, filled)
         number = min(self.subsets, filled // n)
-        slots = self.rng.permutation(filled)[: number * n]  # so they are disjoint
-        # a full memory looks at two first: one that is similar turns the batch away
+        slots = self.rng.permutation(filled)[: number * n]  # disjoint subsets
+        # with a full memory, one similar subset is enough to reject the batch
         first = 2 if filled == self.size and number > 2 else number
         scores, batch_score = np.zeros(len(rows)), 0.0
         for subsets in np.split(slots.reshape(number, n), [first]):
@@ -165,7 +166,7 @@ class GSS(Sampler):
         return scores, batch_score
 
     def _replace(self, score: float) -> int:
-        """Draw a candidate from a full memory; return its slot if it goes, else -1."""
+        """Draw a candidate from a full memory; return its slot if it is replaced, else -1."""
         total = self.scores.sum()
         slot = self.rng.choice(self.size, p=self.scores / total if total > 0 else None)
         odds = self.scores[slot] + score
@@ -174,6 +175,6 @@ class GSS(Sampler):
 
 
 def ratio(products: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    """Divide, within -1 and 1; 0 if a gradient is zero."""
+    """Divide and limit to [-1, 1]; 0 if a gradient is zero."""
     quotient = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
     return quotient.clip(-1, 1)

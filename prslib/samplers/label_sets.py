@@ -1,4 +1,4 @@
-"""Which samples of a memory have which labels, by their distinct label sets."""
+"""Index the samples of a memory by their distinct label sets."""
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
@@ -6,8 +6,8 @@ from itertools import chain
 
 import numpy as np
 
-NONE = -1  # no class, or no set; where it is an index, it points at a last 0
-FEW = 64  # slots that are sorted faster than searched
+NONE = -1  # no class, or no set; used as an index, it selects a final 0
+FEW = 64  # slots, which are sorted faster than searched
 
 
 class LabelSets:
@@ -15,7 +15,7 @@ class LabelSets:
 
     Samples with the same labels are interchangeable to a sampler that needs only labels,
     which can therefore compare distinct sets: COCOseq's memory of 2,000 has about 130. A
-    set that is in no slot any more is forgotten, and its number is used again.
+    set that is no longer in any slot is forgotten, and its number is reused.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class LabelSets:
         self.slots = []  # of each set, ascending
         self.classes = np.full((8, 1), NONE)  # the keys as (S, W), filled by NONE
         self.width = np.zeros(8, np.int64)  # how many classes each set has
-        self.of_class = {}  # sets that have a class, in a dict as an ordered set
+        self.of_class = {}  # sets with a class, as the keys of a dict to keep their order
         self.unused = []  # numbers of sets that were forgotten
 
     def put(self, classes: Sequence[int], slot: int) -> None:
@@ -55,7 +55,7 @@ class LabelSets:
         return self.keys[number]
 
     def resize(self, size: int) -> None:
-        """Have another number of slots; those that go must be free."""
+        """Change the number of slots; removed slots must be free."""
         room = max(0, size - len(self.of_slot))
         self.of_slot = np.pad(self.of_slot[:size], (0, room), constant_values=NONE)
 
@@ -69,11 +69,11 @@ class LabelSets:
         return np.fromiter(sets, np.int64, len(sets))
 
     def slots_of(self, sets: np.ndarray) -> list[list[int]]:
-        """Return the slots of each of some sets, ascending."""
+        """Return the slots of each given set, ascending."""
         return [self.slots[number] for number in sets.tolist()]
 
     def rows(self, sets: np.ndarray, num_classes: int) -> np.ndarray:
-        """Return the labels of some sets, bool (K, C); NONE has no label."""
+        """Return the labels of given sets, bool (K, C); NONE has no label."""
         rows = np.zeros((len(sets), num_classes), bool)
         classes = self.classes[sets]  # (K, W)
         classes[sets == NONE] = NONE
@@ -82,7 +82,7 @@ class LabelSets:
         return rows
 
     def _add(self, classes: tuple[int, ...]) -> int:
-        """Give a set that is not known a number."""
+        """Add a new set and return its number."""
         if self.unused:
             number = self.unused.pop()
         else:
@@ -105,7 +105,7 @@ class LabelSets:
         return number
 
     def _forget(self, number: int) -> None:
-        """Give the number of a set without slots free."""
+        """Forget a set without slots, whose number can then be reused."""
         classes = self.keys[number]
         del self.numbers[classes]
         for c in classes:

@@ -13,7 +13,7 @@ from prslib.checks import Seed, power
 from prslib.samplers.base import Sampler
 from prslib.samplers.label_sets import nth_slot
 
-# distances, times L, that differ by less are equal: rounding, not data
+# distances, times L, that differ by less are ties: the difference is due to rounding
 TOLERANCE = 1e-9
 
 
@@ -112,14 +112,14 @@ class OCDM(Sampler):
         return slots
 
     def _delete(self, uniforms: np.ndarray) -> set[int]:
-        """Delete a sample for each number, the closest first; return their slots."""
+        """Delete one sample per uniform number; return the slots of deleted samples."""
         gone = set()
         if len(uniforms) == 0:
             return gone
         log_n = np.log(np.maximum(self._freq, 1))
         term = terms(self._counts, log_n, self.rho)
         total = float(term.sum())
-        loss = np.zeros(len(term) + 1)  # a class's l_i - 1 in place of l_i; NONE's is 0
+        loss = np.zeros(len(term) + 1)  # of a term if l_i falls by 1; 0 for NONE
         loss[:-1] = term - terms(self._counts - 1, log_n, self.rho)
         sets = self._sets.all()
         for u in uniforms.tolist():
@@ -137,10 +137,10 @@ class OCDM(Sampler):
         return gone
 
     def _rise(self, sets: np.ndarray, loss: np.ndarray, total: float) -> np.ndarray:
-        """Return L times the distance without a sample of each set, less the least.
+        """Return L times the distance without a sample of each set, minus the smallest.
 
-        With b labels less and the mean sum / L it rises by
-        L (b mean - loss) / (L - b) - L log(1 - b / L).
+        A sample with b labels raises it by L (b mean - loss) / (L - b) - L log(1 - b / L),
+        where mean is the sum of the terms divided by L.
         """
         labels = self._label_count  # L
         b = self._sets.width[sets]

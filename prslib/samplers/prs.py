@@ -17,7 +17,7 @@ from prslib.labels import multi_hot
 from prslib.samplers.base import Sampler
 from prslib.samplers.label_sets import NONE, nth_slot
 
-# below this a surplus is none and two distances are equal: rounding, not data
+# a smaller surplus is 0, and a smaller difference of distances a tie, due to rounding
 TOLERANCE = 1e-9
 HUGE = 600.0  # logarithm of the largest n_i^rho that is kept
 
@@ -145,9 +145,9 @@ class PRS(Sampler):
         return weight / weight.sum()
 
     def draw_class(self, chance: np.ndarray, u: float) -> int:
-        """Return the class at u in the cumulated probabilities."""
+        """Return the class at u in the cumulative probabilities."""
         c = int(chance.cumsum().searchsorted(u, side="right"))
-        if c == len(chance):  # the sum falls short of 1
+        if c == len(chance):  # rounded, the sum is below 1
             c = int(chance.nonzero()[0][-1])
         return c
 
@@ -165,7 +165,7 @@ class PRS(Sampler):
     def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return sum_i abs(C_ki - p_i sum_l C_kl) for each set k of K, Eq. (5), (K,)."""
         classes = self._sets.classes[k]  # (K, W)
-        width = self._sets.width[k]  # k takes so many labels with it
+        width = self._sets.width[k]  # number of labels that leave with k
         least = width.min()
         widths = np.arange(least, width.max() + 1)
         gap = self._counts - p * (self._label_count - widths[:, None])
@@ -218,24 +218,24 @@ class PRS(Sampler):
             self._power_sum += new - self._powers.item(c)
             self._powers[c] = new
         self._most = max(self._most, self._power_sum)
-        # too large, or so much smaller that what was subtracted left its rounding
+        # too large, or so small that rounding errors of earlier values matter
         if self._power_sum > math.exp(HUGE / 2) or self._power_sum < self._most / 2:
             self._renew_powers()
 
     def _renew_powers(self) -> None:
-        """Compute n_i^rho anew, the largest as 1, and their sum."""
+        """Compute n_i^rho again, scaled so that the largest is 1, and their sum."""
         log = log_powers(self._freq, self.rho)
         self._log_scale = float(log.max()) if self._freq.any() else 0.0
         self._powers = np.exp(log - self._log_scale)
         self._power_sum = self._most = float(self._powers.sum())
 
     def add_classes(self, count: int) -> None:
-        """Let the sampler know more classes, which have no sample yet."""
+        """Add classes, which have no sample yet."""
         super().add_classes(count)
         self._powers = np.pad(self._powers, (0, count))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on as the sampler whose `state_dict` this is, slot by slot."""
+        """Restore a state that `state_dict` returned, slot by slot."""
         super().load_state_dict(state)
         self._renew_powers()
 
@@ -252,7 +252,7 @@ def log_powers(n: np.ndarray, rho: float) -> np.ndarray:
 
 def softmax(x: np.ndarray) -> np.ndarray:
     """Return e^(x_i) / sum_j e^(x_j), which is 0 for -inf."""
-    weight = np.exp(x - x.max())  # neither overflows nor is 0 throughout
+    weight = np.exp(x - x.max())  # cannot overflow, and is not 0 everywhere
     return weight / weight.sum()
 
 

@@ -1,6 +1,6 @@
-"""The claims that the paper makes in words, and the numbers that test each.
+"""The claims that the paper makes in words, and the numbers that test them.
 
-``claims.toml`` lists the claims; ``functions.py`` has the functions that it names.
+``claims.toml`` lists the claims; ``functions.py`` defines the functions that it names.
 """
 
 import tomllib
@@ -20,9 +20,9 @@ from prslib.statistics import LEVEL, SMALL, Interval, interval
 
 COCO = "COCOseq"
 NUS = "NUS-WIDEseq"
-# of claims; the last two also in place of a verdict
+# kinds of claims; the last two also replace a verdict
 PRIMARY, SENSITIVITY, FACT = KINDS = ("primary", "sensitivity", "fact")
-WITHOUT_TEST = {"memory", "gradient variance"}  # metrics that no test image enters
+WITHOUT_TEST = {"memory", "gradient variance"}  # metrics that use no test images
 # an interval within these limits is "no difference"; for correlations the limit is what
 # Cohen (1988) calls small, and for other units half of the paper's effect, as for `SMALL`
 MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
@@ -52,7 +52,7 @@ class Claim:
     implies: Sequence[str] = ()
 
     def evaluate(self, scores: Scores, metrics: Sequence[str]) -> tuple:
-        """Return names and values (seeds, cells, 1 + draws), of seeds that have all rows."""
+        """Return the names of cells, and values (seeds, cells, 1 + draws) of complete seeds."""
         names = []
         values = []
         for number in scores.seeds:

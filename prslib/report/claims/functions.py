@@ -1,8 +1,8 @@
-"""The numbers of claims: functions of one seed's scores in one metric.
+"""Compute the numbers that test claims, from one seed's scores in one metric.
 
-Each returns numbers by name, above 0 if the claim is right. ``claims.toml`` names the
-functions and their arguments. A number is an array (1 + draws,): the score, and the
-score on resampled test images.
+Each function returns numbers by name, which are above 0 if the claim is true.
+``claims.toml`` names the functions and their arguments. A number is an array
+(1 + draws,): the value, and the values on resampled test images.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def lead(
     at: dict[str, Place] | None = None,
     **place: Any,
 ) -> Cells:
-    """Return how far a method is above others, in one place or in several."""
+    """Return a method's score minus other methods' scores, in one setting or several."""
     cells = {}
     places = {"": {}} if at is None else at
     for name, where in places.items():
@@ -38,7 +38,7 @@ def lead(
 
 
 def lead_in_schedules(seed: Seed, over: list[str]) -> Cells:
-    """Return PRS's leads in every schedule that all were run with."""
+    """Return PRS's leads in every schedule with which all methods were run."""
     schedules = seed.levels("schedule", "PRS", *over)
     at = {f"schedule {s or 'of Table 1'}": {"schedule": s} for s in schedules}
     return lead(seed, over, at=at)
@@ -46,14 +46,14 @@ def lead_in_schedules(seed: Seed, over: list[str]) -> Cells:
 
 def lead_after_tasks(seed: Seed, over: list[str]) -> Cells:
     """Return PRS's leads after each task but the first."""
-    # all methods keep the same of a first task that fits into the memory
+    # if the first task fits into the memory, all methods keep the same samples
     later = seed.times("PRS")[1:]
     at = {f"after {time} tasks": {"after": time} for time in later}
     return lead(seed, over, at=at)
 
 
 def gap(seed: Seed, **arguments: Any) -> Cells:
-    """Return one score less another; `subtract` has the arguments."""
+    """Return one score minus another; the arguments are those of `subtract`."""
     return {"": subtract(seed, **arguments)}
 
 
@@ -74,7 +74,7 @@ def subtract(
     plus: float = 0.0,
     **place: Any,  # of both
 ) -> np.ndarray:
-    """Return a score less another, and a constant; a score that is left out is 0."""
+    """Return one score minus another, plus a constant; an omitted score is 0."""
     value = np.array(plus)
     if high is not None:
         value = value + seed.score(**place | high)
@@ -84,13 +84,13 @@ def subtract(
 
 
 def percent(seed: Seed, high: Place, low: Place, **place: Any) -> Cells:
-    """Return by how many percent one score is above another."""
+    """Return the difference of one score from another, in percent of the latter."""
     ratio = seed.score(**place | high) / seed.score(**place | low)
     return {"": 100 * (ratio - 1)}
 
 
 def decline(seed: Seed, method: str, tasks: list[str]) -> Cells:
-    """Return the rank correlation of tasks' places with the scores on them, sign reversed."""
+    """Return minus the rank correlation between the order of tasks and their scores."""
     scores = np.array([seed.score(method, task=task) for task in tasks])
     ranks = rankdata(scores, axis=0)  # (tasks, 1 + draws)
     gaps = ranks - ranks.mean(axis=0)
@@ -100,7 +100,7 @@ def decline(seed: Seed, method: str, tasks: list[str]) -> Cells:
 
 
 def rho_near_over_far(seed: Seed, near: float) -> Cells:
-    """Return the mean over rho within `near` less the score at either far end."""
+    """Return the mean score over rho within `near`, minus the score at each far end."""
     scores = by_rho(seed)
     within = [scores[rho] for rho in scores if abs(rho) <= near]
     ends = dict.fromkeys([min(scores), max(scores)])
@@ -109,7 +109,7 @@ def rho_near_over_far(seed: Seed, near: float) -> Cells:
 
 
 def rho_steps(seed: Seed) -> Cells:
-    """Return what each step of rho away from 0 loses."""
+    """Return the loss of score with each step of rho away from 0."""
     scores = by_rho(seed)
     up = [rho for rho in scores if rho >= 0]
     down = [rho for rho in reversed(scores) if rho <= 0]
@@ -137,11 +137,11 @@ def scores_by_schedule(seed: Seed, methods: list[str]) -> Cells:
 
 
 def spare_variance(scores: np.ndarray) -> np.ndarray:
-    """Return the first method's variance over schedules less the second's, by seed.
+    """Return the first method's variance over schedules minus the second's, by seed.
 
-    `scores` are (seeds, metrics, schedules, methods, 1 + draws). A variance is of all
-    seeds together; the jackknife's pseudo-values are one number per seed, (seeds, metrics,
-    1 + draws).
+    `scores` are (seeds, metrics, schedules, methods, 1 + draws). A variance is estimated
+    from all seeds together; the jackknife's pseudo-values give one number per seed,
+    (seeds, metrics, 1 + draws).
     """
     variances = by_seed(schedule_variance, scores)
     return variances[:, :, 0] - variances[:, :, 1]
@@ -153,7 +153,7 @@ def schedule_variance(scores: np.ndarray) -> np.ndarray:
     scores = scores - scores.mean(axis=2, keepdims=True)
     total = (scores.sum(axis=0) ** 2).sum(axis=1)
     pairs = seeds**2
-    if seeds > 1:  # only the pairs of a seed and itself have the seeds' noise
+    if seeds > 1:  # only pairs of a seed with itself contain its noise
         total = total - (scores**2).sum(axis=(0, 2))
         pairs = seeds * (seeds - 1)
     return total / pairs / (schedules - 1)

@@ -1,4 +1,4 @@
-"""Look up the scores of a data set, as claims name them."""
+"""Look up the scores of a data set by the names that claims use."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ import pandas as pd
 from prslib.checks import one_of
 from prslib.metrics import values_and_draws
 
-# columns that tell how a run differs from the standard; missing where it does not
+# columns for the differences of a run from the standard; missing if there is none
 SETTINGS = {
     "memory_size": float,  # as a share of the standard memory
     "schedule": object,  # "0,3,1,2"
@@ -20,10 +20,10 @@ SETTINGS = {
     "vector_stages": object,  # OTHER than the standard's
     "rho": float,
 }
-OTHER = "other"  # number of stages, as networks have different numbers of them
-# Test sets by what a claim asks for, the first that a data set has. Micro averages and
-# groups are read on one with classes alike or one that is as the stream comes; scores of
-# single classes are read on further images where there are any.
+OTHER = "other"  # than the standard's number of stages, which depends on the network
+# For each kind of test set that a claim names, the first one that a data set has is used.
+# Micro averages and groups are read on one of the first two kinds; scores of single
+# classes are read on further images if there are any.
 TESTS = {
     "classes alike": ("balanced", "full"),
     "as the stream comes": ("imbalanced",),
@@ -77,7 +77,7 @@ class Seed:
     test_set: str  # a kind of `TESTS`
 
     def settings(self, method: str) -> list[tuple[dict[str, Any], int]]:
-        """Return settings of a method and after how many tasks it was scored in each."""
+        """Return a method's settings, each with the number of tasks before a scoring."""
         test_set = self.scores.tests[self.test_set]
         return [
             (dict(setting), time)
@@ -86,7 +86,7 @@ class Seed:
         ]
 
     def levels(self, name: str, *methods: str) -> list:
-        """Return a setting's values that all methods were run with, None for the standard."""
+        """Return the values of a setting that all methods have; None for the standard."""
         levels = []
         for method in methods:
             settings = [setting for setting, _ in self.settings(method)]
