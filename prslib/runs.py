@@ -33,10 +33,10 @@ from prslib.paths import cache_dir, end_with, replacing
 from prslib.progress import counting
 from prslib.samplers import SAMPLERS
 from prslib.sources import (
-    hash_names,
+    hash_modules,
     hash_package,
     hash_user_code,
-    list_names,
+    list_modules,
     stamp_package,
 )
 from prslib.train import METHODS, Method, Run, RunConfig, check, count_steps, run
@@ -112,17 +112,16 @@ def key_of(config: RunConfig) -> str:
 def code_of(method: str, loss: str, model: str, stamp: str) -> str:
     """Hash the code that a method executes with a loss and a network."""
     row, network = METHODS[method], MODELS[model]
-    names = [("prslib.train", "run"), *list_names(LOSSES[loss].function)]
+    modules = ["prslib.train", *list_modules(LOSSES[loss].function)]
     if row.sampler:
-        names += list_names(SAMPLERS[row.sampler])
+        modules += list_modules(SAMPLERS[row.sampler])
     for maker in (network.made_by, network.backbone):
         if isinstance(maker, str):
-            module, name = maker.split(":")
-            names.append((f"prslib.models.{module}", name))
+            modules.append(f"prslib.models.{maker.partition(':')[0]}")
     keys = (type, row.sampler), (Loss, loss), (Architecture, model)
     user_code = [USER_CODE.get(key) for key in keys]
     settings = asdict(row), LOSSES[loss].one_label  # which may be registered
-    rows = hash_names(names, stamp), user_code, settings
+    rows = hash_modules(modules, stamp), user_code, settings
     return sha256(repr(rows).encode()).hexdigest()
 
 

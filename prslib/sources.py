@@ -1,7 +1,7 @@
 """Hash the code that a run executes, so that edited code never gets old scores back.
 
-Within prslib a hash follows names: a function, what it calls, and what these call. It
-does not see docstrings, comments and the words of errors.
+Within prslib a hash covers a module and the modules that it imports. It ignores
+docstrings, comments and the words of errors.
 """
 
 import ast
@@ -13,22 +13,11 @@ from collections.abc import Iterable
 from functools import lru_cache, partial
 from pathlib import Path
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 PACKAGE = Path(__file__).resolve().parent
-# a run names its entry in each of these, and the bytes of its data set
-TABLES = {"SAMPLERS", "LOSSES", "MODELS", "METHODS", "DATASETS"}
-DATA = {"load_dataset", "fingerprint"}
 LIBRARIES = {*sys.stdlib_module_names, "numpy", "torch"} - {"__main__"}
 DOCUMENTED = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
-
-
-class Module(NamedTuple):
-    """What a module of prslib defines, and what its imports name."""
-
-    names: dict[str, list[str]]  # in each definition
-    digests: dict[str, str]  # of each definition, as it is executed
-    imports: dict[str, tuple[str, str]]  # module and name
 
 
 def describe(node: object, has_words: bool = True) -> object:
@@ -93,65 +82,35 @@ def hash_package(_stamp: str) -> str:
 
 
 @lru_cache
-def read_module(module: str, _stamp: str) -> Module:
-    """Read the definitions and the imports of a module of prslib."""
+def read_module(module: str, _stamp: str) -> tuple[str, list[str]]:
+    """Return the hash of a module of prslib, and all that it may import."""
     file = file_of(module)
     assert file is not None
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    nodes: dict[str, list[ast.stmt]] = {}
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            names = {node.name}
-        else:  # an assignment, or one in place
-            targets = getattr(node, "targets", [getattr(node, "target", ast.Pass())])
-            names = {name for target in targets for name in list_ids(target)}
-        for name in names:
-            nodes.setdefault(name, []).append(node)
-    imports = {}
+    imports = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                imports[alias.asname or alias.name] = node.module, alias.name
-    return Module(
-        {name: sorted(set().union(*map(list_ids, nodes[name]))) for name in nodes},
-        {name: digest_tree(nodes[name]) for name in nodes},
-        imports,
-    )
+            imports.append(node.module)
+            imports += [f"{node.module}.{alias.name}" for alias in node.names]
+    return digest_tree(tree), imports
 
 
-def list_ids(tree: ast.AST) -> list[str]:
-    """Return the names in a syntax tree."""
-    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+def hash_modules(modules: Iterable[str], stamp: str) -> str:
+    """Hash modules of prslib and what they import, but not the registries.
 
-
-def follow(module: str, name: str, found: set[tuple[str, str]], stamp: str) -> None:
-    """Add a definition and all that its names lead to within prslib."""
-    if (module, name) in found or name in TABLES | DATA:
-        return
-    if file_of(f"{module}.{name}"):  # a module as a whole
-        module = f"{module}.{name}"
-        for each in read_module(module, stamp).names:
-            follow(module, each, found, stamp)
-        return
-    names, _, imports = read_module(module, stamp)
-    if name in names:
-        found.add((module, name))
-        for each in names[name]:
-            follow(module, each, found, stamp)
-    elif name in imports and file_of(imports[name][0]):
-        follow(*imports[name], found, stamp)
-
-
-def hash_names(names: Iterable[tuple[str, str]], stamp: str) -> str:
-    """Hash definitions of prslib, each a module and a name, and all that they use."""
-    found: set[tuple[str, str]] = set()
-    for module, name in names:
-        follow(module, name, found, stamp)
-    rows = [
-        (module, name, read_module(module, stamp).digests[name])
-        for module, name in sorted(found)
-    ]
-    return hashlib.sha256(repr(rows).encode()).hexdigest()
+    A registry, the ``__init__.py`` of a package, lists what a run chooses by name. The
+    key of the run covers the chosen one.
+    """
+    waiting = list(modules)
+    digests: dict[str, str] = {}
+    while waiting:
+        module = waiting.pop()
+        file = file_of(module)
+        if file is None or file.name == "__init__.py" or module in digests:
+            continue
+        digests[module], imports = read_module(module, stamp)
+        waiting += imports
+    return hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()
 
 
 def list_parts(thing: Any) -> list[Any]:
@@ -160,10 +119,10 @@ def list_parts(thing: Any) -> list[Any]:
     return list(getattr(thing, "__mro__", [inspect.unwrap(thing)]))
 
 
-def list_names(thing: Any) -> list[tuple[str, str]]:
-    """Return the modules and names of those parts of a thing that are prslib's."""
-    parts = [part for part in list_parts(thing) if file_of(part.__module__)]
-    return [(part.__module__, part.__qualname__) for part in parts]
+def list_modules(thing: Any) -> list[str]:
+    """Return the modules of prslib that define a thing, or classes that it extends."""
+    modules = [part.__module__ for part in list_parts(thing)]
+    return [module for module in modules if file_of(module)]
 
 
 def hash_user_code(thing: Any) -> str:
@@ -201,7 +160,8 @@ def hash_value(value: Any) -> str:
     if isinstance(value, tuple | list):
         return repr([hash_value(part) for part in value])
     if isinstance(value, type | FunctionType | partial):
-        return repr((list_names(value), hash_user_code(value)))
+        names = [part.__qualname__ for part in list_parts(value)]
+        return repr((names, list_modules(value), hash_user_code(value)))
     array = value.numpy(force=True) if hasattr(value, "numpy") else value
     if hasattr(array, "tobytes"):  # its text leaves out the middle
         digest = hashlib.sha256(array.tobytes()).hexdigest()

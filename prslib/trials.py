@@ -29,7 +29,7 @@ from prslib.resamples import image_draws
 from prslib.rounding import set_deterministic
 from prslib.runs import code_of, gather, train_here
 from prslib.scoring import score_accuracy
-from prslib.sources import hash_names, stamp_package
+from prslib.sources import hash_modules, stamp_package
 from prslib.statistics import (
     MEASURED,
     label_powers,
@@ -266,7 +266,7 @@ def run_all(
     paths = {}
     for config in configs:
         names = config.method, config.identity["loss"], config.identity["model"]
-        code = code_of(*names, stamp), hash_names([(__name__, "train_one")], stamp)
+        code = code_of(*names, stamp), hash_modules([__name__], stamp)
         key = joblib.hash((digest, config.identity, code))
         paths[cache_dir() / "trials" / f"{key}.pkl"] = config
     missing = {path: config for path, config in paths.items() if not path.is_file()}

@@ -62,7 +62,7 @@ WORDS = [  # and code that no run executes
 ALL = set(RUNS)
 EDITS = {
     "a sampler": ("samplers/prs.py", "acceptance", "admission", {"PRS"}),
-    "a loss's constant": ("losses.py", "= 1e-12", "= 1e-6", {"asymmetric"}),
+    "a loss's constant": ("losses.py", "= 1e-12", "= 1e-6", ALL),
     "a network": ("models/attention.py", "forward", "onward", {"attention"}),
     "vectors": ("samplers/exstream.py", "argmin", "argmax", {"ExStream"}),
     "the scores": ("scoring.py", "argmax", "argmin", ALL),
@@ -111,8 +111,7 @@ stamp = sources.stamp_package()
 modules = ["train", "losses", "metrics", "gradients", "models.attention", "device"]
 modules += ["models.networks", "memory", "samplers.prs", "datasets.base", "checks"]
 for module in modules:
-    for name, digest in sources.read_module(f"prslib.{module}", stamp).digests.items():
-        print(module, name, digest)
+    print(module, sources.read_module(f"prslib.{module}", stamp)[0])
 """
 
 
@@ -121,7 +120,7 @@ def test_every_python_hashes_alike():
     if len(texts) < 2:
         pytest.skip("needs two versions of Python")
     assert len(set(texts.values())) == 1
-    assert all(text.count("\n") > 100 for text in texts.values())
+    assert all(text.count("\n") == 11 for text in texts.values())
 
 
 # what a user defines
