@@ -1,6 +1,6 @@
 # `make help` lists the targets. Without PYTHON everything is installed into .venv first;
 # `make figures PYTHON=python` uses the environment you are in (see environment.yml).
-# All are read from make's command line only: shells export DATA or PYTHON for others.
+# All are read from make's command line only, because shells may export DATA or PYTHON.
 PROFILE = quick
 KILLS = 1000
 PYTHON =
@@ -28,20 +28,21 @@ endif
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
-	@echo "PROFILE=smoke|quick|seeds|laptop|paper chooses the experiments' size, PYTHON=python your own environment,"
+	@echo "PROFILE=smoke|quick|seeds|laptop|paper sets the size of the experiments"
+	@echo "PYTHON=python uses your environment instead of .venv"
 	@echo "REDRAW=1 draws from the tables of figures/PROFILE and trains nothing"
-	@echo "LOCKED=1 the packages that the committed figures were made with (locked.txt; Linux, x86-64)"
-	@echo "DATA=/path the folder of the real data sets (python -m prslib prepare --help)"
-	@echo "RAY_ADDRESS=host:port the Ray cluster that trains the runs"
+	@echo "LOCKED=1 installs the packages with which the committed figures were made (locked.txt; Linux, x86-64)"
+	@echo "DATA=/path names the folder of the real data sets (python -m prslib prepare --help)"
+	@echo "RAY_ADDRESS=host:port names the Ray cluster that trains the runs"
 
 figures: $(READY)  ## train what is missing and draw every figure into figures/PROFILE
 	$(PYTHON) -m prslib figures --profile $(PROFILE) $(if $(REDRAW),--redraw)
 	$(if $(filter seeds,$(PROFILE)),$(if $(REDRAW),,$(PYTHON) -m prslib scores --profile seeds &&) $(PYTHON) docs/articles.py && $(PYTHON) docs/renew.py)
 
-docs: figures  ## the documentation with the executed notebooks as web pages in cache/docs/PROFILE/html
+docs: figures  ## write the documentation and the executed notebooks as web pages into cache/docs/PROFILE/html
 	$(PYTHON) docs/build.py --profile $(PROFILE)
 
-verify: $(READY)  ## train all runs anew, 5 to 8 minutes for quick, and compare every table with the commit
+verify: $(READY)  ## train all runs again, 5 to 8 minutes for quick, and compare every table with the commit
 	$(PYTHON) docs/verify.py --profile $(PROFILE)
 
 test: $(READY)  ## install and run the tests
@@ -51,7 +52,7 @@ test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ty check --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.prefix)')"
 	$(PYTHON) -m pytest -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart 2
 
-wheel: $(READY)  ## build the source archive and the wheel into dist, install the wheel alone and run the READMEs' first examples
+wheel: $(READY)  ## build source archive and wheel into dist, install only the wheel, and run the READMEs' first examples
 	rm -rf build dist
 	$(PYTHON) -m venv build/bare
 	build/bare/bin/python -m pip install --quiet build
@@ -61,13 +62,13 @@ wheel: $(READY)  ## build the source archive and the wheel into dist, install th
 	awk -v RS='```' '/^python\n.*make_sampler/ && !/torch/ {print substr($$0, 8); nextfile}' README.md prslib/README.md > build/bare/first.py
 	cd build/bare && cat first.py && bin/python first.py
 
-release: wheel test  ## check that VERSION=1.2.3 is named everywhere, and write its changes into dist/notes.md
+release: wheel test  ## check that VERSION=1.2.3 is the version in all files, and write its changes into dist/notes.md
 	grep -q '__version__ = "$(VERSION)"' prslib/__init__.py
 	grep -q '^version: $(VERSION)$$' CITATION.cff
 	awk '$$0 == "## $(VERSION)" {on = 1; next} /^## / {on = 0} on' CHANGELOG.md > dist/notes.md
 	grep -q . dist/notes.md
 
-soak: $(READY)  ## kill all kinds of work KILLS times at random, half an hour, and compare all bytes
+soak: $(READY)  ## kill work at random KILLS times, and compare all results byte by byte; half an hour
 	$(PYTHON) tests/soak.py $(KILLS)
 
 lab: $(READY)  ## open JupyterLab on the notebooks; ARGS="--port 8889 --no-browser"
@@ -80,15 +81,15 @@ lint: $(READY)  ## format the code, clear the notebooks' outputs and write their
 	$(PYTHON) -m nbconvert --log-level=WARN --clear-output --inplace $(NOTEBOOKS)
 	$(PYTHON) -m jupytext --quiet --to py:percent $(NOTEBOOKS)
 
-bench: $(READY)  ## measure the samplers and a whole run beside a bare PyTorch loop
+bench: $(READY)  ## measure the samplers, and a whole run in comparison with a bare PyTorch loop
 	$(PYTHON) bench/samplers.py
 	$(PYTHON) bench/labels.py
 	$(PYTHON) bench/whole.py
 
-clean:  ## remove .venv, build/, dist/ and cache/: runs, executed notebooks, pages, data sets made
+clean:  ## remove .venv, build/, dist/ and cache/ (runs, executed notebooks, pages)
 	rm -rf .venv build dist cache
 
-# the checkout that .venv was made in: a copy's .venv runs the code of the first
+# the checkout in which .venv was made; in a copy of it, .venv would run the original's code
 MADE_IN := $(shell cat .venv/installed .venv/locked 2>/dev/null)
 MOVED := $(if $(filter-out $(CURDIR),$(MADE_IN)),--clear)
 .venv/installed: pyproject.toml

@@ -1,8 +1,8 @@
-"""Measure what each form of labels costs: microseconds of `place` for a batch of 10.
+"""Measure the cost of each form of labels: microseconds of `place` for a batch of 10.
 
 Run ``python bench/labels.py``; it writes figures/bench/labels.csv. Samples have one of 70
 classes, and the memory of 2,000 is full. All forms contain the same labels, so that the
-decisions are the same, and forms alternate. The time is the processor's, of one thread,
+decisions are the same, and are measured in turn. Times are CPU times of one thread,
 because the machine may be busy.
 """
 
@@ -25,8 +25,8 @@ FORMS = {
 }
 
 
-def spent(form: str, method: str, stream: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return microseconds a batch once the memory is full, and the counts at the end."""
+def time_form(form: str, method: str, stream: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return microseconds per batch with a full memory, and the final class counts."""
     sampler = make_sampler(METHODS[method], SIZE, CLASSES, 0)
     sampler.place(stream[:SIZE])
     pieces = stream[SIZE:].reshape(BATCHES, BATCH, CLASSES)
@@ -49,7 +49,7 @@ def main() -> None:
         for _ in range(REPETITIONS + 1):
             counts = []
             for form in FORMS:
-                microseconds, class_counts = spent(form, method, stream)
+                microseconds, class_counts = time_form(form, method, stream)
                 times[form].append(microseconds)
                 counts.append(class_counts)
             if (np.array(counts) != counts[0]).any():

@@ -1,10 +1,10 @@
 """Compare a training step with each loss, DER++ and ER-ACE with a plain step.
 
 Run ``python bench/losses.py``: steps of CRS on cocoseq-mini, which trains a head on
-features. In every round each contestant trains for 20 steps, and its time is divided by
-the plain step's in the same round. DER++ replays 20 samples and is also compared with a
-plain step that does. Losses of one label per sample see the first label. It writes
-figures/bench/step_losses.csv.
+features. In every round, each contestant trains for 20 steps, and its time is divided by
+the time of plain steps in the same round. DER++ replays 20 samples and is also compared
+with a plain step that replays 20. Losses for one label per sample receive the first label.
+It writes figures/bench/step_losses.csv.
 """
 
 import time
@@ -22,7 +22,7 @@ from prslib.train import Trainer, stream
 
 DATASET = "cocoseq-mini"
 SEVERAL, ONE = "multilabel_soft_margin", "cross_entropy"  # of plain steps
-TWICE = "20 replayed"  # by a plain step, as many as DER++ replays
+TWICE = "20 replayed"  # plain steps with as many replayed samples as DER++
 STEPS, WARM_UP = 20, 25  # of a round, and before the first round
 
 
@@ -47,7 +47,7 @@ def time_rounds(
     for _ in range((len(data.train) // 10 - WARM_UP) // STEPS - 1):
         ms = {}
         for name, steps in trainings.items():
-            before = time.thread_time()  # whatever else the machine does
+            before = time.thread_time()  # independent of other processes
             for _ in range(STEPS):
                 next(steps)
             ms[name] = 1000 * (time.thread_time() - before) / STEPS

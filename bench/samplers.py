@@ -1,11 +1,12 @@
-"""Microseconds per sample of every sampler, with the buffers of other libraries.
+"""Measure microseconds per sample of all samplers and of other libraries' buffers.
 
-Run ``python bench/samplers.py``, five minutes on a core; it prints a table of medians
-and writes figures/bench/samplers.csv. A memory is filled first and not timed; then come
-batches of 10, or one sample at a time. The three streams have 70 classes and a memory of
-2,000 (COCOseq's labels if the folder ``PRSLIB_DATA`` has them), 1,000 classes and 20,000,
-80 classes and 200,000; all other labels are drawn by Zipf's law. Contestants alternate, so
-that the state of the machine is the same for all, and the time is the processor's.
+Run ``python bench/samplers.py``, five minutes on one core; it prints a table of medians
+and writes figures/bench/samplers.csv. Each memory is first filled, which is not timed, and
+then receives batches of 10, or one sample at a time. The three streams have 70 classes and
+a memory of 2,000 (COCOseq's labels if the folder ``PRSLIB_DATA`` contains them), 1,000
+classes and 20,000, 80 classes and 200,000; all other labels are drawn by Zipf's law.
+Contestants alternate, so that the machine is in the same state for all. Times are CPU
+times.
 
 Other libraries are included for the first stream if they can be run: Avalanche and CapyMOA
 if they are installed, Mammoth from a checkout (``--mammoth DIR``), the PRS and OCDM of
@@ -13,10 +14,10 @@ CUTER from its unpacked archive (``--cuter DIR``, the folder of
 MultiLabelIncremental_prs.py), on the CPU. Their buffers also store a number per sample,
 whereas prslib's samplers only return its slot.
 
-GSS and ExStream need more than labels. They receive random features, as wide as the quick
-profile's convolutional network after the stages that ExStream freezes, and products of
-gradients in which every batch opposes the memory, so that GSS considers all batches.
-Their rows do not include the network.
+GSS and ExStream need more than labels. ExStream receives random features, as wide as the
+output of the frozen stages of the quick profile's convolutional network. GSS receives
+products of gradients in which every batch opposes the memory, so that it considers all
+batches. The times do not include the network.
 """
 
 import ast
@@ -45,7 +46,7 @@ SIZES = (70, 2000), (1000, 20_000), (80, 200_000)  # classes, memory
 
 
 class Contestant(NamedTuple):
-    """Who is timed: ``make(size, labels)`` returns a function that takes rows from to."""
+    """A sampler or buffer; ``make(size, labels)`` returns ``place(start, stop)``."""
 
     name: str
     make: Callable[[int, np.ndarray], Callable[[int, int], object]]
@@ -95,7 +96,7 @@ def gss(size: int, labels: np.ndarray) -> Callable:
 
 
 def mammoth(folder: str) -> list[Contestant]:
-    """Return Mammoth's reservoir, and its balanced one of one label per sample."""
+    """Return Mammoth's reservoir, and its balanced reservoir for one label per sample."""
     sys.path.insert(0, folder)
     import torch
     from utils.buffer import Buffer
@@ -122,7 +123,7 @@ def mammoth(folder: str) -> list[Contestant]:
 
 
 def capymoa() -> list[Contestant]:
-    """Return CapyMOA's reservoir and its balanced buffer, of one label per sample."""
+    """Return CapyMOA's reservoir and its balanced buffer, for one label per sample."""
     import torch
     from capymoa.ocl.util._replay import GreedySampler, ReservoirSampler
 
@@ -163,7 +164,7 @@ def avalanche() -> list[Contestant]:
 
 
 def cuter(folder: str) -> list[Contestant]:
-    """Return the PRS and OCDM of CUTER, read from its files and run on the CPU."""
+    """Return CUTER's PRS and OCDM, read from its files and run on the CPU."""
     import random
 
     import torch
@@ -219,7 +220,7 @@ def peers(folders: dict[str, str | None]) -> list[Contestant]:
 
 
 def zipf(length: int, num_classes: int) -> np.ndarray:
-    """Return labels, bool (length, C), 1.2 per sample, the first class the commonest."""
+    """Draw labels, bool (length, C), 1.2 per sample, with class frequencies by Zipf's law."""
     rng = np.random.default_rng(0)
     share = 1 / np.arange(1, num_classes + 1)
     labels = rng.random((length, num_classes)) < 1.22 * share / share.sum()
@@ -244,7 +245,7 @@ def stream(num_classes: int, size: int) -> tuple[str, np.ndarray]:
 
 
 def fill(contestant: Contestant, size: int, labels: np.ndarray) -> Callable:
-    """Return what places rows, when the memory is full."""
+    """Fill a contestant's memory; return its function ``place(start, stop)``."""
     place = contestant.make(size, labels)
     for start in range(0, size, 1000):
         place(start, min(start + 1000, size))
@@ -252,7 +253,7 @@ def fill(contestant: Contestant, size: int, labels: np.ndarray) -> Callable:
 
 
 def cost(place: Callable, start: int, stop: int, batch: int) -> float:
-    """Return microseconds per sample of the rows from start on, not beyond stop."""
+    """Return microseconds per sample for placing rows from start to stop at most."""
     begin = time.process_time()
     first = start
     while start + batch <= stop and time.process_time() < begin + ENOUGH:
@@ -262,7 +263,7 @@ def cost(place: Callable, start: int, stop: int, batch: int) -> float:
 
 
 def measure(taking_part: list[Contestant], num_classes: int, size: int) -> list[dict]:
-    """Return a row for each contestant and size of a batch."""
+    """Return a row for each contestant and batch size."""
     name, labels = stream(num_classes, size)
     costs = {}
     for _ in range(REPETITIONS):

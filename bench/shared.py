@@ -11,12 +11,12 @@ from prslib.report.build import write_sums
 
 
 def parser(text: str) -> argparse.ArgumentParser:
-    """Return a parser of arguments that shows the first line of a benchmark's text."""
+    """Return an argument parser that describes a benchmark by its docstring's first line."""
     return argparse.ArgumentParser(description=text.splitlines()[0])
 
 
 def device_name(device: torch.device) -> str:
-    """Return a device's name for a file: "h100" for "NVIDIA H100 80GB HBM3"."""
+    """Return a device's name for file names: "h100" for "NVIDIA H100 80GB HBM3"."""
     if device.type == "cpu":
         return "cpu"
     name = torch.cuda.get_device_name(device)

@@ -1,11 +1,11 @@
-"""Measure what a step of training costs, method by method, at the paper's size.
+"""Measure the cost of a training step, method by method, at the paper's size.
 
 Run ``python bench/step.py --device cuda``: 10 new and 10 replayed random images of
-256x256, ResNet-101, a full memory of 2000, the paper profile's bfloat16. It writes
-figures/bench/methods_<device>.csv with the milliseconds of a step and of the sampler in
-it, the largest memory on a GPU, and the operations of a step in tera. With ``--compile``
-the trained stages go through torch.compile. Without a GPU, ``--model convnet
---image-size 32 --memory 50`` tries it out.
+256x256, ResNet-101, a full memory of 2000, and bfloat16, as in the paper profile. It
+writes figures/bench/methods_<device>.csv with the milliseconds of a step and of the
+sampler in it, the peak memory on a GPU, and the operations of a step in TFLOP. With
+``--compile``, torch.compile compiles the trained stages. Without a GPU, try it with
+``--model convnet --image-size 32 --memory 50``.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from prslib.datasets import DATASETS, Entry, SequentialDataset, Split
 from prslib.device import LAUNCHED_SINGLY, put, run_settings
 from prslib.train import Trainer
 
-# CRS, CBRS and OCDM look at labels only, as PRS does; Multitask steps as Finetune
+# CRS, CBRS and OCDM need only labels, like PRS; a step of Multitask is one of Finetune
 LEFT_OUT = {"CRS", "CBRS", "OCDM", "Multitask"}
 NETWORKS = ("resnet101_attention_consistency", "resnet101_rnn_attention")
 IMAGES, STEPS, BATCH, CLASSES = 2500, 10, 10, 70
@@ -56,14 +56,14 @@ def fill(trainer: Trainer) -> None:
     for start in range(0, trainer.memory.size, BATCH):
         new = np.arange(start, start + BATCH)
         needs = trainer.compute_needs(new, trainer.look_up(new)[0])
-        if "gradient_products" in needs:  # each gradient resembles no other
+        if "gradient_products" in needs:  # orthogonal gradients
             needs["gradient_products"] = lambda subsets: np.eye(len(subsets) + BATCH)
         slots = trainer.sampler.place(trainer.labels[new], **needs)
         trainer.memory.write(slots, index=new, **columns)
 
 
 def time_calls(function: Callable, seconds: list[float]) -> Callable:
-    """Return a function that also notes how long each call takes."""
+    """Return the function, which now also appends the duration of each call."""
 
     def timed(*arguments, **keywords):
         start = time.perf_counter()
@@ -77,7 +77,7 @@ def time_calls(function: Callable, seconds: list[float]) -> Callable:
 
 
 def measure(config: RunConfig, device: torch.device, compiles: bool) -> dict:
-    """Return what steps of one kind take, and their operations."""
+    """Return the time, memory and operations of steps of one kind."""
     is_gpu = device.type == "cuda"
     if is_gpu:
         torch.cuda.reset_peak_memory_stats()

@@ -3,11 +3,11 @@
 Run ``python bench/whole.py --repeat 5``: PRS on cocoseq-mini (a head on features) and on
 digits70seq (a small network on images). The contestants are the loop itself; prslib's
 training without scores; and `prslib.run`, which scores all test sets after each task. All
-of them see the same batches, start from the same weights, keep the same samples and
-replay as many. The loop has no checks, no options and no scores: what a user would write
-with `prslib.make_sampler`. One thread, the contestants taking turns; on a CPU the clock
-counts that thread's own time. It writes figures/bench/whole_<device>.csv: seconds, and
-the ratio to the loop of the same round, as medians over the rounds.
+of them use the same batches and initial weights, keep the same samples and replay equally
+many. The loop has no checks, options or scores; a user could write it with
+`prslib.make_sampler`. Contestants alternate, in one thread, whose CPU time is measured
+unless a GPU is used. It writes figures/bench/whole_<device>.csv: seconds, and the ratio to
+the loop of the same round, as medians over the rounds.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def train_unscored(
 
 
 def seconds_of(train: Callable, device: torch.device) -> float:
-    """Return the seconds of a training: the thread's own, or a GPU's."""
+    """Return the seconds of a training: CPU time of the thread or, on a GPU, real time."""
     if device.type == "cpu":
         start = time.thread_time()
         train()

@@ -1,7 +1,7 @@
 """Write executed notebooks as articles in Markdown: ``python docs/articles.py``.
 
-`make figures PROFILE=seeds` calls it. An article has the notebook's answer, text, tables
-and pictures, and none of its code. Pictures are links to the files that the notebook wrote.
+`make figures PROFILE=seeds` calls it. An article contains the notebook's answer, text,
+tables and pictures, but no code. Pictures are links to the files that the notebook wrote.
 """
 
 import argparse
@@ -24,9 +24,9 @@ from prslib.paths import (
 )
 from prslib.report.build import executed_file, write_sums
 
-REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
-NARROW = 700  # pixels; pictures up to this width are shown whole on a phone
-REMOVED = "remove-output"  # the tag of cells that show a frame to those who go on
+REPORTED = "seeds"  # the profile with the most seeds on data in the repository
+NARROW = 700  # pixels; pictures up to this width fit on a phone
+REMOVED = "remove-output"  # the tag of cells that show a data frame for further work
 ANSWER = "answer"  # the tag of the cell that answers the notebook's question
 MADE_BY = (
     "*This page shows [a notebook]({notebook}) with the parameters of the profile "
@@ -52,8 +52,7 @@ def write_article(profile: str, name: str, folder: Path) -> None:
 def read(file: Path, pictures: str, made_by: str) -> NotebookNode:
     """Return an executed notebook whose outputs are Markdown, with its answer on top.
 
-    What only a running kernel shows, such as sliders, is left out, and so is what a
-    notebook prints.
+    Outputs that need a running kernel, such as sliders, and printed text are left out.
     """
     notebook = nbformat.read(file, as_version=4)
     cells, answers = [], []

@@ -1,7 +1,7 @@
 """Build the documentation site of a profile: ``python docs/build.py --profile quick``.
 
-The site consists of this folder's pages, among them the committed articles, and of the
-notebooks as `make figures` has executed them. Nothing is executed again.
+The site consists of this folder's pages, including the committed articles, and of the
+notebooks that `make figures` has executed. Nothing is executed again.
 """
 
 import argparse
@@ -32,12 +32,12 @@ BINDER = " [Run it on Binder](https://mybinder.org/v2/gh/{}/HEAD?labpath=noteboo
 
 
 def build(profile: str) -> Path:
-    """Write the pages of a profile, return the first; SystemExit if Sphinx warns."""
+    """Write the pages of a profile; return the first one, or exit if Sphinx warns."""
     place = cache_dir() / "docs" / profile
     source, pages = place / "docs", place / "html"
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("__pycache__", "lab"))
-    shutil.copy(PACKAGE.parent / "LICENSE", place)  # to which a page links
+    shutil.copy(PACKAGE.parent / "LICENSE", place)  # linked by a page
     (source / "_static" / "figures").symlink_to(figures_dir("."))
     add_notebooks(profile, source / "notebooks")
     for file in source.rglob("*.md"):
@@ -51,7 +51,7 @@ def build(profile: str) -> Path:
 
 
 def add_notebooks(profile: str, folder: Path) -> None:
-    """Add the notebooks as pages, their code folded, executed ones with their outputs."""
+    """Add the notebooks as pages, with folded code and, if executed, their outputs."""
     repository = os.environ.get("GITHUB_REPOSITORY")  # set in a build on GitHub
     names = known_notebooks(DEFAULT)
     contents = (NOTEBOOKS / "start.md").read_text(encoding="utf-8")

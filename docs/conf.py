@@ -11,7 +11,7 @@ author = "The prslib authors"
 html_title = "prslib"
 html_theme = "furo"
 html_baseurl = os.environ.get("SITE_URL", "")  # set by .github/workflows/pages.yml
-if repository := os.environ.get("GITHUB_REPOSITORY"):  # the site leads back to it
+if repository := os.environ.get("GITHUB_REPOSITORY"):  # the site links to it
     address = (
         f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{repository}"
     )
@@ -36,7 +36,7 @@ myst_enable_extensions = ["dollarmath"]
 nb_execution_mode = "off"
 nb_code_prompt_show = nb_code_prompt_hide = "Code"
 nb_render_markdown_format = "myst"  # with formulas and links to pages
-nb_ipywidgets_js = {}  # nothing is loaded from elsewhere
+nb_ipywidgets_js = {}  # pages load nothing from other sites
 myst_heading_anchors = 3
 autodoc_mock_imports = ["avalanche", "ray"]
 autodoc_member_order = "bysource"
@@ -44,9 +44,7 @@ autodoc_typehints = "none"  # the docstrings have the types
 numpydoc_show_class_members = False  # the template of a class lists them
 # abbreviations, which do not end the first sentence of a docstring
 autosummary.WELL_KNOWN_ABBREVIATIONS += ("Sec.", "Eq.", "Eqs.", "Alg.", "Fig.")
-html_math_renderer = (
-    "mathml"  # drawn by the browser itself, without a script or a font that is loaded
-)
+html_math_renderer = "mathml"  # needs no script or font, because browsers draw it
 
 
 def inline_formula(self, node):

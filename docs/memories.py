@@ -1,8 +1,8 @@
 """Renew the numbers in `memories.html`, the page with sliders: ``python docs/memories.py``.
 
-The page is one file that any browser opens, without a server or an installation. It has
-the memory of each sampler at the end of a stream of 2,000 samples, for each place of the
-sliders.
+The page is one file that any browser opens, without a server or an installation. It
+contains the memory of each sampler at the end of a stream of 2,000 samples, for each
+position of the sliders.
 """
 
 import json
@@ -51,7 +51,7 @@ def memories(imbalances=IMBALANCES, sizes=SIZES, rhos=RHOS) -> dict:
 
 
 def renew_page() -> str:
-    """Return the page with the memories that the samplers have now."""
+    """Return the page with newly computed memories."""
     data = json.dumps(memories(), separators=(",", ":"))
     return DATA.sub(f"const MEMORIES = {data};", FILE.read_text("utf-8"))
 

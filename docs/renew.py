@@ -1,8 +1,8 @@
-"""Write numbers of `figures`, and code, into README and docs.
+"""Write numbers from `figures`, and code, into README and docs.
 
-`make figures PROFILE=seeds` calls ``python docs/renew.py``. What is between the marks
-``<!-- KIND WORDS: begin -->`` and ``<!-- KIND: end -->`` is written by the function in
-`KINDS`, with the words as its arguments.
+`make figures PROFILE=seeds` calls ``python docs/renew.py``. The function of `KINDS` writes
+the text between the marks ``<!-- KIND WORDS: begin -->`` and ``<!-- KIND: end -->``, with
+the words as its arguments.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from prslib.train import RunConfig
 
 ROOT = project_root()
 BLOCK = re.compile(r"(<!-- (\w+)([^:]*): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
-# of the list; `your_stream` has another answer for each stream
+# a line of the list; `your_stream` is not matched, because its answer depends on the stream
 QUESTION = re.compile(r"^- \[(.+)\]\((\w+)\.ipynb\)", re.MULTILINE)
 FOOTNOTE = (
     "† on synthetic data made of handwritten digits; all other numbers are from real data, "
@@ -34,14 +34,14 @@ FOOTNOTE = (
     "comparisons, whereas verdicts on claims are corrected for the number of claims."
 )
 ALIKE, AS_IT_COMES = "balanced", "imbalanced"
-# of the table of samplers, with the names of their columns
+# columns of the tables of samplers
 SAMPLERS = {
     "CBRS": "CBRS",
     "PRS": "PRS, $\\rho \\approx 0$",
     "PRS, rho 0.5": "PRS, $\\rho = 0.5$",
     "OCDM": "OCDM",
 }
-# test set, class group and metric of each row of the verdict about several labels
+# test set, class group and metric of each row of the verdict on several labels per sample
 ROWS = [
     (ALIKE, "overall", "mAP"),
     (ALIKE, "overall", "C-F1"),
@@ -68,13 +68,13 @@ def numbers(name: str, folder: str = REPORTED) -> pd.DataFrame:
 
 
 def answer(notebook: str) -> str:
-    """Return a notebook's answer, with a mark if it is about synthetic data."""
+    """Return a notebook's answer, marked with † if it is about synthetic data."""
     sentence, data = numbers(f"{notebook}_sentence").iloc[0]
     return f"{sentence}†" if data == "stand-in" else sentence
 
 
 def list_answers(folder: str = "") -> str:
-    """Return the questions, which lead to the articles, and answers, chapter by chapter."""
+    """Return the questions, linked to the articles, and answers, chapter by chapter."""
     start = (ROOT / "notebooks" / "start.md").read_text("utf-8")
     parts = []
     for chapter in start.split("\n## ")[1:]:
@@ -93,7 +93,7 @@ def list_answers(folder: str = "") -> str:
 
 
 def pivot(file: str, index: str, columns: str, values: str, *where: str) -> str:
-    """Return means of a CSV's rows that have certain values, "memory=2000" and the like."""
+    """Return means of the rows of a CSV that meet conditions such as "memory=2000"."""
     rows = numbers(*reversed(file.split("/")))
     for condition in where:
         column, value = condition.split("=")
@@ -112,7 +112,8 @@ def choose(means: pd.DataFrame, cost: pd.Series) -> str:
     """Return the sampler that a row of the verdict names (docs/what_holds.md, rule 8).
 
     ``means`` are mean differences from CRS, with a row per sampler and a column per
-    score; ``cost`` are the differences that decide among samplers that are equally good.
+    score; ``cost`` are the differences by which one of several equally good samplers is
+    chosen.
     """
     means = pd.concat([means, pd.DataFrame(0.0, ["CRS"], means.columns)])
     is_good = (means >= means.max() - statistics.SMALL).all(axis=1)
@@ -121,7 +122,7 @@ def choose(means: pd.DataFrame, cost: pd.Series) -> str:
 
 
 def mean_differences() -> pd.DataFrame:
-    """Return each sampler minus CRS, its mean and range over the streams, by score."""
+    """Return the mean and the range over the streams of each sampler minus CRS, by score."""
     columns = ["test_set", "group", "metric", "method"]
     return numbers("when_it_pays_ranges").set_index(columns).sort_index()
 
@@ -133,7 +134,7 @@ def choose_for(scores: list[tuple[str, str, str]]) -> str:
 
 
 def give_verdict() -> str:
-    """Return which sampler to use by test and score, and what it brought on the streams."""
+    """Return which sampler to use by test and score, and its gains on the streams."""
     ranges = mean_differences()
     rows = []
     for test_set, group, metric in ROWS:
@@ -147,7 +148,7 @@ def give_verdict() -> str:
 
 
 def sum_up_verdict() -> str:
-    """Return the verdict in four rows: what to use, what it brought and what it cost."""
+    """Return the verdict in four rows: the sampler to use, its gain and its cost."""
     ranges = mean_differences()
     words = ranges[["lowest", "highest"]].apply(say_range, axis=1)
     gains = words + " (" + ranges["above"].astype(str) + ")"
@@ -223,19 +224,19 @@ def sum_up_subsampled() -> dict:
 
 
 def say_control() -> str:
-    """Return what CBRS gains on as short a stream, and memory, with the mix of the whole."""
+    """Return the gain of CBRS on an equally short stream with the class mix of the whole."""
     return say_scores(mean_of_draws("part893").loc["CBRS"])
 
 
 def mean_of_draws(cut: str) -> pd.DataFrame:
-    """Return each sampler minus CRS on a subsampled Reuters, its mean over draws, by score."""
+    """Return the mean over draws of each sampler minus CRS on a subsampled Reuters, by score."""
     rows = numbers("when_it_pays_cuts").query("cut == @cut")
     scores = ["test_set", "metric"]
     return rows.pivot_table("difference", "method", scores)[MEASURED]
 
 
 def say_scores(means: pd.Series) -> str:
-    """Return differences with the names of their scores, which are `MEASURED`."""
+    """Return the differences in the scores of `MEASURED` as text."""
     gains = [f"{metric} {mean:+.1f}" for (_, metric), mean in means.items()]
     return f"{', '.join(gains[:2])}; {gains[2]}"
 
@@ -251,7 +252,7 @@ def sum_up_single_label() -> dict:
 
 
 def say_prs_minus_cbrs() -> str:
-    """Say how far PRS is from CBRS on the streams."""
+    """Return PRS minus CBRS on the streams as text."""
     gaps = numbers("main_results_prs_minus_others").query("than == 'CBRS'")
     by_cell = gaps.set_index(["group", "test_set", "metric"])["difference"].sort_index()
     mean_ap, c_f1, o_f1 = [
@@ -274,7 +275,7 @@ def say_prs_minus_cbrs() -> str:
 
 
 def compare_thresholds() -> str:
-    """Return how much of CBRS's gain and loss is left at tuned thresholds."""
+    """Return how much of CBRS's gain and loss remains at tuned thresholds."""
     ranges = numbers("when_it_pays_ranges")
     cells = ranges[(ranges["method"] == "CBRS") & (ranges["group"] == "overall")]
     cells = cells.set_index(["test_set", "metric"]).sort_index()[["lowest", "highest"]]
@@ -310,7 +311,7 @@ def list_streams() -> str:
 
 
 def list_memories() -> str:
-    """Return how far the shares in memory are from equal shares and from the stream."""
+    """Return the distances of the memories' shares from equal shares and the stream's."""
     distances = numbers("memory_distribution_distance")
     means = distances.groupby(["dataset", "method"])[["to equal", "to stream"]].mean()
     rows = []
@@ -355,7 +356,7 @@ def say_verdicts(claim: str) -> str:
 
 
 def name_streams(text: str) -> str:
-    """Return a text with the streams as the pages name them."""
+    """Replace the names of data sets in a text by those on the pages."""
     for name, words in STREAMS.items():
         text = text.replace(name, words)
     return text
@@ -371,7 +372,7 @@ def list_replicated() -> str:
 
 
 def say_memories() -> str:
-    """Say how far memories of the paper's own streams are from equal class shares."""
+    """Say how far memories of the paper's streams are from equal class shares."""
     gaps = numbers("memory_distribution_distance", "paper")
     away = gaps.pivot_table("to equal", "dataset", "method")
     coco, nus = away.loc["cocoseq"], away.loc["nuswideseq"]
@@ -384,7 +385,7 @@ def say_memories() -> str:
 
 
 def describe_further() -> str:
-    """Say what came out on further streams, whose data are not in the repository."""
+    """Summarise the results on further streams, whose data are not in the repository."""
     gaps = numbers("more_streams", "studies")
     by_method = gaps.set_index(["method", "test_set", "metric"]).sort_index()
     words = []
@@ -405,7 +406,7 @@ def describe_further() -> str:
 
 
 def check_rule() -> str:
-    """Say how often a trial with few seeds named a sampler that turned out behind."""
+    """Say how often a trial with few seeds named a sampler that then scored lower."""
     rows = numbers("trial_rule", "studies").fillna("")
     named = rows[rows["named"] != ""]
     behind = named["better"].str.split(", ").explode()
@@ -419,7 +420,7 @@ def check_rule() -> str:
 
 
 def quote(file: str, name: str = "") -> str:
-    """Return a block with the code of a file, or of one of its functions or methods."""
+    """Return a code block with a file, or with one of its functions or methods."""
     text = (ROOT / file).read_text("utf-8")
     if name:
         nodes = ast.parse(text).body
@@ -432,11 +433,11 @@ def quote(file: str, name: str = "") -> str:
 
 
 def list_recipes() -> str:
-    """Return the settings of a run by data set, one row for those that share them."""
+    """Return the default settings of runs by data set."""
     rows = []
     for name, entry in DATASETS.items():
         recipe = entry.recipe
-        if "tiny" in name or name.startswith("reutersseq-"):  # for tests; as reutersseq
+        if "tiny" in name or name.startswith("reutersseq-"):  # as without the suffix
             continue
         rows.append(
             {
@@ -458,7 +459,7 @@ def list_recipes() -> str:
 
 def list_commands() -> str:
     """Return a section per command: what it does, its arguments and an example."""
-    sections = {}  # by description: sets of one kind share a command
+    sections = {}  # by description, because data sets of one kind share a command
     for command in commands_of(_parser()):
         sections.setdefault(command.description, []).append(command)
     return "\n\n".join(describe(commands) for commands in sections.values())
@@ -474,7 +475,7 @@ def commands_of(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser
 
 
 def describe(commands: list[argparse.ArgumentParser]) -> str:
-    """Return the section of commands that differ in a name only."""
+    """Return the section of commands that differ only in their name."""
     command = commands[0]
     names = " or ".join(command.prog for command in commands)
     text = re.sub(r"(\$[\w/<>]+|--[\w-]+)", r"`\1`", command.description)
@@ -506,13 +507,13 @@ KINDS = {
 
 
 def fill(block: re.Match) -> str:
-    """Return a block with the present text between its marks."""
+    """Return a block with the current text between its marks."""
     begin, kind, words, end = block.groups()
     return f"{begin}{KINDS[kind](*words.split())}\n{end}"
 
 
 def renew() -> dict[Path, str]:
-    """Return each page and its text with present numbers and code."""
+    """Return each page and its text with current numbers and code."""
     top = [ROOT / "README.md", ROOT / "paper.md"]
     pages = [*top, *sorted(ROOT.glob("docs/**/*.md"))]
     return {page: BLOCK.sub(fill, page.read_text("utf-8")) for page in pages}

@@ -1,8 +1,8 @@
-"""Draw a profile from freshly trained runs and compare every table with the commit.
+"""Draw a profile from newly trained runs and compare every table with the commit.
 
-`make verify` calls ``python docs/verify.py``. With the versions of packages that the
-committed tables were made with, all bytes have to be the same. With others it says so and
-compares words and numbers of three digits.
+`make verify` calls ``python docs/verify.py``. If the installed packages have the versions
+with which the committed tables were made, all bytes have to be the same. Otherwise it
+says so and compares words, and numbers rounded to three digits.
 """
 
 import argparse
@@ -28,7 +28,7 @@ NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 def verify(profile: str) -> list[str]:
-    """Draw a profile anew, print how it compares, and return the tables that differ."""
+    """Draw a profile again, print a comparison, and return the tables that differ."""
     with tempfile.TemporaryDirectory() as name:
         committed = read_commit(profile, Path(name) / "committed")
         drawn = draw(profile, Path(name) / "drawn")
@@ -78,7 +78,7 @@ def tables_in(folder: Path) -> Tables:
 
 
 def read(table: str) -> pd.DataFrame:
-    """Read a table, every cell as text."""
+    """Read a table with every cell as text."""
     return pd.read_csv(io.StringIO(table), dtype=str, keep_default_na=False)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from prslib.checks import as_array, expected
 from prslib.datasets import Entry, Recipe, SequentialDataset, Split
 from prslib.datasets.curation import draw_even, groups_by_mean
-from prslib.datasets.features import HEAD, standardised
+from prslib.datasets.features import HEAD, standardise
 from prslib.datasets.reuters import memory_size_of
 from prslib.labels import is_sparse, read_array
 from prslib.previews import read_rows
@@ -220,7 +220,7 @@ def split_stream(
     tests = {"balanced": test[alike], "imbalanced": test}
     inputs = columns["inputs"]
     if inputs.dtype == np.float32:
-        inputs = standardised(inputs, inputs[train])
+        inputs = standardise(inputs, inputs[train])
 
     def split(rows: np.ndarray) -> Split:
         return Split(inputs[rows], labels[rows], np.zeros(len(rows), np.int64))

@@ -1,7 +1,7 @@
 """Score settings on held-out training samples, and write the tables of studies.
 
-A fifth of a data set's training samples is the test set, and no seed of the report is
-used.
+The test set is a fifth of a data set's training samples, and seeds differ from the
+report's.
 """
 
 import sys
@@ -22,16 +22,16 @@ from prslib.report.asked import Asked
 from prslib.report.build import write_sums
 from prslib.report.tables import final, scores_of
 
-SEEDS = [100, 101, 102]  # no profile reports them
-SHARE = 5  # one sample of so many is held out
+SEEDS = [100, 101, 102]  # not used in the report
+SHARE = 5  # one in five samples is held out
 SPLIT_SEED = 20200825
 METRICS = ["C-F1", "O-F1", "mAP"]
-# of the main table; not the methods that rehearse otherwise
+# methods of the main table, without DER++ and ER-ACE
 VOTERS = [name for name, row in METHODS.items() if row.rehearsal == "mean"]
 
 
-def held_out(name: str, images: bool) -> SequentialDataset:
-    """Load a data set whose test set is a part of its training samples."""
+def load_held_out(name: str, images: bool) -> SequentialDataset:
+    """Load a data set and replace its test sets by held-out training samples."""
     data = load_dataset(name, images)
     order = np.random.default_rng(SPLIT_SEED).permutation(len(data.train))
     cut = len(order) // SHARE
@@ -49,10 +49,10 @@ def choose_rows(split: Split, rows: np.ndarray) -> Split:
 def score(
     name: str, method: str, seeds: Sequence[int] = SEEDS, **fields: object
 ) -> pd.Series:
-    """Return a method's mean overall scores on what is held out, in percent."""
+    """Return a method's mean overall scores on the held-out samples, in percent."""
     recipe = replace(DATASETS[name].recipe, test_resamples=0)
     tried = f"{name}-held-out"
-    DATASETS.setdefault(tried, Entry(partial(held_out, name), recipe))
+    DATASETS.setdefault(tried, Entry(partial(load_held_out, name), recipe))
     runs = [run(Asked(tried, method, seed=seed, **fields)) for seed in seeds]
     rows = final(scores_of(runs))
     rows = rows[(rows["group"] == "overall") & (rows["measure"] == "score")]
@@ -60,7 +60,7 @@ def score(
 
 
 def save(table: pd.DataFrame, name: str) -> None:
-    """Write a study's table to figures/studies and print it; other data sets stay."""
+    """Write a study's table to figures/studies and print it; keep other data sets' rows."""
     path = figures_dir("studies") / f"{name}.csv"
     if path.is_file() and "dataset" in table:
         before = pd.read_csv(path)

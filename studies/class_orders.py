@@ -1,8 +1,8 @@
-"""Search the class order that gives the paper's tables of single-label data.
+"""Search for the class order that gives the paper's tables of single-label data.
 
 The paper does not publish its order. Its Finetune reaches 21.47 % after the first pair of
 classes, and no accuracy can exceed the pair's share of the test set. The search therefore
-begins with the orders whose first pair is large enough. It trains all of them with
+starts with the orders whose first pair is large enough. It trains all of them with
 Finetune, the nearest to the table also with CRS and PRS, and the nearest of these with
 five seeds. Random orders show the effect of the order. The distance of an order is the
 root mean square of its differences from the table.
@@ -12,7 +12,7 @@ root mean square of its differences from the table.
     python studies/class_orders.py imbal-digits-tiny --orders 10
 
 These commands made studies/class_orders.csv, which has one row per run: the accuracy on
-the whole test set in percent after every task, blank if only the last one was kept.
+the whole test set in percent after every task; blank if only the last one was stored.
 `notebooks/single_label` reads it. The first command needs 6,600 runs of a second or two,
 the second 400.
 
@@ -56,7 +56,7 @@ def random_orders(
 
 
 def published_row(dataset: SequentialDataset) -> pd.DataFrame:
-    """Load the paper's accuracies for a data set or the one it stands for (Appendix)."""
+    """Load the paper's accuracies on the data set that this one stands for (Appendix)."""
     cells = published.load()
     cells = cells[cells["dataset"] == dataset.stands_for]
     cells = cells.rename(columns={"value": "published"})
@@ -122,7 +122,7 @@ def nearest(rows: pd.DataFrame, dataset: SequentialDataset, count: int) -> list[
 def search(
     name: str, keep: Sequence[int], seeds: Sequence[int] = SEEDS
 ) -> pd.DataFrame:
-    """Search for the paper's order; return the runs of the second and third look."""
+    """Search for the paper's order in three rounds; return the runs of the last two."""
     dataset = load_dataset(name, images=False)
     orders, looks = possible_orders(dataset), []
     rounds = [("first", ["Finetune"], seeds[:1])]
@@ -136,11 +136,12 @@ def search(
 
 
 def main() -> None:
-    """Train what is asked for, and write it into the CSV in place of what was there."""
+    """Train random orders or search, and replace these rows of the CSV."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("dataset")
-    parser.add_argument("--orders", type=int, help="random orders, one seed")
-    parser.add_argument("--search", type=int, nargs=2, help="orders kept after a look")
+    parser.add_argument("--orders", type=int, help="number of random orders, one seed")
+    words = "numbers of orders that are kept after the first and the second round"
+    parser.add_argument("--search", type=int, nargs=2, help=words)
     options = parser.parse_args()
     looks = []
     if options.orders:

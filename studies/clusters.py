@@ -10,15 +10,15 @@ from prslib.checks import expected
 from prslib.datasets.base import Clustering
 from prslib.datasets.curation import cluster_classes, tasks_of_images
 
-# what is tried
+# settings to try
 FEWEST_TASKS, MOST_TASKS = 2, 6
 BETAS = tuple(10.0**-power for power in range(9))
-# share of the samples from which on none is left out
+# a setting must leave out less than this share of the samples
 MOST_LOST = 1 / 3
 
 
 class Clusters(NamedTuple):
-    """Classes clustered by one setting, and what becomes of the samples."""
+    """Classes clustered by one setting, and the shares of the samples."""
 
     n_tasks: int
     beta: float
@@ -26,7 +26,7 @@ class Clusters(NamedTuple):
     group_of_class: np.ndarray
     # share of samples with labels of several groups
     lost: float
-    # share that the largest group has of the others
+    # share of the largest group in the remaining samples
     largest: float
 
 
@@ -35,7 +35,7 @@ def search_clusters(
 ) -> list[Clusters]:
     """Cluster to two to six tasks with each power of ten as beta; Algorithm 2.
 
-    Settings with which Algorithm 2 ends short of the number are left out.
+    Settings for which Algorithm 2 does not reach the number of tasks are left out.
     """
     settings = []
     numbers = range(FEWEST_TASKS, min(MOST_TASKS, labels.shape[1]) + 1)
@@ -52,7 +52,7 @@ def search_clusters(
 
 
 def choose_clusters(settings: list[Clusters]) -> Clusters:
-    """Choose the most even clusters of those that lose less than a third."""
+    """Choose the most even clusters among those that lose less than a third."""
     few_lost = [clusters for clusters in settings if clusters.lost < MOST_LOST]
     if not few_lost:
         least = min(clusters.lost for clusters in settings)

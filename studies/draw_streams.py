@@ -1,8 +1,9 @@
 """Draw the labels of the synthetic digits: streams with the paper's class statistics.
 
-Run ``python studies/draw_streams.py``, which needs a second. It reports whether each set
+Run ``python studies/draw_streams.py``, which takes a second. It reports whether each set
 equals the embedded one, and writes the sets to the working directory or, with
-``--embed``, over the embedded files. Other bytes change the results of all runs on them.
+``--embed``, over the embedded files. Different bytes change the results of all runs on
+these sets.
 """
 
 import argparse
@@ -22,29 +23,29 @@ from prslib.datasets.prepared import PreparedSet, Selection
 
 PROFILES_FILE = Path(__file__).with_name("stream_profiles.json")
 
-# images of the corpus across tasks, as a share of the stream
+# number of images of the corpus that span tasks, as a share of the stream
 BRIDGE_SHARE = 0.15
 
 
-# of one task: images of each class, in descending order, and with 1, 2, 3, ... labels
+# numbers of a task's images: of each class, in descending order; with 1, 2, 3, ... labels
 Counts = tuple[np.ndarray, np.ndarray]
 
-# Counted from the released splits of the paper's two data sets, training images only.
+# counted in the released splits of the paper's two data sets, training images only
 PROFILES: dict[str, list[Counts]] = {
     name: [tuple(map(np.array, task.values())) for task in tasks]
     for name, tasks in json.loads(PROFILES_FILE.read_text()).items()
 }
 
 
-def scaled(profile: Counts, divisor: int) -> Counts:
+def scale_counts(profile: Counts, divisor: int) -> Counts:
     """Return both counts of a stream that is `divisor` times smaller."""
     class_freq, counts = profile
-    # halves upwards
+    # halves are rounded up
     counts = (2 * counts + divisor) // (2 * divisor)
     return np.maximum(1, class_freq // divisor), counts
 
 
-def balanced(profile: Counts, per_class: int) -> Counts:
+def balance_counts(profile: Counts, per_class: int) -> Counts:
     """Return both counts of a test set of `per_class` images per class; Sec. 5.1."""
     class_freq, counts = profile
     even = np.full(len(class_freq), per_class)
@@ -57,14 +58,14 @@ class Plan:
     """The settings of one digits data set."""
 
     name: str
-    original: PreparedSet  # whose stream it has the statistics of
+    original: PreparedSet  # the data set with the same statistics
     divisor: int  # how many times smaller the stream is
     # images of every class in the balanced test set
     test_per_class: int
 
     @property
     def profile(self) -> list[Counts]:
-        """Counts of its tasks, one after another."""
+        """Counts of each task."""
         return PROFILES[self.original.stands_for]
 
     @property
@@ -82,12 +83,12 @@ def draw_labels(
 ) -> np.ndarray:
     """Draw labels, bool (N, C), with these class frequencies and labels per image.
 
-    As many images have one label as the frequencies leave. `connected` joins the
-    classes, for their clustering, by a tree of C - 1 images with two labels.
+    The number of images with one label follows from the frequencies. `connected` joins
+    the classes, for their clustering, by a tree of C - 1 images with two labels.
     """
     # Images with many labels are drawn first. An image's classes are drawn without
-    # replacement, weighted by the images that each class still lacks; those with one
-    # label take what is left.
+    # replacement, weighted by the number of images that each class still lacks. The
+    # rest of each class are images with one label.
     counts = labels_per_image.copy()
     edges = _draw_tree(class_freq, rng) if connected else []
     counts[1] = max(counts[1], len(edges))
@@ -111,8 +112,8 @@ def _draw_classes(
     shortage: np.ndarray, size: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Draw distinct classes, weighted by the images that each still lacks."""
-    # The smallest of exponential times with rates `shortage` are a weighted draw without
-    # replacement.
+    # the smallest of exponential times with rates `shortage` are a weighted draw without
+    # replacement
     with np.errstate(divide="ignore"):
         times = rng.standard_exponential(len(shortage)) / shortage
     return np.argpartition(times, size - 1)[:size]
@@ -149,7 +150,7 @@ def draw_tasks(
 def draw_bridges(
     class_freq: np.ndarray, class_task: np.ndarray, count: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw the labels of images that span three or four tasks, which no split keeps."""
+    """Draw the labels of images that span three or four tasks, which no split contains."""
     num_tasks = int(class_task.max()) + 1
     members = [np.flatnonzero(class_task == task) for task in range(num_tasks)]
     picks = [
@@ -166,7 +167,7 @@ def draw_bridges(
 
 def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
     """Draw the labels of all images before any split, bool (N, C)."""
-    counts = [scaled(profile, plan.divisor) for profile in plan.profile]
+    counts = [scale_counts(profile, plan.divisor) for profile in plan.profile]
     stream = draw_tasks(counts, rng, connected=True)
     bridges = draw_bridges(
         stream.sum(axis=0), plan.planted_task, round(BRIDGE_SHARE * len(stream)), rng
@@ -175,13 +176,13 @@ def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
 
 
 def draw_splits(plan: Plan) -> dict[str, np.ndarray]:
-    """Draw the labels of each split, and of the corpus that holds the stream."""
+    """Draw the labels of each split, and of the corpus that contains the stream."""
     rng = scenes.generator(0)
     corpus = draw_corpus(plan, rng)
     # the clustering finds the planted tasks
     alone = curation.tasks_of_images(corpus, plan.planted_task) >= 0
-    even = [balanced(profile, plan.test_per_class) for profile in plan.profile]
-    imbalanced = [scaled(profile, 2 * plan.divisor) for profile in plan.profile]
+    even = [balance_counts(profile, plan.test_per_class) for profile in plan.profile]
+    imbalanced = [scale_counts(profile, 2 * plan.divisor) for profile in plan.profile]
     return {
         "corpus": corpus,
         "train": corpus[alone],
@@ -220,7 +221,7 @@ def draw(plan: Plan) -> tuple[Selection, np.ndarray]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--embed", action="store_true", help="replace those of prslib")
+    parser.add_argument("--embed", action="store_true", help="replace prslib's files")
     embed = parser.parse_args().embed
     for plan in PLANS:
         selection, corpus = draw(plan)

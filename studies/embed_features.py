@@ -29,7 +29,7 @@ from prslib.datasets import coco, features
 from prslib.datasets.arrays import read_arrays, read_image, write_arrays
 from prslib.datasets.prepared import Selection
 
-TINY = np.float32(1e-30)  # in place of zero where a column has one value
+TINY = np.float32(1e-30)  # instead of zero, for a column of zeros
 ABOUT = {
     "network": features.DEFAULT,
     "layer": "pooled",
@@ -72,7 +72,7 @@ def labels_by_file(
 def remake_open(
     images: Path, annotations: Path | None, ids: Path | None, made: Path
 ) -> str:
-    """Write the open test set and say how many images it has."""
+    """Write the open test set; return the number of its images as text."""
     selection = Selection.load(features.MINI)
     (scale,) = read_arrays(features.MINI, "scale").values()
     labels = labels_by_file(annotations, selection.class_names)
@@ -97,7 +97,7 @@ def remake_open(
 
 
 def remake(images: Path, annotations: Path | None, made: Path) -> str:
-    """Write the embedded file anew and say how far it is from the present one."""
+    """Write the features again; say how far they are from the embedded ones."""
     selection = Selection.load(features.MINI)
     stored = read_arrays(features.MINI, "features", "scale")
     before, scale = stored.values()
@@ -124,8 +124,8 @@ def main() -> None:
     parser.add_argument("--images", type=Path, required=True)
     parser.add_argument("--annotations", type=Path)
     parser.add_argument("--open", action="store_true", help="make the open test set")
-    parser.add_argument("--ids", type=Path, help="of the open test set")
-    parser.add_argument("--embed", action="store_true", help="replace those of prslib")
+    parser.add_argument("--ids", type=Path, help="file with ids for the open test set")
+    parser.add_argument("--embed", action="store_true", help="replace prslib's file")
     options = parser.parse_args()
     embedded = features.OPEN if options.open else features.MINI
     made = embedded if options.embed else Path(embedded.name)

@@ -10,25 +10,26 @@ needs ``pip install '.[laptop]' resvg-py==0.5.0``.
 These rules were fixed before any run was scored:
 
 - **Pictures.** Icons are drawn black on white, 224 x 224; clip art is put on white and
-  scaled to 256 x 256 as cocoseq-mini's images are. Pictures that are equal to the pixel
-  are one, with the labels of all. Icons have the tags of meta.json; clip art has the
+  scaled to 256 x 256, as are cocoseq-mini's images. Pictures with identical pixels are
+  merged, with the labels of all. Icons have the tags of meta.json; clip art has the
   keywords (dc:subject) of its SVG in lower case, without `SAY_NOTHING`. The folders
   `shapes` (with `shapes/stars`) are left out, and three pictures of over 200 million pixels.
-- **Siblings.** Icons of one baseIconId, and clip art of one folder and name without its
-  number, form a family, and so do families that share identical pictures.
+- **Siblings.** Icons of one baseIconId, and clip art of one folder with the same name
+  except its number, form a family. Families that share identical pictures are joined.
 - **Tasks.** Algorithm 2 with each power of ten from 1 to 1e-8 as beta and two to six
   tasks. Among the settings that leave out less than a third of the pictures, the most
   even one is chosen, whose largest task has the smallest share of the pictures.
-- **Classes.** Those with `LEAST` pictures, before and after pictures across tasks have
-  left: ten for the balanced test, as the paper's 100 of a stream ten times as long, and
-  as many for the stream. After the split a class has `LEAST_IN_STREAM` pictures in the
-  stream, the proportion of the paper's smallest class (49 of 35,072), and
-  `LEAST_IN_TEST` in the balanced test, or it leaves.
+- **Classes.** A class needs `LEAST` pictures, before and after pictures that span tasks are
+  removed: ten for the balanced test, because the paper has 100 for a stream ten times as
+  long, and ten for the stream. A class is also removed if, after the split, it has fewer
+  than `LEAST_IN_STREAM` pictures in the stream, the proportion of the paper's smallest
+  class (49 of 35,072), or fewer than `LEAST_IN_TEST` in the balanced test.
 - **Tests.** A family with more than half of a class stays in the stream. Of the remaining
-  families, a random 30 % is the test as the stream comes, "imbalanced". "balanced" has ten pictures
-  of every class and few more of any (`curation.draw_even`), from these first and else
-  from small families of the rest, whose other members then leave the stream, as the
-  Appendix draws from the training half what the test half lacks.
+  families, a random 30 % is the test as the stream comes, "imbalanced". "balanced" has ten
+  pictures of every class and few more of any (`curation.draw_even`). They are drawn from
+  these families first, and then from small families of the stream, whose other members
+  are removed from it; the Appendix also draws from the training half what the test half
+  lacks.
 """
 
 import argparse
@@ -73,7 +74,7 @@ SEED = 20201126
 # the paper's 200 and 900 of 35,072
 MINORITY_BELOW = 200 / 35072
 MAJORITY_FROM = 900 / 35072
-TINY = np.float32(1e-30)  # in place of zero where a column has one value
+TINY = np.float32(1e-30)  # instead of zero, for a column of zeros
 SUBJECT = "{http://purl.org/dc/elements/1.1/}subject"
 # keywords of the collection and of an author
 SAY_NOTHING = {
@@ -99,16 +100,16 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True)
 class Package:
-    """A file that a package registry has."""
+    """A file from a package registry."""
 
     pattern: str
     version: str
     sha256: str
-    # gets the file
+    # downloads the file
     command: str
 
     def find(self, folder: Path) -> Path:
-        """Return the file in a folder; an error names another version."""
+        """Return the file in a folder; raise an error if it has another version."""
         files = sorted(folder.glob(self.pattern))
         if len(files) != 1:
             what = f"one file {self.pattern} in {folder}"
@@ -160,7 +161,7 @@ def read_icons(folder: Path) -> Iterator[Picture]:
 
 def rasterise(svg: str) -> np.ndarray:
     """Draw an icon black on white, uint8 (224, 224, 3)."""
-    # here, as nothing else of the project draws SVG
+    # imported here, because nothing else in the project draws SVG
     from resvg_py import svg_to_bytes
 
     size = {"width": features.SIZE, "height": features.SIZE}
@@ -196,7 +197,7 @@ def read_keywords(svg: bytes) -> set[str]:
 
 def scale(png: bytes) -> np.ndarray:
     """Decode a picture, put it on white, and scale it to uint8 (256, 256, 3)."""
-    # some are large, and the packages' sums are checked
+    # some are large, but the packages' checksums are verified
     Image.MAX_IMAGE_PIXELS = 200_000_000
     size = RESOLUTION, RESOLUTION
     image = Image.open(io.BytesIO(png)).convert("RGBA")
@@ -233,18 +234,18 @@ def files_of(archive: bytes, root: str) -> dict[str, bytes]:
 
 @dataclass(eq=False)
 class Pictures:
-    """Different pictures: their names, labels, families and pixels."""
+    """Distinct pictures: their names, labels, families and pixels."""
 
     names: list[str]
     labels: list[set[str]]
-    # of each and of its copies
+    # families of each picture and its copies
     families: list[set[str]]
     # each uint8 (H, W, 3)
     pixels: list[np.ndarray]
 
     @classmethod
     def merge(cls, pictures: Iterator[Picture]) -> "Pictures":
-        """Make those that are equal to the pixel one, with the labels of all."""
+        """Merge pictures with identical pixels; they get the labels of all."""
         row_of: dict[bytes, int] = {}
         merged = cls([], [], [], [])
         for picture in tqdm(pictures, "pictures", unit="picture"):
@@ -260,7 +261,7 @@ class Pictures:
         return merged
 
     def family(self) -> Rows:
-        """Number the families; a picture with copies joins those that they are in."""
+        """Number the families; a picture with copies joins the families of its copies."""
         pairs = [(row, key) for row, keys in enumerate(self.families) for key in keys]
         rows, keys = np.array([row for row, _ in pairs]), [key for _, key in pairs]
         columns = np.unique(keys, return_inverse=True)[1] + len(self.names)
@@ -278,7 +279,7 @@ class Split(NamedTuple):
 
 
 def split(labels: np.ndarray, family: Rows, rng: np.random.Generator) -> Split:
-    """Draw the tests, and leave the stream what has no sibling in either."""
+    """Draw the tests; the stream is every picture without a sibling in a test."""
     number, size = np.unique(family, return_inverse=True, return_counts=True)[1:]
     of_class = np.zeros((len(size), labels.shape[1]), dtype=np.int64)
     np.add.at(of_class, number, labels)
@@ -304,7 +305,7 @@ def check_families(family: Rows, names: np.ndarray, rows: Split) -> None:
 
 
 def select(pictures: Pictures) -> tuple[Selection, Rows, dict[str, np.ndarray], str]:
-    """Choose classes, tasks and splits: rows, the corpus, and what was chosen in words."""
+    """Choose classes, tasks and splits; return rows, the corpus, and a summary as text."""
     counted = [label for labels in pictures.labels for label in labels]
     words, counts = np.unique(counted, return_counts=True)
     names = words[counts >= LEAST]
@@ -355,7 +356,7 @@ def select(pictures: Pictures) -> tuple[Selection, Rows, dict[str, np.ndarray], 
 
 
 def make(name: str, folder: Path, made: Path) -> str:
-    """Write the embedded file from the packages in a folder; say what was chosen."""
+    """Write the data file from the packages in a folder; return a summary as text."""
     pictures = Pictures.merge(READERS[name](folder))
     selection, rows, more, text = select(pictures)
     chosen = tqdm(rows.tolist(), "features", unit="picture")
@@ -384,7 +385,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("name", choices=READERS)
     parser.add_argument("--packages", type=Path, required=True)
-    parser.add_argument("--embed", action="store_true", help="replace those of prslib")
+    parser.add_argument("--embed", action="store_true", help="replace prslib's file")
     options = parser.parse_args()
     set_deterministic()
     made = Path(f"{options.name}.npz")
@@ -393,7 +394,7 @@ def main() -> None:
     if embedded.is_file():
         first, second = read_arrays(made), read_arrays(embedded)
         same = [name for name in second if np.array_equal(first[name], second[name])]
-        print(f"{len(same)} of {len(second)} arrays are those embedded")
+        print(f"{len(same)} of {len(second)} arrays equal the embedded ones")
     if options.embed:
         made = made.replace(embedded)
     print(made)

@@ -29,7 +29,7 @@ from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import Clustering
 from prslib.datasets.prepared import Selection
 
-# the files, and how many documents each has
+# number of documents in each file
 FILES = {f"reut2-{number:03d}.sgm": 1000 for number in range(21)}
 FILES["reut2-021.sgm"] = 578
 DOCUMENT = re.compile("<REUTERS([^>]*)>(.*?)</REUTERS>", re.DOTALL)
@@ -43,7 +43,7 @@ SVD_SEED = 0
 # of the balanced test set
 TEST_SEED = 20201126
 PER_CLASS = 10
-# documents that a class has at least, within one task
+# minimum number of a class's documents that do not span tasks
 LEAST_IN_STREAM = 10
 LEAST_IN_TEST = 8
 LARGEST = 127  # of int8
@@ -81,10 +81,10 @@ def read_collection(folder: Path) -> list[Document]:
 
 
 def read_document(attributes: str, content: str) -> Document:
-    """Read a document's tag and what is between it and its end."""
+    """Read a document from the attributes and the content of its tag."""
     named = dict(ATTRIBUTE.findall(attributes))
     topics = re.findall("<D>([^<]+)</D>", TOPICS.search(content)[1])
-    # ModApte: documents that were indexed, with a topic
+    # ModApte's split uses documents that were indexed and have a topic
     is_used = topics and named["TOPICS"] == "YES"
     split = {"TRAIN": "train", "TEST": "test"}.get(named["LEWISSPLIT"], "")
     return Document(
@@ -96,10 +96,10 @@ def read_document(attributes: str, content: str) -> Document:
 
 
 def embed_texts(unlabelled: list[str], texts: list[str], components: int) -> np.ndarray:
-    """Return features, float64 (N, components), of texts that the fit has not seen."""
+    """Fit on unlabelled texts; return the features of texts, float64 (N, components)."""
     words = TfidfVectorizer(sublinear_tf=True, stop_words="english", min_df=3)
-    # The exact decomposition does not depend on a random start, and one thread adds in
-    # one order.
+    # the exact decomposition does not depend on a random start, and one thread adds in a
+    # fixed order
     svd = TruncatedSVD(components, algorithm="arpack", random_state=SVD_SEED)
     with threadpool_limits(1):
         svd.fit(words.fit_transform(unlabelled))
@@ -108,14 +108,14 @@ def embed_texts(unlabelled: list[str], texts: list[str], components: int) -> np.
 
 def to_bytes(values: np.ndarray, train: slice) -> tuple[np.ndarray, np.ndarray]:
     """Round features to whole multiples of their columns' scale: int8 (N, D), (D,)."""
-    # the largest of the stream fits, and test documents beyond it are cut
+    # the scale fits the stream's largest value; larger ones in tests are clipped
     scale = (np.abs(values[train]).max(axis=0) / LARGEST).astype(np.float32)
     rounded = np.rint(values / scale).clip(-LARGEST, LARGEST)
     return rounded.astype(np.int8), scale
 
 
 def select(documents: list[Document]) -> tuple[Selection, dict[str, np.ndarray]]:
-    """Choose classes, tasks and splits; the corpus is what classes are clustered from."""
+    """Choose classes, tasks and splits; also return the corpus for the clustering."""
     splits = np.array([document.split for document in documents])
     topics = sorted({t for document in documents for t in document.topics})
     labels = np.array([[t in d.topics for t in topics] for d in documents])  # (N, C)
@@ -126,8 +126,8 @@ def select(documents: list[Document]) -> tuple[Selection, dict[str, np.ndarray]]
     corpus = labels[is_train & labels.any(axis=1)]
     settings = reuters.NUM_TASKS, reuters.BETA, reuters.MIN_CLASSES
     group = curation.cluster_classes(Clustering(corpus, tuple(names), *settings))
-    # documents across tasks leave, then classes that are too small without them, then
-    # documents that had no other class
+    # remove documents that span tasks, then classes that have become too small, then
+    # documents that have no class left
     task = np.full(len(labels), -1)
     labelled = labels.any(axis=1)
     task[labelled] = curation.tasks_of_images(labels[labelled], group)
@@ -164,7 +164,7 @@ def is_frequent(train: np.ndarray, test: np.ndarray) -> np.ndarray:
 
 
 def make(texts: Path, made: Path, components: int = COMPONENTS) -> None:
-    """Write the embedded file from the collection in a folder."""
+    """Write the data file from the collection in a folder."""
     documents = read_collection(texts)
     selection, corpus = select(documents)
     text_of = {str(document.number): document.text for document in documents}
@@ -185,11 +185,11 @@ def count_differing(made: Path, stored: Path) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--texts", type=Path, required=True)
-    parser.add_argument("--embed", action="store_true", help="replace those of prslib")
+    parser.add_argument("--embed", action="store_true", help="replace prslib's file")
     options = parser.parse_args()
     made = Path(reuters.FILE.name)
     make(options.texts, made)
-    print(f"{count_differing(made, reuters.FILE)} entries differ from those embedded")
+    print(f"{count_differing(made, reuters.FILE)} entries differ from {reuters.FILE}")
     if options.embed:
         made = made.replace(reuters.FILE)
     print(made)

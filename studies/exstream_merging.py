@@ -2,9 +2,8 @@
 
 Run ``python studies/exstream_merging.py``: ten seeds on cocoseq-mini and its open test
 images, two minutes. It writes figures/studies/exstream_merging.csv. On frozen features,
-ExStream merges vectors in the space that is the input of the head, and they never become
-stale. The variant finds the same closest pair but keeps the older of the two vectors
-instead of their mean.
+ExStream merges input vectors of the head, which never become stale. The variant finds the
+same closest pair but keeps the older of the two vectors instead of their mean.
 """
 
 import sys
@@ -33,12 +32,12 @@ class Unmerged(ExStream):
     """ExStream that drops the newer of the two closest vectors of a full class."""
 
     def place(self, labels, *, features=None):
-        """Take samples one by one and undo each mean."""
+        """Place samples one by one, and undo each mean."""
         rows = zip(labels, features, strict=True)
         return np.array([self.place_one(y[None], x[None]) for y, x in rows], np.int64)
 
     def place_one(self, y, x):
-        """Place a sample; a vector that has become a mean is as it was before."""
+        """Place a sample; restore a vector that has become a mean."""
         before = self.prototypes.copy()
         (slot,) = super().place(y, features=x)
         merged = (self.prototypes != before).any(axis=1) if before.size else []

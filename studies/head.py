@@ -19,7 +19,7 @@ STEPS = {"adam": (0.0005, 0.001, 0.002, 0.003, 0.004, 0.006), "sgd": (0.1, 0.3, 
 
 
 def main() -> None:
-    """Choose, print and write the table."""
+    """Train with each setting, print the table and write it."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     torch.set_num_threads(1)
     steps = [(name, step) for name, steps in STEPS.items() for step in steps]

@@ -1,7 +1,7 @@
 """Choose the strength of each loss on held-out training images, by one rule for all.
 
 Run ``python studies/loss_strength.py [DATASET ...]``, about ten minutes on two cores. It
-writes figures/studies/loss_strength.csv, in which other data sets keep their rows.
+writes figures/studies/loss_strength.csv and keeps the rows of other data sets.
 
 Every loss has five settings, including the one of its paper. The score of a setting is
 the mean of overall C-F1, O-F1 and mAP at the end of the stream, with F1 at a threshold of
@@ -49,7 +49,7 @@ def score_row(name: str, loss: str, options: dict, method: str) -> dict:
 
 
 def mark_choice(scores: pd.DataFrame) -> pd.DataFrame:
-    """Mark the setting of each loss that the rule chooses."""
+    """Mark the best setting of each loss."""
     scores["score"] = scores[METRICS].mean(axis=1)
     places = ["dataset", "loss", "setting"]
     means = scores.groupby(places, sort=False)["score"].mean()

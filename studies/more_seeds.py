@@ -29,7 +29,7 @@ CASES += [("reutersseq", name) for name in ("balanced", "imbalanced")]
 
 
 def main() -> None:
-    # as the main table has them
+    # the runs of the main table
     grid = {"method": ["CRS", "PRS"], "seed": SEEDS, "tuned_threshold": True}
     planned = []
     for data, test in CASES:

@@ -5,31 +5,31 @@ collection of more_streams.toml, such as DIR/frogs with Frogs_MFCCs.csv. It trai
 CBRS, OCDM and PRS (rho 0 and 0.5), about an hour on one core, and needs
 ``pip install '.[data,training]'``. It writes figures/studies/more_streams.csv, a row per
 stream, sampler, test set and metric, and more_streams_classes.csv, a row per class and
-share of the memory. Nothing of a collection's files is written.
+memory size. Neither contains data of the collections.
 
 These rules were fixed before any run was scored:
 
-- **Split.** The official test split, or a random 30 % if there is none (frogs, so
-  that calls of one recording are on both sides). Official parts for validation belong
+- **Split.** The official test split, or a random 30 % if there is none (frogs, where
+  calls of one recording can therefore be on both sides). Official validation parts belong
   to the stream.
-- **Classes.** Those with `LEAST_IN_STREAM` samples in the stream and `LEAST_IN_TEST` in
-  the test, before and after samples across tasks have left. In hierarchies a sample has
-  the ancestors of its classes, too. Classes with the same samples are one.
+- **Classes.** A class needs `LEAST_IN_STREAM` samples in the stream and `LEAST_IN_TEST` in
+  the test, before and after samples that span tasks are removed. In hierarchies, a sample
+  also has the ancestors of its classes. Classes with the same samples are merged.
 - **Tasks.** Algorithm 2, searched as for mdiseq. It cannot start if no sample has
   labels of exactly two classes, as in hierarchies of three levels. Tasks are then the
   sets of classes that share samples, and the smallest sets are joined until four are
   left, the number of COCOseq. The task with the most classes comes first.
-- **Features.** Numbers as they are. Words have their TF-IDF (sublinear, words of three
-  or more samples) and of these a truncated SVD to 256, fitted on the stream. All are
-  standardised as on cocoseq-mini.
+- **Features.** Numbers are used as they are. Words become TF-IDF (sublinear, words of
+  three or more samples), reduced to 256 components by a truncated SVD; both are fitted on
+  the stream. All features are standardised as on cocoseq-mini.
 - **Tests.** "imbalanced" is the test as it comes. "balanced" has ten of its samples of
   each class, or all if it has fewer, and few more of any (`curation.draw_even`).
 - **Training.** As cocoseq-mini; the memory has the paper's share of the stream. Ten
   seeds, and five with a quarter of the memory and with four times the memory.
 
-Three more collections were examined, without a score, and left out: the classes of FunCat's
-genes (cellcycle) are one set, and in tmc2007-500 and Enron 99 % of the samples would be
-in one task.
+Three more collections were examined, without a score, and left out: the classes of
+FunCat's genes (cellcycle) are all connected by shared samples, and in tmc2007-500 and
+Enron 99 % of the samples would be in one task.
 """
 
 import argparse
@@ -57,7 +57,7 @@ from threadpoolctl import threadpool_limits
 from prslib import register
 from prslib.checks import expected, one_of
 from prslib.datasets import Entry, Recipe, SequentialDataset, Split, curation
-from prslib.datasets.features import HEAD, standardised
+from prslib.datasets.features import HEAD, standardise
 from prslib.datasets.reuters import memory_size_of
 from prslib.report.asked import configs, run_all
 from prslib.report.tables import final, label_powers, scores_of, seed_gaps
@@ -70,13 +70,13 @@ TEST_SHARE = 0.3
 NUM_TASKS = 4
 COMPONENTS = 256
 SEED = 20201126
-# of each share of the memory
+# for each multiple of the standard memory size
 SEEDS = {0.25: range(5), 1.0: range(10), 4.0: range(5)}
 # the paper's 200 and 900 of 35,072
 MINORITY_BELOW = 200 / 35072
 MAJORITY_FROM = 900 / 35072
 TESTS = ["balanced", "imbalanced"]
-# what is read on each of them
+# metrics that are reported on each of them
 CELLS = [
     ("balanced", "mAP"),
     ("balanced", "C-F1"),
@@ -84,14 +84,14 @@ CELLS = [
     ("imbalanced", "mAP"),
     ("imbalanced", "C-F1"),
 ]
-# of PRS, beside 0
+# power of allocation of PRS, besides 0
 POWER = 0.5
 RIVALS = ["CBRS", "OCDM", "PRS", f"PRS, rho {POWER}"]
 COLLECTIONS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 class Samples(NamedTuple):
-    """The samples of a collection, as its files have them."""
+    """The samples of a collection, as in its files."""
 
     # numbers (N, D), or texts (N,)
     values: np.ndarray
@@ -247,7 +247,7 @@ def cluster(labels: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
 
 
 def embed(values: np.ndarray, in_stream: np.ndarray) -> np.ndarray:
-    """Return standardised features, float32 (N, D); what is fitted is on the stream."""
+    """Return standardised features, float32 (N, D), fitted on the stream."""
     if values.ndim == 1:
         words = TfidfVectorizer(sublinear_tf=True, min_df=3)
         svd = TruncatedSVD(COMPONENTS, algorithm="arpack", random_state=SEED)
@@ -255,7 +255,7 @@ def embed(values: np.ndarray, in_stream: np.ndarray) -> np.ndarray:
             svd.fit(words.fit_transform(values[in_stream]))
             values = svd.transform(words.transform(values))
     features = values.astype(np.float32)
-    return standardised(features, features[in_stream])
+    return standardise(features, features[in_stream])
 
 
 def add_stream(data: SequentialDataset) -> int:
@@ -263,17 +263,17 @@ def add_stream(data: SequentialDataset) -> int:
     memory = memory_size_of(len(data.train))
     schedule = tuple(range(data.num_tasks))
     recipe = Recipe(memory_size=memory, schedule=schedule, **HEAD)
-    register(data.name, Entry(partial(give, data), recipe, data_source="other"))
+    register(data.name, Entry(partial(get, data), recipe, data_source="other"))
     return memory
 
 
-def give(data: SequentialDataset, images: bool) -> SequentialDataset:
-    """Return a stream, which is in the memory already, always with its features."""
+def get(data: SequentialDataset, images: bool) -> SequentialDataset:
+    """Return a stream that is already loaded, always with its features."""
     return data
 
 
 def compare(data: SequentialDataset, memory: int, jobs: int) -> pd.DataFrame:
-    """Return each sampler minus CRS, overall at the end."""
+    """Return each sampler minus CRS in overall scores at the end of the stream."""
     fixed = {"dataset": data.name, "test_set": TESTS, "seed": SEEDS[1.0]}
     planned = configs(**fixed, method=["CRS", "CBRS", "OCDM"])
     planned += configs(**fixed, method="PRS", rho=[0.0, POWER])
@@ -288,7 +288,7 @@ def compare(data: SequentialDataset, memory: int, jobs: int) -> pd.DataFrame:
     table = pd.concat(tables).drop(columns="sd")
     is_read = table.set_index(["test_set", "metric"]).index.isin(CELLS)
     freq = data.class_freq
-    # the names of when_it_pays
+    # columns of the notebook when_it_pays
     stream = {"samples": len(data.train), "memory": memory, "tasks": data.num_tasks}
     stream |= {"classes": data.num_classes, "labels": freq.sum() / len(data.train)}
     stream |= {"max:min": freq.max() / freq.min()}
@@ -297,7 +297,7 @@ def compare(data: SequentialDataset, memory: int, jobs: int) -> pd.DataFrame:
 
 
 def compare_classes(data: SequentialDataset, memory: int, jobs: int) -> pd.DataFrame:
-    """Return by how much CBRS changes the AP of each class, classes alike."""
+    """Return by how much CBRS changes the AP of each class on the balanced test set."""
     size = data.class_freq / data.class_freq.mean()
     tables = []
     for share, seeds in SEEDS.items():
@@ -317,9 +317,9 @@ def compare_classes(data: SequentialDataset, memory: int, jobs: int) -> pd.DataF
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("folder", type=Path, help="has a folder for each collection")
-    parser.add_argument("name", nargs="*", help="of collections; all by default")
-    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
+    parser.add_argument("folder", type=Path, help="with a folder for each collection")
+    parser.add_argument("name", nargs="*", help="collections, all by default")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel runs")
     options = parser.parse_args()
     names = options.name or list(COLLECTIONS)
     for name in names:

@@ -3,8 +3,8 @@
 Run ``python studies/pretrain.py`` for all, or ``python studies/pretrain.py digits-0``.
 It trains the small network on scenes that are in no stream, and stores its weights in
 data/; about a minute each. The same version of PyTorch gives the same bytes on every
-x86-64 processor. Another version may give other last digits, and runs from these weights
-then differ, too.
+x86-64 processor. Another version may round differently, which also changes all runs that
+start from the weights.
 """
 
 import argparse
@@ -31,7 +31,7 @@ LEARNING_RATE, CLIP_VALUE = 0.002, 5.0
 CLASS_NAMES = tuple(
     f"{colour} {digit}" for digit in range(10) for colour in scenes.OTHER_COLOURS
 )
-# quarters, counter-clockwise, by name of the scenes
+# quarter turns, counter-clockwise, by the name of the scenes
 TURNS = {"digits": 0, "turned_digits": 1}
 # share of the scenes with 1, 2, 3, 4 labels
 LABELS_PER_IMAGE = (0.60, 0.25, 0.10, 0.05)
@@ -41,8 +41,8 @@ def draw_scenes(
     name: str, images: int, rng: np.random.Generator, split: str = "train"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw scenes to pretrain on, uint8 (images, 32, 32, 3), and their labels."""
-    # The digits are turned, by a key of `TURNS`, and coloured otherwise than in the
-    # streams. "train" uses none of the streams' test originals.
+    # Digits are turned by `TURNS` and have other colours than in the streams. "train"
+    # uses no originals of the streams' tests.
     count = 1 + rng.choice(len(LABELS_PER_IMAGE), size=images, p=LABELS_PER_IMAGE)
     rank = rng.random((images, len(CLASS_NAMES))).argsort(axis=1).argsort(axis=1)
     labels = rank < count[:, None]
@@ -79,8 +79,8 @@ def pretrain(name: str, images: int = IMAGES) -> dict[str, torch.Tensor]:
     return network.state_dict()
 
 
-def packed(state: dict[str, torch.Tensor]) -> dict:
-    """Round weights to int8 with a scale a channel; vectors stay as they are."""
+def pack(state: dict[str, torch.Tensor]) -> dict:
+    """Round weights to int8 with a scale per channel; vectors stay as they are."""
     small = {}
     for name, value in state.items():
         if value.dim() > 1:
@@ -97,7 +97,7 @@ def main() -> None:
     )
     torch.set_num_threads(1)
     for name in parser.parse_args().name or EMBEDDED:
-        torch.save(packed(pretrain(name)), EMBEDDED[name])
+        torch.save(pack(pretrain(name)), EMBEDDED[name])
         print(EMBEDDED[name])
 
 

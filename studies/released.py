@@ -1,6 +1,6 @@
 """PRS as in the authors' released code, which departs from the paper in seven steps.
 
-1. n_i is counted after the sample was placed.
+1. n_i is counted after a sample is placed.
 2. p_i is computed over the classes in memory, and does not change when a class leaves.
 3. Each m_i / n_i is limited to 1 before it is weighted, and is 1 for a new class.
 4. Every class in memory may be shrunk.
@@ -11,7 +11,6 @@
 
 p, delta and distances are float32, and the distance is summed over the classes in the
 order of their first samples. p is computed in float64 and then rounded.
-
 
 ``prslib.register("PRS, released code", ReleasedPRS)`` makes it a method.
 """
@@ -44,14 +43,14 @@ class ReleasedPRS(PRS):
         return super().choose(y, np.append(u[:2], 0.0))
 
     def partition(self) -> Array:
-        """Return p_i of the classes in memory, Eq. (1), and of others what it was."""
+        """Return p_i, Eq. (1); classes that are not in memory keep their last value."""
         present = self._counts > 0
         p = self.last_partition.copy()
         p[present] = softmax(self.rho * np.log(self._before[present]))
         return p
 
     def acceptance(self, y: Array) -> float:
-        """Return s, Eq. (2), each m_i / n_i cut at 1, which it is for a new class."""
+        """Return s, Eq. (2), with each m_i / n_i limited to 1, and 1 for a new class."""
         classes = self.classes_of(y)
         n = self._before[classes]
         quota = self.size * self.last_partition[classes].astype(float)
@@ -83,7 +82,7 @@ class ReleasedPRS(PRS):
         return gaps[:, self.appearance].cumsum(axis=1)[:, -1].astype(float)
 
     def nearest(self, k: Array, distance: Array) -> Array:
-        """Return the nearest sets of K; all of them if each is m or further."""
+        """Return the nearest sets of K; all of them if every distance is m or more."""
         return super().nearest(k, distance) if distance.min() < self.size else k
 
     def _count(self, classes: Sequence[int]) -> None:

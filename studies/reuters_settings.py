@@ -3,9 +3,9 @@
 Run ``python studies/reuters_settings.py``, about ten minutes on one core. It writes
 figures/studies/reuters_settings.csv. A method's score of a setting is its mean of overall
 C-F1, O-F1 and mAP over the seeds, on held-out training documents. Each method ranks all
-settings, and the setting with the lowest mean rank is chosen, or of several the one with
-the highest mean score. Fewer components of a truncated SVD are the first columns of the
-embedded features. EWC votes with the strength of cocoseq-mini; afterwards,
+settings, and the setting with the lowest mean rank is chosen; the mean score breaks ties.
+With fewer components, features are the first columns of the embedded truncated SVD. EWC
+votes with the strength of cocoseq-mini; afterwards,
 `studies/ewc_strength.py reutersseq` chooses its strength for the selected setting.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import torch
-from choosing import VOTERS, held_out, save, score
+from choosing import VOTERS, load_held_out, save, score
 from tqdm import tqdm
 
 from prslib import DATASETS
@@ -26,7 +26,7 @@ STEPS = (0.0005, 0.001, 0.002, 0.004, 0.008)
 
 
 def cut(dataset: SequentialDataset, components: int) -> SequentialDataset:
-    """Leave the first components of every document, standardised anew."""
+    """Keep only the first components of every document, and standardise them again."""
     train = dataset.train.inputs[:, :components]
     mean, sd = train.mean(dtype=np.float64), train.std(dtype=np.float64)
 
@@ -42,7 +42,7 @@ def main() -> None:
     """Train, and write every method's score of every setting, the best first."""
     torch.set_num_threads(1)
     recipe = replace(DATASETS[DATA].recipe, test_resamples=0)
-    whole = held_out(DATA, images=True)
+    whole = load_held_out(DATA, images=True)
     rows = []
     for components in COMPONENTS:
         data = cut(whole, components)

@@ -1,11 +1,12 @@
-"""Check the rule of `prslib.trial`: is a sampler that it names behind another one?
+"""Check the rule of `prslib.trial`: does another sampler score higher than the named one?
 
 Run ``python studies/trial_rule.py``, some minutes on two cores. Each real stream is tried
 with five seeds and, to check the answer, with twenty others. An answer is wrong if, with
 the twenty seeds, the 95 % interval of another sampler minus the named one, over seeds
-only, is above 0. It writes figures/studies/trial_rule.csv, a row per stream, metric and test.
+only, is above 0. The script writes figures/studies/trial_rule.csv, a row per stream,
+metric and test.
 
-The rule was fixed before a stream was tried (docs/own_data.md).
+The rule was fixed before any stream was tried (docs/own_data.md).
 """
 
 import sys
@@ -45,7 +46,7 @@ def find_better(scores: pd.DataFrame, named: str) -> list[str]:
 
 
 def check_stream(name: str) -> pd.DataFrame:
-    """Compare what few seeds name with what many find."""
+    """Compare the samplers named with few seeds with the results of many seeds."""
     few, many = try_stream(name, FEW), try_stream(name, MANY)
     rows = []
     keys = ["metric", "test_set"]

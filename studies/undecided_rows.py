@@ -1,4 +1,4 @@
-"""List the undecided rows of the ledger on real data, and what more seeds would change.
+"""List the undecided rows of the ledger on real data, and the effect of more seeds.
 
 Run ``python studies/undecided_rows.py``. It uses the runs of the seeds profile, trains
 missing ones, evaluates all claims and writes figures/studies/undecided_rows.csv. Columns:

@@ -107,7 +107,7 @@ class PRSSampling:
             logits = np.where((counts > 0) & (delta >= most - ROUNDING), 0, -np.inf)
         chance = softmax(logits)
         c = min(chance.cumsum().searchsorted(u_class, "right"), chance.nonzero()[0][-1])
-        # samples of class c with the fewest labels of which the memory has too few
+        # samples of class c with the fewest labels of scarce classes
         members = np.flatnonzero(self.stored[:, c])
         scarce = (delta <= 0) & (self.class_freq > 0)
         lost = (self.stored[members] & scarce).sum(axis=1)

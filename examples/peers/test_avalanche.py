@@ -14,7 +14,7 @@ from torch.optim import SGD
 
 
 def make_data(several, length=600):
-    """Return a long-tailed dataset; every second sample of a rare class has class 0, too."""
+    """Return a long-tailed dataset; if `several`, every second sample also has class 0."""
     torch.manual_seed(0)
     classes = torch.multinomial(torch.tensor([0.8, 0.15, 0.05]), length, True)
     targets = classes

@@ -1,6 +1,6 @@
-"""Tests for Mammoth, as its own are: functions for pytest.
+"""Tests for Mammoth, in the style of its tests: functions for pytest.
 
-In Mammoth they belong into ``tests/test_prs_buffer.py``.
+In Mammoth they belong in ``tests/test_prs_buffer.py``.
 """
 
 import copy

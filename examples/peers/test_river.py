@@ -1,7 +1,7 @@
-"""Tests for River: its checks of all estimators, and what the wrapper adds.
+"""Tests for River: its checks of all estimators, and tests of the wrapper.
 
-In River they belong into ``river/imblearn/test_prs_replay.py``. There the checks run by
-themselves, as for every estimator.
+In River they belong in ``river/imblearn/test_prs_replay.py``, where the checks run
+automatically, as for every estimator.
 """
 
 import collections

@@ -1,7 +1,7 @@
 """Represent images by the features that a frozen ImageNet network computes.
 
 The data sets standardise these features by two scalars, the mean and the standard
-deviation over all features of their training images (`standardised`).
+deviation over all features of their training images (`standardise`).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def frozen_network(name: str) -> tuple[Callable, str]:
     return network.to(memory_format=torch.channels_last), identity_of(file)
 
 
-def standardised(features: np.ndarray, train: np.ndarray) -> np.ndarray:
+def standardise(features: np.ndarray, train: np.ndarray) -> np.ndarray:
     """Return (x - mean) / sd, two scalars over all features of the training images."""
     mean = np.float32(train.mean(dtype=np.float64))
     sd = np.float32(train.std(dtype=np.float64))
@@ -130,7 +130,7 @@ def load_embedded(
     inputs = None
     if images:
         inputs = read_features(file)[kept]
-        inputs = standardised(inputs, inputs[selection.rows("train")])
+        inputs = standardise(inputs, inputs[selection.rows("train")])
     return selection.dataset(name, None, inputs)
 
 
@@ -158,10 +158,10 @@ def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
     if images:
         inputs = read_features(MINI)[kept]
         train = inputs[selection.rows("train")]
-        inputs = standardised(inputs, train)
+        inputs = standardise(inputs, train)
         (scale,) = read_arrays(MINI, "scale").values()
         (values,) = read_arrays(OPEN, "features").values()
-        open_inputs = standardised(values * scale, train)
+        open_inputs = standardise(values * scale, train)
     dataset = selection.dataset(name, "COCOseq", inputs)
     (labels,) = read_arrays(OPEN, "labels").values()
     # -1 for images whose labels span tasks
@@ -174,7 +174,7 @@ def open_features(folder: Path, selection: Selection) -> np.ndarray:
     """Load the stored features of a prepared set and standardise them, float32 (N, D)."""
     command = f"prepare features {folder.name}"
     features = open_rows(folder / FILE, len(selection), command).astype(np.float32)
-    return standardised(features, features[selection.rows("train")])
+    return standardise(features, features[selection.rows("train")])
 
 
 # `studies/head.py` chose the step size on a part of the training stream, and

@@ -77,8 +77,7 @@ def channels_of(image_shape: tuple) -> int:
     """Return the last of an image's height, width and channels."""
     if len(image_shape) != 3:
         what = "image_shape with height, width and channels"
-        advice = "only mlp and head accept other shapes"
-        raise ValueError(expected(what, image_shape, advice))
+        raise ValueError(expected(what, image_shape, "mlp and head accept others"))
     return image_shape[2]
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-SIZE, NUM_CLASSES = 25, 8
-CUT = 196  # samples after which a sampler is restored, or grows
+# a sampler is restored, or grows, after CUT samples
+SIZE, NUM_CLASSES, CUT = 25, 8, 196
 
 
 def check_sampler(make: Callable, context: Callable | None = None) -> None:

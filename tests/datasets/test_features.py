@@ -27,7 +27,7 @@ PARTS = {"cocoseq-mini": Fraction(1), "cocoseq-tiny": Fraction(1, 7)}  # of thes
 def raw(name):
     """Return a data set with features as they are stored."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features, "standardised", lambda values, train: values)
+        patch.setattr(features, "standardise", lambda values, train: values)
         return features.load_mini.__wrapped__(True, name, PARTS[name])
 
 

@@ -1,4 +1,4 @@
-"""Class-balancing reservoir sampling once more, from its rules, in plain numpy."""
+"""A second implementation of CBRS, written from its rules in plain numpy."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Twin(Sampler):
         return slot
 
     def overwrite(self, u):
-        """Return the slot of the last sample counted in a full memory, -1 for none."""
+        """Return the slot of the last sample in a full memory, -1 for none."""
         c = self.counted[-1]
         counts = np.bincount(self.slot_class)
         largest = np.flatnonzero(counts == counts.max())

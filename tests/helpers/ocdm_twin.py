@@ -1,4 +1,4 @@
-"""Optimising the class distribution in memory once more, from its rule, in dense numpy."""
+"""A second implementation of OCDM, written from its rule in dense numpy."""
 
 import numpy as np
 

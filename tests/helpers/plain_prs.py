@@ -1,4 +1,4 @@
-"""PRS once more, equation by equation from the labels in each slot, in dense numpy."""
+"""A second implementation of PRS, equation by equation in dense numpy."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class PlainPRS(Sampler):
         return int(leaving[int(u[2] * len(leaving))])
 
     def counted(self, y):
-        """Return n_i with the sample at hand."""
+        """Return n_i, including the current sample."""
         return self.class_freq
 
     def partition(self, y):

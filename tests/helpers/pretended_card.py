@@ -1,7 +1,7 @@
-"""A GPU that is none: tensors say that they are on it and are computed on the CPU.
+"""A mock GPU: tensors claim to be on it, but are computed on the CPU.
 
-Inside `Card` an operation on its tensors and the host's raises, as on a GPU, and each
-operation for which the host would wait is counted by its place in prslib.
+Inside `Card`, mixing its tensors with the host's raises an error, as on a GPU. Operations
+for which the host would wait are counted, by the function of prslib that calls them.
 """
 
 import traceback
@@ -16,20 +16,20 @@ from prslib.paths import PACKAGE
 
 NAME = "card"
 ATEN = torch.ops.aten
-# their results, or the shapes of these, are numbers on the host
+# operations whose results, or their shapes, are numbers on the host
 WAITS = {
     ATEN._local_scalar_dense.default,
     ATEN.equal.default,
     ATEN.masked_select.default,
     ATEN.nonzero.default,
 }
-# and those of these, where a row is chosen by a mask
+# operations of the same kind if a mask chooses the rows
 CHOICES = {ATEN.index.Tensor, ATEN.index_put_.default, ATEN.index_put.default}
 MOVES = {ATEN._to_copy.default, ATEN.copy_.default}
 
 
 class Backend(backend_registration._DummyBackendModule):
-    """What torch asks of a device."""
+    """The module that torch expects of a device."""
 
     def get_amp_supported_dtype(self):
         return [torch.bfloat16]
@@ -39,15 +39,15 @@ KERNELS = torch.library.Library("_", "IMPL", "AutocastPrivateUse1")
 
 
 def register():
-    """Let torch know a device of this name, for the rest of the process."""
+    """Register a device of this name in torch, for the rest of the process."""
     setup = backend_registration._setup_privateuseone_for_python_backend
     setup(NAME, backend_module=Backend())
-    # its autocast leaves numbers in float32
+    # its autocast leaves tensors in float32
     KERNELS.fallback(torch.library.fallthrough_kernel)
 
 
 class OnCard(torch.Tensor):
-    """A tensor that says it is on the card."""
+    """A tensor that claims to be on the card."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl
 
@@ -69,7 +69,7 @@ class OnCard(torch.Tensor):
         raise RuntimeError(f"{operation} outside of Card")
 
     def as_subclass(self, _kind):
-        """Return itself: on a card it would be a plain tensor."""
+        """Return the tensor itself, which on a card would be a plain tensor."""
         return self
 
     def numpy(self, *args, **kwargs):
@@ -82,8 +82,8 @@ class Card(TorchDispatchMode):
     def __init__(self):
         super().__init__()
         self.waits = Counter()
-        self.pinned = set()  # addresses of memory
-        self.kept = []  # tensors in it, so that no other one gets the address
+        self.pinned = set()  # addresses of pinned memory
+        self.kept = []  # its tensors, so that no other tensor gets an address
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
@@ -117,7 +117,7 @@ class Card(TorchDispatchMode):
         return tree_map(wrapped, result)
 
     def pin(self, tensor):
-        """Copy a tensor of the host into memory that a GPU reads by itself."""
+        """Copy a tensor of the host into pinned memory, which a GPU reads directly."""
         copy = tensor.clone()
         self.pinned.add(copy.untyped_storage().data_ptr())
         self.kept.append(copy)
@@ -145,7 +145,7 @@ class Card(TorchDispatchMode):
             self.note("from pageable memory")
 
     def note_mixture(self, operation, tensors):
-        """Refuse tensors of both, but for the host's single numbers; count waits."""
+        """Refuse to mix tensors of card and host, except single numbers; count waits."""
         if not any(isinstance(x, OnCard) for x in tensors):
             return
         if any(x.dim() for x in tensors if not isinstance(x, OnCard)):
@@ -155,7 +155,7 @@ class Card(TorchDispatchMode):
             self.note(operation.name())
 
     def note(self, what):
-        """Count a wait where prslib asks for it."""
+        """Count a wait by the function of prslib that causes it."""
         package = f"{PACKAGE}/"  # a checkout may be in a folder of the same name
         places = [
             f"{frame.filename.removeprefix(package)}:{frame.name}"
@@ -170,7 +170,7 @@ def _computed(x):
 
 
 def lstm_cell(x, state, *weights):
-    """Compute `torch.lstm_cell` from what a CPU has, too; a GPU has one operation."""
+    """Compute `torch.lstm_cell` from basic operations; a GPU has a single operation."""
     of_x, of_hidden, *biases = weights
     hidden, cell = state
     gates = x @ of_x.T + hidden @ of_hidden.T + sum(biases)

@@ -8,7 +8,7 @@ A, B, C, D = range(4)
 
 
 def rows(*samples, num_classes=3):
-    """Multi-hot rows of samples given as tuples of classes."""
+    """Return multi-hot rows of samples, which are given as tuples of classes."""
     labels = np.zeros((len(samples), num_classes), bool)
     for row, sample in zip(labels, samples, strict=True):
         row[list(np.atleast_1d(sample))] = True
@@ -22,7 +22,7 @@ def filled(samples, num_classes=3, size=None, name="prs", seed=0, **options):
 
 
 def next_slots(name, samples, sample, runs=2000, **options):
-    """Return which slot each of many seeds gives to the sample that follows."""
+    """Return the slot of the next sample for each of many seeds."""
     made = (filled(samples, name=name, seed=seed, **options) for seed in range(runs))
     return np.array([sampler.place(rows(sample))[0] for sampler in made])
 
@@ -38,7 +38,7 @@ def decide(sampler, *sample):
 
 
 def long_tailed(rng, length, num_classes, labels=1.0, late=True):
-    """Draw a long-tailed multi-label stream; each class is met only from some point on."""
+    """Draw a long-tailed multi-label stream; classes appear at random points of it."""
     chance = 1.0 / np.arange(1, num_classes + 1) ** 1.3
     start = np.sort(rng.integers(0, length, num_classes)) * late
     start[0] = 0

@@ -1,7 +1,7 @@
-"""Two machines of a Ray cluster, played by two nodes on this one, until standard input is closed.
+"""Start a Ray cluster of two nodes on this machine, until standard input is closed.
 
-A process of its own, so that what Ray leaves in a process stays out of the tests'. It
-prints the address and the process that is the second machine.
+This runs in a separate process, so that Ray leaves nothing in the tests' process. It
+prints the cluster's address and the process of the second node.
 """
 
 import inspect
@@ -14,7 +14,7 @@ from ray._private import services
 from ray.cluster_utils import Cluster
 
 LISTENS = "dashboard_agent_listen_port"
-AGENTS = (  # Ray gives up on a machine whose agents take 15 s to name a port; these need not
+AGENTS = (  # ports are given, because Ray waits only 15 s for agents to choose one
     "metrics_agent_port",
     LISTENS,
     "runtime_env_agent_port",
@@ -38,7 +38,7 @@ def machine():
 
 
 def start_with_port(*arguments, start=services.start_raylet, **options):
-    """Name the port that Ray does not pass on before its agent does, however busy the machine."""
+    """Write the file that names the agent's port, which a busy agent would write too late."""
     values = inspect.signature(start).bind(*arguments, **options).arguments
     file = Path(values["session_dir"]) / f"{LISTENS}_{values['node_id']}"
     file.write_text(str(values[LISTENS]))

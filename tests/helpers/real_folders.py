@@ -27,7 +27,7 @@ def coco_json(ids, files, labels, names):
 
 
 def write_image(file, index):
-    """Write a JPEG of one odd size or another, every third one in shades of grey."""
+    """Write a JPEG in one of `SIZES`, every third one in shades of grey."""
     file.parent.mkdir(parents=True, exist_ok=True)
     width, height = SIZES[index % len(SIZES)]
     pixels = np.full((height, width, 3), [index * 9 % 256, 128, 200], dtype=np.uint8)
@@ -59,7 +59,7 @@ def write_ids(folder, ids, ending):
 
 
 def prepare_coco(root, *more):
-    """Make COCOseq of what is in the folders coco and ids of `root`."""
+    """Prepare COCOseq from the folders coco and ids in `root`."""
     folders = {"images": "coco", "annotations": "coco/annotations", "ids": "ids"}
     options = [f"--{name}={root / folder}" for name, folder in folders.items()]
     return main(["prepare", "cocoseq", *options, "--workers", "1", *more])

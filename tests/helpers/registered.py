@@ -1,4 +1,4 @@
-"""What tests register, forgotten afterwards, and runs without other processes."""
+"""Registrations that tests undo, cells as of a notebook, and runs without processes."""
 
 import linecache
 from contextlib import ExitStack, contextmanager
@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 @contextmanager
 def forgetting():
-    """Forget at the end what has been registered within."""
+    """Undo at the end all registrations of the block."""
     from prslib import runs
 
     tables = [*runs.TABLES.values(), runs.REGISTERED, runs.USER_CODE]
@@ -29,5 +29,5 @@ def of_cell(source, name="<cell 1 of a test>"):
 
 
 def in_turn(*_, **__):
-    """Stand for `joblib.Parallel` and call in this process: others import torch."""
+    """Replace `joblib.Parallel`: call in this process, as others would import torch."""
     return lambda calls: (function(*row, **options) for function, row, options in calls)

@@ -1,19 +1,20 @@
-"""PRS as the authors' released code has it: what departs from the paper."""
+"""A second implementation of the authors' released code, by its departures from the paper."""
 
 import numpy as np
 from plain_prs import PlainPRS
 
 
 class PlainReleasedPRS(PlainPRS):
-    """Do what the authors' released code does: a twin of studies/released.py."""
+    """PRS as in the authors' released code; compared with studies/released.py."""
 
     def __init__(self, size, num_classes, seed, *, rho=0.0):
         super().__init__(size, num_classes, seed, rho=rho)
-        self._stale = np.zeros(self.num_classes, np.float32)  # p_i, also of who left
-        self._order = []  # classes, first seen first
+        # p_i, also of classes that are no longer in memory
+        self._stale = np.zeros(self.num_classes, np.float32)
+        self._order = []  # classes in the order of their first samples
 
     def choose(self, y, u):
-        """Decide on what was there before the sample."""
+        """Decide with the counts before the sample."""
         self._order += [
             c for c in np.flatnonzero(self.counted(y)) if c not in self._order
         ]
@@ -23,7 +24,7 @@ class PlainReleasedPRS(PlainPRS):
         return super().choose(y, u)
 
     def counted(self, y):
-        """Return n_i without the sample at hand."""
+        """Return n_i without the current sample."""
         return self.class_freq - y
 
     def partition(self, y):
@@ -31,7 +32,7 @@ class PlainReleasedPRS(PlainPRS):
         return self._stale
 
     def acceptance(self, y, p):
-        """Cut each m_i / n_i at 1, which it is for a new class, before it is weighed."""
+        """Limit each m_i / n_i to 1 before weighting; it is 1 for a new class."""
         n, quota = self.counted(y)[y], self.size * p[y].astype(float)
         ratio = np.where(n > quota, quota / np.maximum(n, 1), 1.0)
         return min(1.0, float((self.weights(y)[y] * ratio).sum()))
@@ -52,7 +53,7 @@ class PlainReleasedPRS(PlainPRS):
         return (delta <= 0) & (self.class_counts > 0)
 
     def distances(self, k, p):
-        """Leave classes that a removal empties out of the sum, which is float32 in order of age."""
+        """Sum in float32, oldest class first, without classes that a removal empties."""
         result = []
         for slot in k:
             counts, total = self.class_counts - self.labels[slot], np.float32(0)

@@ -1,4 +1,4 @@
-"""Trainers outside of a run, and the batches that they learn from."""
+"""Trainers outside of a run, and their batches."""
 
 import torch
 
@@ -13,7 +13,7 @@ def make_trainer(config, device="cpu"):
 
 
 def batches_of(config):
-    """Return pairs of the stream's batches, and whether they are new."""
+    """Return pairs of a batch of the stream and whether it is of the first epoch."""
     data = load_dataset(config.dataset, images=False)
     pairs = []
     for _, batches, is_new in stream(config, data.train.task):

@@ -16,7 +16,7 @@ def test_pretraining_gives_the_same_bytes_and_networks_begin_with_them(
     assert all(torch.equal(value, second[name]) for name, value in first.items())
     name = "stages.0.0.weight"
     assert not torch.equal(study.pretrain("digits-1", images=100)[name], first[name])
-    packed = study.packed(first)
+    packed = study.pack(first)
     small, scale = packed[name]
     assert small.dtype == torch.int8 and scale.shape == (16, 1, 1, 1)
     assert ((small * scale - first[name]).abs() <= 0.501 * scale).all()
