@@ -81,7 +81,7 @@ def _parser() -> ArgumentParser:
         help="capacity of the memory (default: %(default)s)",
     )
     argument(
-        "--picture", type=Path, metavar="FILE", help="save a plot, such as memory.png"
+        "--picture", type=Path, metavar="FILE", help="write a plot, such as memory.png"
     )
     words = "power of allocation of PRS and OCDM (default: %(default)s)"
     argument("--rho", type=float, default=0.0, help=words)
@@ -96,7 +96,7 @@ def _parser() -> ArgumentParser:
         "--size",
         type=int,
         nargs="+",
-        help="capacities to try; by default 5.7 %% of the stream",
+        help="capacities of the memory; by default 5.7 %% of the stream",
     )
     argument(
         "--seeds", type=int, default=5, help="number of seeds (default: %(default)s)"

@@ -72,7 +72,8 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
         group = names.choices[name].add_mutually_exclusive_group(required=True)
         either = group.add_argument
         either("--ids", type=Path, help="folder of the released id files")
-        either("--download-ids", action="store_true", help="fetch these files")
+        words = "fetch the released id files"
+        either("--download-ids", action="store_true", help=words)
         words = "allow more than 1 %% of the images to be missing or broken"
         option("--allow-missing", action="store_true", help=words)
         option("--workers", type=int, help="number of processes")
