@@ -137,7 +137,7 @@ BAD = [  # a file, what stands there, what is to stand there, and the message
         "ids/train_task0_id_coco.json",
         "1]",
         "1, 5]",
-        r"of a sample's own task .* task 1 with label 'dog'",
+        r"of a sample's task .* task 1 with label 'dog'",
     ),
 ]
 
