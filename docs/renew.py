@@ -62,14 +62,14 @@ MEASURED = [(ALIKE, "mAP"), (ALIKE, "C-F1"), (AS_IT_COMES, "O-F1")]
 ON_TEST = {ALIKE: "with classes alike", AS_IT_COMES: "as the stream comes"}
 
 
-def numbers(name: str, folder: str = REPORTED) -> pd.DataFrame:
+def read_numbers(name: str, folder: str = REPORTED) -> pd.DataFrame:
     """Read a table that a notebook or a benchmark wrote."""
     return pd.read_csv(figures_dir(folder) / f"{name}.csv")
 
 
 def answer(notebook: str) -> str:
     """Return a notebook's answer, marked with † if it is about synthetic data."""
-    sentence, data = numbers(f"{notebook}_sentence").iloc[0]
+    sentence, data = read_numbers(f"{notebook}_sentence").iloc[0]
     return f"{sentence}†" if data == "stand-in" else sentence
 
 
@@ -94,7 +94,7 @@ def list_answers(folder: str = "") -> str:
 
 def pivot(file: str, index: str, columns: str, values: str, *where: str) -> str:
     """Return means of the rows of a CSV that meet conditions such as "memory=2000"."""
-    rows = numbers(*reversed(file.split("/")))
+    rows = read_numbers(*reversed(file.split("/")))
     for condition in where:
         column, value = condition.split("=")
         rows = rows[rows[column].astype(str) == value]
@@ -124,7 +124,7 @@ def choose(means: pd.DataFrame, cost: pd.Series) -> str:
 def mean_differences() -> pd.DataFrame:
     """Return the mean and the range over the streams of each sampler minus CRS, by score."""
     columns = ["test_set", "group", "metric", "method"]
-    return numbers("when_it_pays_ranges").set_index(columns).sort_index()
+    return read_numbers("when_it_pays_ranges").set_index(columns).sort_index()
 
 
 def choose_for(scores: list[tuple[str, str, str]]) -> str:
@@ -230,7 +230,7 @@ def say_control() -> str:
 
 def mean_of_draws(cut: str) -> pd.DataFrame:
     """Return the mean over draws of each sampler minus CRS on a subsampled Reuters, by score."""
-    rows = numbers("when_it_pays_cuts").query("cut == @cut")
+    rows = read_numbers("when_it_pays_cuts").query("cut == @cut")
     scores = ["test_set", "metric"]
     return rows.pivot_table("difference", "method", scores)[MEASURED]
 
@@ -243,7 +243,7 @@ def say_scores(means: pd.Series) -> str:
 
 def sum_up_single_label() -> dict:
     """Return the verdict's row for samples with one label."""
-    gains = numbers("single_label_minus_crs").groupby("method")["difference"]
+    gains = read_numbers("single_label_minus_crs").groupby("method")["difference"]
     row = {"your test": "one label per sample (synthetic digits)", "score": "accuracy"}
     for method, column in SAMPLERS.items():
         row[column] = say_range(gains.get_group(method))
@@ -253,7 +253,7 @@ def sum_up_single_label() -> dict:
 
 def say_prs_minus_cbrs() -> str:
     """Return PRS minus CBRS on the streams as text."""
-    gaps = numbers("main_results_prs_minus_others").query("than == 'CBRS'")
+    gaps = read_numbers("main_results_prs_minus_others").query("than == 'CBRS'")
     by_cell = gaps.set_index(["group", "test_set", "metric"])["difference"].sort_index()
     mean_ap, c_f1, o_f1 = [
         say_range(by_cell.loc["overall", *kind]) for kind in MEASURED
@@ -276,7 +276,7 @@ def say_prs_minus_cbrs() -> str:
 
 def compare_thresholds() -> str:
     """Return how much of CBRS's gain and loss remains at tuned thresholds."""
-    ranges = numbers("when_it_pays_ranges")
+    ranges = read_numbers("when_it_pays_ranges")
     cells = ranges[(ranges["method"] == "CBRS") & (ranges["group"] == "overall")]
     cells = cells.set_index(["test_set", "metric"]).sort_index()[["lowest", "highest"]]
     words = []
@@ -293,7 +293,7 @@ def compare_thresholds() -> str:
 
 def list_streams() -> str:
     """Return CBRS and PRS minus CRS, stream by stream."""
-    gaps = numbers("when_it_pays_minus_crs").query("group == 'overall'")
+    gaps = read_numbers("when_it_pays_minus_crs").query("group == 'overall'")
     gaps = gaps.fillna({"clearly": ""})
     gaps = gaps.assign(cell=write_differences(gaps))
     cells = gaps.set_index(["dataset", "method", "test_set", "metric"]).sort_index()[
@@ -312,11 +312,11 @@ def list_streams() -> str:
 
 def list_memories() -> str:
     """Return the distances of the memories' shares from equal shares and the stream's."""
-    distances = numbers("memory_distribution_distance")
+    distances = read_numbers("memory_distribution_distance")
     means = distances.groupby(["dataset", "method"])[["to equal", "to stream"]].mean()
     rows = []
     for name in distances["dataset"].unique():
-        shares = numbers(f"memory_distribution_{name}")
+        shares = read_numbers(f"memory_distribution_{name}")
         of_mean = shares.pivot_table("share", "class", "method")  # over seeds
         gaps = of_mean.sub(of_mean["Stream"], axis=0).abs().sum() / 2
         for method in ("Stream", "CRS", "PRS", "CBRS", "OCDM", "ExStream"):
@@ -329,13 +329,13 @@ def list_memories() -> str:
 
 def list_turns() -> str:
     """Return in which other settings CBRS minus CRS changes its sign."""
-    survives = numbers("sensitivity_survives").query("method == 'CBRS'").fillna("")
+    survives = read_numbers("sensitivity_survives").query("method == 'CBRS'").fillna("")
     turned = survives[survives["turns"] != ""]
     places = [
         f"{row['metric']} on {STREAMS[row['dataset']]} ({row['turns']})"
         for row in turned.to_dict("records")
     ]
-    gaps = numbers("sensitivity_minus_crs")
+    gaps = read_numbers("sensitivity_minus_crs")
     worst = gaps.loc[gaps["difference"].idxmin()]
     lost = f"{worst['difference']:+.1f} points of {worst['metric']}, with {worst['method']}"
     lost += f" on {STREAMS[worst['dataset']]} ({worst['setting']})"
@@ -347,12 +347,12 @@ def list_turns() -> str:
 
 def count_claims() -> str:
     """Count the claims by verdict, on real and on synthetic data."""
-    return as_markdown(ledger.counts(numbers("ledger_claims")).reset_index())
+    return as_markdown(ledger.counts(read_numbers("ledger_claims")).reset_index())
 
 
 def say_verdicts(claim: str) -> str:
     """Say on which real streams a claim holds after correction."""
-    return name_streams(ledger.say_verdicts(numbers("ledger_claims"), claim))
+    return name_streams(ledger.say_verdicts(read_numbers("ledger_claims"), claim))
 
 
 def name_streams(text: str) -> str:
@@ -367,13 +367,13 @@ def list_replicated() -> str:
     kept = "**PRS outperforms CRS on moderate and minority classes** (C-F1, O-F1, mAP; "
     kept = f"- {kept}{TEST_WORDS[ALIKE]}): {say_verdicts('crs_sacrifices')}."
     # the last line counts what was not tested
-    lines = ledger.summarise(numbers("ledger_claims")).splitlines()[:-1]
+    lines = ledger.summarise(read_numbers("ledger_claims")).splitlines()[:-1]
     return name_streams("\n".join([say_memories(), kept, *lines]))
 
 
 def say_memories() -> str:
     """Say how far memories of the paper's streams are from equal class shares."""
-    gaps = numbers("memory_distribution_distance", "paper")
+    gaps = read_numbers("memory_distribution_distance", "paper")
     away = gaps.pivot_table("to equal", "dataset", "method")
     coco, nus = away.loc["cocoseq"], away.loc["nuswideseq"]
     return (
@@ -386,7 +386,7 @@ def say_memories() -> str:
 
 def describe_further() -> str:
     """Summarise the results on further streams, whose data are not in the repository."""
-    gaps = numbers("more_streams", "studies")
+    gaps = read_numbers("more_streams", "studies")
     by_method = gaps.set_index(["method", "test_set", "metric"]).sort_index()
     words = []
     for test_set, metric in MEASURED:
@@ -407,7 +407,7 @@ def describe_further() -> str:
 
 def check_rule() -> str:
     """Say how often a trial with few seeds named a sampler that then scored lower."""
-    rows = numbers("trial_rule", "studies").fillna("")
+    rows = read_numbers("trial_rule", "studies").fillna("")
     named = rows[rows["named"] != ""]
     behind = named["better"].str.split(", ").explode()
     is_other = [row["better"] not in row["alike"] for row in named.to_dict("records")]

@@ -46,7 +46,7 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 from prslib import METHODS, MODELS
 from prslib.checks import one_of
 from prslib.report.asked import configs
-from prslib.report.grids import check_compared, on_tests, paired
+from prslib.report.grids import check_compared, on_tests, zip_fields
 
 OFFLINE = "Multitask"
 
@@ -62,7 +62,7 @@ def runs(settings):
         one_of("method other than Multitask", name, online)
     for name in settings.costly_models:
         one_of("model", name, MODELS)
-    networks = paired(
+    networks = zip_fields(
         model=settings.model,
         frozen_stages=settings.frozen_stages,
         learning_rate=settings.learning_rates,

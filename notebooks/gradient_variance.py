@@ -39,14 +39,14 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.asked import configs
-from prslib.report.grids import check_memory, paired
+from prslib.report.grids import check_memory, zip_fields
 
 
 def runs(settings):
     """List runs that measure the gradient variance over their memory."""
     check_memory(settings.method)
     fixed = {"rho": settings.rho, "seed": settings.seeds, "method": settings.method}
-    rows = paired(dataset=settings.dataset, variance_points=settings.points)
+    rows = zip_fields(dataset=settings.dataset, variance_points=settings.points)
     return [config for row in rows for config in configs(**row, **fixed)]
 
 # %% jupyter={"source_hidden": true} tags=["functions"]

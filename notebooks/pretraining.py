@@ -45,14 +45,14 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 from itertools import product
 
 from prslib.report.asked import configs
-from prslib.report.grids import check_compared, check_labels, on_tests, paired
+from prslib.report.grids import check_compared, check_labels, on_tests, zip_fields
 
 
 def runs(settings):
     """List a run of every method and seed from each of the initial weights."""
     check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS", "PRS")
-    starts = paired(weights=settings.begun_with, frozen_stages=settings.frozen_stages)
+    starts = zip_fields(weights=settings.begun_with, frozen_stages=settings.frozen_stages)
     made = []
     for name, start in product(settings.dataset, starts):
         made += configs(

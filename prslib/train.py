@@ -805,7 +805,7 @@ class Trainer:
     def step(self, new: np.ndarray, is_first: bool = True) -> None:
         """Train on new samples, rows (B,), and replayed ones; then place the new ones.
 
-        In later epochs, not ``is_first``, samples are neither counted nor placed again.
+        In later epochs, ``is_first`` is False: samples are neither counted nor placed again.
         """
         count = len(new)
         if is_first:

@@ -3,7 +3,7 @@
 import importlib
 
 import pytest
-from registered import forgetting, in_turn
+from registered import call_in_turn, forgetting
 
 from prslib.paths import project_root
 
@@ -42,7 +42,7 @@ def one_thread():
 @pytest.fixture
 def trains_here(monkeypatch):
     """Train in this process: others would have to start, and import torch."""
-    monkeypatch.setattr("prslib.runs.Parallel", in_turn)
+    monkeypatch.setattr("prslib.runs.Parallel", call_in_turn)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
-from registered import of_cell
+from registered import execute_cell
 
 from prslib import RunConfig, register, run, run_all, runs
 from prslib.paths import project_root
@@ -171,7 +171,7 @@ def test_runs_are_trained_and_one_that_fails_does_not_lose_the_others(
     tmp_path, monkeypatch
 ):
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
-    register("Newest", of_cell(NEWEST)["Newest"])
+    register("Newest", execute_cell(NEWEST)["Newest"])
     good = [RunConfig(ONE_LABEL, "Newest", seed=n, batch_size=40) for n in (0, 1)]
     bad = replace(good[0], learning_rate=1e30)
     said = (

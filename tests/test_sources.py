@@ -11,7 +11,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 import numpy as np
 import pytest
 import torch.nn.functional as F
-from registered import of_cell
+from registered import execute_cell
 
 from prslib import SAMPLERS, RunConfig, register, sources
 from prslib.paths import PACKAGE, project_root
@@ -174,11 +174,11 @@ def test_a_file_of_ones_own_counts_as_a_whole(tmp_path):
 def test_an_executed_cell_counts_as_a_file():
     found = []
     for source in (OWN, OWN.replace("/ 2", "/ 3"), OWN):
-        register("Own", of_cell(source)["Own"])
+        register("Own", execute_cell(source)["Own"])
         found.append(key_of(RunConfig(TINY, "Own")))
     assert found[0] == found[2] != found[1]
     linecache.cache.pop("<cell 1 of a test>")
-    lost = of_cell(OWN, "<lost>")["Own"]
+    lost = execute_cell(OWN, "<lost>")["Own"]
     linecache.cache.pop("<lost>")
     with pytest.raises(ValueError, match="Own has no source; define it in a file"):
         register("Own", lost)

@@ -81,7 +81,7 @@ def render_scenes(
     image, label = np.nonzero(labels)  # (L,) one entry per drawn digit
     size, top, left = _place(labels, rng)
     chosen = _choose_originals(class_digit[label], originals, rng)
-    for now, square, ink, full in _placed(chosen, size, top, left):
+    for now, square, ink, full in _scale_digits(chosen, size, top, left):
         colour = class_colour[label[now], None, None, :]
         drawn = (ink[..., None] * colour // full).astype(np.uint8)
         where = image[now, None, None], *square
@@ -119,7 +119,7 @@ def _choose_originals(
     return pictures[order[rng.integers(first[digit], first[digit + 1])]]
 
 
-def _placed(
+def _scale_digits(
     pictures: np.ndarray, size: np.ndarray, top: np.ndarray, left: np.ndarray
 ) -> Iterator[tuple]:
     """Scale the digits (L,) size by size; yield indices, pixels, ink and its maximum."""
@@ -159,7 +159,7 @@ def _draw_ink(
     sizes = rng.integers(smallest, largest + 1, size=len(digits))
     shifts = rng.integers(-shift, shift + 1, size=(2, len(digits)))
     top, left = (side - sizes) // 2 + shifts
-    for now, square, large, full in _placed(chosen, sizes, top, left):
+    for now, square, large, full in _scale_digits(chosen, sizes, top, left):
         # rounded
         ink[now[:, None, None], *square] = (510 * large + full) // (2 * full)
     slant = rng.integers(-SHEAR, SHEAR + 1, size=(len(digits), 1))

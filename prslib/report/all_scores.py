@@ -17,7 +17,7 @@ from prslib.statistics import MEASURED
 from prslib.train import RunConfig, unread_fields
 
 METRICS = (*MAIN_METRICS, *F1_OTHERWISE[:2], *PRECISION_RECALL, "accuracy")
-# fields of a run with a column of their own
+# fields of a run that become columns
 SETTINGS = ["dataset", "test_set", "method", "rho", "memory_size", "schedule"]
 
 

@@ -112,7 +112,7 @@ class _SeveralClasses(PRS):
         return k[is_above][number == number.min()]
 
 
-# with names for the pictures
+# method, sampler, and name in the pictures
 _DEPARTURES = (
     ("uniform victim", _UniformVictim, "random slot overwritten"),
     ("softened exp", _SoftenedExp, "softened exponential"),

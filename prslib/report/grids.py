@@ -65,8 +65,8 @@ def configs_of(
     return made
 
 
-def paired(**fields: Sequence) -> list[dict]:
-    """Return the first values of all fields as a dict, then the second ones, and so on."""
+def zip_fields(**fields: Sequence) -> list[dict]:
+    """Return a list of dicts: the first value of every field, then the second, and so on."""
     rows = zip(*fields.values(), strict=True)
     return [dict(zip(fields, row, strict=True)) for row in rows]
 

@@ -19,7 +19,7 @@ from prslib.report.results import (
 from prslib.report.tables import TEST_WORDS, labels_of
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
-AT_ONCE = 100  # runs in memory
+AT_ONCE = 100  # runs in memory at a time
 TEXTS = ("statement", "source", "test", "unit", "over", "kind")  # fields of a claim
 
 

@@ -70,7 +70,7 @@ def run_forgetting(run: Run) -> pd.DataFrame:
 def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
     """Compute Spearman's correlation of forgetting with class size, task by task.
 
-    NaN if all classes are equal. The column draws contains the correlations on resampled
+    NaN if all values are equal. The column draws contains the correlations on resampled
     test images, without classes that have no positive or were never learned in a resample.
     """
     keys = ["dataset", "test_set", "method", "seed", "measure", "metric", "task"]
@@ -79,7 +79,7 @@ def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
         values = values_and_draws(classes)  # (classes, 1 + draws)
         sizes = values.notna().mul(classes["images"].to_numpy(), axis=0)
         sizes = sizes.where(values.notna())
-        with np.errstate(invalid="ignore", divide="ignore"):  # all classes are equal
+        with np.errstate(invalid="ignore", divide="ignore"):  # all values are equal
             drawn = sizes.rank().corrwith(values.rank()).to_numpy()
         if np.isnan(classes["value"]).all():
             continue

@@ -142,9 +142,9 @@ class Settings(SimpleNamespace):
     ) -> None:
         """Display a figure of the table `name`, and write it if ``save`` names a folder.
 
-        With `narrow`, a second PNG for phones has the panels in so many columns, except in
-        the profile quick, of which no page is made. Controls, such as sliders, are shown
-        above the figure, and ``redraw`` draws it again when one of them changes.
+        With `narrow`, a second PNG for phones has that many columns of panels, except in the
+        profile quick, of which no page is made. Controls, such as sliders, are shown above
+        the figure, and ``redraw`` draws it again when one of them changes.
         """
         self.table(name)  # every picture needs a table with its numbers
         about = {"file": f"{self.notebook}_{name}.png"}

@@ -43,7 +43,7 @@ from prslib.train import Method
 EXTRAS = ("features_per_class", "predictions", "class_forgetting", "tuned_threshold")
 EXTRAS += ("variance_points",)
 STAND_IN = "stand-in"
-DATA_SOURCES = {  # with names, the closest to the paper first
+DATA_SOURCES = {  # and their names, closest to the paper first
     "paper's": "the paper's images",
     "part": "the paper's images",
     "other": "other real streams",

@@ -58,7 +58,7 @@ Y_LABELS = {
 }
 DODGE = 0.07  # horizontal distance of curves that may coincide, in tasks
 LETTER, MARK = 0.085, 6  # width of a legend's letter in inches, of its mark in letters
-# a phone shows NARROW inches on about 340 pixels, and SMALLEST points on 8 pixels
+# a phone shows NARROW inches on about 340 pixels, and letters of SMALLEST points on 8
 NARROW, SMALLEST = 5.0, 9  # inches, points
 TALLEST = 3.2  # inches, of a panel
 TITLE = 50  # letters per line in the title of a narrow figure
@@ -80,7 +80,7 @@ def styles_of(methods: Iterable[str]) -> dict[str, Style]:
 
 
 def styles_for(names: Sequence[str], colours: Sequence = HUES) -> dict[str, Style]:
-    """Return colours and markers of things other than methods; five, then they repeat."""
+    """Return colours and markers for anything but methods; they repeat after five."""
     styles = zip(names, cycle(colours), cycle("osD^v"), strict=False)
     return {
         name: {"color": colour, "marker": marker} for name, colour, marker in styles
@@ -103,7 +103,7 @@ def join_panels(figure: Figure, title: str) -> None:
 
 
 def legend_columns(names: Sequence[str], width: float) -> int:
-    """Return the number of columns with which a legend is at most some inches wide."""
+    """Return the largest number of columns of a legend that is at most `width` inches wide."""
     for rows in range(1, len(names)):
         columns = np.array_split(names, math.ceil(len(names) / rows))
         letters = sum(max(map(len, column)) + MARK for column in columns)
@@ -198,7 +198,7 @@ def plot_sample(image: np.ndarray, labels: str, ax: Axes) -> Axes:
 
 
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw a metric after every task, with bars of one standard deviation; dotted: paper."""
+    """Draw a metric after every task, with bars of one s.d.; the paper's line is dotted."""
     styles = styles_of(frame["method"])
     for number, (name, style) in enumerate(styles.items()):
         rows = frame[frame["method"] == name].groupby("trained_tasks")

@@ -19,7 +19,7 @@ def forgetting():
     runs.code_of.cache_clear()
 
 
-def of_cell(source, name="<cell 1 of a test>"):
+def execute_cell(source, name="<cell 1 of a test>"):
     """Execute a cell as IPython does, which keeps its source."""
     lines = source.splitlines(keepends=True)
     linecache.cache[name] = len(source), None, lines, name
@@ -28,6 +28,6 @@ def of_cell(source, name="<cell 1 of a test>"):
     return space
 
 
-def in_turn(*_, **__):
+def call_in_turn(*_, **__):
     """Replace `joblib.Parallel`: call in this process, as others would import torch."""
     return lambda calls: (function(*row, **options) for function, row, options in calls)

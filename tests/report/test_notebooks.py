@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_notebook
-from registered import in_turn
+from registered import call_in_turn
 
 from prslib.cli import main
 from prslib.paths import DEFAULT, known_notebooks, project_root
@@ -71,7 +71,7 @@ def smoke(own_folders, tmp_path_factory):
         nbformat.write(content, moved / f"{name}.ipynb")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "notebook_file", lambda name: moved / f"{name}.ipynb")
-        patch.setattr("prslib.runs.Parallel", in_turn)
+        patch.setattr("prslib.runs.Parallel", call_in_turn)
         patch.delenv("PYTEST_CURRENT_TEST")  # with it a kernel's stderr has no file
         assert build.execute("smoke", NAMES) == {}
         yield own_folders

@@ -84,7 +84,7 @@ def subtract(
 
 
 def percent(seed: Seed, high: Place, low: Place, **place: Any) -> Cells:
-    """Return the difference of one score from another, in percent of the latter."""
+    """Return by how many percent one score exceeds another."""
     ratio = seed.score(**place | high) / seed.score(**place | low)
     return {"": 100 * (ratio - 1)}
 

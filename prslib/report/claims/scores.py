@@ -20,7 +20,7 @@ SETTINGS = {
     "vector_stages": object,  # OTHER than the standard's
     "rho": float,
 }
-OTHER = "other"  # than the standard's number of stages, which depends on the network
+OTHER = "other"  # any other number of stages, which depends on the network
 # For each kind of test set that a claim names, the first one that a data set has is used.
 # Micro averages and groups are read on one of the first two kinds; scores of single
 # classes are read on further images if there are any.
@@ -77,7 +77,7 @@ class Seed:
     test_set: str  # a kind of `TESTS`
 
     def settings(self, method: str) -> list[tuple[dict[str, Any], int]]:
-        """Return a method's settings, each with the number of tasks before a scoring."""
+        """Return pairs of a method's setting and a number of tasks after which it was scored."""
         test_set = self.scores.tests[self.test_set]
         return [
             (dict(setting), time)
