@@ -50,14 +50,11 @@ def sentences():
     medians = table.groupby(["dataset", "test_set"])["share_of_images"].median()
     of_coco = medians["cocoseq-mini"].round().astype(int)
     assert of_coco["open"] < 50 <= of_coco["imbalanced"]
-    yield (
-        REAL_COCO,
-        f"is {of_coco['balanced']} % in the median score on `balanced`, "
-        f"{of_coco['imbalanced']} % on `imbalanced` and {of_coco['open']} % on `open`",
-    )
+    shares = [f"{of_coco[name]} %" for name in ("balanced", "imbalanced", "open")]
+    yield REAL_COCO, f"| `cocoseq-mini` | {' | '.join(shares)} |"
     of_text = medians["reutersseq"].round().astype(int)
-    shares = f"{of_text['balanced']} % on `balanced` and {of_text['imbalanced']} % on"
-    yield REAL_COCO, f"the documents' share is {shares} `imbalanced`"
+    shares = f"{of_text['balanced']} % | {of_text['imbalanced']} %"
+    yield REAL_COCO, f"| `reutersseq` | {shares} |"
     table = table.query("dataset == 'cocoseq-mini'")
     table = table.set_index(index).sort_index()
     errors = table[["error_of_seeds", "error_of_images"]]
