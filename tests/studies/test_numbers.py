@@ -117,7 +117,7 @@ def on_a_card():
     assert 0.005 < (fetch + place) / steps["bf16", "step"] < 0.01
     yield SPEED, f"took {fetch:.2f} ms and PRS {place:.2f} ms, together under 1 % of a"
     less = steps["bf16", "step"] - steps["bf16", "compiled"]
-    yield SPEED, f"with it a step on the H200 takes {less:.1f} ms less"
+    yield SPEED, f"with it, a step on the H200 takes {less:.1f} ms less"
     of_h100 = table_of("step_h100", "bench").query("precision == 'bf16'")
     step = of_h100.set_index("part").loc["step", "ms"]
     yield SPEED, f"On an H100 a step takes {step:.1f} ms"
@@ -162,7 +162,7 @@ def on_a_cpu():
     yield SPEED, f"takes {without['cocoseq-mini']} times as long as a bare PyTorch loop"
     yield SPEED, f"{without['digits70seq']} times on digits70seq"
     both = f"{scored['cocoseq-mini']} and {scored['digits70seq']} times"
-    yield SPEED, f"test sets after each task it takes {both} as long"
+    yield SPEED, f"test sets after each task, it takes {both} as long"
     steps = table_of("step_losses", "bench").set_index(["plain", "contestant"])
     steps = steps["times_plain"]
     plain = steps["multilabel_soft_margin"]
@@ -181,7 +181,7 @@ def on_a_cpu():
     in_batches = times["PRS", 70, 10] / times["CUTER's PRS", 70, 10]
     yield SPEED, f"at a time, and about {10 * in_batches:.0f}0 % if they are added in"
     large = ends(times["PRS", 80] / times["PRS", 70])
-    yield SPEED, f"80 classes and 200,000 slots (16,000 sets) {large} times"
+    yield SPEED, f"80 classes and 200,000 slots (16,000 sets), it needs {large} times"
     assert (times["PRS", 1000] / times["PRS", 70]).between(3, 4).all()
     yield SPEED, "PRS needs three to four times as long as in the table"
     slower = [
