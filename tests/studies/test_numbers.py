@@ -120,13 +120,16 @@ def on_a_card():
     yield SPEED, f"with it, a step on the H200 takes {less:.1f} ms less"
     of_h100 = table_of("step_h100", "bench").query("precision == 'bf16'")
     step = of_h100.set_index("part").loc["step", "ms"]
-    yield SPEED, f"On an H100 a step takes {step:.1f} ms"
+    yield SPEED, f"On an H100, a step takes {step:.1f} ms"
     times = table_of("kernels_h100", "bench").set_index("kernels")["ms"]
-    products = f"convolutions and matrix products {times.iloc[2]:.1f} ms"
-    yield SPEED, f"batch norm takes {times['batch norm']:.1f} ms of it, {products}"
-    rest = times["additions, ReLU"], times["optimiser and clipping"]
-    clipping = f"the optimiser with clipping {rest[1]:.1f} ms"
-    yield SPEED, f"additions and ReLU {rest[0]:.1f} ms, and {clipping}"
+    operations = {
+        "batch norm": times["batch norm"],
+        "convolutions and matrix products": times.iloc[2],
+        "additions and ReLU": times["additions, ReLU"],
+        "optimiser and clipping": times["optimiser and clipping"],
+    }
+    for operation, time in operations.items():
+        yield SPEED, f"| {operation} | {time:.1f} ms |"
     card = table_of("card_h100", "bench").set_index("kind")
     for kind, row in card.drop(index="Finetune").iterrows():
         kind += ", launched one by one" if kind in SINGLY else ""
@@ -159,10 +162,15 @@ def on_a_cpu():
     ratios = table_of("whole_cpu", "bench").set_index(["contestant", "dataset"])
     ratios = ratios["ratio"].round(2)
     without, scored = ratios["without scores"], ratios["with scores"]
-    yield SPEED, f"takes {without['cocoseq-mini']} times as long as a bare PyTorch loop"
-    yield SPEED, f"{without['digits70seq']} times on digits70seq"
-    both = f"{scored['cocoseq-mini']} and {scored['digits70seq']} times"
-    yield SPEED, f"test sets after each task, it takes {both} as long"
+    rows = {
+        "without the computation of scores": without,
+        "with the scores of all test sets after each task": scored,
+    }
+    for words, row in rows.items():
+        cells = [
+            f"{row[name]} times as long" for name in ("cocoseq-mini", "digits70seq")
+        ]
+        yield SPEED, f"| {words} | {' | '.join(cells)} |"
     steps = table_of("step_losses", "bench").set_index(["plain", "contestant"])
     steps = steps["times_plain"]
     plain = steps["multilabel_soft_margin"]
@@ -177,7 +185,7 @@ def on_a_cpu():
     times = table.set_index(["contestant", "classes", "batch"])["us"].sort_index()
     shares = (times["CRS", 70] / times["Mammoth reservoir", 70]).round(1)
     shares = (100 * shares).astype(int)
-    yield SPEED, f"needs {shares[10]} % of its time in batches and {shares[1]} % one"
+    yield SPEED, f"needs {shares[10]} % of the time in batches and {shares[1]} % of"
     in_batches = times["PRS", 70, 10] / times["CUTER's PRS", 70, 10]
     yield SPEED, f"at a time, and about {10 * in_batches:.0f}0 % if they are added in"
     large = ends(times["PRS", 80] / times["PRS", 70])
