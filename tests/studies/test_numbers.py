@@ -202,7 +202,7 @@ def on_a_cpu():
     yield SPEED, f"CRS and CBRS need {ratios} as long"
     mammoth = table_of("mammoth").fillna(0.1)
     assert 1e-6 < mammoth["largest_loss_gap"].max() < 2e-6
-    yield METHODS, "the step losses of both differ by less than 0.000002"
+    yield METHODS, "the step losses of both libraries differ by less than 0.000002"
     for (method, alpha), rows in mammoth.groupby(["method", "alpha"]):
         name = method if alpha == 0.1 else f"{method}, `alpha` 1"
         cells = [rows[of].agg(["mean", "std"]) for of in ("mammoth", "prslib")]
