@@ -351,7 +351,7 @@ def count_claims() -> str:
 
 
 def say_verdicts(claim: str) -> str:
-    """Say on which real streams a claim holds after correction."""
+    """Name the real streams on which a claim holds after correction."""
     return name_streams(ledger.say_verdicts(read_numbers("ledger_claims"), claim))
 
 
@@ -363,7 +363,7 @@ def name_streams(text: str) -> str:
 
 
 def list_replicated() -> str:
-    """Say on which real streams each of the paper's main claims holds."""
+    """Name the real streams on which each of the paper's main claims holds."""
     kept = "**PRS outperforms CRS on moderate and minority classes** (C-F1, O-F1, mAP; "
     kept = f"- {kept}{TEST_WORDS[ALIKE]}): {say_verdicts('crs_sacrifices')}."
     # the last line counts what was not tested
@@ -372,7 +372,7 @@ def list_replicated() -> str:
 
 
 def say_memories() -> str:
-    """Say how far memories of the paper's streams are from equal class shares."""
+    """Return in words how far memories of the paper's streams are from equal class shares."""
     gaps = read_numbers("memory_distribution_distance", "paper")
     away = gaps.pivot_table("to equal", "dataset", "method")
     coco, nus = away.loc["cocoseq"], away.loc["nuswideseq"]
@@ -406,7 +406,7 @@ def describe_further() -> str:
 
 
 def check_rule() -> str:
-    """Say how often a trial with few seeds named a sampler that then scored lower."""
+    """Return in words how often a trial named a sampler that scored lower with other seeds."""
     rows = read_numbers("trial_rule", "studies").fillna("")
     named = rows[rows["named"] != ""]
     behind = named["better"].str.split(", ").explode()

@@ -265,7 +265,7 @@ def read_names(labels: Any, numbers: dict[str, int]) -> np.ndarray:
 
 
 def is_plain(labels: Any) -> bool:
-    """Tell whether labels are an array of numbers or a dense tensor."""
+    """Return whether labels are an array of numbers or a dense tensor."""
     if isinstance(labels, np.ndarray):
         return labels.dtype.kind in "biuf"
     return is_tensor(labels)

@@ -69,12 +69,12 @@ def run_settings(device: torch.device) -> Iterator[None]:
 
 
 def has_memory(device: torch.device) -> bool:
-    """Tell whether a device has separate memory; Apple's GPUs use the host's."""
+    """Return whether a device has separate memory; Apple's GPUs use the host's."""
     return device.type not in ("cpu", "mps")
 
 
 def has_room(device: torch.device, nbytes: int) -> bool:
-    """Tell whether some bytes fit into half of a GPU's free memory."""
+    """Return whether some bytes fit into half of a GPU's free memory."""
     if not has_memory(device):
         return False
     free, _ = torch.cuda.mem_get_info(device)

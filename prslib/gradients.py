@@ -119,7 +119,7 @@ def gradient_products(
 
 
 def is_plain(model: nn.Module) -> bool:
-    """Tell whether a network is a sequence of linear layers and ReLU.
+    """Return whether a network is a sequence of linear layers and ReLU.
 
     It may flatten its inputs first.
     """

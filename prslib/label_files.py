@@ -233,7 +233,7 @@ def read_csv(file: Path) -> tuple[np.ndarray, list[str], str]:
 
 
 def list_others(table: Any, names: list[str]) -> str:
-    """Say which columns of a table are not read."""
+    """List, as text, the columns of a table that are not read."""
     others = [name for name in table if name not in names]
     return f", ignoring {', '.join(others)}" if others else ""
 

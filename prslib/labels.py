@@ -79,7 +79,7 @@ def read_array(labels: Any) -> np.ndarray:
 
 
 def is_sparse(labels: Any) -> bool:
-    """Tell whether labels are a sparse matrix of scipy."""
+    """Return whether labels are a sparse matrix of scipy."""
     return hasattr(labels, "tocoo")
 
 

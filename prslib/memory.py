@@ -87,7 +87,7 @@ class Memory:
             If a slot is out of range, or a column does not fit the slots or the first
             write. Nothing is then stored.
         TypeError
-            If a column is neither an array nor a tensor, or holds objects.
+            If a column is neither an array nor a tensor, or contains objects.
 
         Examples
         --------
@@ -284,7 +284,7 @@ def describe(column: Any) -> str:
 
 
 def is_tensor(column: Any) -> bool:
-    """Tell whether a column is a dense tensor of torch."""
+    """Return whether a column is a dense tensor of torch."""
     if isinstance(column, np.ndarray):
         return False
     return str(getattr(column, "layout", "")) == "torch.strided"

@@ -108,7 +108,7 @@ def score_batch(
 
 
 def keeps_draws(scores: pd.DataFrame) -> pd.Series:
-    """Tell for which rows a run stores resamples, which make up most of its file.
+    """Return for which rows a run stores resamples, which make up most of its file.
 
     These are the groups' scores on all tasks so far, their main metrics on single tasks,
     and F1 and AP of each class on the images of its task.

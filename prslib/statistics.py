@@ -109,7 +109,7 @@ class Interval:
 
 
 def within(low: Any, high: Any, small: float = SMALL) -> Any:
-    """Tell whether an interval, or each of many, shows no difference larger than `small`."""
+    """Return whether an interval, or each of many, shows no difference larger than `small`."""
     return (low >= -small) & (high <= small)
 
 
@@ -417,7 +417,7 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def say_interval(row: pd.Series | dict) -> str:
-    """Say the interval of a row of `over_seeds`: "95 % CI 1.2 to 3.4, 10 seeds"."""
+    """Write the interval of a row of `over_seeds`: "95 % CI +1.2 to +3.4, 10 seeds"."""
     if row["seeds"] == 1:
         return "one seed"
     low, high = (f"{row[name]:+.1f}" for name in ("low", "high"))
@@ -426,5 +426,5 @@ def say_interval(row: pd.Series | dict) -> str:
 
 
 def say_difference(row: pd.Series | dict, method: str, than: str) -> str:
-    """Say a row of `over_seeds`: "PRS minus CRS: +3.1 (95 % CI +1.2 to +5.0, 10 seeds)"."""
+    """Write a row of `over_seeds`: "PRS minus CRS: +3.1 (95 % CI +1.2 to +5.0, 10 seeds)"."""
     return f"{method} minus {than}: {row['difference']:+.1f} ({say_interval(row)})"

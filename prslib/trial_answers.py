@@ -80,7 +80,7 @@ def answer(made: Stream, scores: pd.DataFrame, size: int, question: tuple) -> di
         row["take"] = BASE
     else:
         samples = len(made.data.tests[test_set])
-        needed = say_needed(values[rivals[0]] - values[BASE], samples, level)
+        needed = estimate_needed(values[rivals[0]] - values[BASE], samples, level)
         if gap.low > 0:
             many = f"which is not significant with {len(rivals)} samplers compared"
             difference = f"{difference[:-1]}, {many}."
@@ -95,8 +95,11 @@ def gap_of(
     return interval((values[method] - values[than])[:, None], level=level)
 
 
-def say_needed(gaps: np.ndarray, samples: int, level: float) -> str:
-    """Say how many test samples would make a difference, (S, 1 + draws), significant."""
+def estimate_needed(gaps: np.ndarray, samples: int, level: float) -> str:
+    """Return in words how many test samples would make a difference significant.
+
+    `gaps` (S, 1 + draws) are the differences by seed; `samples` is the present number.
+    """
     of_seeds = gaps[:, 0].var(ddof=1) / MANY_SEEDS
     of_samples = gaps[:, 1:].mean(axis=0).var(ddof=1)
     quantile = special.stdtrit(MANY_SEEDS - 1, (1 + level) / 2)
@@ -116,7 +119,7 @@ def say_needed(gaps: np.ndarray, samples: int, level: float) -> str:
 
 
 def say_costs(answers: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
-    """Say by how much each named sampler is significantly below CRS."""
+    """Return in words by how much each named sampler is significantly below CRS."""
     asked = answers[["memory_size", "metric", "test_set"]]
     overall = differences[differences["group"] == "overall"].merge(asked)
     majority = differences[differences["group"] == "majority"].merge(asked)

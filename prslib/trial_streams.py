@@ -129,7 +129,7 @@ def list_names(names: np.ndarray) -> str:
 
 
 def describe(made: Stream, columns: dict[str, np.ndarray]) -> str:
-    """Say what a stream is made of."""
+    """Describe a stream and its tests."""
     how = "in the order of the rows"
     if "task" in columns:
         tasks = np.unique(columns["task"])

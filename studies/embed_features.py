@@ -97,7 +97,7 @@ def remake_open(
 
 
 def remake(images: Path, annotations: Path | None, made: Path) -> str:
-    """Write the features again; say how far they are from the embedded ones."""
+    """Write the features again; return their differences from the embedded ones as text."""
     selection = Selection.load(features.MINI)
     stored = read_arrays(features.MINI, "features", "scale")
     before, scale = stored.values()

@@ -158,7 +158,7 @@ def select(documents: list[Document]) -> tuple[Selection, dict[str, np.ndarray]]
 
 
 def is_frequent(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-    """Tell which classes have enough documents in stream and test, bool (C,)."""
+    """Return which classes have enough documents in stream and test, bool (C,)."""
     in_stream = train.sum(axis=0) >= LEAST_IN_STREAM
     return in_stream & (test.sum(axis=0) >= LEAST_IN_TEST)
 

@@ -11,7 +11,7 @@ from prslib.datasets import Entry, Recipe, SequentialDataset
 from prslib.datasets.curation import groups_by_mean
 from prslib.label_files import read_about, read_inputs
 from prslib.train import Trainer
-from prslib.trial_answers import answer, say_costs, say_needed
+from prslib.trial_answers import answer, estimate_needed, say_costs
 from prslib.trial_streams import NAME, Stream, hold_out, make_stream
 from prslib.trials import draw_weights, list_configs, order_rows, score
 
@@ -316,12 +316,12 @@ def test_rule_names_a_sampler_or_nothing(gains, take, alike):
 def test_a_test_as_large_as_it_says_would_tell():
     rng = np.random.default_rng(0)
     gaps = np.column_stack([[0.4, 0.6, 0.5, 0.5, 0.5], rng.normal(0.5, 1, (5, 400))])
-    text = say_needed(gaps, 100, 0.95)
+    text = estimate_needed(gaps, 100, 0.95)
     needed = int(text.split("about ")[1].split(" ")[0].replace(",", ""))
     of_samples = gaps[:, 1:].mean(axis=0).var(ddof=1) * 100 / needed
     of_seeds = gaps[:, 0].var(ddof=1) / 20
     assert 0.5 / np.sqrt(of_samples + of_seeds) == pytest.approx(2.093, rel=0.05)
-    assert "no test" in say_needed(gaps - 0.4999, 100, 0.95)
+    assert "no test" in estimate_needed(gaps - 0.4999, 100, 0.95)
 
 
 def test_costs_are_what_is_clearly_lost():

@@ -174,7 +174,7 @@ def draw_even(
 
 
 def feature_rows(test: Split, per_class: int) -> np.ndarray:
-    """Return the images whose features a run stores: the first of each class alone."""
+    """Return the images whose features a run stores: per class, the first with no other label."""
     # The paper does not say how its figure colours images with several labels. They
     # are left out, because their features need not be near those of any single class.
     alone = np.flatnonzero(test.labels.sum(axis=1) == 1)

@@ -178,7 +178,7 @@ def make_each(make: Callable, items: Sequence) -> list:
 
 
 def find_files(root: Path, files: np.ndarray, may_miss: bool) -> np.ndarray:
-    """Tell which files exist, bool (N,); raise ValueError if too many are missing."""
+    """Return which files exist, bool (N,); raise ValueError if too many are missing."""
     there = np.array([(root / name).is_file() for name in files])
     check_lost(~there, files, may_miss)
     return there

@@ -22,7 +22,7 @@ SETTINGS = ["dataset", "test_set", "method", "rho", "memory_size", "schedule"]
 
 
 def write_scores(profile: str, names: Sequence[str]) -> str:
-    """Write the scores of notebooks' runs, one per row; say how many runs are missing."""
+    """Write the scores of notebooks' runs, one per row; return a summary as text."""
     configs = {}
     for name in names:
         for _, config in list_runs(profile, name).values():

@@ -59,7 +59,7 @@ def record_file(profile: str, name: str) -> Path:
 
 
 def is_stale(profile: str, name: str) -> bool:
-    """Tell whether what a notebook reads or has written has changed since it was drawn."""
+    """Return whether a notebook's inputs or outputs have changed since it was drawn."""
     try:
         record = json.loads(record_file(profile, name).read_text())
         if record["inputs"] != digest_inputs(profile, name):

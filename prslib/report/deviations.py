@@ -83,7 +83,7 @@ class _CountsAhead(PRS):
 
 
 class _BatchAtOnce(PRS):
-    """Count a whole batch, then choose slots in the memory as it was before it."""
+    """Count a whole batch, then choose slots in the memory as it was before the batch."""
 
     def choose_batch(self, labels: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         if len(self) < self.size:

@@ -166,7 +166,7 @@ def counts(decided: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarise(decided: pd.DataFrame) -> str:
-    """Say in Markdown on which real streams each headline holds, and what was not tested."""
+    """List in Markdown where each headline holds on real streams, and what was not tested."""
     real = on_real_data(decided)
     lines = []
     for name in decided["claim"].unique():
@@ -191,7 +191,7 @@ def on_real_data(decided: pd.DataFrame) -> pd.DataFrame:
 
 
 def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
-    """Say on which real streams a claim has which verdict: "holds on 1 of 4 real streams"."""
+    """List a claim's verdicts on real streams, as "holds on 1 of 4 real streams (...)"."""
     real = on_real_data(decided)
     rows = real[real["claim"] == claim]
     places = []
@@ -236,7 +236,7 @@ def lay_out(decided: pd.DataFrame) -> pd.DataFrame:
 
 
 def _say(row: dict) -> str:
-    """Say verdict and effect of a row and, unless the claim holds, its weakest cell."""
+    """Write verdict and effect of a row and, unless the claim holds, its weakest cell."""
     digits = digits_of(row["unit"])
     effect, low, high = (row[name] for name in ("effect", "low", "high"))
     text = "" if np.isnan(effect) else f"{effect:+.{digits}f}"

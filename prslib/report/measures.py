@@ -171,7 +171,7 @@ def distances(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def follows_from_labels(method: str) -> bool:
-    """Tell whether the content of a method's memory depends only on labels."""
+    """Return whether the content of a method's memory depends only on labels."""
     sampler = METHODS[method].sampler
     return sampler is not None and not SAMPLERS[sampler].needs
 

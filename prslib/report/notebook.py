@@ -220,7 +220,7 @@ class Settings(SimpleNamespace):
         seeds: Sequence[int] | None = None,
         intervals: bool = False,  # are shown, unless there is only one seed
     ) -> str:
-        """Say how many seeds a figure shows, of one data set or all: "3 seeds (GSS: 1)"."""
+        """Write the number of seeds in a figure, of one data set or all: "3 seeds (GSS: 1)"."""
         few = dict(getattr(self, "few_seeds", {}))
         seeds = self.seeds if seeds is None else seeds
         if dataset:

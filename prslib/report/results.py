@@ -9,7 +9,7 @@ The columns:
 - standard_rho: PRS's rho in the standard setting;
 - seed, run (its configuration as text);
 - trained_tasks, task, group, measure, metric;
-- value: in percent, or in the unit that the metric's name gives;
+- value: in percent, or in another unit that the metric's name states;
 - draws: the value under each resample (`tables.scores_of`), an array or NaN.
 
 The first configuration requested for a data set is its standard.
@@ -114,12 +114,12 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
 
 @cache
 def is_named(method: str) -> bool:
-    """Tell whether a claim compares a method by its name."""
+    """Return whether a claim compares a method by its name."""
     return any(repr(method) in repr(claim.arguments) for claim in CLAIMS.values())
 
 
 def gives_no_scores(config: RunConfig) -> bool:
-    """Tell whether a run is used only for its measurements, not for its scores."""
+    """Return whether a run is used only for its measurements, not for its scores."""
     return bool(
         config.features_per_class or config.predictions or config.variance_points
     )

@@ -88,7 +88,7 @@ def styles_for(names: Sequence[str], colours: Sequence = HUES) -> dict[str, Styl
 
 
 def join_panels(figure: Figure, title: str) -> None:
-    """Give a figure a title and one legend below."""
+    """Add a title and one legend for all panels to a figure."""
     figure.suptitle(title)
     entries = {}
     for ax in figure.axes:

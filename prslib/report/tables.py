@@ -167,7 +167,7 @@ def best_cells(
     by: Sequence[str] = (),
     lowest: bool = False,
 ) -> pd.DataFrame:
-    """Tell which cells of `main_tables` are the best of their block, to the printed digit."""
+    """Return which cells of `main_tables` are the best of their block, to the printed digit."""
     printed = {
         source: rows[column].map("{:.1f}".format).astype(float)
         for source, column in {"ours": "mean", "paper": "published"}.items()

@@ -1,4 +1,4 @@
-"""Class-balancing reservoir sampling: a reservoir per class; the largest gives way."""
+"""Class-balancing reservoir sampling, with a reservoir for each class."""
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping

@@ -34,7 +34,7 @@ class LabelSets:
         self.unused = []  # numbers of sets that were forgotten
 
     def put(self, classes: Sequence[int], slot: int) -> None:
-        """Give a free slot a label set."""
+        """Assign a label set to a free slot."""
         key = tuple(classes)
         number = self.numbers.get(key, NONE)
         if number == NONE:

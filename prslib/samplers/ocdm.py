@@ -49,7 +49,7 @@ class OCDM(Sampler):
     -----
     A batch is processed as a whole: n_i includes all of it before the first deletion, and
     a sample competes with later samples of the same batch. One batch of 1000 samples
-    therefore gives another memory than 1000 batches of one sample.
+    therefore results in another memory than 1000 batches of one sample.
 
     The paper leaves some details open, which are settled as follows:
 

@@ -124,11 +124,11 @@ class Card(TorchDispatchMode):
         return copy
 
     def is_pinned(self, tensor):
-        """Tell whether a tensor of the host, or what it is a view of, is pinned."""
+        """Return whether a tensor of the host, or what it is a view of, is pinned."""
         return tensor.untyped_storage().data_ptr() in self.pinned
 
     def lands(self, operation, tensors, device):
-        """Tell whether an operation's result is on the card."""
+        """Return whether an operation's result is on the card."""
         on_card = [isinstance(x, OnCard) for x in tensors]
         if operation is ATEN.copy_.default:
             return on_card[0]

@@ -28,7 +28,7 @@ def next_slots(name, samples, sample, runs=2000, **options):
 
 
 def held_items(slots):
-    """Return the items of the stream that hold a slot at the end."""
+    """Return the samples of the stream that are stored at the end."""
     holder = {slot: item for item, slot in enumerate(slots) if slot >= 0}
     return np.array(list(holder.values()))
 
