@@ -21,9 +21,9 @@ from prslib.datasets import SequentialDataset
 from prslib.train import Trainer, stream
 
 DATASET = "cocoseq-mini"
-SEVERAL, ONE = "multilabel_soft_margin", "cross_entropy"  # of plain steps
+SEVERAL, ONE = "multilabel_soft_margin", "cross_entropy"  # losses of plain steps
 TWICE = "20 replayed"  # plain steps with as many replayed samples as DER++
-STEPS, WARM_UP = 20, 25  # of a round, and before the first round
+STEPS, WARM_UP = 20, 25  # steps in a round, and before the first round
 
 
 def train_steps(config: RunConfig, data: SequentialDataset) -> Iterator[None]:

@@ -437,7 +437,7 @@ def list_recipes() -> str:
     rows = []
     for name, entry in DATASETS.items():
         recipe = entry.recipe
-        if "tiny" in name or name.startswith("reutersseq-"):  # as without the suffix
+        if "tiny" in name or name.startswith("reutersseq-"):  # for tests; as reutersseq
             continue
         rows.append(
             {

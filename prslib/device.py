@@ -158,5 +158,5 @@ class Captured:
 
     def _call(self, tensors: Sequence[Tensor]) -> None:
         method = self.method()
-        assert method is not None  # its object is the caller
+        assert method is not None  # its object made the call
         method(*tensors)

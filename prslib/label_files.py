@@ -18,8 +18,8 @@ from prslib.checks import (
 )
 from prslib.labels import multi_hot
 
-SHOWN_NAMES = 20  # of classes
-SHOWN_CELLS = 3
+SHOWN_NAMES = 20  # names of classes in a message
+SHOWN_CELLS = 3  # cells in an error
 # names of a column with one or several class names per cell
 LABEL_COLUMNS = {
     *("label", "labels", "class", "classes", "category", "categories"),

@@ -136,7 +136,7 @@ def _terms(
     """
     positives = np.flatnonzero(truth)
     ends = np.flatnonzero(np.append(ranked[1:] > ranked[:-1], True))
-    ends = np.unique(ends[np.searchsorted(ends, positives)])  # of ties with a positive
+    ends = np.unique(ends[np.searchsorted(ends, positives)])  # ties with a positive
     starts = np.append(0, ends[:-1] + 1)
     images = of_images[order[: ends[-1] + 1]]
     retrieved = np.add.reduceat(images, starts, axis=0).cumsum(axis=0)  # (K, draws)

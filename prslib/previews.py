@@ -18,7 +18,7 @@ from prslib.samplers.prs import partition
 # samplers that need only labels
 METHODS = tuple(name for name, sampler in SAMPLERS.items() if not sampler.needs)
 MARKERS = "osD^"  # of the methods in a plot
-MOST_NAMES = 80  # of classes that a plot can show
+MOST_NAMES = 80  # names of classes that fit into a plot
 BATCH = 10  # samples per call of `place`, as in the paper
 NO_LABEL = "(no label)"
 NONE_SMALL = (

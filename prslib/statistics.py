@@ -38,7 +38,7 @@ MEASURED = {"tuned_threshold", "test_resamples", "features_per_class"}
 MEASURED |= {"predictions", "variance_points", "prequential"}
 Scores = Sequence[float] | Sequence["Run"] | np.ndarray
 VERDICTS = ("holds", "does not hold", "no difference", "undecided", "not run")
-WORDS = {"holds": "above", "does not hold": "below"}  # of a difference from 0
+WORDS = {"holds": "above", "does not hold": "below"}  # an interval relative to 0
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def scores(runs: "Run | Sequence[Run]") -> pd.DataFrame:
     frames = []
     for run in several:
         rows = at_end(run.scores)
-        if asked := run.config.resolved.get("test_set"):  # by a notebook
+        if asked := run.config.resolved.get("test_set"):  # which a notebook reads
             rows = rows[rows["test_set"] == asked]
         others = [name for name in varied if name not in rows]
         settings: dict[str, Any] = {n: setting_of(run.config, n) for n in others}

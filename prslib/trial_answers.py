@@ -25,7 +25,7 @@ ONE_LABEL = [
     ("accuracy", "imbalanced"),
 ]
 MANY_SEEDS = 20  # seeds for which the necessary size of a test is estimated
-MOST_SAMPLES = 1_000_000  # of a test that is worth proposing
+MOST_SAMPLES = 1_000_000  # larger tests are not proposed
 
 
 def compare_all(scores: pd.DataFrame) -> pd.DataFrame:

@@ -21,7 +21,7 @@ SEED = 20201128  # draws the held-out samples and the balanced test
 TEST_SHARE = 0.3
 LEAST = 5  # samples that a class needs to be scored
 SHOWN = 10  # names of classes or tasks in a note
-MOST_CHANNELS = 4  # of an image; more are rather the width, with the channels first
+MOST_CHANNELS = 4  # of an image; a larger last axis is rather the width
 FEW_GROUPS = 10  # with fewer held-out groups, their variance is hardly known
 # samples per class in the balanced test: this quantile of the class sizes, if it is larger
 PER_CLASS = 10

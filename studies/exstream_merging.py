@@ -22,7 +22,7 @@ from prslib.report.asked import configs, run_all
 from prslib.report.tables import final, scores_of
 from prslib.samplers import ExStream
 
-# as in the report's tables of differences
+# the test set and seeds of the report's tables of differences
 TEST = "open"
 FIELDS = {"dataset": "cocoseq-mini", "test_set": TEST, "seed": list(range(10))}
 METRICS = ["C-F1", "O-F1", "mAP"]

@@ -58,7 +58,7 @@ COLUMNS += ["seed", "run"]
 # columns of `published.load` that are renamed, because `SETTINGS` has the same names
 PRINTED = {name: f"printed_{name}" for name in ("memory_size", "schedule", "epochs")}
 CELL = ["trained_tasks", "task", "group", "measure", "metric"]
-KEY = ["dataset", "method", "test_set", *SETTINGS, "seed", *CELL]  # of a row
+KEY = ["dataset", "method", "test_set", *SETTINGS, "seed", *CELL]  # identifies a row
 
 
 def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:

@@ -83,7 +83,7 @@ class CBRS(Sampler):
         self.class_seen = np.zeros(self.num_classes + 1, np.int64)
         self.class_slots = np.zeros(self.num_classes + 1, np.int64)
         self.is_full = np.zeros(self.num_classes + 1, bool)
-        self._slots: dict[int, list[int]] = {}  # of each class, ascending
+        self._slots: dict[int, list[int]] = {}  # slots of each class, ascending
         self._largest: list[int] = []  # classes in a full memory, [] until needed
 
     def choose(self, y: np.ndarray, u: np.ndarray) -> int:

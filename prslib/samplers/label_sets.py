@@ -25,9 +25,9 @@ class LabelSets:
 
     def __init__(self, size: int):
         self.of_slot = np.full(size, NONE)  # number of the set in each slot
-        self.numbers = {}  # of the sets, by their classes
+        self.numbers = {}  # number of each set, by its classes
         self.keys = []  # classes of each set
-        self.slots = []  # of each set, ascending
+        self.slots = []  # slots of each set, ascending
         self.classes = np.full((8, 1), NONE)  # the keys as (S, W), filled by NONE
         self.width = np.zeros(8, np.int64)  # how many classes each set has
         self.of_class = {}  # sets with a class, as the keys of a dict to keep their order

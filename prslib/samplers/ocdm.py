@@ -119,7 +119,7 @@ class OCDM(Sampler):
         log_n = np.log(np.maximum(self._freq, 1))
         term = terms(self._counts, log_n, self.rho)
         total = float(term.sum())
-        loss = np.zeros(len(term) + 1)  # of a term if l_i falls by 1; 0 for NONE
+        loss = np.zeros(len(term) + 1)  # of each term if l_i falls by 1; last, NONE's 0
         loss[:-1] = term - terms(self._counts - 1, log_n, self.rho)
         sets = self._sets.all()
         for u in uniforms.tolist():

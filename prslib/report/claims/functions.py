@@ -22,7 +22,7 @@ def lead(
     seed: Seed,
     over: list[str],
     method: str = "PRS",
-    setting: Place | None = None,  # of only the method
+    setting: Place | None = None,  # of the method, but not of `over`
     at: dict[str, Place] | None = None,
     **place: Any,
 ) -> Cells:
@@ -72,7 +72,7 @@ def subtract(
     high: Place | None = None,
     low: Place | None = None,
     plus: float = 0.0,
-    **place: Any,  # of both
+    **place: Any,  # of both scores
 ) -> np.ndarray:
     """Return one score minus another, plus a constant; an omitted score is 0."""
     value = np.array(plus)
