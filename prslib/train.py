@@ -597,7 +597,7 @@ def check(config: RunConfig, data: SequentialDataset) -> None:
         what = f"a loss of several labels per sample for {config.dataset}"
         raise ValueError(expected(what, settings["loss"]))
     validate_schedule(settings["schedule"], data.num_tasks)
-    left_out = held_out(config, data) if config.tuned_threshold else ()
+    left_out = draw_held_out(config, data) if config.tuned_threshold else ()
     for groups, batches, _ in stream(config, data.train.task, left_out):
         if len(batches) == 0:
             what = f"batch_size up to the samples of task {task_name(groups[-1])}"
@@ -648,12 +648,12 @@ def count_steps(config: RunConfig, data: SequentialDataset) -> int:
     """Return the number of steps of a run, including the training for thresholds."""
     left_out = [()]
     if config.tuned_threshold:
-        left_out.append(held_out(config, data))
+        left_out.append(draw_held_out(config, data))
     streams = [stream(config, data.train.task, rows) for rows in left_out]
     return sum(len(batches) for segments in streams for _, batches, _ in segments)
 
 
-def held_out(config: RunConfig, data: SequentialDataset) -> np.ndarray:
+def draw_held_out(config: RunConfig, data: SequentialDataset) -> np.ndarray:
     """Draw the training samples, int64 rows, that choose a run's thresholds."""
     seed = np.random.SeedSequence(config.seed, spawn_key=(HELD_OUT_KEY,))
     order = np.random.default_rng(seed).permutation(len(data.train))
@@ -668,7 +668,7 @@ def choose_thresholds(
     progress: Callable[[], Any],
 ) -> dict[int, dict[str, float]]:
     """Train without the held-out samples, and choose thresholds on them after each task."""
-    left_out = held_out(config, data)
+    left_out = draw_held_out(config, data)
     trainer = Trainer(config, data, inputs["train"], device)
     thresholds = {}
     for groups, batches, in_first in stream(config, data.train.task, left_out):

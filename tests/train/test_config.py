@@ -9,7 +9,7 @@ import pytest
 from prslib import METHODS, RunConfig, configs
 from prslib.datasets import GROUPS, load_dataset
 from prslib.datasets.base import draw_schedule
-from prslib.train import held_out, unread_fields
+from prslib.train import draw_held_out, unread_fields
 
 TINY, ONE_LABEL = "digits70tiny", "imbal-digits-tiny"
 # Sec. 6.1: Adam, ResNet-101, a batch of 10 and as many replayed, a memory of 2000
@@ -52,7 +52,7 @@ def test_what_follows_from_the_seed():
     assert draw_schedule(10, 0) == DRAWN
     assert draw_schedule(10, 1) == (6, 7, 1, 8, 5, 0, 3, 9, 2, 4)
     data = load_dataset("cocoseq-tiny", images=False)
-    rows = held_out(RunConfig("cocoseq-tiny"), data)
+    rows = draw_held_out(RunConfig("cocoseq-tiny"), data)
     assert rows[:5].tolist() == [2, 6, 8, 9, 11]
     assert len(rows) == len(data.train) // 5
 

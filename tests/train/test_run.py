@@ -22,7 +22,7 @@ from prslib.device import run_settings
 from prslib.metrics import best_thresholds, score_rows
 from prslib.resamples import image_draws
 from prslib.scoring import score_test
-from prslib.train import Trainer, count_steps, held_out, stream
+from prslib.train import Trainer, count_steps, draw_held_out, stream
 
 PICTURES, SEVERAL, ONE_LABEL = "digits70tiny", "cocoseq-tiny", "imbal-digits-tiny"
 
@@ -224,7 +224,7 @@ def test_a_tuned_threshold_is_chosen_on_samples_that_are_held_out(
     steps = []
     scores = run(config, progress=lambda: steps.append(1)).scores
     assert len(steps) == count_steps(config, data)
-    rows, (tuning, trainer) = held_out(config, data), trainers
+    rows, (tuning, trainer) = draw_held_out(config, data), trainers
     assert len(set(rows)) == len(data.train) // 5 == chosen[-1][0]
     assert not set(rows) & set(np.concatenate(tuning.steps_of))
     assert set(rows) & set(np.concatenate(trainer.steps_of))
