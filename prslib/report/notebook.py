@@ -199,7 +199,7 @@ class Settings(SimpleNamespace):
         answer = {"sentence": sentence + end, "data": source}
         self.write(pd.DataFrame([answer]), "sentence")
         if source == "stand-in":
-            sentence = sentence.removesuffix(".") + SYNTHETIC
+            sentence += SYNTHETIC
         return Markdown(f"**{sentence}{end}**")
 
     def say_rho(self) -> str:
@@ -294,7 +294,7 @@ def heading(cells: pd.DataFrame, rho: str = "") -> Markdown:
     if not stands_for:
         text += ", not in the paper"
     elif cells["published"].notna().any():
-        text += f", with the paper's {stands_for}"
+        text += f", with the paper's numbers for {stands_for}"
     return Markdown(text)
 
 
@@ -340,13 +340,33 @@ def render(figure: Figure) -> bytes:
 
 
 def describe(figure: Figure) -> str:
-    """Say what a figure shows, for readers who cannot see it: panels, axes, legend."""
-    texts = [figure.get_suptitle()]
-    marks = []
+    """Say what a figure shows, for readers who cannot see it: panels, axes, legend.
+
+    A title of two lines, the first of which ends in a colon, names a row and a column.
+    """
+    parts: dict[str, list[str]] = {
+        "": [figure.get_suptitle()],
+        "Rows of panels": [],
+        "Panels": [],
+        "Images": [],
+        "Vertical axis": [],
+        "Horizontal axis": [],
+        "Legend": [],
+    }
     for ax in figure.axes:
-        axes = " over ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))
-        texts.append(": ".join(filter(None, (ax.get_title("left"), axes))))
-        marks += ax.get_legend_handles_labels()[1]
-    text = "; ".join(dict.fromkeys(filter(None, texts)))
-    text += f". Marks: {', '.join(dict.fromkeys(marks))}" if marks else ""
-    return " ".join(re.sub(r"[$\\{}]", "", text).split())
+        *row, title = ax.get_title("left").split(":\n")
+        parts["Rows of panels"] += row
+        parts["Panels"].append(title)
+        if ax.images:
+            words = filter(None, (ax.get_ylabel(), ax.get_xlabel()))
+            parts["Images"].append(": ".join(words))
+        else:
+            parts["Vertical axis"].append(ax.get_ylabel())
+            parts["Horizontal axis"].append(ax.get_xlabel())
+        parts["Legend"] += ax.get_legend_handles_labels()[1]
+    sentences = []
+    for name, texts in parts.items():
+        text = "; ".join(dict.fromkeys(filter(None, texts)))
+        if text:
+            sentences.append(f"{name}: {text}." if name else f"{text}.")
+    return " ".join(re.sub(r"[$\\{}]", "", " ".join(sentences)).split())
