@@ -40,7 +40,7 @@ weights: str = None  # initial weights: none, a published name or a file; None f
 epochs: list[int] = [1, 2]  # of Multitask, 1 and 10 in the paper
 method: list[str] = ["CRS", "PRS"]  # in addition to Multitask; EWC and GSS need a plain network
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
-seeds: list[int] = [0]  # one run for each
+seeds: list[int] = [0]  # one run for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 

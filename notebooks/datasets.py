@@ -26,8 +26,8 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq", "mdiseq", "clipartseq", "digits70seq", "digits49seq"]  # one or more
-samples: int = 8  # images of each task on the sheet, 0 if only labels are available
-seed: int = 0  # which images the sheet shows
+samples: int = 8  # images of each task in the picture, 0 if only labels are available
+seed: int = 0  # selects the images in the picture
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["functions"]

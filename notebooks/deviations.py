@@ -43,8 +43,8 @@ profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # data sets on whose labels the memories are tracked
 trained: list[str] = ["cocoseq-mini"]  # data sets to train on
 rho: float = None  # power of allocation, None for each data set's default
-seeds: list[int] = [0, 1]  # one run of every deviation for each
-varied_seeds: list[int] = [0]  # one memory of every deviation for each
+seeds: list[int] = [0, 1]  # one run of every deviation for each seed
+varied_seeds: list[int] = [0]  # one memory of every deviation for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 

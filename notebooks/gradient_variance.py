@@ -34,7 +34,7 @@ dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 points: list[int] = [8]  # number of measurements during a run, one entry for each data set
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory
-seeds: list[int] = [0, 1]  # one run of every method for each
+seeds: list[int] = [0, 1]  # one run of every method for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 

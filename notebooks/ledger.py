@@ -30,7 +30,7 @@
 profile: str = "quick"  # profile whose runs are read: smoke, quick, seeds, laptop or paper
 level: float = 0.95  # confidence level of the intervals, between 0 and 1
 missing: str = "train"  # train or leave: what to do with runs that are not stored
-device: str = "cpu"  # cpu or cuda, for what is not trained yet
+device: str = "cpu"  # cpu or cuda, for runs that are not trained yet
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["functions"]

@@ -36,7 +36,7 @@ dataset: list[str] = ["reutersseq"]  # one or more data sets with several labels
 method: list[str] = ["CRS", "PRS"]  # the first is the reference, the second the balanced memory
 loss: list[str] = ["multilabel_soft_margin", "asymmetric", "distribution_balanced"]  # the plain loss and others
 balanced: list[str] = ["multilabel_soft_margin"]  # losses that are also trained with a balanced draw
-seeds: list[int] = [0, 1]  # one run of every sampler and loss for each
+seeds: list[int] = [0, 1]  # one run of every sampler and loss for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 

@@ -37,7 +37,7 @@ rho: float = None  # power of allocation of PRS and OCDM, None for each data set
 begun_with: list[str] = ["none", "digits", "digits"]  # initial weights: none, a name or a file
 frozen_stages: list[int] = [0, 0, 3]  # number of frozen stages of the network, for each of the initial weights
 method: list[str] = ["CRS", "PRS", "EWC"]  # methods, which must include CRS and PRS
-seeds: list[int] = [0]  # one run of every method for each
+seeds: list[int] = [0]  # one run of every method for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 

@@ -35,7 +35,7 @@ profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 rhos: list[float] = [-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0]  # powers of allocation
 memory_size: int = None  # samples in memory, None for each data set's default
-seeds: list[int] = [0, 1]  # one run of every rho for each
+seeds: list[int] = [0, 1]  # one run of every rho for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 

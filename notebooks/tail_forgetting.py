@@ -44,7 +44,7 @@ dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 method: list[str] = ["CRS", "EWC", "PRS"]  # methods that see one task after the other
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 memory_share: float = 0.5  # size of the memory, as a share of each data set's standard size
-seeds: list[int] = [0, 1]  # one run of every method for each
+seeds: list[int] = [0, 1]  # one run of every method for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -118,7 +118,7 @@ def plot_tail_forgetting(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
         rows = frame[frame["class_group"] == group]
         ax.bar(rows["at"], rows["value"], 0.85, color=colour, label=group)
     sizes = ax.twinx()
-    frame = frame[frame["images"] > 0]  # others have no place on a log scale
+    frame = frame[frame["images"] > 0]  # zero cannot be drawn on a log scale
     for task, rows in frame.groupby("task", sort=False):
         sizes.plot(rows["at"], rows["images"], color=SIZE_COLOUR, linewidth=1.5)
         middle = rows["at"].mean()

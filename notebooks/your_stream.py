@@ -30,7 +30,7 @@ dataset: str = "clipartseq"  # an embedded stream, used if no files are given
 method: list[str] = ["CBRS", "PRS", "OCDM"]  # samplers that are compared with CRS
 rho: list[float] = [0.0, 0.5]  # powers of allocation of PRS
 memory_size: list[int] = []  # memory sizes in samples, [] for the paper's size relative to the stream
-seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every sampler for each
+seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every sampler for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
