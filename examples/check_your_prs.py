@@ -1,13 +1,14 @@
 """Find where another implementation of PRS departs from prslib's.
 
 ``python examples/check_your_prs.py my_module:MyPRS`` creates ``MyPRS(size, num_classes,
-seed)``, which must have a rho of 0. Its ``place(labels)`` receives batches of labels, bool
-(B, C), and returns the slot of each sample, or -1 for a sample that is not kept. If
-``place`` has a parameter ``uniforms``, it receives the numbers that prslib draws, (B, 3):
-for acceptance, for the class to shrink, and for the choice among equally good slots in
-ascending order. The script then prints the first decision that differs, with its
-quantities. Otherwise both implementations process many streams, and the shares, the
-accepted and the removed samples of each class are compared as z scores.
+seed)``, which must use a rho of 0. Its method ``place(labels)`` receives batches of labels,
+bool (B, C), and returns the slot of each sample, or -1 for a sample that is not kept. If
+``place`` has a parameter ``uniforms``, it receives the three random numbers per sample
+that prslib draws, (B, 3): for acceptance, for the class to shrink, and for the choice among
+equally good slots in ascending order. The script then prints the first decision that
+differs, with its quantities. If ``place`` has no such parameter, both implementations
+process many streams, and z scores compare each class's share of the memory and its numbers
+of accepted and removed samples.
 """
 
 import inspect

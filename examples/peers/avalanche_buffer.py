@@ -1,6 +1,7 @@
 """A storage policy for Avalanche that also supports targets with several labels.
 
-In Avalanche, both classes belong in ``avalanche/training/storage_policy.py``.
+In Avalanche, ``PRSBuffer`` and ``PRSSampling`` would be part of
+``avalanche/training/storage_policy.py``.
 """
 
 from avalanche.training.storage_policy import (
@@ -12,7 +13,8 @@ from prs_sampling import PRSSampling
 class PRSBuffer(ExemplarsBuffer):
     """Buffer updated with Partitioning Reservoir Sampling.
 
-    The buffer keeps its classes near a target mix, however long-tailed the stream is.
+    The class shares in the buffer stay close to their targets, even if the stream is
+    long-tailed.
     Targets are class numbers, or rows of 0 and 1 for several labels per sample.
     Row k of ``self.buffer`` is the sample in slot k.
     """
@@ -21,8 +23,8 @@ class PRSBuffer(ExemplarsBuffer):
         """Init.
 
         :param max_size: max number of input samples in the replay memory.
-        :param rho: 0 for equal shares of all classes, 1 for their shares of the stream.
-        :param seed: source of all random decisions.
+        :param rho: 0 for equal class shares, 1 for the class shares in the stream.
+        :param seed: seed of all random decisions.
         """
         super().__init__(max_size)
         self.select = PRSSampling(max_size, rho, seed)
@@ -33,7 +35,7 @@ class PRSBuffer(ExemplarsBuffer):
         self.update_from_dataset(exp.dataset)
 
     def update_from_dataset(self, new_data):
-        """Offer the samples of a dataset to the buffer, in their order.
+        """Offer the samples of a dataset to the buffer, in the order of the dataset.
 
         :param new_data:
         :return:

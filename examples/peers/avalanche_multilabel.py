@@ -1,8 +1,8 @@
 """Replay on a long-tailed stream whose samples have several labels each.
 
-Targets are rows of 0 and 1, so that the criterion is ``BCEWithLogitsLoss``. Two things
-differ from single-label streams: the metric, because accuracy is not defined, and the
-storage policy, because class-balanced buffers interpret a target as one class number.
+Targets are rows of 0 and 1, and the criterion is ``BCEWithLogitsLoss``. The metric is not
+accuracy, which is undefined for several labels. The storage policy is not one of
+Avalanche's class-balanced buffers, because they interpret a target as one class number.
 """
 
 import torch

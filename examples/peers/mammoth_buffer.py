@@ -1,7 +1,7 @@
 """Mammoth's buffer, filled by Partitioning Reservoir Sampling.
 
-In Mammoth, both classes belong in ``utils/``, whose files need no change. A model then
-creates a ``PRSBuffer`` instead of its ``Buffer``.
+Copy this file and ``prs_sampling.py`` into Mammoth's ``utils/``. A model can then create a
+``PRSBuffer`` instead of its ``Buffer``.
 """
 
 from functools import partial
@@ -11,7 +11,7 @@ from utils.buffer import Buffer
 
 
 class PRSBuffer(Buffer):
-    """A buffer for class numbers or rows of 0 and 1.
+    """A buffer for samples whose labels are class numbers or rows of 0 and 1.
 
     Parameters
     ----------

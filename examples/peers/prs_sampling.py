@@ -1,7 +1,7 @@
 """Partitioning Reservoir Sampling in one file, which needs only NumPy.
 
-The signature is the same as in Mammoth's selection functions. The buffers for Avalanche
-and River in this folder use it, too.
+``PRSSampling`` has the same signature as Mammoth's selection functions. The buffers for
+Avalanche and River in this folder also use it.
 """
 
 import numpy as np
@@ -10,19 +10,19 @@ ROUNDING = 1e-9  # a smaller surplus is zero, a smaller difference of distances 
 
 
 class PRSSampling:
-    """Select the samples that keep the classes of a memory near a target mix.
+    """Select samples so that the class shares in a memory stay close to their targets.
 
-    The target share of class i is p_i = n_i^rho / sum_j n_j^rho, where n_i is its number
-    of samples in the stream. A sample may have several classes.
+    The target share of class i is p_i = n_i^rho / sum_j n_j^rho, where n_i is the number
+    of samples of the class in the stream. A sample may have several classes.
 
     Parameters
     ----------
     buffer_size : int
         Number of slots of the memory.
     rho : float
-        0 gives all classes equal shares, 1 their shares of the stream.
+        Exponent of the target shares: 0 for equal shares, 1 for the shares in the stream.
     seed : int, optional
-        Source of all random decisions.
+        Seed of all random decisions.
 
     Attributes
     ----------
@@ -107,12 +107,12 @@ class PRSSampling:
             logits = np.where((counts > 0) & (delta >= most - ROUNDING), 0, -np.inf)
         chance = softmax(logits)
         c = min(chance.cumsum().searchsorted(u_class, "right"), chance.nonzero()[0][-1])
-        # samples of class c with the fewest labels of which the memory has too few
+        # samples of class c with the fewest labels of scarce classes
         members = np.flatnonzero(self.stored[:, c])
         scarce = (delta <= 0) & (self.class_freq > 0)
         lost = (self.stored[members] & scarce).sum(axis=1)
         members = members[lost == lost.min()]
-        # among them, the samples whose removal brings the memory nearest to its target
+        # among them, the samples whose removal brings the memory closest to its targets
         rest = counts - self.stored[members]  # (K, C)
         distance = np.abs(rest - p * rest.sum(axis=1, keepdims=True)).sum(axis=1)
         nearest = members[distance <= distance.min() + ROUNDING]

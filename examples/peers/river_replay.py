@@ -1,6 +1,7 @@
-"""A wrapper for River's classifiers that replays samples of a balanced memory.
+"""A wrapper for River's classifiers that replays samples from a balanced memory.
 
-In River, the class belongs in ``river/imblearn/`` and follows the wrappers there.
+In River, the class would be part of ``river/imblearn/``; it has the same form as the
+wrappers in that folder.
 """
 
 import copy
@@ -11,11 +12,12 @@ from river import base
 
 
 class PRSReplay(base.Wrapper, base.Classifier):
-    """Experience replay from a memory kept by Partitioning Reservoir Sampling.
+    """Experience replay from a memory filled by Partitioning Reservoir Sampling.
 
-    After each observation, the classifier also learns a few stored observations. The memory
-    keeps its classes near a target mix, so that rare classes are replayed more often than
-    they occur. A target is a class, or a dict of booleans if there are several classes.
+    After each new observation, the classifier also learns from a few stored observations.
+    The class shares in the memory stay close to their targets, so that rare classes are
+    replayed more often than they occur in the stream. The target of an observation is a
+    class, or a dict of booleans if an observation can have several classes.
 
     Parameters
     ----------
@@ -26,7 +28,7 @@ class PRSReplay(base.Wrapper, base.Classifier):
     n_replay
         Number of stored observations to learn after each new one.
     rho
-        0 gives all classes equal shares of the memory, 1 their shares of the stream.
+        0 for equal class shares in the memory, 1 for the class shares in the stream.
     seed
         Random seed for reproducibility.
 

@@ -1,6 +1,6 @@
-"""Tests for Mammoth, as its own are: functions for pytest.
+"""Tests for Mammoth, which are functions for pytest, as in its ``tests`` folder.
 
-In Mammoth they belong into ``tests/test_prs_buffer.py``.
+In Mammoth, they would be part of ``tests/test_prs_buffer.py``.
 """
 
 import copy

@@ -1,7 +1,7 @@
-"""Tests for River: its checks of all estimators, and what the wrapper adds.
+"""Tests for River: its estimator checks, and tests of what the wrapper adds.
 
-In River they belong into ``river/imblearn/test_prs_replay.py``. There the checks run by
-themselves, as for every estimator.
+In River, they would be part of ``river/imblearn/test_prs_replay.py``. The estimator checks
+could then be omitted, because River runs them for every estimator.
 """
 
 import collections
