@@ -195,7 +195,7 @@ def sum_up_verdict() -> str:
     notes = {
         "CBRS or PRS": say_prs_minus_cbrs(),
         "Other questions": "In C-F1 of the minority classes, with classes alike, OCDM "
-        f"gains {rare['OCDM']}, PRS gains {rare['PRS']} and CBRS gains {rare['CBRS']}. "
+        f"gains {rare['OCDM']}. PRS gains {rare['PRS']}. CBRS gains {rare['CBRS']}. "
         "For C-F1 of the majority classes, use "
         f"{choose_for([(ALIKE, 'majority', 'C-F1')])}. With one label per sample, CBRS "
         f"gains {sum_up_single_label()['CBRS']} points of accuracy. This was tested only "
@@ -393,7 +393,7 @@ def describe_further() -> str:
     words = []
     for test_set, metric in MEASURED:
         ends = say_range(by_method.loc[("CBRS", test_set, metric), "difference"])
-        words.append(f"{ends} points in {metric} {ON_TEST[test_set]}")
+        words.append(f"{ends} points in {metric}")
     o_f1 = gaps[(gaps["test_set"] == AS_IT_COMES) & (gaps["metric"] == "O-F1")]
     above = [
         f"{SAMPLERS[row['method']].replace(', ', ' with ')} on {row['dataset']} "
@@ -402,9 +402,9 @@ def describe_further() -> str:
     ]
     leaders = f"only {join_words(above)}" if above else "no sampler"
     return (
-        f"On {gaps['dataset'].nunique()} further streams, CBRS minus CRS is {words[0]}, "
-        f"{words[1]} and {words[2]}. In O-F1 on these streams, {leaders} scores significantly "
-        "higher than CRS."
+        f"On {gaps['dataset'].nunique()} further streams, CBRS minus CRS is {words[0]} and "
+        f"{words[1]} with classes alike. It is {words[2]} as the stream comes. In O-F1 as the "
+        f"stream comes, {leaders} scores significantly higher than CRS."
     )
 
 
