@@ -19,7 +19,7 @@ from prslib.cli import _parser
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import figures_dir, project_root, replacing
 from prslib.report import ledger
-from prslib.report.answers import STREAMS
+from prslib.report.answers import STREAMS, join_words
 from prslib.report.ledger import as_markdown
 from prslib.report.tables import TEST_WORDS, write_differences
 from prslib.train import RunConfig
@@ -29,9 +29,9 @@ BLOCK = re.compile(r"(<!-- (\w+)([^:]*): begin -->\n).*?(<!-- \2: end -->)", re.
 # a line of the list; `your_stream` is not matched, because its answer depends on the stream
 QUESTION = re.compile(r"^- \[(.+)\]\((\w+)\.ipynb\)", re.MULTILINE)
 FOOTNOTE = (
-    "† on synthetic data made of handwritten digits; all other numbers are from real data, "
-    "which are COCO images unless another stream is named. Intervals apply to single "
-    "comparisons, whereas verdicts on claims are corrected for the number of claims."
+    "† These numbers are from synthetic data made of handwritten digits. All other numbers are "
+    "from real data, which are COCO images unless another stream is named. Intervals apply to "
+    "single comparisons, whereas verdicts on claims are corrected for the number of claims."
 )
 ALIKE, AS_IT_COMES = "balanced", "imbalanced"
 # columns of the tables of samplers
@@ -184,24 +184,27 @@ def sum_up_verdict() -> str:
         (
             few["your test"],
             few["use"],
-            f"CBRS {few['CBRS']}; on an equally long stream with the class mix of the whole "
-            f"stream, {say_control()}",
+            f"CBRS {few['CBRS']}. On an equally long stream with the class mix of Reuters, "
+            f"CBRS {say_control()}",
             "the gain of CBRS in mAP",
         ),
     ]
     columns = ["your test and score", "use", "minus CRS", "what it costs"]
-    rare = gains[ALIKE, "minority", "C-F1"]
+    of_rare = ranges.loc[ALIKE, "minority", "C-F1"]
+    rare = words[ALIKE, "minority", "C-F1"] + " points ("
+    rare += of_rare["above"].astype(str) + ")"
     notes = {
         "CBRS or PRS": say_prs_minus_cbrs(),
-        "Other questions": "in C-F1 of the minority classes with classes alike, OCDM "
-        f"gains {rare['OCDM']}, PRS {rare['PRS']} and CBRS {rare['CBRS']}. For C-F1 of "
-        f"the majority classes, use {choose_for([(ALIKE, 'majority', 'C-F1')])}. "
-        f"With one label per sample, CBRS gains {sum_up_single_label()['CBRS']} points of "
-        "accuracy on synthetic digits with classes alike, the only test of these data.",
+        "Other questions": "In C-F1 of the minority classes, with classes alike, OCDM "
+        f"gains {rare['OCDM']}. PRS gains {rare['PRS']}. CBRS gains {rare['CBRS']}. "
+        "For C-F1 of the majority classes, use "
+        f"{choose_for([(ALIKE, 'majority', 'C-F1')])}. With one label per sample, CBRS "
+        f"gains {sum_up_single_label()['CBRS']} points of accuracy. This was tested only "
+        "on synthetic digits, with classes alike.",
         "Calibration": compare_thresholds(),
         "Other streams": describe_further(),
     }
-    listed = "\n".join(f"- **{title}**: {text}" for title, text in notes.items())
+    listed = "\n".join(f"- **{title}.** {text}" for title, text in notes.items())
     table = as_markdown(pd.DataFrame(rows, columns=columns))
     return f"{table}\n\n{listed}"
 
@@ -211,8 +214,8 @@ def sum_up_subsampled() -> dict:
     sizes = load_dataset("reutersseq-cap30").train.labels.sum(axis=0)
     small = int((sizes < previews.SMALL * sizes.mean()).sum())
     row = {
-        "your test": f"few small classes ({small} of {len(sizes)} below half the mean; Reuters, "
-        f"subsampled to {sizes.max() / sizes.min():.0f}:1)",
+        "your test": f"few small classes ({small} of {len(sizes)} below half the mean size; "
+        f"Reuters, subsampled to an imbalance of {sizes.max() / sizes.min():.0f}:1)",
         "score": "classes alike: mAP, C-F1; as the stream comes: O-F1",
     }
     means = mean_of_draws("cap30")
@@ -259,18 +262,16 @@ def say_prs_minus_cbrs() -> str:
         say_range(by_cell.loc["overall", *kind]) for kind in MEASURED
     ]
     means = mean_differences()["mean"].unstack()
-    pairs = [
-        f"{means.loc[cell, 'PRS, rho 0.5']:+.1f} and {means.loc[cell, 'CBRS']:+.1f} "
-        f"in {cell[2]} {ON_TEST[cell[0]]}"
-        for cell in [(ALIKE, "overall", "mAP"), (ALIKE, "overall", "C-F1"), COST]
-    ]
-    apart = abs(means.loc[COST, "CBRS"] - means.loc[COST, "PRS, rho 0.5"])
+    cells = [(ALIKE, "overall", "mAP"), (ALIKE, "overall", "C-F1"), COST]
+    prs, cbrs = means.loc[cells, "PRS, rho 0.5"], means.loc[cells, "CBRS"]
     return (
-        f"PRS ($\\rho \\approx 0$) minus CBRS is {mean_ap} in mAP and {c_f1} in C-F1 with "
-        f"classes alike, but {o_f1} in O-F1 as the stream comes. Averaged over the "
-        "streams, PRS with $\\rho = 0.5$ and CBRS differ from CRS by "
-        f"{', '.join(pairs[:2])}, and {pairs[2]}, so that these two differ by "
-        f"only {apart:.2f} points."
+        f"PRS ($\\rho \\approx 0$) minus CBRS is {mean_ap} points in mAP and {c_f1} points in "
+        f"C-F1 with classes alike. In O-F1 as the stream comes, it is {o_f1} points. Averaged "
+        f"over the streams, PRS with $\\rho = 0.5$ gains {prs.iloc[0]:+.1f} points in mAP and "
+        f"{prs.iloc[1]:+.1f} points in C-F1 over CRS, with classes alike. For CBRS these means "
+        f"are {cbrs.iloc[0]:+.1f} and {cbrs.iloc[1]:+.1f} points. In O-F1 as the stream comes, "
+        f"the means are {prs.iloc[2]:+.1f} points for PRS and {cbrs.iloc[2]:+.1f} points for "
+        f"CBRS; they differ by only {abs(cbrs.iloc[2] - prs.iloc[2]):.2f} points."
     )
 
 
@@ -282,11 +283,11 @@ def compare_thresholds() -> str:
     words = []
     for test_set, metric in MEASURED[1:]:
         at_tuned = say_range(cells.loc[test_set, f"{metric} (tuned threshold)"])
-        words.append(f"{at_tuned} in {metric} {ON_TEST[test_set]}")
+        words.append(f"{at_tuned} points in {metric} {ON_TEST[test_set]}")
     return (
-        "part of a difference in F1 is due to the threshold of 0.5. With a threshold that is "
-        "tuned for each run on a fifth of its stream, CBRS minus CRS is "
-        f"{' and '.join(words)}. For O-F1 as the stream comes at tuned thresholds, use "
+        "Part of a difference in F1 is due to the threshold of 0.5. The threshold can instead "
+        "be tuned for each run on a fifth of its stream. At tuned thresholds, CBRS minus CRS "
+        f"is {' and '.join(words)}. For O-F1 as the stream comes at tuned thresholds, use "
         f"{choose_for([(AS_IT_COMES, 'overall', 'O-F1 (tuned threshold)')])}."
     )
 
@@ -332,16 +333,17 @@ def list_turns() -> str:
     survives = read_numbers("sensitivity_survives").query("method == 'CBRS'").fillna("")
     turned = survives[survives["turns"] != ""]
     places = [
-        f"{row['metric']} on {STREAMS[row['dataset']]} ({row['turns']})"
+        f"- {row['metric']} on {STREAMS[row['dataset']]}: {row['turns'].replace('; ', ', ')}"
         for row in turned.to_dict("records")
     ]
     gaps = read_numbers("sensitivity_minus_crs")
     worst = gaps.loc[gaps["difference"].idxmin()]
-    lost = f"{worst['difference']:+.1f} points of {worst['metric']}, with {worst['method']}"
-    lost += f" on {STREAMS[worst['dataset']]} ({worst['setting']})"
+    listed = "\n".join(places)
     return (
-        f"{answer('sensitivity')} The sign changes in {'; '.join(places)}. The largest loss "
-        f"of any sampler in any setting is {lost}."
+        f"{answer('sensitivity')} The sign changes with these settings:\n\n{listed}\n\n"
+        f"Of all samplers and settings, {worst['method']} on {STREAMS[worst['dataset']]} with "
+        f"{worst['setting']} has the largest loss against CRS: {worst['difference']:+.1f} points "
+        f"of {worst['metric']}."
     )
 
 
@@ -377,9 +379,10 @@ def say_memories() -> str:
     away = gaps.pivot_table("to equal", "dataset", "method")
     coco, nus = away.loc["cocoseq"], away.loc["nuswideseq"]
     return (
-        "- **PRS balances its memory**: after all images of COCOseq and of NUS-WIDEseq, the "
-        f"class shares in memory are {coco['PRS']:.1f} and {nus['PRS']:.1f} points away from "
-        f"equal shares with PRS, and {coco['CRS']:.1f} and {nus['CRS']:.1f} points with CRS "
+        "- **PRS balances its memory**: after all images of COCOseq, the class shares in memory "
+        f"are {coco['PRS']:.1f} points away from equal shares with PRS, and {coco['CRS']:.1f} "
+        f"points with CRS. For NUS-WIDEseq, these distances are {nus['PRS']:.1f} and "
+        f"{nus['CRS']:.1f} points "
         "([labels only](docs/real_coco.md#cocoseq-and-nus-wideseq-end-to-end))."
     )
 
@@ -391,17 +394,18 @@ def describe_further() -> str:
     words = []
     for test_set, metric in MEASURED:
         ends = say_range(by_method.loc[("CBRS", test_set, metric), "difference"])
-        words.append(f"{ends} in {metric} {ON_TEST[test_set]}")
+        words.append(f"{ends} points in {metric}")
     o_f1 = gaps[(gaps["test_set"] == AS_IT_COMES) & (gaps["metric"] == "O-F1")]
     above = [
-        f"{row['method']} on {row['dataset']} ({row['difference']:+.1f})"
+        f"{SAMPLERS[row['method']].replace(', ', ' with ')} on {row['dataset']} "
+        f"({row['difference']:+.1f} points)"
         for row in o_f1[o_f1["low"] > 0].to_dict("records")
     ]
-    leaders = f"only {', '.join(above)} is" if above else "no sampler is"
+    leaders = f"only {join_words(above)}" if above else "no sampler"
     return (
-        f"on {gaps['dataset'].nunique()} further streams CBRS minus CRS is "
-        f"{', '.join(words[:-1])} and {words[-1]}. In O-F1, {leaders} significantly above "
-        "CRS on these streams."
+        f"On {gaps['dataset'].nunique()} further streams, CBRS minus CRS is {words[0]} and "
+        f"{words[1]} with classes alike. It is {words[2]} as the stream comes. In O-F1 as the "
+        f"stream comes, {leaders} scores significantly higher than CRS."
     )
 
 
@@ -412,10 +416,12 @@ def check_rule() -> str:
     behind = named["better"].str.split(", ").explode()
     is_other = [row["better"] not in row["alike"] for row in named.to_dict("records")]
     return (
-        f"With five seeds, trials of the report's four streams named samplers in "
-        f"{len(named)} of {len(rows)} questions. With twenty other seeds, the best of them "
-        f"scored significantly below CRS in {(behind == 'CRS').sum()} of these questions, and "
-        f"below a sampler that had not been named in {sum(is_other)} (`studies/trial_rule.py`)."
+        f"With five seeds, trials on the report's four streams recommended samplers for "
+        f"{len(named)} of {len(rows)} scores. The comparison was repeated with twenty other "
+        f"seeds. For {(behind == 'CRS').sum()} of these {len(named)} scores, the first "
+        "recommended sampler was then significantly below CRS, and for "
+        f"{sum(is_other)} it was significantly below a sampler that had not been recommended "
+        "(`studies/trial_rule.py`)."
     )
 
 

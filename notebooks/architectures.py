@@ -9,23 +9,25 @@
 # %% [markdown]
 # # Does the choice of network matter?
 #
-# The main table is based on a plain ResNet-101. The appendix adds two networks that were designed
-# for images with several labels. *Attention Consistency* (AC, Guo et al. 2019) requires a network
-# to attend to the same place when the image is flipped or scaled, whereas *RNN-Attention* (RA, Wang
-# et al. 2017) looks at five regions one after another and keeps the best score of every class. The
-# paper's **table of base architectures** trains them offline (Multitask) for 1 and for 10 epochs,
-# and scores them on a balanced and an imbalanced test set. Its **tables "AC architecture" and "RA
-# architecture"** list the scores of the methods. The paper finds that the plain network is best if
-# every image is seen only once, and that PRS leads with every network.
+# The paper's main table is based on a plain ResNet-101. Its appendix adds two networks that were
+# designed for images with several labels. *Attention Consistency* (AC, Guo et al. 2019) requires a
+# network to attend to the same place when the image is flipped or scaled, whereas *RNN-Attention*
+# (RA, Wang et al. 2017) looks at five regions one after another and keeps the best score of every
+# class. For the **table of base architectures**, the paper trains all three networks offline
+# (*Multitask*: all tasks shuffled together) for 1 and for 10 epochs. It scores them on a balanced
+# and an imbalanced test set. The **tables "AC architecture" and "RA architecture"** list the scores
+# of the online methods with these networks. The paper finds that the plain network is best if every
+# image is seen only once, and that PRS leads with every network.
 #
-# The seeds profile runs on `digits70seq`, a **synthetic data set** of handwritten digits, with all
-# three networks and five seeds. A small convolutional network replaces ResNet-101, and AC and RA
-# are built upon it. A step of AC costs as much as five plain steps, and a step of RA as much as
-# two. The quick profile uses a tiny part of the data without AC and with only one seed, which is
-# too few for any conclusion. It trains for 2 epochs instead of the paper's 10, and AC and RA are
-# trained for only 1 epoch.
+# The profile `seeds` runs on `digits70seq`, a **synthetic data set** of handwritten digits, with
+# all three networks and five seeds. A small convolutional network replaces ResNet-101, and AC and
+# RA are built upon it. A training step of AC costs as much as five steps of the plain network, and
+# a step of RA costs as much as two. The profile `quick` uses a tiny part of the data without AC,
+# and only one seed, which is too few for any conclusion. It trains for 2 epochs instead of the
+# paper's 10, and AC and RA are trained for only 1 epoch.
 #
-# *Half a minute on two cores for the quick profile; the second time nothing is trained.*
+# *The profile `quick` runs for half a minute on two cores, and trains nothing when it is run
+# again.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -38,7 +40,7 @@ weights: str = None  # initial weights: none, a published name or a file; None f
 epochs: list[int] = [1, 2]  # of Multitask, 1 and 10 in the paper
 method: list[str] = ["CRS", "PRS"]  # in addition to Multitask; EWC and GSS need a plain network
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
-seeds: list[int] = [0]  # one run for each
+seeds: list[int] = [0]  # one run for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -111,17 +113,17 @@ settings
 # of a class is the sum of the features, weighted by the weights of that class in the head. A
 # mirrored image must give a mirrored map, and both scales must give the same map. The weights of
 # the head are kept fixed in this part of the loss. The labels are weighted by how often they have
-# occurred so far, because the frequencies in the whole training set, which the original uses, are
-# unknown in a stream.
+# occurred so far. The original uses the frequencies in the whole training set, which are unknown in
+# a stream.
 #
-# RA reads the feature map with an LSTM. Its five regions are half as wide as the map; they start in
+# RA reads the feature map with an LSTM. The five regions are half as wide as the map; they start in
 # the middle and in the four quarters and move from there. The paper pretrained RA on ImageNet "to
 # obtain sensible results", whereas in this notebook only the part below the LSTM is pretrained. In
-# the quick profile the step size of RA is a quarter of the default of the data set, because with
-# the default its scores may fall again in a second epoch.
+# the profile `quick` the step size of RA is a quarter of the default of the data set, because with
+# the default the scores may fall again in a second epoch.
 #
-# The paper froze AC up to and including the first residual block to save memory, and in the table
-# of base architectures it froze the same part of the plain network. In this notebook the first of
+# To save memory, the paper froze AC up to and including the first residual block. In the table of
+# base architectures it froze the same part of the plain network. In this notebook the first of
 # three convolutions is frozen.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -179,11 +181,12 @@ settings.write(offline, "offline")
 
 
 # %% [markdown]
-# ## Offline: one epoch and more, two test sets
+# ## Offline: one or more epochs, two test sets
 #
-# The tables show the overall scores of Multitask in percent. "convnet [ResNet101]" replaces the
-# paper's ResNet-101, and the other networks are built upon it. The number of epochs in the paper is
-# given in parentheses if it differs.
+# The tables show the overall scores of Multitask in percent. In a test with *classes alike*, all
+# classes are about equally frequent. A test *as the stream comes* has the class mix of the stream.
+# "convnet [ResNet101]" replaces the paper's ResNet-101, and the other networks are built upon it.
+# The number of epochs in the paper is given in parentheses if it differs.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -201,9 +204,9 @@ for _, shown in settings.table("offline").groupby(["dataset", "test_set"], sort=
 # %% [markdown]
 # ## Online: the methods with every network
 #
-# The rows of the plain network repeat the paper's main table, in which none of its layers is frozen.
-# The paper prints the C-F1 of Multitask with RA twice, as 39.2 % and as 33.0 %. The second value,
-# from the table of methods, is shown.
+# The rows of the plain network repeat the paper's main table, in which none of its layers is
+# frozen. The paper prints the C-F1 of Multitask with RA twice, as 39.2 % and as 33.0 %. The second
+# value, from the table of methods, is shown.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
@@ -230,7 +233,7 @@ settings.show_tables("methods", by=["network"])
 # [`ledger`](ledger.ipynb).
 
 # %%
-title = "Overall, PRS minus CRS by network"
+title = "Overall scores: PRS minus CRS by network"
 overall = "group == 'overall'"
 gaps = settings.show_contrasts("prs_minus_crs", title, "network", query=overall)
 
@@ -239,7 +242,8 @@ row = answers.find_smallest(gaps, test_set=BALANCED, group="overall", metric="mA
 sentence = answers.describe_difference(
     row,
     above="With every network, PRS scores at least {effect} points higher than CRS in mAP {interval}.",
-    below="With at least one network, PRS scores {effect} points lower than CRS in mAP {interval}.",
-    unclear="With at least one network, PRS and CRS do not differ significantly in mAP: {effect} points {interval}.",
+    below=f"With {row['network']}, PRS scores {{effect}} points lower than CRS in mAP {{interval}}.",
+    unclear=f"PRS does not score significantly higher than CRS in mAP with every network: with {row['network']}, "
+    "the difference is {effect} points {interval}.",
 )
 settings.write_answer(sentence, row["dataset"])

@@ -9,25 +9,25 @@
 # %% [markdown]
 # # What are the streams made of, and where do their tasks come from?
 #
-# The paper's Figures "COCOseq" and "NUS-WIDEseq" show two data sets in which an image carries
-# several labels, the classes are long-tailed, and the tasks share no class. Such data sets are
+# The paper's Figures "COCOseq" and "NUS-WIDEseq" show two data sets whose images have several
+# labels. Their class sizes are long-tailed, and their tasks share no class. Such data sets are
 # constructed by clustering (Appendix, Algorithm 2): classes that occur together are assigned to the
 # same task, and images whose labels still span two tasks are dropped.
 #
-# Four streams are real: `cocoseq-mini` contains 6 % of COCOseq, as features without the images,
-# `reutersseq` the articles of Reuters-21578, `mdiseq` icons with their tags, and `clipartseq`
-# pictures with their keywords. `digits70seq` and `digits49seq` are synthetic: they are scenes of
-# handwritten digits with the class frequencies of COCOseq and NUS-WIDEseq divided by 4 and by 6.
-# The paper profile shows the complete data sets of the paper, for which it needs their labels
-# (`make figures PROFILE=paper DATA=/path`).
+# Four streams are real. `cocoseq-mini` contains 6 % of COCOseq, as features without the images, and
+# `reutersseq` contains the articles of Reuters-21578. `mdiseq` contains icons with their tags, and
+# `clipartseq` contains clip art with its keywords. `digits70seq` and `digits49seq` are synthetic
+# scenes of handwritten digits, with the class frequencies of COCOseq divided by 4 and of
+# NUS-WIDEseq divided by 6. The profile `paper` shows the complete data sets of the paper if their
+# labels are available (`make figures PROFILE=paper DATA=/path`).
 #
-# *Half a minute.*
+# *The notebook runs for half a minute.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq", "mdiseq", "clipartseq", "digits70seq", "digits49seq"]  # one or more
-samples: int = 8  # images of each task on the sheet, 0 if only labels are available
-seed: int = 0  # which images the sheet shows
+samples: int = 8  # images of each task in the picture, 0 if only labels are available
+seed: int = 0  # selects the images in the picture
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -53,16 +53,21 @@ settings
 # ## Sizes
 #
 # *Largest to smallest* is the number of training samples of the largest class divided by the number
-# of the smallest class. Because this ratio depends on only two classes, the table also counts the classes
-# that are smaller than half the mean class, a number to which all classes contribute. In a test set
-# either all classes have about the same size (*classes alike*), or they are mixed as in the stream
-# (*as the stream comes*). `cocoseq-mini` has a third test set, *further images*.
+# of the smallest class. Because this ratio depends on only two classes, the table also counts the
+# classes that are smaller than half the mean class size, which depends on all classes. In a test
+# set with *classes alike*, all classes have about the same size. A test set *as the stream comes*
+# has the class mix of the stream. `cocoseq-mini` has a third test set, *further images*.
 #
-# The paper's COCOseq has 35072 training images, 70 classes in 4 tasks, and 18 majority, 38 moderate
-# and 14 minority classes. Its NUS-WIDEseq has 48724 images and 49 classes in 6 tasks, of which 10,
-# 18 and 21 belong to these groups according to the released lists. The paper also states
-# thresholds, which the synthetic data follow and which assign some majority classes of the lists to
-# other groups. The paper reports 6346 test images for COCOseq, whereas its released files contain
+# The data sets of the paper have these sizes:
+#
+# | data set | training images | tasks | majority classes | moderate | minority |
+# | --- | --- | --- | --- | --- | --- |
+# | COCOseq | 35072 | 4 | 18 | 38 | 14 |
+# | NUS-WIDEseq | 48724 | 6 | 10 | 18 | 21 |
+#
+# The groups of NUS-WIDEseq are taken from the released lists. The paper also states thresholds,
+# which assign some majority classes of the lists to other groups; the synthetic data follow the
+# thresholds. The paper reports 6346 test images for COCOseq, whereas its released files contain
 # 6366.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -112,7 +117,7 @@ def plot_class_statistics(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     for last in frame.groupby("task")["rank"].max().iloc[:-1]:
         ax.axvline(last + 0.5, color="0.55", linewidth=0.8, linestyle="--")
     half = frame["images"].mean() / 2
-    ax.axhline(half, color=HUES[1], linewidth=1.2, label="half the mean class")
+    ax.axhline(half, color=HUES[1], linewidth=1.2, label="half the mean class size")
     ax.set(yscale="log", xlabel="class (frequent to rare within each task)", ylabel="training samples")
     ax.yaxis.set_major_formatter("{x:g}")
     ax.minorticks_off()
@@ -131,12 +136,12 @@ settings.show(figure, "classes", narrow=1)
 # ## The clustering, step by step
 #
 # The clustering starts with one group per class, so that only images with a single label could be
-# kept. Each step merges the two groups $j, k$ with the highest score $\ln co_{jk} - \beta\,(elem_j + elem_k)^2$,
-# Eq. (9), in which $co$ counts the images that are covered only by both groups
-# together, and $elem$ the images that a single group already covers. The first term saves images,
-# whereas the second keeps the groups similar in size. With $\beta = 1$ (COCOseq) the second term
-# dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq) the tasks may differ in size, provided that each
-# has at least four classes.
+# kept. Each step merges the two groups $j, k$ with the highest score $\ln co_{jk} -
+# \beta\,(elem_j + elem_k)^2$, Eq. (9), in which $co$ counts the images that are covered only by
+# both groups together, and $elem$ counts the images that a single group already covers. The first
+# term keeps images, whereas the second keeps the groups similar in size. With $\beta = 1$ (COCOseq)
+# the second term dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq) the tasks may differ in size,
+# provided that each has at least four classes.
 #
 # The curve shows the share of all images whose labels belong to a single group. Images whose labels
 # still belong to several groups after the last step are dropped.
@@ -182,7 +187,7 @@ settings.show(figure, "clustering")
 # %% [markdown]
 # ## Images
 #
-# The sheets show some images of every task with all their labels.
+# The pictures show some images of every task, one task per row, with all labels of each image.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataFrame:
@@ -209,6 +214,7 @@ for name in settings.dataset if settings.samples else []:
             style.plot_sample(data.train.inputs[shown.row], shown.labels, ax)
         for ax, task in zip(axes[:, 0], range(data.num_tasks), strict=True):
             ax.set_ylabel(f"task {task}")
+        figure.suptitle(f"{name}: training images of each task, with their labels")
         settings.write(frame, f"samples_{name}")
         settings.show(figure, f"samples_{name}")
 
@@ -217,5 +223,5 @@ first = settings.dataset[0]
 counts = classes[classes["dataset"] == first]["images"].sort_values(ascending=False)
 share = counts[: len(counts) // 5].sum() / counts.sum()
 sentence = f"On {first}, the largest fifth of the classes has {100 * share:.1f} % of the labels,"
-sentence += f" and {sizes['below half the mean'][first]} of {len(counts)} classes are smaller than half the mean class."
+sentence += f" and {sizes['below half the mean'][first]} of {len(counts)} classes are smaller than half the mean class size."
 settings.write_answer(f"{sentence} Tasks are clusters of classes that occur together.", first)

@@ -9,39 +9,42 @@
 # %% [markdown]
 # # What do shortcuts in PRS cost?
 #
-# Papers that compare with PRS reimplement it, and most implementations depart from Algorithm 1 in
-# some step:
+# Papers that compare their methods with PRS reimplement it, and most of these implementations
+# depart from the paper's Algorithm 1 in some step:
 #
 # - the slot to overwrite is drawn from the whole memory;
 # - the exponential of Eq. (2) is softened or underflows;
-# - the class that must shrink is drawn by its target share $p$ instead of its surplus;
-# - the distances of Eq. (5) keep their signs;
+# - the class that loses a sample is drawn by its target share $p$ instead of its surplus;
+# - the differences in Eq. (5) keep their signs;
 # - ties are resolved in favour of the lowest slot;
 # - the class counts of a task are known before the task begins;
 # - a whole batch is processed at once.
 #
-# The paper itself mentions one further departure. It draws one class that is above its target, and
-# explains (Sec. 3.4): "We found this to be more robust in practice than considering multiple
-# classes with $\delta_i > 0$". The departure *several classes shrink* considers all of them.
+# The paper itself mentions one further departure. PRS draws a single class that is above its
+# target, which the paper explains (Sec. 3.4): "We found this to be more robust in practice than
+# considering multiple classes with $\delta_i > 0$". The departure *several classes shrink*
+# considers all classes above their target.
 #
-# This notebook replaces one step of PRS at a time and measures the cost. CRS, which has no
-# partition, serves as a reference. `examples/check_your_prs.py` finds the first step at which
-# another implementation departs from the paper.
+# This notebook replaces one step of PRS at a time and measures the cost. Conventional reservoir
+# sampling (CRS), which has no partition, serves as a reference. `examples/check_your_prs.py` finds
+# the first step at which another implementation departs from the paper.
 #
-# The paper has no such figure. The quick profile tracks the memories on `cocoseq-mini` (COCO
+# The paper has no such experiment. The profile `quick` tracks the memories on `cocoseq-mini` (COCO
 # images) and on `reutersseq` (news articles), and trains on `cocoseq-mini` only. Scores are
-# measured with classes alike, on the 323 images of the paper's balanced test list. The paper
-# profile tracks the memories on all labels of COCOseq and NUS-WIDEseq.
+# measured on a test set with *classes alike*, in which all classes are about equally frequent: for
+# `cocoseq-mini`, 323 images of the paper's balanced test set. The profile `paper` tracks the
+# memories on all labels of COCOseq and NUS-WIDEseq.
 #
-# *Half a minute on two cores for the quick profile, 15 seconds the second time.*
+# *The profile `quick` runs for half a minute on two cores, and for 15 seconds when it is run
+# again.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # data sets on whose labels the memories are tracked
 trained: list[str] = ["cocoseq-mini"]  # data sets to train on
 rho: float = None  # power of allocation, None for each data set's default
-seeds: list[int] = [0, 1]  # one run of every deviation for each
-varied_seeds: list[int] = [0]  # one memory of every deviation for each
+seeds: list[int] = [0, 1]  # one run of every deviation for each seed
+varied_seeds: list[int] = [0]  # one memory of every deviation for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -85,11 +88,12 @@ pd.Series(texts, name="what it does").rename_axis("departure").to_frame()
 # ## What the memory holds
 #
 # No training is needed, since the samplers see only labels. *Distance to target* is the total
-# variation distance between the class distribution of the memory and $p$. *Share of minority
-# classes* is their share of the labels in memory. *Mean age* is how far back in
-# the stream the samples in memory are, which is 50 % for a reservoir. Marks are means over seeds at
-# the end of the stream, and lines are 95 % intervals. The grey lines show PRS and CRS for
-# reference, and departures are sorted by the distance.
+# variation distance between the class distribution of the memory and the target shares $p$. *Share
+# of minority classes* is their share of the labels in memory. *Mean age* is the mean distance of
+# the samples in memory from the end of the stream, as a share of the stream; in reservoir sampling
+# it is 50 %. Marks are means over seeds at the end of the stream, and horizontal lines are 95 %
+# intervals. Vertical lines show PRS and CRS for reference. Departures are sorted by their distance
+# to target.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MIX_LABELS = {
@@ -150,16 +154,16 @@ for row, name in zip(axes, settings.dataset, strict=True):
 axes[0, 0].plot([], [], color="0.35", linewidth=1.8, label="95 % interval over seeds")
 axes[0, 0].plot([], [], color="0.75", linewidth=1, label="PRS and CRS, for reference")
 seeds = settings.say_seeds(seeds=settings.varied_seeds)
-style.join_panels(figure, f"The memory at the end of the stream, {seeds}")
+style.join_panels(figure, f"Content of the memory at the end of the stream, {seeds}")
 settings.show(figure, "memory", narrow=1)
 
 
 # %% [markdown]
 # ## What the departures cost
 #
-# The picture shows the mAP after the last task with classes alike, minus the mAP of PRS with the
-# same seed, sorted by the overall difference. The lines are 95 % intervals over seeds and test
-# samples. The CSV also contains the moderate classes.
+# The picture shows the mAP of each departure after the last task, with classes alike, minus the mAP
+# of PRS with the same seed. Departures are sorted by the overall difference, and lines are 95 %
+# intervals over seeds and test samples. The CSV file also contains the moderate classes.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
@@ -212,15 +216,15 @@ settings.show(figure, "costs", narrow=1)
 # ## Which departures matter?
 #
 # A departure *costs* something if the whole interval of the difference in overall mAP is below 0.
-# It *does not matter* if the interval is within half of the lead of PRS over CRS. Otherwise it is
-# *undecided*. The verdicts apply only to these data: $e^{-n}$ underflows only if a class
-# has at least 746 samples, and no class of `cocoseq-mini` has so many.
+# It *does not matter* if the whole interval is nearer to 0 than half of the lead of PRS over CRS.
+# Otherwise it is *undecided*. The verdicts apply only to these data. For example, $e^{-n}$
+# underflows only if a class has at least 746 samples, and no class of `cocoseq-mini` has so many.
 #
 # COCOseq and NUS-WIDEseq have such classes. On all their labels (`figures/paper/deviations_memory`,
 # one seed) the class distribution of the memory is about the same with underflow as without it. On
-# these data, too, the memory misses the target if the slot is drawn from the whole memory or the
-# class by its share $p$. If the counts of a task are known in advance, the memory reaches the
-# target late.
+# these data, too, the memory misses the target if the slot is drawn from the whole memory, or if
+# the class is drawn by its target share $p$. If the counts of a task are known in advance, the
+# memory reaches the target late.
 
 # %%
 columns = ["dataset", "departure", "difference", "low", "high", "seeds", "verdict"]
@@ -244,19 +248,19 @@ keys = ["dataset", "method", "source"]
 best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop_duplicates())
 
 # %% [markdown]
-# These papers use the name "PRS" for three different samplers. In CUTER the memory is overwritten
-# at random, in Macro-AUC-CL it keeps the first samples of the stream, and in EmoGrowth PRS knows
-# the counts of a task in advance. The first two score below CRS on these data, whereas the third
-# scores about as high as PRS. However, it rejects every sample whose classes all have 746 images or
-# more, as some do in COCOseq.
+# These papers use the name "PRS" for three different samplers. The sampler in CUTER overwrites
+# random slots and scores below CRS on `cocoseq-mini`. The sampler in Macro-AUC-CL keeps the first
+# samples of the stream and scores below CRS on both data sets. The sampler in EmoGrowth knows the
+# class counts of a task in advance and scores about as high as PRS. However, this sampler rejects
+# every sample whose classes all have 746 images or more; COCOseq has such classes.
 #
 # As far as we know, others have evaluated PRS on real images only once: a public port was run on
-# EMOTIC with 520 slots. PRS ends at 20.56 mAP and an overall F1 of 31.4, whereas plain replay ends
-# at 20.32 mAP and an overall F1 of 45.4. In that experiment, too, PRS loses on the frequent
-# classes, which dominate the overall F1.
+# EMOTIC with 520 slots. PRS reaches an mAP of 20.56 and an overall F1 of 31.4. Plain replay reaches
+# a similar mAP, 20.32, but an overall F1 of 45.4. In that experiment, too, PRS loses on the
+# frequent classes, which dominate the overall F1.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(settings.table("costs"), group="overall", metric="mAP")
-method = f"On {row['dataset']}, the costliest shortcut ({row['departure']})"
-sentence = answers.describe_difference(row, what="mAP", method=method, than="PRS")
+method = f"On {row['dataset']}, PRS with the costliest shortcut ({row['departure']})"
+sentence = answers.describe_difference(row, what="mAP", method=method, than="PRS without it")
 settings.write_answer(sentence, row["dataset"])

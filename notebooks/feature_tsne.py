@@ -16,20 +16,21 @@
 #
 # Because a t-SNE plot is open to interpretation, this notebook also reports two measures computed
 # in the feature space: how often the nearest neighbours of an image belong to its class, and how
-# far apart the classes are. The quick profile runs on `imbal-digits` with an MLP, **synthetic
-# data** in place of MNIST, and on `cocoseq-mini`, 6 % of the real COCOseq. For `cocoseq-mini` the
-# penultimate features are the 256 values that the head computes from the 1,280 features of a frozen
-# network. The paper reports no number with its figure.
+# far apart the classes are. The profile `quick` runs on two data sets: with an MLP on
+# `imbal-digits`, which is **synthetic data** in place of MNIST, and on `cocoseq-mini`, 6 % of the
+# real COCOseq. For `cocoseq-mini` the penultimate features are the 256 values that the head
+# computes from the 1,280 features of a frozen network. The paper reports no number with its figure.
 #
-# *Half a minute on two cores for the quick profile, 15 seconds the second time.*
+# *The profile `quick` runs for half a minute on two cores, and for 15 seconds when it is run
+# again.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["imbal-digits", "cocoseq-mini"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["CRS", "PRS"]  # methods whose networks embed the images
-seeds: list[int] = [0, 1]  # one run of every method for each; the first seed is drawn
-per_class: int = 20  # test images of every class at most
+seeds: list[int] = [0, 1]  # one run of every method for each seed; the first seed is drawn
+per_class: int = 20  # largest number of test images of a class
 neighbours: int = 5  # how many nearest images vote
 shown: int = 3  # classes of every group that have a colour, if not all have one
 others: int = 5  # test images of every other class, drawn in grey
@@ -82,11 +83,12 @@ finished = asked.run_all(planned, device=settings.device)
 # %% [markdown]
 # ## The picture
 #
-# The picture shows one network per method, trained with the first seed. Each class has a colour,
-# and each group a marker: circles for majority, triangles for moderate and stars for minority.
-# Because seventy colours cannot be distinguished, only a few classes of every group are coloured if
-# there are many: the most frequent of the majority, the middle of the moderate, and the rarest of
-# the minority classes. Some images of the other classes are shown in grey.
+# The picture shows one network per method, trained with the first seed. Each class has a colour.
+# The marker shows the class group: circles for majority, triangles for moderate and stars for
+# minority classes. Because seventy colours cannot be distinguished, only a few classes of every
+# group are coloured if there are many: the most frequent of the majority, the middle of the
+# moderate, and the rarest of the minority classes. Some images of the other classes are shown in
+# grey.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # Tol's "muted" colours and black: ten classes that the colour-blind can tell apart
@@ -173,7 +175,7 @@ for name in settings.dataset:
     for ax, kind in zip(axes[0], settings.method, strict=True):
         plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
     sizes = f"seed {settings.seeds[0]}, up to {settings.per_class} images per class"
-    title = f"{name}, {TEST_WORDS[config.resolved['test_set']]}: penultimate features"
+    title = f"{name}, {TEST_WORDS[config.resolved['test_set']]}: t-SNE of the features"
     style.join_panels(figure, f"{title} of test images, {sizes}")
     settings.show(figure, name, narrow=1)
 
@@ -206,16 +208,16 @@ means.pivot(index=keys, columns="group", values="value")[list(ALL_GROUPS)].round
 # %% [markdown]
 # ## What holds
 #
-# PRS is compared with CRS seed by seed. The paper claims that PRS is better on the minority
-# classes. A difference is significant if its whole interval is above or below 0, as in
-# [`ledger`](ledger.ipynb), which tests the claim on these runs.
+# Each run of PRS is compared with the run of CRS that has the same seed. The paper claims that PRS
+# is better on the minority classes. A difference is significant if its whole interval is above or
+# below 0, as in [`ledger`](ledger.ipynb), which tests the claim on these runs.
 
 # %% tags=["compute"]
 cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in ALL_GROUPS]
 settings.write(tables.contrasts(rows, "PRS", "CRS", cells), "separation_prs_minus_crs")
 
 # %%
-title = "Separation of the classes in feature space, PRS minus CRS"
+title = "Separation of the classes in feature space: PRS minus CRS"
 gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 
 # %% [markdown]

@@ -9,9 +9,9 @@
 # %% [markdown]
 # # Does a balanced memory have a higher gradient variance?
 #
-# The appendix measures how much the gradients of the samples in memory vary during training (its
-# **Section "Gradient Variance"**, two figures, for Imbal-MNISTseq and COCOseq). At several points
-# it computes the trace of their covariance, $\mathbb{E}\lVert g\rVert^2 -
+# The paper's appendix measures how much the gradients of the samples in memory vary during training
+# (its **Section "Gradient Variance"**, two figures, for Imbal-MNISTseq and COCOseq). At several
+# points it computes the trace of the covariance of the gradients, $\mathbb{E}\lVert g\rVert^2 -
 # \lVert\mathbb{E}g\rVert^2$, and finds: "A clear pattern we discover is that PRS maintains a
 # relatively higher gradient variance compared to the other baselines." As a possible explanation it
 # suggests that the memory of PRS keeps the classes diverse, so that the network optimises more
@@ -20,12 +20,13 @@
 # This notebook computes the exact trace over the whole memory from the norms of the per-sample
 # gradients (`prslib.gradients`). The network is in evaluation mode, because in training mode batch
 # norm uses the statistics of the batch, so that per-sample gradients would not be defined. The
-# quick profile runs on `cocoseq-mini`, 6 % of the real COCOseq, with the gradient of a head on a
-# frozen network. The seeds profile adds the news articles of Reuters-21578 and `imbal-digits` with
-# an MLP, **synthetic data** in place of Imbal-MNISTseq. Because the paper reports no numbers
+# profile `quick` runs on `cocoseq-mini`, 6 % of the real COCOseq, with the gradient of a head on a
+# frozen network. The profile `seeds` adds the news articles of Reuters-21578 and, with an MLP,
+# `imbal-digits`, which is **synthetic data** in place of Imbal-MNISTseq.
+# [`main_results`](main_results.ipynb) describes the methods. Because the paper reports no numbers
 # with its figures, only the order of the methods can be compared.
 #
-# *15 seconds on two cores for the quick profile, ten seconds the second time.*
+# *The profile `quick` runs for 15 seconds on two cores, and for ten seconds when it is run again.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -33,7 +34,7 @@ dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 points: list[int] = [8]  # number of measurements during a run, one entry for each data set
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory
-seeds: list[int] = [0, 1]  # one run of every method for each
+seeds: list[int] = [0, 1]  # one run of every method for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -128,6 +129,6 @@ logarithms = np.log(shown.pivot_table("value", ["seed", "seen"], "method"))
 ratio = logarithms["PRS"] - logarithms["CRS"]
 whole = np.exp(ratio.groupby("seed").mean()).mean() - 1
 at_end = np.exp(ratio[ratio.index.get_level_values("seen") > 75].mean()) - 1
-sentence = f"On {name}, the gradient variance over the memory of PRS differs from CRS by {100 * whole:+.0f} %"
-sentence += f" over the whole stream and by {100 * at_end:+.0f} % over its last quarter."
+sentence = f"On {name}, PRS instead of CRS changes the gradient variance over the memory by {100 * whole:+.0f} %"
+sentence += f" over the whole stream, and by {100 * at_end:+.0f} % over its last quarter."
 settings.write_answer(sentence, name)

@@ -9,19 +9,20 @@
 # %% [markdown]
 # # Does PRS also win on an imbalanced test set?
 #
-# The main table's test set has the same number of images of every class (*classes alike*). The
-# appendix also tests on images with the class mix of the stream (*as the stream comes*), half of
-# which have a majority label. For this test it sets $\rho$ to 0.5 and reports "PRS with $\rho=0.5$ performing better
-# than all the other baselines while remaining very competitive on the majority" (its **Table
+# The test set of the paper's main table has the same number of images of every class (*classes
+# alike*). The appendix also tests on images with the class mix of the stream (*as the stream
+# comes*), half of which have a majority label. For this test it sets the power of allocation $\rho$
+# of PRS to 0.5, which balances the memory only in part, and reports "PRS with $\rho=0.5$ performing
+# better than all the other baselines while remaining very competitive on the majority" (its **Table
 # "Imbalanced test-set comparison"**).
 #
-# The quick profile runs on `cocoseq-mini`: **real COCOseq images**, 6 % of them, as features of a
-# frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's but
-# the network is not, because the paper trains a ResNet-101 end to end on all images. The test uses
-# 579 images of COCOseq's imbalanced test set. The seeds profile adds `reutersseq`, another real
-# stream, which contains the news articles of Reuters-21578.
+# The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
+# frozen EfficientNet-Lite0. Each method trains a small head on these features, whereas the paper
+# trains a ResNet-101 end to end on all images. The test uses 579 images of COCOseq's imbalanced
+# test set. The profile `seeds` adds `reutersseq`, another real stream, which contains the news
+# articles of Reuters-21578.
 #
-# *Half a minute on two cores; the second time nothing is trained.*
+# *The notebook runs for half a minute on two cores, and trains nothing when it is run again.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -30,7 +31,7 @@ rho: float = 0.5  # power of allocation of PRS that the paper chooses for the te
 balanced_rho: float = None  # power for the test with classes alike, None for each data set's default
 method: list[str] = ["CRS", "GSS", "ExStream"]  # methods that PRS is compared with
 memory_size: int = None  # samples in memory, None for each data set's default
-seeds: list[int] = [0, 1]  # one run of every method for each
+seeds: list[int] = [0, 1]  # one run of every method for each seed
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -69,7 +70,8 @@ settings
 # ## The table
 #
 # The table shows means and standard deviations over seeds in percent, measured after the last task
-# as the stream comes. PRS uses the $\rho$ that the paper chooses for this kind of test set.
+# on the test as the stream comes. PRS uses the $\rho$ that the paper chooses for this kind of test
+# set.
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
@@ -86,9 +88,9 @@ settings.show_tables("table")
 # %% [markdown]
 # ## PRS against each other method
 #
-# Differences are computed seed by seed on the test as the stream comes. As in `ledger`, a
-# difference is significant if its whole 95 % interval is on one side of 0. Because O-F1 pools the
-# predictions of all classes, it is dominated by the majority classes.
+# Differences are computed between runs with the same seed, on the test as the stream comes. As in
+# `ledger`, a difference is significant if its whole 95 % interval is on one side of 0. Because O-F1
+# pools the predictions of all classes, it is dominated by the majority classes.
 
 # %% tags=["compute"]
 pairs = [(group, metric) for group in ["overall", "majority"] for metric in MAIN_METRICS]
@@ -99,7 +101,7 @@ settings.write(gaps, "prs_minus_others")
 against = settings.table("prs_minus_others")
 panels = against.assign(panel=against["dataset"] + ", " + against["group"])
 panels = panels.sort_values("dataset", kind="stable")
-title = f"PRS with rho {settings.rho:g} minus each other method"
+title = f"scores of PRS with rho {settings.rho:g} minus each other method"
 figure = style.contrast_panels(panels, title, "than", down="panel")
 settings.show(figure, "prs_minus_others")
 display(Markdown(tables.in_short(against)))
@@ -108,9 +110,9 @@ display(Markdown(tables.in_short(against)))
 # ## Both powers on both tests
 #
 # The paper uses a different $\rho$ for each kind of test set and does not report the scores of one
-# $\rho$ on both. The table therefore evaluates both powers on both test sets, for which the runs of
-# each power are the same. Each number is the overall difference PRS minus CRS in points with its 95
-# % interval, and significant differences are in bold.
+# $\rho$ on both. The table therefore evaluates both powers on both test sets. Each number is PRS
+# minus CRS in an overall score, in points, with its 95 % interval, and significant differences are
+# in bold.
 
 # %% tags=["compute"]
 scored = rows[rows["measure"] == "score"]
@@ -130,7 +132,7 @@ tables.pivot_differences(powers, ["dataset", "test", "rho"], "metric").style
 sentences = []
 for metric in ("mAP", "O-F1"):
     row = answers.find_smallest(against, group="overall", metric=metric, than="CRS")
-    words = {"what": f"{metric} as the stream comes"}
+    words = {"what": f"{metric} on the test as the stream comes"}
     words["method"] = f"PRS with rho {settings.rho:g}"
     sentences.append(answers.describe_difference(row, **words))
 settings.write_answer(f"On {row['dataset']}, {' '.join(sentences)}", row["dataset"])

@@ -9,21 +9,22 @@
 # %% [markdown]
 # # What becomes of the smallest task?
 #
-# Tasks, like classes, differ in size: NUS-WIDEseq's Task 3 has 1926 training images, whereas its
-# Task 1 has 18402. The paper's **Figure "Inter-task imbalance"** compares all methods on Task 3
-# only, at the end of the stream, and the paper reports that "PRS performs overwhelmingly better
-# than the other baselines in all the metrics". Because the figure shows the scores without printing
-# them, only the order of the methods can be compared.
+# Tasks, like classes, differ in size: in the paper's stream NUS-WIDEseq, Task 3 has 1926 training
+# images, whereas Task 1 has 18402. The paper's **Figure "Inter-task imbalance"** compares all
+# methods on Task 3 only, at the end of the stream. The paper reports that "PRS performs
+# overwhelmingly better than the other baselines in all the metrics". Because the figure shows the
+# scores without printing them, only the order of the methods can be compared.
 #
-# The seeds profile runs on `digits49seq`, a **synthetic data set** with NUS-WIDEseq's class
-# frequencies divided by 6. The quick profile runs on a tiny part of it, with too few seeds for any
-# conclusion. In the paper's schedule Task 3 comes first, which makes it the oldest task as well as
-# the smallest.
+# The profile `seeds` runs on `digits49seq`, a **synthetic data set** with NUS-WIDEseq's class
+# frequencies divided by 6. The profile `quick` runs on a tiny part of it, with too few seeds for
+# any conclusion. In the paper's schedule Task 3 comes first, which makes it the oldest task as well
+# as the smallest.
 #
-# Every run is scored on two test sets. With *classes alike*, as in the paper, every class counts
-# about as much as any other. *As the stream comes* the test has the class mix of the stream.
+# Every run is scored on two test sets. In the test with *classes alike*, the kind that the paper
+# uses, every class counts about as much as any other. The test *as the stream comes* has the class
+# mix of the stream.
 #
-# *Half a minute on two cores for the quick profile.*
+# *The profile `quick` runs for half a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -31,7 +32,7 @@ dataset: list[str] = ["digits49tiny"]  # one or more data sets with unequal task
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's default
-seeds: list[int] = [0]  # one run of every method for each
+seeds: list[int] = [0]  # one run of every method for each seed
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -109,7 +110,7 @@ def plot_tasks(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
         frame, x="label", y="value", dodge=0.3, linestyle="none", linewidth=2, ax=ax, **options
     )
     ax.plot([], [], "0.3", label="lowest to highest seed")
-    ax.set(xlabel="", ylabel="mAP (%)")
+    ax.set(xlabel="task (training samples)", ylabel="mAP (%)")
     return ax
 
 # %%
@@ -130,10 +131,11 @@ for name in settings.dataset:
 # ## Task by task
 #
 # The picture shows the overall mAP on the test samples of each task after the whole stream, for
-# CRS, PRS and the online method that is best on the smallest task. The smallest task is on the
-# right, and the number of training samples is given in brackets. Marks are means over seeds, and
-# lines extend from the lowest to the highest seed. Because tasks differ in their number of classes
-# and in their position in the schedule, methods should only be compared within a task.
+# CRS, PRS and the method other than Multitask that is best on the smallest task. The smallest task
+# is on the right, and the number of its training samples is given in parentheses. Marks are means
+# over seeds, and lines extend from the lowest to the highest seed. Because tasks differ in their
+# number of classes and in their position in the schedule, methods should only be compared within a
+# task.
 
 # %%
 for name in settings.dataset:
@@ -149,9 +151,9 @@ for name in settings.dataset:
 # %% [markdown]
 # ## PRS against each other method on the smallest task
 #
-# Differences are computed seed by seed. A difference is significant if its whole interval is on one
-# side of 0, as in `ledger`, which tests the claim. The paper's claim concerns neither Multitask,
-# which sees all tasks at once, nor CBRS and OCDM, which were published later.
+# Differences are computed between runs with the same seed. A difference is significant if its whole
+# interval is on one side of 0, as in `ledger`, which tests the claim. The paper's claim concerns
+# neither Multitask, which sees all tasks at once, nor CBRS and OCDM, which were published later.
 
 # %% tags=["compute"]
 ends = pick_smallest(rows)

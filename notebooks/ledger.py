@@ -24,13 +24,13 @@
 # - **Synthetic data** are small data sets of handwritten digits that are used with a small network.
 #   They allow a comparison of the order of the methods, but not of the scores themselves.
 #
-# *Half a minute if all runs are in the cache.*
+# *The notebook runs for half a minute if all runs are in the cache.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # profile whose runs are read: smoke, quick, seeds, laptop or paper
 level: float = 0.95  # confidence level of the intervals, between 0 and 1
 missing: str = "train"  # train or leave: what to do with runs that are not stored
-device: str = "cpu"  # cpu or cuda, for what is not trained yet
+device: str = "cpu"  # cpu or cuda, for runs that are not trained yet
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -67,8 +67,8 @@ settings.write(ledger.decide(results, settings.level), "claims")
 #
 # The list shows the verdicts on the paper's main claims on real data, corrected for the number of
 # claims. *Classes alike* is the kind of test set that the paper uses, whereas a test set *as the
-# stream comes* has the class distribution of the stream. These runs do not include the paper's
-# network, trained end to end on all of its images, which only the profile `paper` trains.
+# stream comes* has the class distribution of the stream. The paper's network, trained end to end on
+# all of the paper's images, is not among these runs: only the profile `paper` trains it.
 
 # %%
 decided = settings.table("claims")
@@ -77,17 +77,17 @@ display(Markdown(ledger.summarise(decided)))
 # %% [markdown]
 # ## Every number
 #
-# Our number is the mean over seeds of the runs with the same method, architecture, schedule, number
-# of epochs, kind of test set, group and metric. Memory sizes are matched as fractions of the
-# standard size: 60 of 120 samples corresponds to 1000 of 2000. The file `ledger_cells.csv` has one
-# row per number, which contains the standard deviation, the seeds and the data set, or "not run" if
-# our number is missing.
+# Each number of the paper is compared with the mean over seeds of our runs with the same method,
+# architecture, order of the tasks, number of epochs, kind of test set, class group and metric.
+# Memory sizes are matched as fractions of the standard size: 60 of 120 samples corresponds to 1000
+# of 2000. The file `ledger_cells.csv` has one row per number, which contains the standard
+# deviation, the seeds and the data set, or "not run" if our number is missing.
 #
 # The summary below has one row per table of the paper. It lists the number of cells that were run,
 # how many of these were run on synthetic data (`synthetic`), and the mean absolute difference
 # between our scores and the paper's in points. The last columns give Spearman's rank correlation
-# between our scores of the methods and the paper's, averaged over the columns of the table; it is 1
-# if the order is the same.
+# between our scores of the methods and the paper's scores, averaged over the columns of the table.
+# The correlation is 1 if the order of the methods is the same.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MATCH = ["stands_for", "method", "test_set", *SETTINGS, *CELL]
@@ -164,9 +164,9 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # necessary numbers.
 #
 # Claims are tested with classes alike, which is the kind of test set that the paper uses, except
-# for claims about an imbalanced test, which are tested as the stream comes. Scores of single
-# classes are measured on further images, if the data set has any, as only `cocoseq-mini` does
-# ([test sets](../docs/real_coco.md#test-sets)). The column `test` names the test set.
+# for claims about an imbalanced test, which are tested as the stream comes. For `cocoseq-mini`,
+# scores of single classes are measured on further images ([test
+# sets](../docs/real_coco.md#test-sets)). The column `test` names the test set.
 #
 # How certain are the verdicts? The runs of one seed share the order of the stream and the initial
 # weights. The statistic is therefore computed for each seed, and its interval is Student's t
@@ -177,25 +177,25 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # whole interval is below 0, because the opposite is then significant. If the interval is within 2
 # points of 0, the verdict is *no difference*, because a larger difference is excluded. For effects
 # in square points the limit is half of the paper's effect, and for rank correlations it is 0.1. In
-# all other cases the claim is *undecided*, as it is with fewer than five seeds or if a seed never
-# learned what the row measures.
+# all other cases the claim is *undecided*. It is also undecided with fewer than five seeds, or if
+# the network of some seed never learned the classes that the claim is about.
 #
 # Because many claims are tested at once, the verdicts are corrected for the number of claims on one
 # data set by Holm's method, whereas the intervals are not corrected. Claims that imply other claims
-# are not counted among them. Such a claim does not hold if one of the implied claims does not hold.
-# It holds if all implied claims hold and its own p value is significant after Bonferroni's
+# are excluded from this number. Such a claim does not hold if one of the implied claims does not
+# hold. It holds if all implied claims hold and its own p value is significant after Bonferroni's
 # correction for the number of claims.
 #
 # Two kinds of rows have no such verdict. A *sensitivity* repeats the claim above it with another
-# measure; its verdict is not corrected and does not enter any count. A *fact* is true by
+# measure. Its verdict is not corrected and is excluded from all counts. A *fact* is true by
 # construction, such as the class shares of a memory that is designed to have them, and has a number
 # but no verdict.
 #
-# A claim about many cells is measured in the weakest cell, which has the least evidence of being
-# above 0. The table shows the effect and the interval of this cell, with an upper end that is
+# A claim about many numbers is measured in its weakest cell, the number with the least evidence of
+# being above 0. The table shows the effect and the interval of this cell, with an upper end that is
 # corrected for the number of cells. The claim does not hold if any cell is significantly below 0.
-# It holds if every cell is significantly above 0, which requires no correction. The tables name the
-# weakest cell of a claim that does not hold everywhere.
+# It holds if every cell is significantly above 0, which requires no correction. If a claim does not
+# hold in every cell, the tables name its weakest cell.
 
 # %%
 display(ledger.counts(decided))
@@ -250,9 +250,10 @@ style.join_panels(figure, f"{title}; verdicts after Holm's correction")
 settings.show(figure, "headlines")
 
 # %% [markdown]
-# The following tables list all claims, question by question. A cell contains the verdict and the
-# effect with its interval, in the unit given after the claim; a negative effect contradicts the
-# claim. An empty cell was not run. The file `ledger_claims.csv` has one row per claim and data set.
+# The following tables list all claims, question by question. Each entry contains the verdict and
+# the effect with its interval, in the unit given after the claim; a negative effect contradicts the
+# claim. If an entry is empty, the claim was not tested on this data set. The file
+# `ledger_claims.csv` has one row per claim and data set.
 
 # %%
 questions = decided["claim"].map(lambda name: CLAIMS[name].question)
@@ -269,8 +270,8 @@ for question, rows in decided.groupby(questions, sort=False):
 # %%
 card = pd.read_csv(project_root() / "figures" / "bench" / "card_h100.csv")
 card = card.set_index("kind").loc[["GSS", "ExStream", "EWC", "PRS", "Finetune"], "ms"]
-times = ", ".join(f"{name} {time:.0f}" for name, time in card.items())
-text = f"GSS is the slowest method. Milliseconds per step on one H100: {times}"
+times = answers.join_words(f"{time:.0f} ms with {name}" for name, time in card.items())
+text = f"GSS is the slowest method. On one H100, a step takes {times}"
 display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 
 # %% [markdown]
@@ -283,8 +284,8 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 # - **The number of images.** [`when_it_pays`](when_it_pays.ipynb) draws PRS minus CRS for a quarter
 #   to all of the training images of `cocoseq-mini`. Because its head is trained for only about 200
 #   steps, few rare classes reach the threshold of 0.5, and F1 is less informative than mAP.
-# - **A frozen network or a trained one.** [`pretraining`](pretraining.ipynb) uses synthetic data
-#   and trains either the whole network or only its head.
+# - **A frozen or a trained network.** [`pretraining`](pretraining.ipynb) uses synthetic data and
+#   trains either the whole network or only its head.
 # - **The test images.** Intervals on `cocoseq-mini` account for the sampling error of the test
 #   images, which the intervals on synthetic data ignore because these data sets have many test
 #   images.
@@ -295,7 +296,7 @@ several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
 display(Markdown(ledger.as_markdown(ledger.lay_out(run[several]))))
 
 # %% [markdown]
-# All tables and pictures were made with these versions:
+# All tables and pictures were made with these versions of packages:
 
 # %% tags=["compute"]
 settings.write(versions(), "versions")
@@ -307,31 +308,31 @@ display(settings.table("versions"))
 # ## How to read the verdicts
 #
 # - A claim that does not hold on synthetic data is not thereby refuted, because it may require a
-#   property that these data lack. Conversely, a claim that holds may depend on a property of only
-#   these data, on which the network is pretrained on digits and meets them again in new colours.
-#   [`pretraining`](pretraining.ipynb) compares PRS with CRS from other initial weights.
+#   property that these data lack. Conversely, a claim that holds may depend on a special property
+#   of these data: the network was pretrained on digits and sees the same digits again in new
+#   colours. [`pretraining`](pretraining.ipynb) compares PRS with CRS from other initial weights.
 # - Some claims fail in the paper's own tables, too: its upper bound, Multitask, has a lower C-F1
 #   than PRS, and after some tasks PRS is not ahead of ExStream. The column `paper` shows these
 #   cases.
 # - Two kinds of claims are *not run*. The claims about schedules, memory sizes and networks on
-#   NUS-WIDEseq require six tasks, and 240 further runs on the corresponding synthetic data set, on
-#   which networks learn from pixels, would take longer than all runs on real data together. No
+#   NUS-WIDEseq require six tasks. On the corresponding synthetic data set, networks learn from
+#   pixels, and the 240 further runs would take longer than all runs on real data together. No
 #   smaller data set has six tasks and enough samples of the rare classes. Claims about networks
 #   that learn from pixels cannot be tested on features, and therefore not on `cocoseq-mini`. The
-#   paper profile tests both kinds on the paper's data.
+#   profile `paper` tests both kinds on the paper's data.
 # - Other versions of the packages may round the last digit differently, which changes the numbers
 #   of a run and possibly the verdict of a claim near its limit. `make verify` reports by how much.
 # - Intervals cover the variance over seeds and, on real data, over test samples. They do not extend
 #   to other data sets, sizes or settings.
 # - After correction, the probability of at least one wrong "holds" or "does not hold" on a data set
-#   is at most about 5 %. Sensitivities are not corrected, so that one that holds is only
+#   is at most about 5 %. Sensitivities are not corrected, so a sensitivity that holds is only
 #   suggestive.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 texts = []
 for name, row in ledger.counts(decided).iterrows():
     verb = "does" if row["does not hold"] == 1 else "do"
-    text = f"{row['holds']} of {row['rows']} hold on {name}"
-    texts.append(f"{text} ({row['does not hold']} {verb} not)")
-sentence = f"If a claim is counted once per data set, {answers.join_words(texts)}"
-settings.write_answer(f"{sentence}; all others are undecided or show no difference.")
+    text = f"On {name}, {row['holds']} of {row['rows']} hold"
+    texts.append(f"{text} and {row['does not hold']} {verb} not.")
+sentence = f"Each claim is counted once per data set. {' '.join(texts)}"
+settings.write_answer(f"{sentence} All other claims are undecided or show no difference.")

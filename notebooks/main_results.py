@@ -9,28 +9,29 @@
 # %% [markdown]
 # # Does a partitioned memory keep the rare classes?
 #
-# In continual learning with replay, a learner sees a stream of multi-label, long-tailed images
-# once, task after task, and may keep a few of them in a small memory to rehearse. *Partitioning
-# Reservoir Sampling* (PRS) chooses which: it allocates to class $i$ a share $p_i \propto
-# n_i^{\rho}$ of the memory, where $n_i$ is the number of its samples in the stream. The paper's
-# main claim is supported by its **Table 1**: PRS beats every other method in C-F1, O-F1 and mAP,
-# most of all on the rare classes.
+# In continual learning with replay, a learner sees a stream of images once, task after task, and
+# may keep a few of them in a small memory to rehearse. Here images have several labels, and classes
+# are long-tailed. *Partitioning Reservoir Sampling* (PRS) chooses which images are kept: it
+# allocates to class $i$ a share $p_i \propto n_i^{\rho}$ of the memory, where $n_i$ is the number
+# of its samples in the stream. The paper's main claim, which its **Table 1** supports, is that PRS
+# beats every other method in C-F1, O-F1 and mAP ([metrics](../docs/metrics.md)), most of all on the
+# rare classes.
 #
 # This notebook trains every method with several seeds and compares its scores with the paper's. The
-# quick profile runs on the first two of four real data sets, the seeds profile on all of them:
+# profile `quick` runs on the first two of these real data sets, and the profile `seeds` runs on all
+# four:
 #
 # - `cocoseq-mini`, **the paper's own images**: 2,072 of COCOseq's 35,072 training images, as
-#   features of a frozen EfficientNet-Lite0 on which each method trains a small head. The images are
-#   the paper's but the network is not, because the paper trains a ResNet-101 end to end on all
-#   images. The table shows scores on 323 images of the paper's balanced test set ([test
-#   sets](../docs/real_coco.md#test-sets)).
+#   features of a frozen EfficientNet-Lite0. Each method trains a small head on these features,
+#   whereas the paper trains a ResNet-101 end to end on all images. The table shows scores on 323
+#   images of the paper's balanced test set ([test sets](../docs/real_coco.md#test-sets)).
 # - `reutersseq`, **another real stream**, which the paper does not use: all news articles of
-#   Reuters-21578 with their topics, 7,471 for training and 2,909 for testing, as features of their
-#   words. Its largest class has 219 times as many articles as its smallest.
+#   Reuters-21578 with their topics (7,471 for training and 2,909 for testing), as features of their
+#   words. The largest class has 219 times as many articles as the smallest.
 # - `mdiseq` and `clipartseq`, **two further real streams** of icons with their tags and of clip art
 #   with its keywords.
 #
-# *A minute on two cores for the quick profile; the second time nothing is trained.*
+# *The profile `quick` runs for a minute on two cores, and trains nothing when it is run again.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -39,7 +40,7 @@ rho: float = None  # power of allocation of PRS and OCDM, None for each data set
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's default
 tuned_threshold: list[str] = ["CRS", "PRS"]  # methods whose threshold is also tuned, by a second training
-seeds: list[int] = [0, 1]  # one run of every method for each
+seeds: list[int] = [0, 1]  # one run of every method for each seed
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 metrics: list[str] = ["C-F1", "O-F1", "mAP"]  # columns of Table 1; C-P, C-R, O-P and O-R are possible, too
 device: str = "cpu"  # cpu or cuda
@@ -84,24 +85,25 @@ settings
 #
 # - *Finetune* has no memory. *Multitask* sees the samples of all tasks once, shuffled together.
 # - *EWC* has no memory either, but penalises changes of the weights that were important for earlier
-#   tasks. Because the paper's strength of the penalty does not carry over to other networks,
-#   `studies/ewc_strength.py` tuned it for each data set, with other seeds and on held-out training
-#   images (`figures/studies/ewc_strength.csv`).
+#   tasks. Because the strength of the penalty in the paper does not carry over to other networks,
+#   `studies/ewc_strength.py` tuned the strength for each data set, with other seeds and on held-out
+#   training images (`figures/studies/ewc_strength.csv`).
 # - *CRS* (conventional reservoir sampling) keeps every image with the same probability.
 # - *GSS* keeps images whose gradients differ. It is the slowest method.
-# - *ExStream* freezes the lower part of the network and keeps prototypes of its features by class.
-# - *CBRS* and *OCDM* are later samplers that balance the memory, for which the paper has no
-#   numbers.
+# - *ExStream* freezes the lower part of the network and keeps prototypes of the features of each
+#   class.
+# - *CBRS* and *OCDM* are later samplers that balance the memory. The paper has no numbers for them.
 #
 # The paper's network starts from ImageNet weights and all its layers are trained, except that EWC
-# freezes all layers but the last, and ExStream the lower half. On `cocoseq-mini` and `reutersseq`
-# every method trains only the head: EWC penalises changes of the whole head, ExStream stores the
-# input features, and GSS compares gradients of the head. In [`inter_task`](inter_task.ipynb) and
-# [`architectures`](architectures.ipynb), the networks learn from pixels, and EWC and ExStream
-# freeze layers as in the paper. Stored runs are loaded instead of being trained again.
+# freezes all layers but the last, and ExStream freezes the lower half. On `cocoseq-mini` and
+# `reutersseq` every method trains only the head: EWC penalises changes of the whole head, ExStream
+# stores the input features, and GSS compares gradients of the head. In
+# [`inter_task`](inter_task.ipynb) and [`architectures`](architectures.ipynb), the networks learn
+# from pixels, and EWC and ExStream freeze layers as in the paper. Stored runs are loaded instead of
+# being trained again.
 #
 # In the notebook the data frame `scores` contains every final score, including the scores of each
-# class, for further questions. `scores.query("metric == 'AP'").pivot_table("value", ["dataset",
+# class, for further analysis. `scores.query("metric == 'AP'").pivot_table("value", ["dataset",
 # "group"], "method")` lists the average precision of every class.
 
 # %% tags=["compute"]
@@ -114,19 +116,19 @@ rows = tables.merge_published(tables.final(history), "main")
 # ## Table 1
 #
 # Scores are means and standard deviations over seeds in percent, measured after the last task on
-# the test sets of all tasks. Each data set has two kinds of test set. With *classes alike* every
-# class has about the same weight; the paper's tables are of this kind, and its numbers are shown
-# with the measured ones. A test *as the stream comes* has the class distribution of the stream.
-# Because micro averages such as O-F1 depend on the class distribution of the test, the same models
-# can gain on one test set and lose on the other. Forgetting is the share of the best score that was
-# lost: it is 100 if nothing is left of the earlier tasks, and 0 if nothing was lost. Multitask sees
-# all tasks at once and is excluded when the best numbers are set in bold.
+# the test sets of all tasks. Each data set has two kinds of test set. In a test with *classes
+# alike*, every class has about the same weight. The paper's tables use such a test, and the paper's
+# numbers are shown with the measured ones. A test *as the stream comes* has the class distribution
+# of the stream. Because micro averages such as O-F1 depend on the class distribution of the test,
+# the same models can gain on one test set and lose on the other. Forgetting is the share of the
+# best score that was lost: it is 100 if nothing is left of the earlier tasks, and 0 if nothing was
+# lost. Multitask sees all tasks at once and is excluded when the best numbers are set in bold.
 #
 # On `cocoseq-mini` ExStream comes close to PRS in mAP with classes alike, because it stores and
-# merges the features that the head reads, which do not change while the head is trained. In the
-# paper, by contrast, the upper half of the network continues to learn. A variant that keeps the
-# older of two close vectors instead of their mean falls behind PRS (`studies/exstream_merging.py`,
-# `figures/studies/exstream_merging.csv`).
+# merges the input features of the head, and these features do not change during training. In the
+# paper, by contrast, the upper half of the network continues to learn. A variant of ExStream that
+# keeps the older of two close vectors instead of their mean falls behind PRS
+# (`studies/exstream_merging.py`, `figures/studies/exstream_merging.csv`).
 
 # %% tags=["compute"]
 averages = tables.average(tables.final(history, settings.metrics))
@@ -136,10 +138,11 @@ settings.write(tables.merge_published(averages, "main"), "table")
 settings.show_tables("table")
 
 # %% [markdown]
-# F1 depends on how labels are predicted. In the table above, a label is predicted if its
-# probability is above 0.5. The table below shows F1 at the *tuned threshold*, which is chosen for
-# each run of the methods in `tuned_threshold` on a fifth of its training samples. *Top 3* predicts
-# the three most probable classes; for details see [`precision_recall`](precision_recall.ipynb).
+# F1 depends on how labels are predicted. In the tables above, a label is predicted if its
+# probability is above 0.5. The tables below show F1 at the *tuned threshold*, which is chosen for
+# each run on a fifth of its training samples; the parameter `tuned_threshold` lists the methods
+# that have one. *Top 3* predicts the three most probable classes. For details see
+# [`precision_recall`](precision_recall.ipynb).
 
 # %% tags=["compute"]
 decided = tables.final(history, F1_OTHERWISE)
@@ -154,11 +157,11 @@ settings.show_tables("thresholds")
 #
 # The pictures show every method in every class group, with classes alike. Marks are means over
 # seeds, lines extend from the lowest to the highest seed, and hollow marks are the paper's numbers.
-# The methods are sorted by their overall mAP. CRS, PRS and the best online method are in colour,
-# and the other methods are grey. The effect of a memory is largest on the minority classes. On
-# `cocoseq-mini` their C-F1 is near 0 for every method, because after one pass over so few images
-# hardly any rare class is predicted, whereas mAP needs no threshold and shows how the methods
-# differ. With a running kernel, the menus select another test set or metric.
+# The methods are sorted by their overall mAP. CRS, PRS and the best method other than Multitask are
+# in colour, and all other methods are grey. The effect of a memory is largest on the minority
+# classes. On `cocoseq-mini` the C-F1 of these classes is near 0 for every method, because after one
+# pass over so few images hardly any rare class is predicted. The mAP, which needs no threshold,
+# shows how the methods differ. With a running kernel, the menus select another test set or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SHOWN = ["C-F1", "mAP"]
@@ -238,17 +241,17 @@ for name in settings.dataset:
 # %% [markdown]
 # ## PRS against CRS
 #
-# Differences are computed seed by seed, on the same stream and with the same initial weights. A
-# difference is significant if its whole interval is on one side of 0, which requires at least five
-# seeds. The interval is Student's t interval over seeds and also accounts for the sampling error of
-# the test set. `main_results_prs_minus_crs.csv` lists all differences.
+# Differences are computed between runs with the same seed, which have the same stream and the same
+# initial weights. A difference is significant if its whole interval is on one side of 0, which
+# requires at least five seeds. The interval is Student's t interval over seeds and also accounts
+# for the sampling error of the test set. `main_results_prs_minus_crs.csv` lists all differences.
 
 # %% tags=["compute"]
 cells = [(group, metric) for group in ALL_GROUPS for metric in MAIN_METRICS]
 settings.write(tables.contrasts(rows, "PRS", "CRS", cells), "prs_minus_crs")
 
 # %%
-title = "Scores of Table 1, PRS minus CRS"
+title = "Scores of Table 1: PRS minus CRS"
 against_crs = settings.show_contrasts("prs_minus_crs", title, "group")
 
 # %% [markdown]
@@ -263,21 +266,21 @@ gaps = tables.contrast_each(rows, "PRS", others, cells)
 settings.write(gaps, "prs_minus_others")
 
 # %%
-title = "Overall, PRS minus each other method"
+title = "Overall scores: PRS minus each other method"
 against = settings.show_contrasts("prs_minus_others", title, "than")
 
 # %% [markdown]
-# The paper calls Multitask the upper bound although it prints a lower C-F1 for it than for PRS.
-# This is no contradiction, because one epoch of shuffled images shows every rare image only once,
-# whereas a balanced memory replays it many times.
+# The paper calls Multitask the upper bound, although it reports a lower C-F1 for Multitask than for
+# PRS. A possible reason is that Multitask sees every rare image only once, in one epoch of shuffled
+# images, whereas a balanced memory replays it many times.
 #
 # ## Task by task
 #
-# The picture shows the overall mAP on all test sets seen so far, after each task, minus the mAP of
-# CRS with the same seed; lines extend one standard deviation. The paper's numbers, from its
-# appendix "Task Progression Results", are in a separate panel. The dashed line is Multitask, which
-# has only one score, after all tasks. Finetune and EWC are omitted because they score far lower;
-# the CSV contains all scores.
+# After each task, the picture shows the overall mAP on the test sets of all tasks so far, minus the
+# mAP of CRS with the same seed. Vertical lines extend one standard deviation. The paper's numbers,
+# from its appendix "Task Progression Results", are in a separate panel. The dashed line is
+# Multitask, which has only one score, after all tasks. Finetune and EWC are omitted because they
+# score far lower; the CSV file contains all scores.
 
 # %% tags=["compute"]
 steps = history[(history["task"] == "seen") & (history["group"] == "overall")]
@@ -299,13 +302,13 @@ for ax, (name, shown) in zip(axes, panels, strict=True):
     style.plot_progression(shown.drop(columns="published"), ax, "mAP").set_title(name)
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_ylabel("mAP minus CRS (points)")
-title = "Overall mAP minus CRS after each task, classes alike"
+title = "Overall mAP of each method minus CRS after each task, classes alike"
 style.join_panels(figure, f"{title}, {settings.say_seeds()}")
 settings.show(figure, "progression")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 where = {"test_set": BALANCED, "group": "minority", "metric": "mAP"}
 row = answers.find_smallest(against_crs, **where)
-what = "mAP on the minority classes, tested with classes alike"
+what = "mAP on the minority classes of the test with classes alike"
 sentence = answers.describe_difference(row, what=what, method=f"On {row['dataset']}, PRS")
 settings.write_answer(sentence, row["dataset"])

@@ -13,14 +13,15 @@
 # sampling (CRS) keeps every *sample* with the same probability, so its memory is as skewed as the
 # stream. PRS allocates a share to every *class*, "without any auxiliary task information".
 #
-# Because CRS, PRS, CBRS and OCDM use only labels, their memories are recomputed without training
-# and are identical to the memories of the runs of `main_results`, sample for sample. GSS uses
-# gradients and ExStream features, so that their memories come from trained runs. No test set is
-# involved. The quick profile shows 6 % of the real COCOseq (`cocoseq-mini`) and another real
-# stream, Reuters-21578 (`reutersseq`). The complete stream of the paper requires its labels: `make
-# figures PROFILE=paper DATA=/path`.
+# CRS, PRS and the later samplers CBRS and OCDM use only labels. Their memories are recomputed
+# without training, and contain the same samples as in the runs of
+# [`main_results`](main_results.ipynb). GSS uses gradients and ExStream uses features, so their
+# memories come from trained runs. No test set is involved. The profile `quick` shows 6 % of the
+# real COCOseq (`cocoseq-mini`) and another real stream, Reuters-21578 (`reutersseq`). With the
+# paper's labels, `make figures PROFILE=paper DATA=/path` shows its complete stream.
 #
-# *A few seconds if `main_results` has been run, two minutes otherwise.*
+# *The notebook runs for a few seconds if `main_results` has been run, and for two minutes
+# otherwise.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -28,7 +29,7 @@ dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 memory_size: int = None  # samples in memory, None for each data set's default
-seeds: list[int] = [0, 1]  # one memory of every method for each
+seeds: list[int] = [0, 1]  # one memory of every method for each seed
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda, for runs that are not trained yet
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -68,17 +69,17 @@ settings
 # %% [markdown]
 # ## Class by class
 #
-# The pictures show the share of every class among the labels in memory. Classes are sorted by
-# group, and within a group from the most frequent in the stream to the rarest; grey bars show the
-# stream. With $\rho$ near 0 the target partition gives about the same share to every class.
-# ExStream divides its memory among the classes in advance, and each of its vectors counts once,
-# however many images are merged in it. PRS exceeds the target for classes that often occur together
-# with other classes, because an image counts for all of its labels and may be kept because of a
-# rare one.
+# The pictures show the share of every class among the labels in memory. Classes are sorted by group
+# (majority, moderate, minority), and within a group from frequent to rare. Grey bars show the
+# shares in the stream. The target shares of PRS are proportional to the class frequencies to the
+# power $\rho$; with $\rho$ near 0 all classes have about the same target. ExStream divides its
+# memory among the classes in advance, and each of its vectors counts once, however many images are
+# merged in it. PRS exceeds the target for classes that often occur together with other classes,
+# because an image that is kept for a rare label also counts for its other labels.
 #
-# With a running kernel, sliders send the labels through CRS and PRS again, in a fraction of a
-# second. The page [Which samples stay in memory?](../docs/memories.html), a single file for any
-# browser, has sliders that also change the imbalance of the stream.
+# With a running kernel, sliders change the settings, and the memories of CRS and PRS are recomputed
+# in a fraction of a second. The page [Which samples stay in memory?](../docs/memories.html), a
+# single file for any browser, has sliders that also change the imbalance of the stream.
 
 # %% tags=["compute"]
 finished = asked.run_all(runs(settings), device=settings.device)
@@ -138,7 +139,7 @@ def draw_again(dataset: str, seed: int, rho: float, memory_size: int) -> plt.Fig
 
 # %%
 for name in settings.dataset:
-    title = f"{name}: the memory class by class, {settings.say_seeds(name)}"
+    title = f"{name}: share of each class in the memory, {settings.say_seeds(name)}"
     figure = draw_memories(settings.table(name), settings.method, title)
     usual = next(each for each in planned if each.dataset == name).resolved
     most = len(tables.labels_of(name).train) // 4
@@ -180,6 +181,6 @@ to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]]
 means = answers.first_set(to_targets).groupby("method")[["to equal", "to stream"]].mean()
 prs, crs = means.loc["PRS"], means.loc["CRS"]
 sentence = f"On {settings.dataset[0]}, the class shares in the memory of PRS are {prs['to equal']:.0f} points away from equal"
-sentence += f" shares and {prs['to stream']:.0f} from the shares in the stream, whereas under CRS they are"
-sentence += f" {crs['to equal']:.0f} and {crs['to stream']:.0f} points away (total variation distance)."
+sentence += f" shares and {prs['to stream']:.0f} points from the shares in the stream (total variation distance)."
+sentence += f" For the memory of CRS, these distances are {crs['to equal']:.0f} and {crs['to stream']:.0f} points."
 settings.write_answer(sentence, settings.dataset[0])

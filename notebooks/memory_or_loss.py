@@ -12,8 +12,9 @@
 # A balanced memory increases the share of rare classes among the replayed samples. A loss can give
 # rare classes more weight without changing the memory, and so can a balanced *draw*, which replays
 # samples of every class with the same probability. Is the effect the same? The paper does not
-# investigate this question. In this notebook samplers are trained with the plain loss and with
-# other losses, and two kinds of scores are compared:
+# investigate this question. This notebook trains networks with the balanced memory of PRS and with
+# the memory of CRS, which has the class mix of the stream. Each memory is combined with the plain
+# loss and with other losses, and two kinds of scores are compared:
 #
 # - *mAP* depends only on the **ranking** of the samples by each class's probability;
 # - *C-F1* and *O-F1* also depend on the **threshold** above which a label is predicted. They are
@@ -27,7 +28,7 @@
 # The strength of every loss was tuned on held-out training samples by the same rule
 # (`studies/loss_strength.py`). The formulas of the losses are given in `docs/losses`.
 #
-# *A minute on two cores for the quick profile.*
+# *The profile `quick` runs for a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -35,7 +36,7 @@ dataset: list[str] = ["reutersseq"]  # one or more data sets with several labels
 method: list[str] = ["CRS", "PRS"]  # the first is the reference, the second the balanced memory
 loss: list[str] = ["multilabel_soft_margin", "asymmetric", "distribution_balanced"]  # the plain loss and others
 balanced: list[str] = ["multilabel_soft_margin"]  # losses that are also trained with a balanced draw
-seeds: list[int] = [0, 1]  # one run of every sampler and loss for each
+seeds: list[int] = [0, 1]  # one run of every sampler and loss for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -103,21 +104,21 @@ settings
 # %% [markdown]
 # ## The rule
 #
-# The following rule was fixed before the results were known. The *loss* of a data set is the loss
-# with the highest score on the held-out training samples. Each change is made separately, while
-# everything else is kept:
+# The following rule was fixed before the results were known. The *chosen loss* of a data set is the
+# loss with the highest score on the held-out training samples. Each change is made separately,
+# while everything else is kept:
 #
 # | change | from | to |
 # | --- | --- | --- |
 # | memory | CRS | PRS |
-# | loss | the plain loss | the loss |
+# | loss | the plain loss | the chosen loss |
 # | draw | uniform | balanced over classes |
 #
 # A change *moves the ranking* if it changes the overall mAP significantly, that is, if the interval
 # of the difference does not contain 0. It *moves the threshold* if it changes C-F1 at 0.5
 # significantly, but C-F1 at the tuned threshold does not change significantly in the same
-# direction. Both are measured with classes alike. The 95 % intervals cover seeds and test samples
-# and require five seeds.
+# direction. Both are measured on a test with *classes alike*, in which all classes are about
+# equally frequent. The 95 % intervals cover seeds and test samples and require five seeds.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OWN = "C-F1 (tuned threshold)"
@@ -217,8 +218,8 @@ def lay_out(gaps: pd.DataFrame, rows: list[str]) -> pd.DataFrame:
 # ## Neither, one or both
 #
 # Bars are overall scores after the last task with classes alike, averaged over seeds. *Neither* is
-# CRS with the plain loss, *memory* is PRS with the plain loss, *loss* is CRS with the loss chosen
-# above, and *both* is PRS with this loss. The difference between the bars at 0.5 and at the tuned
+# CRS with the plain loss, *memory* is PRS with the plain loss, *loss* is CRS with the chosen loss,
+# and *both* is PRS with the chosen loss. The difference between the bars at 0.5 and at the tuned
 # threshold is the effect of calibration.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -260,8 +261,8 @@ for line, name in zip(axes, settings.dataset, strict=True):
     for ax, metric in zip(line, ("mAP", "C-F1", OWN), strict=True):
         plot_bars(alike[alike["metric"] == metric], ax)
         title = SHOWN[BALANCED, metric].removesuffix(", classes alike")
-        ax.set(title=f"{name}:\n{title}", ylabel="%")
-title = "Memory, loss or both, classes alike"
+        ax.set(title=f"{name}:\n{title}", ylabel="score (%)")
+title = "Overall scores with a balanced memory, another loss or both, classes alike"
 style.join_panels(figure, f"{title}, {settings.say_seeds()}")
 settings.show(figure, "scores", narrow=1)
 
@@ -269,8 +270,9 @@ settings.show(figure, "scores", narrow=1)
 # ## What each change moves
 #
 # The tables show differences in points with 95 % intervals, and significant differences are in
-# bold. O-F1 is measured as the stream comes, because on this test set the majority classes have the
-# largest weight and a change that helps the rare classes can cost most.
+# bold. O-F1 is measured on a test *as the stream comes*, that is, with the class mix of the stream.
+# On this test the majority classes have the largest weight, so that a change that helps the rare
+# classes can cost the most.
 
 # %%
 changes = settings.table("changes")
@@ -280,14 +282,14 @@ for name in settings.dataset:
     alike = of_set[of_set["test_set"] == BALANCED]
     clearly = alike.pivot(index="change", columns="metric", values="clearly")
     table["it moves"] = [say_moved(clearly.loc[change]) for change in table.index]
-    display(Markdown(f"**{name}**, the loss is {choose_loss(settings, name)}"), table.style)
+    display(Markdown(f"**{name}**, chosen loss: {choose_loss(settings, name)}"), table.style)
 
 # %% [markdown]
 # ## Every loss
 #
-# The table compares each loss with the plain loss, for each sampler with a uniform draw, in the
-# overall scores. A loss that is significantly better in F1 at 0.5 but not at the tuned threshold
-# has only moved the threshold.
+# The table compares each loss with the plain loss in the overall scores, for each sampler with a
+# uniform draw. A loss that is significantly better in F1 at 0.5 but not at the tuned threshold has
+# only moved the threshold.
 
 # %%
 lay_out(settings.table("losses"), ["dataset", "loss", "method"]).style
@@ -302,7 +304,8 @@ interval = f" (95 % CI {added['low']:+.1f} to {added['high']:+.1f})"
 sentence = f"On {name} with classes alike, C-F1 at a threshold of 0.5 changes by "
 sentence += f"{gain['memory', 'C-F1']} points with the memory of PRS, by {gain['loss', 'C-F1']} "
 sentence += f"with another loss and by {gain['memory and loss', 'C-F1']} with both. At tuned "
-sentence += f"thresholds it changes by {gain['memory', OWN]}, {gain['loss', OWN]} and "
-sentence += f"{gain['memory and loss', OWN]} points, and by {gain['loss, with the memory', OWN]} "
-sentence += f"if the loss is added to the memory{'' if pd.isna(added['low']) else interval}."
+sentence += f"thresholds the changes are {gain['memory', OWN]}, {gain['loss', OWN]} and "
+sentence += f"{gain['memory and loss', OWN]} points. If the memory is already that of PRS, adding the "
+sentence += f"loss changes C-F1 at tuned thresholds by {gain['loss, with the memory', OWN]} points"
+sentence += f"{'' if pd.isna(added['low']) else interval}."
 settings.write_answer(sentence, name)

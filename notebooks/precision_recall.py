@@ -9,17 +9,20 @@
 # %% [markdown]
 # # Where does F1 come from, precision or recall?
 #
-# C-F1 and O-F1 in the main table are harmonic means of a precision and a recall, which the appendix
-# reports by group (its **tables "CP, CR, OP, OR"** for COCOseq and NUS-WIDEseq). C-P and C-R are
-# means over classes, whereas O-P and O-R pool the decisions of all classes. A method that seldom
-# predicts a rare class can be precise, whereas its recall is low.
+# C-F1 and O-F1 in the main table are harmonic means of a precision and a recall. The paper's
+# appendix reports both by class group (**tables "CP, CR, OP, OR"** for COCOseq and NUS-WIDEseq).
+# The precision C-P and the recall C-R are means over classes, whereas O-P and O-R pool the
+# decisions of all classes. A method that seldom predicts a rare class can have a high precision but
+# a low recall.
 #
-# This notebook evaluates the runs of `main_results` on the same real streams, both with
-# classes alike, as in the paper's tables, and as the stream comes. Numbers are not compared between
-# the two kinds of test set, because precision depends on the class distribution of the test: a
-# class with few test samples can have only few true positives, but many false positives.
+# This notebook evaluates the runs of `main_results` on two test sets of each real stream. In the
+# test with *classes alike*, the kind used for the paper's tables, all classes are about equally
+# frequent. The test *as the stream comes* has the class mix of the stream. Numbers are not compared
+# between the two kinds of test set, because precision depends on the class distribution of the
+# test: a class with few test samples can have only few true positives, but many false positives.
 #
-# *A minute on two cores if `main_results`, whose runs it shares, has been run.*
+# *The notebook runs for a minute on two cores if `main_results`, whose runs it shares, has been
+# run.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -27,8 +30,8 @@ dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
 memory_size: int = None  # samples in memory, None for each data set's default
-tuned_threshold: list[str] = ["CRS", "PRS"]  # methods with F1 at a tuned threshold, too, by a second training
-seeds: list[int] = [0, 1]  # one run of every method for each
+tuned_threshold: list[str] = ["CRS", "PRS"]  # methods whose F1 is also measured at a tuned threshold, by a second training
+seeds: list[int] = [0, 1]  # one run of every method for each seed
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -76,8 +79,9 @@ settings
 # Each row shows the precision and the recall of a method, joined by a line and averaged over seeds
 # after the last task; the further both are to the right, the better the method. The upper panels
 # show the test set with classes alike, together with the paper's numbers if there are any, and the
-# lower panels the test set as the stream comes. On the rare classes recall is far below precision
-# for every method, because after one pass hardly any rare class has a probability above 0.5.
+# lower panels show the test set as the stream comes. On the rare classes recall is far below
+# precision for every method, because after one pass hardly any rare class has a probability above
+# 0.5.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 COLOURS = {"C-P": ("precision", HUES[0]), "C-R": ("recall", HUES[2])}
@@ -174,7 +178,7 @@ def draw_ways(frame: pd.DataFrame, group: str, left: str, right: str) -> plt.Fig
         style.plot_samplers(frame[chosen], ax, "dataset", "way")
         ax.set(title=f"{f1}, {TEST_WORDS[test]}", xlabel="PRS minus CRS (points)")
     where = "" if group == "overall" else f" on the {group} classes"
-    title = f"PRS minus CRS{where} by decision rule"
+    title = f"F1{where}: PRS minus CRS by decision rule"
     ends = "95 % intervals" if frame["seeds"].max() > 1 else "1 seed"
     style.join_panels(figure, f"{title}, {ends}")
     return figure
@@ -207,10 +211,10 @@ wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
 # %% [markdown]
 # ## Every threshold
 #
-# The curves show F1 at thresholds from 0.02 to 0.98, of one run of CRS and one of PRS on the first
-# data set. A model whose curve has the higher maximum ranks better, whereas a model that is better
-# only at 0.5 is better calibrated. With a running kernel, the slider moves the threshold at which the
-# legends give the scores, and the menu selects a class group.
+# The curves show F1 at thresholds from 0.02 to 0.98 for one run of CRS and one run of PRS on the
+# first data set. A model whose curve has the higher maximum ranks better, whereas a model that is
+# better only at 0.5 is better calibrated. With a running kernel, the slider selects the threshold
+# whose scores the legends show, and the menu selects a class group.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 GRID = np.arange(0.02, 0.99, 0.02).round(2)
@@ -267,8 +271,8 @@ settings.show(figure, "curves", narrow=1, redraw=partial(draw_thresholds, curves
 #
 # The tables show means and standard deviations over seeds in percent after the last task; the paper
 # prints no overall columns. On the paper's balanced test set every class has the same number of
-# positives, so that O-R equals C-R. This does not apply to our test sets, whose classes have few
-# test samples, and not all the same number.
+# positives, so that O-R equals C-R. In our test sets O-R differs from C-R, because not all classes
+# have the same number of test samples.
 
 # %%
 settings.show_tables("table")

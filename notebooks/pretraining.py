@@ -9,26 +9,26 @@
 # %% [markdown]
 # # Do the conclusions depend on the pretrained weights?
 #
-# The paper's networks start from weights trained on ImageNet, whose classes include most of COCO's,
-# and learn in all their layers. On `cocoseq-mini` the pretrained network is frozen instead. How
-# much do the results depend on this choice, which the paper does not investigate? This notebook
-# trains methods of **Table 1** on `digits70seq`, **synthetic data** of coloured digits with the
-# class frequencies of COCOseq, on which a small convolutional network can be trained end to end. It
-# varies the initial weights and the layers that are frozen.
+# The paper's networks start from weights trained on ImageNet, whose classes include most classes of
+# COCO, and all their layers are trained. On `cocoseq-mini` the pretrained network is frozen
+# instead. How much do the results depend on this choice, which the paper does not investigate? This
+# notebook trains methods of **Table 1** on `digits70seq`, **synthetic data** of coloured digits
+# with the class frequencies of COCOseq, on which a small convolutional network can be trained end
+# to end. It varies the initial weights and the layers that are frozen.
 #
 # The weights `random` are not pretrained. The weights `digits` were pretrained on 20,000 scenes of
 # the stream's ten digits, in seven colours that occur in no stream. We pretrained five such
 # networks and assigned them to the seeds in rotation. With *frozen*, all layers except the head
-# keep their initial weights. The weights `turned digits`, in the seeds profile, were pretrained on
-# the same scenes with every digit rotated by 90 degrees, so that the shapes of the stream are new
-# to the network. All weights are in the folder `data`, and `studies/pretrain.py` trains them again.
-# The paper profile compares random weights with ImageNet's weights on COCOseq.
+# keep their initial weights. The profile `seeds` adds the weights `turned digits`, which were
+# pretrained on the same scenes with every digit rotated by 90 degrees, so that the shapes of the
+# stream are new to the network. All weights are in the folder `data`, and `studies/pretrain.py`
+# trains them again. The profile `paper` compares random weights with ImageNet's weights on COCOseq.
 #
 # The paper freezes the network of EWC up to its last layer, because EWC works poorly otherwise. In
 # this notebook EWC trains the same layers as the other methods. The strength of its penalty is the
 # same for all initial weights.
 #
-# *A minute on two cores; the second time nothing is trained.*
+# *The notebook runs for a minute on two cores, and trains nothing when it is run again.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -37,7 +37,7 @@ rho: float = None  # power of allocation of PRS and OCDM, None for each data set
 begun_with: list[str] = ["none", "digits", "digits"]  # initial weights: none, a name or a file
 frozen_stages: list[int] = [0, 0, 3]  # number of frozen stages of the network, for each of the initial weights
 method: list[str] = ["CRS", "PRS", "EWC"]  # methods, which must include CRS and PRS
-seeds: list[int] = [0]  # one run of every method for each
+seeds: list[int] = [0]  # one run of every method for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -98,8 +98,9 @@ settings.write(tables.merge_published(tables.average(rows), "main"), "table")
 # %% [markdown]
 # ## Table 1, by initial weights
 #
-# The tables show scores in percent after the last task, on the test sets of all tasks. The paper's
-# networks always start from ImageNet's weights.
+# The tables show scores in percent after the last task, on the test sets of all tasks. In a test
+# with *classes alike*, all classes are about equally frequent. A test *as the stream comes* has the
+# class mix of the stream. The paper's networks always start from ImageNet's weights.
 
 # %%
 settings.show_tables("table", by=["weights"])
@@ -107,8 +108,8 @@ settings.show_tables("table", by=["weights"])
 # %% [markdown]
 # ## What PRS gains and what it costs
 #
-# The picture shows PRS minus CRS in mAP for each of the initial weights. The CSV also contains C-F1
-# and O-F1.
+# The picture shows PRS minus CRS in mAP for each of the initial weights. The CSV file also contains
+# C-F1 and O-F1.
 
 # %% tags=["compute"]
 groups = ("majority", "minority", "overall")
@@ -118,7 +119,7 @@ gaps = tables.contrasts(both, "PRS", "CRS", where, by=["weights"])
 settings.write(gaps, "prs_minus_crs")
 
 # %%
-title = "mAP, PRS minus CRS"
+title = "mAP: PRS minus CRS by initial weights"
 shown = {"across": "group", "query": "metric == 'mAP'"}
 gaps = settings.show_contrasts("prs_minus_crs", title, "weights", **shown)
 

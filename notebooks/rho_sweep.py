@@ -9,31 +9,33 @@
 # %% [markdown]
 # # How much balance is best?
 #
-# The power of allocation $\rho$ determines the target partition $p_i \propto n_i^{\rho}$. At $\rho
-# = 1$ the target is the class distribution of the stream, which according to the paper "is
-# identical to the conventional sampling" (a claim that [`ledger`](ledger.ipynb) tests). At 0 every
-# class has the same share, and below 0 rare classes have larger shares than frequent ones. The
-# paper's **Figure "power of allocation"** sweeps it from $-1$ to $1$ on COCOseq and finds that "as
-# $\rho$ moves away from the vicinity of balance, the performance gradually declines in all
-# metrics". It tunes $\rho$ within $[-0.2, 0.2]$ and trains COCOseq with $-0.03$.
+# PRS allocates to class $i$, which has occurred $n_i$ times, a share $p_i \propto n_i^{\rho}$ of
+# the memory; $\rho$ is the power of allocation. At $\rho = 1$ every class has its share of the
+# stream. According to the paper, this "is identical to the conventional sampling", a claim that
+# [`ledger`](ledger.ipynb) tests. At 0 every class has the same share, and below 0 rare classes have
+# larger shares than frequent ones. The paper's **Figure "power of allocation"** varies $\rho$ from
+# $-1$ to $1$ on COCOseq and finds that "as $\rho$ moves away from the vicinity of balance, the
+# performance gradually declines in all metrics". The paper tunes $\rho$ within $[-0.2, 0.2]$ and
+# uses $-0.03$ for COCOseq.
 #
-# The quick profile runs on `cocoseq-mini`: **real COCOseq images**, 6 % of them, as features of a
-# frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's but
-# the network is not, because the paper trains a ResNet-101 end to end on all images. The seeds
-# profile adds `reutersseq`, another real stream, which contains the news articles of Reuters-21578.
+# The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
+# frozen EfficientNet-Lite0. Each method trains a small head on these features, whereas the paper
+# trains a ResNet-101 end to end on all images. The profile `seeds` adds `reutersseq`, another real
+# stream, which contains the news articles of Reuters-21578.
 #
-# Every run is scored on two test sets. With *classes alike*, as in the paper's figure, every class
-# has about the same weight, whereas *as the stream comes* the test has the class distribution of
-# the stream and frequent classes have the largest weight.
+# Every run is scored on two test sets. In the test with *classes alike*, the kind used for the
+# paper's figure, every class has about the same weight. The test *as the stream comes* has the
+# class distribution of the stream, so that frequent classes have the largest weight.
 #
-# *About half a minute on two cores for the quick profile; the second time nothing is trained.*
+# *The profile `quick` runs for about half a minute on two cores, and trains nothing when it is run
+# again.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 rhos: list[float] = [-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0]  # powers of allocation
 memory_size: int = None  # samples in memory, None for each data set's default
-seeds: list[int] = [0, 1]  # one run of every rho for each
+seeds: list[int] = [0, 1]  # one run of every rho for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -83,8 +85,9 @@ for name in settings.dataset:
 # The picture shows C-F1, O-F1 and mAP after the last task, averaged over seeds, with bands of one
 # standard deviation and a ring at the best $\rho$ of each metric. The left panel corresponds to the
 # paper's figure. Because the paper prints no numbers, only the shape can be compared: a ring inside
-# $[-0.2, 0.2]$ agrees with its claim. Whether values outside this range are significantly worse is
-# tested in `ledger`. With a running kernel, the menus select another class group or metric.
+# $[-0.2, 0.2]$ agrees with the paper's claim. Whether values outside this range are significantly
+# worse is tested in `ledger`. With a running kernel, the menus select another class group or
+# metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 METRIC_STYLES = style.styles_for([*MAIN_METRICS, *PRECISION_RECALL])
@@ -120,11 +123,11 @@ def draw_again(dataset, group, metric):
     chosen = (scores["dataset"] == dataset) & (scores["method"] == "PRS")
     chosen &= scores["group"] == group
     shown = scores[chosen & scores["metric"].isin(metric)]
-    return draw_sweep(shown, f"{dataset}: PRS, {group}, {settings.say_seeds()}")
+    return draw_sweep(shown, f"{dataset}: {group} scores of PRS, {settings.say_seeds()}")
 
 # %%
 for name in settings.dataset:
-    figure = draw_sweep(settings.table(name), f"{name}: PRS overall, {settings.say_seeds()}")
+    figure = draw_sweep(settings.table(name), f"{name}: overall scores of PRS, {settings.say_seeds()}")
     metrics = {", ".join(MAIN_METRICS): MAIN_METRICS}
     metrics |= {metric: [metric] for metric in GROUP_METRICS}
     controls = {
@@ -136,10 +139,11 @@ for name in settings.dataset:
 # %% [markdown]
 # ## What does each $\rho$ gain, and what does it cost?
 #
-# The picture shows PRS at each $\rho$ minus CRS, computed seed by seed, with 95 % intervals over
-# seeds and test samples; above 0 PRS scores higher. The nearer $\rho$ is to 1, the less the
-# frequent classes lose and the less the rare classes gain. Because the best $\rho$ is chosen post
-# hoc from the same runs, its gain is optimistic. The paper uses 0.5 for its imbalanced test set.
+# The picture shows the score of PRS at each $\rho$ minus the score of CRS with the same seed, with
+# 95 % intervals over seeds and test samples. The nearer $\rho$ is to 1, the less the frequent
+# classes lose and the less the rare classes gain. Because the best $\rho$ is chosen post hoc from
+# the same runs, the estimate of its gain is optimistic. The paper uses 0.5 for its imbalanced test
+# set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OVERALL = {"overall": "black"} | GROUP_COLOURS
@@ -196,6 +200,6 @@ for name in settings.dataset:
     chosen = worst[name].idxmax()
     cells = overall[(overall["dataset"] == name) & (overall["rho"] == chosen)]["difference"]
     points = f"{cells.min():+.1f} to {cells.max():+.1f} points"
-    changes.append(f"{chosen:g} on {name} ({points})")
-sentence = "Judged by the worst difference from CRS in C-F1, O-F1 and mAP on both tests, the best rho is"
-settings.write_answer(f"{sentence} {answers.join_words(changes)}.", settings.dataset[0])
+    changes.append(f"{chosen:g} on {name} (PRS minus CRS: {points})")
+sentence = f"The best rho is {answers.join_words(changes)}. This rho maximises the smallest difference"
+settings.write_answer(f"{sentence} from CRS in C-F1, O-F1 and mAP on both test sets.", settings.dataset[0])

@@ -9,23 +9,24 @@
 # %% [markdown]
 # # Do the results depend on task order or memory size?
 #
-# The paper trains COCOseq in five schedules and NUS-WIDEseq in four, and both with memories of
-# 1000, 2000 and 3000. The scores are in **Table 2** and in four tables of the appendix, which also
-# report forgetting for NUS-WIDEseq. The paper claims that CRS, GSS and ExStream fluctuate
-# "depending on the permuted schedule, while our PRS is comparatively robust", and that "PRS
-# outperforms all the baselines with multiple memory sizes".
+# The paper trains COCOseq in five schedules, that is, orders of the tasks, and NUS-WIDEseq in four.
+# It trains both with memories of 1000, 2000 and 3000 samples. The scores are in **Table 2** and in
+# four tables of the appendix, which also report forgetting for NUS-WIDEseq. The paper claims that
+# CRS, GSS and ExStream fluctuate "depending on the permuted schedule, while our PRS is
+# comparatively robust", and that "PRS outperforms all the baselines with multiple memory sizes".
 #
-# The quick profile runs on `cocoseq-mini`: **real COCOseq images**, 6 % of them, as features of a
-# frozen EfficientNet-Lite0 on which each method trains a small head. The images are the paper's but
-# the network is not, because the paper trains a ResNet-101 end to end on all images. Its standard
-# memory holds 120 samples, and memories of 60 and 180 samples are also tested. The seeds profile
-# adds `reutersseq`, another real stream, with several orders of its four tasks.
+# The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
+# frozen EfficientNet-Lite0. Each method trains a small head on these features, whereas the paper
+# trains a ResNet-101 end to end on all images. The standard memory for `cocoseq-mini` holds 120
+# samples, and memories of 60 and 180 samples are also tested. The profile `seeds` adds
+# `reutersseq`, another real stream, with several orders of its four tasks.
 #
-# Every run is scored on two test sets. With *classes alike* every class has about the same weight.
-# The paper's tables are of this kind, so that its numbers are compared only with these scores.
-# *As the stream comes* the test has the class distribution of the stream.
+# Every run is scored on two test sets. In the test with *classes alike*, every class has about the
+# same weight. The paper's tables use this kind of test, so the paper's numbers are compared only
+# with these scores. The test *as the stream comes* has the class distribution of the stream.
 #
-# *About a minute on two cores if `main_results` has been run; the second time nothing is trained.*
+# *If `main_results` has been run, the notebook runs for about a minute on two cores. It trains
+# nothing when it is run again.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -167,13 +168,13 @@ settings.write(gaps, "sizes_prs_minus_crs")
 # %% [markdown]
 # ## Schedules
 #
-# The picture shows PRS minus CRS for each order of the tasks, computed seed by seed, with 95 %
+# The picture shows PRS minus CRS with the same seed, for each order of the tasks, with 95 %
 # intervals over seeds and test samples. Tasks are identified by their numbers, and the first row of
-# a panel is the standard order. The paper's differences, from its appendix, are shown only with
-# classes alike, the kind of test set that it used.
+# a panel is the standard order. The paper's differences, from its appendix, are shown only for the
+# test with classes alike, the kind that the paper used.
 
 # %%
-title = "Overall, PRS minus CRS by order of the tasks"
+title = "Overall scores: PRS minus CRS by order of the tasks"
 by_order = settings.show_contrasts("schedules_prs_minus_crs", title, "order")
 
 # %% [markdown]
@@ -189,16 +190,17 @@ by_order = settings.show_contrasts("schedules_prs_minus_crs", title, "order")
 # 3000".
 
 # %%
-title = "Overall, PRS minus CRS by memory size"
+title = "Overall scores: PRS minus CRS by memory size"
 by_size = settings.show_contrasts("sizes_prs_minus_crs", title, "memory")
 
 # %% [markdown]
 # ## Table 2
 #
-# The table compares the overall scores of COCOseq's schedules and memories, with classes alike and
-# in percent, with the numbers of the main text. Its numbers for PRS differ from the numbers of the
-# appendix, which are shown in the pictures. `schedules_and_memory_schedules.csv` and
-# `schedules_and_memory_sizes.csv` contain every data set, class group and test set.
+# The table compares our overall scores for COCOseq's schedules and memory sizes, in percent and
+# with classes alike, with Table 2 of the paper. The numbers for PRS in Table 2 differ from the
+# numbers in the paper's appendix, which are shown in the pictures.
+# `schedules_and_memory_schedules.csv` and `schedules_and_memory_sizes.csv` contain every data set,
+# class group and test set.
 
 # %% tags=["compute"]
 settings.write(table_2(by_schedule, by_memory), "table_2")
@@ -219,12 +221,12 @@ def count_clear(test_set: str, metric: str, side: str) -> str:
         is_above = cells["difference"] > 0
         on_side = cells["clearly"] == side if clearly else is_above == (side == "above")
         counts.append(f"{on_side.sum()} of {len(cells)}")
-    where = f"in {counts[0]} orders of the tasks and at {counts[1]} memory sizes"
+    where = f"in {counts[0]} task orders and with {counts[1]} memory sizes"
     return f"{clearly}{side} CRS in {metric} {where}"
 
 
 places = answers.join_words(settings.dataset)
-gain = f"PRS is {count_clear(BALANCED, 'mAP', 'above')}"
-loss = f"it is {count_clear(IMBALANCED, 'O-F1', 'below')}"
-sentence = f"On {places} with classes alike, {gain}. As the stream comes, {loss}."
+gain = f"the score of PRS is {count_clear(BALANCED, 'mAP', 'above')}"
+loss = f"the score of PRS is {count_clear(IMBALANCED, 'O-F1', 'below')}"
+sentence = f"On {places} with classes alike, {gain}. On the tests as the stream comes, {loss}."
 settings.write_answer(sentence, settings.dataset[0])

@@ -9,22 +9,22 @@
 # %% [markdown]
 # # Does PRS help if every image has one label?
 #
-# The appendix trains on long-tailed versions of MNIST and SVHN, with five pairs of classes one
-# after the other. Its **tables of Imbal-MNISTseq and Imbal-SVHNseq** report the accuracy on the
-# **whole** test set after each pair, including classes that have not been seen yet. The paper
-# claims that "even in the single-labeled classification setting, PRS proves very successful
-# compared to all the other baselines".
+# The paper's appendix trains on long-tailed versions of MNIST and SVHN, in which five pairs of
+# classes are learned one after the other. Its **tables of Imbal-MNISTseq and Imbal-SVHNseq** report
+# the accuracy on the **whole** test set after each pair, including classes that have not been seen
+# yet. The paper claims that "even in the single-labeled classification setting, PRS proves very
+# successful compared to all the other baselines".
 #
 # The order of the classes is not published. This notebook therefore trains the methods in several
-# orders, shows how much the numbers vary if only the order changes, and searches for the orders that
-# reproduce the paper's numbers. The paper profile needs MNIST (`make figures PROFILE=paper
-# DATA=/path`). The quick profile runs on `imbal-digits`, and the seeds profile on
-# `imbal-colour-digits` as well. Both are **synthetic data** made of scikit-learn's digits, which
-# share only the class counts with the paper's data, so that their numbers and the paper's are shown
+# orders, shows how much the numbers vary if only the order changes, and searches for the orders
+# that reproduce the paper's numbers. The profile `paper` needs MNIST (`make figures PROFILE=paper
+# DATA=/path`). The profile `quick` runs on `imbal-digits`, and the profile `seeds` also runs on
+# `imbal-colour-digits`. Both are **synthetic data** made of scikit-learn's digits. They share only
+# the class counts with the paper's data, so that their numbers and the paper's numbers are shown
 # separately.
 #
-# *About two minutes on four cores for the quick profile, half a minute the second time; 15 minutes
-# for the paper profile.*
+# *On four cores, the profile `quick` runs for about two minutes, and for half a minute when it is
+# run again. The profile `paper` runs for 15 minutes.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -32,7 +32,7 @@ dataset: list[str] = ["imbal-digits"]  # single-label data sets
 method: list[str] = ["Finetune", "CRS", "PRS"]  # methods in the tables
 powers: list[float] = []  # further powers of allocation of PRS
 orders: list[str] = ["drawn"]  # orders of the classes; "drawn" is drawn from the seed
-seeds: list[int] = [0, 1]  # one run of every method and order for each
+seeds: list[int] = [0, 1]  # one run of every method and order for each seed
 spread: int = 10  # number of random orders that show the effect of the order
 search: list[int] = []  # orders to keep after the first and second round of the search, [] for no search
 device: str = "cpu"  # cpu or cuda
@@ -100,8 +100,8 @@ table.assign(total=table.sum(axis=1))
 # The tables show the mean and standard deviation over seeds of the accuracy in percent on the whole
 # test set, in which all classes have about the same size. In the rows "drawn for each seed", the
 # order of the classes differs between seeds, which causes most of the variance. Each table is
-# followed by the paper's. With synthetic data only the order of the methods can be compared with
-# the paper, not the numbers.
+# followed by the table of the paper. With synthetic data only the order of the methods can be
+# compared with the paper, not the numbers.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def printed_accuracies(stands_for: str) -> pd.DataFrame:
@@ -136,8 +136,8 @@ for name in names:
     display(Markdown(f"**The paper's {printed[name]}**"), theirs)
 
 # %% [markdown]
-# The pictures show the accuracy after each task minus the accuracy of CRS with the same seed, and
-# lines extend one standard deviation. The paper's numbers are in a separate panel.
+# The pictures show the accuracy after each task minus the accuracy of CRS with the same seed.
+# Vertical lines extend one standard deviation. The paper's numbers are in a separate panel.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # methods that are not compared with CRS; all other methods have a memory
@@ -174,9 +174,10 @@ for name in names:
 # %% [markdown]
 # ## What holds
 #
-# Differences are computed seed by seed. The picture compares the methods that have a memory with
-# CRS after the last task. Because the paper claims that "PRS starts to outperform after four tasks
-# have been trained", the sentences below the picture compare PRS with CRS after each task.
+# Differences are computed between runs with the same seed. The picture compares the methods that
+# have a memory with CRS after the last task. Because the paper claims that "PRS starts to
+# outperform after four tasks have been trained", the sentences below the picture compare PRS with
+# CRS after each task.
 
 # %% tags=["compute"]
 by, cells = ["order", "trained_tasks"], [("overall", "accuracy")]
@@ -191,7 +192,7 @@ settings.write(gaps, "minus_crs")
 # %%
 gaps = settings.table("minus_crs")
 shown = gaps.assign(order="order of the classes: " + gaps["order"])
-title = "Accuracy after the last task, method minus CRS"
+title = "Accuracy after the last task: each method minus CRS"
 figure = style.contrast_panels(shown, title, "method", "order")
 settings.show(figure, "minus_crs")
 by_task = settings.table("prs_minus_crs")
@@ -263,17 +264,17 @@ for name in mlps:
     shares = shares.unstack().round(1).rename(columns="{:.0%} of orders are below".format)
     values = last.pivot(index="schedule", columns="method", values="value")
     gap = values["PRS"] - values["CRS"]
-    text = f"{name}: PRS scores higher than CRS in {(gap > 0).sum()} of {len(gap)} orders. PRS minus CRS"
-    text += f" is {gap.median():.1f} points in the median, and {gap.min():.1f} to {gap.max():.1f} points in all."
+    text = f"{name}: PRS scores higher than CRS in {(gap > 0).sum()} of {len(gap)} orders. The"
+    text += f" median of PRS minus CRS is {gap.median():.1f} points, and the range is {gap.min():.1f} to {gap.max():.1f} points."
     display(Markdown(text), shares)
 
 # %% [markdown]
-# ## The printed method and the released code
+# ## The published method and the released code
 #
-# With one label per image, all members of the class that must shrink are equally good candidates
-# for removal. The printed method leaves the choice open, and our implementation chooses at random.
-# The released code removes the first candidate in slot order, so that it repeatedly replaces the
-# newest member of a class and keeps the oldest. The class distribution of the memory is the same.
+# With one label per image, all members of the class that loses a sample are equally good candidates
+# for removal. The paper leaves the choice open, and our implementation chooses at random. The
+# released code removes the first candidate in slot order, so that it repeatedly replaces the newest
+# member of a class and keeps the oldest. The class distribution of the memory is the same.
 
 # %%
 for name in mlps:
@@ -281,7 +282,7 @@ for name in mlps:
     last = by_order.query("method == 'PRS' and trained_tasks == 5")
     values = last.pivot(index="schedule", columns="variant", values="value")
     gap = values["authors"] - values["paper"]
-    text = f"- {name}: PRS as released minus PRS as printed is {gap.mean():+.1f} points after the "
+    text = f"- {name}: the released code of PRS minus our implementation is {gap.mean():+.1f} points after the "
     text += f"last task (s.d. {gap.std():.1f} over {len(gap)} orders, standard error "
     display(Markdown(f"{text}{gap.sem():.1f})."))
 
@@ -289,12 +290,13 @@ for name in mlps:
 # ## Which order was it?
 #
 # The accuracy of a method cannot exceed the share of the test set that its classes make up. In the
-# paper, Finetune has 21.47 % after its first task, and in MNIST only the pairs {1, 2} and {1, 7}
-# are that large. Therefore nearly every seed must have begun with one of these pairs: the order was
-# fixed, and it did not begin with {0, 1}. Because Finetune remembers little except its last pair,
-# its score also roughly identifies this pair. `studies/class_orders.py` trained Finetune in all
-# remaining orders, CRS and PRS in the orders nearest to the paper's numbers, and all seeds in the
-# nearest of these. The distance is the root mean square of the differences to the table.
+# paper, Finetune reaches 21.47 % after its first task, and in MNIST only the pairs {1, 2} and {1,
+# 7} are that large. Therefore nearly every seed must have begun with one of these pairs: the order
+# was fixed, and it did not begin with {0, 1}. Because Finetune remembers little except its last
+# pair, its score also roughly identifies this pair. `studies/class_orders.py` searched in three
+# rounds. It trained Finetune in all remaining orders, then also CRS and PRS in the orders nearest
+# to the paper's numbers, and finally all seeds in the nearest of these orders. The distance is the
+# root mean square of the differences from the paper's table.
 
 # %% tags=["compute"]
 for name in mlps if settings.search else []:
@@ -321,7 +323,7 @@ for name in mlps if settings.search else []:
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# The following conclusions are based on the paper profile, which uses MNIST itself and five seeds
+# The following conclusions are based on the profile `paper`, which uses MNIST itself and five seeds
 # (`figures/paper/single_label_imbal-mnistseq*.csv`).
 #
 # - **The table can be reproduced, except for GSS.** Multitask, which does not depend on the order,
@@ -330,21 +332,21 @@ for name in mlps if settings.search else []:
 #   whereas the training settings were fixed before. However, the two orders were selected from
 #   5,040 by the same fifteen numbers with which they are compared.
 # - **The row of GSS is not reproduced.** In the nearest order GSS ends between CRS and PRS, as in
-#   the paper, but at a much lower accuracy. Like the other methods it also dips after the third
-#   task, which it does not in the paper.
+#   the paper, but at a much lower accuracy. Its accuracy also falls after the third task, like the
+#   accuracy of the other methods. In the paper it does not.
 # - **Later balanced samplers perform like PRS** in this order: CBRS and OCDM end close to it.
 # - **The dip after the third task is due to the order.** In all of the nearest orders the second
 #   pair contains 0, by far the largest class, and the third pair consists of rare classes. Few
 #   random orders produce a dip.
-# - **The paper's order cannot be identified.** The two orders agree about equally well, and others
-#   nearly as well. Among so many orders, the best would agree to some extent by coincidence.
-#   However, the first column agrees only with {1, 2}, because no other pair gives Finetune the
-#   paper's number.
-# - **The lead of PRS over CRS is due to the method.** PRS is ahead in nearly all random orders, with one seed
-#   each, and its median lead is about as large as in the paper. In the plain order {0, 1}, {2, 3},
-#   ... the lead is smaller and all methods end far below the paper's numbers, because the last pair
-#   has the fewest images. The single order of the paper therefore reveals little about the scores
-#   to be expected in other orders.
+# - **The paper's order cannot be identified.** The two orders agree with the paper about equally
+#   well, and other orders nearly as well. Among so many orders, the best would agree to some extent
+#   by coincidence. However, only orders that begin with {1, 2} agree with the accuracy after the
+#   first task, because no other pair gives Finetune the paper's number.
+# - **The lead of PRS over CRS is due to the method.** PRS is ahead in nearly all random orders,
+#   with one seed each, and its median lead is about as large as in the paper. In the plain order
+#   {0, 1}, {2, 3}, ... the lead is smaller and all methods end far below the paper's numbers,
+#   because the last pair has the fewest images. The single order of the paper therefore reveals
+#   little about the scores to be expected in other orders.
 # - **"After four tasks" holds with random orders, too:** the lead is significant only from the
 #   fourth task onwards.
 # - **The released code of PRS does not score higher.** It keeps different samples, and its mean

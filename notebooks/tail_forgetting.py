@@ -9,31 +9,34 @@
 # %% [markdown]
 # # Are the rare classes forgotten first?
 #
-# The paper's **Figure 1** shows how much reservoir sampling (CRS) and EWC forget of every class
-# "over three sequential tasks" with "a memory size of 1000". Classes are sorted by size within each
-# task. The paper states: "More severe forgetting occurs for the minority classes in each task."
+# The paper's **Figure 1** shows how much reservoir sampling (CRS) and EWC, which has no memory,
+# forget of every class "over three sequential tasks" with "a memory size of 1000". Classes are
+# sorted by size within each task. The paper states: "More severe forgetting occurs for the minority
+# classes in each task."
 #
 # The paper uses two measures of forgetting. The caption cites Chaudhry et al., who use the
 # **plain** difference between the best score before the end and the score at the end, in points.
-# Table 1 reports the **normalised** difference, as a share of the best score. They can disagree,
-# because a rare class that was never learned well has few points to lose and may yet lose all of
-# them.
+# Table 1 reports the **normalised** difference, as a share of the best score. The two measures can
+# disagree, because a rare class that was never learned well has few points to lose and may yet lose
+# all of them.
 #
 # The caption leaves two further choices open. Because COCOseq has four tasks and forgetting is
 # defined for all but the last, we plot the first three tasks, evaluated after training on the
 # fourth. Because the caption does not name the score, we plot average precision (AP), which needs
-# no threshold. The quick profile runs on `cocoseq-mini`, 6 % of the real COCOseq as features of a
-# frozen network. Its memory of 60 is half of its standard size, as 1000 is half of the paper's
-# 2000. The seeds profile adds `reutersseq`, another real stream, which contains the news articles
-# of Reuters-21578.
+# no threshold. The profile `quick` runs on `cocoseq-mini`, 6 % of the real COCOseq as features of a
+# frozen network. The memory of 60 samples is half of the standard size for this stream, just as
+# 1000 is half of the paper's standard size of 2000. The profile `seeds` adds `reutersseq`, another
+# real stream, which contains the news articles of Reuters-21578.
 #
 # The test set depends on the score. Because the AP of a single class needs many positives, it is
-# measured on 3,199 further images of COCO for `cocoseq-mini`, and with classes alike for
-# `reutersseq`, which has no further articles ([test sets](../docs/real_coco.md#test-sets)). Groups
-# of classes are measured with classes alike, as in the paper, and as the stream comes.
+# measured on 3,199 further images of COCO for `cocoseq-mini` ([test
+# sets](../docs/real_coco.md#test-sets)). For `reutersseq`, which has no further articles, it is
+# measured on the test with *classes alike*, in which all classes are about equally frequent. Groups
+# of classes are scored on this kind of test, as in the paper, and on the test *as the stream
+# comes*, which has the class mix of the stream.
 #
-# *About half a minute on four cores if `main_results` has been run; the second time nothing is
-# trained.*
+# *If `main_results` has been run, the notebook runs for about half a minute on four cores. It
+# trains nothing when it is run again.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -41,7 +44,7 @@ dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 method: list[str] = ["CRS", "EWC", "PRS"]  # methods that see one task after the other
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 memory_share: float = 0.5  # size of the memory, as a share of each data set's standard size
-seeds: list[int] = [0, 1]  # one run of every method for each
+seeds: list[int] = [0, 1]  # one run of every method for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -99,9 +102,10 @@ for name in settings.dataset:
 #
 # The picture reproduces the paper's figure with the measure that its caption cites. Each bar shows
 # how many points of AP a class has lost by the end, averaged over seeds; below 0 the class has
-# gained. Classes are sorted by size within each task, and the green line shows their size. CRS and
-# EWC, which has no memory, are the paper's two panels, to which PRS is added with the memory of CRS. If small classes were
-# forgotten more, the bars would rise within each task as the line falls.
+# gained. Classes are sorted by size within each task, and the green line shows their size. The
+# paper's figure has a panel for CRS and one for EWC. A panel for PRS, with the same memory size as
+# CRS, is added. If small classes were forgotten more, the bars would rise within each task as the
+# line falls.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SIZE_COLOUR = "#117733"
@@ -114,7 +118,7 @@ def plot_tail_forgetting(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
         rows = frame[frame["class_group"] == group]
         ax.bar(rows["at"], rows["value"], 0.85, color=colour, label=group)
     sizes = ax.twinx()
-    frame = frame[frame["images"] > 0]  # others have no place on a log scale
+    frame = frame[frame["images"] > 0]  # zero cannot be drawn on a log scale
     for task, rows in frame.groupby("task", sort=False):
         sizes.plot(rows["at"], rows["images"], color=SIZE_COLOUR, linewidth=1.5)
         middle = rows["at"].mean()
@@ -147,13 +151,13 @@ for name in settings.dataset:
 # ## Minority against majority
 #
 # The closest published numbers are the *forget* rows of Table 1, which give the share of the best
-# score that a group of classes has lost. Because their memory of 2000 is twice as large relative to
-# the stream, more forgetting is expected in our runs. The picture shows the forgetting of mAP on
-# the minority classes minus the forgetting on the majority classes, computed seed by seed, with 95
-# % intervals over seeds and test samples. Above 0 the minority is forgotten more, as in the paper
-# for both methods on COCOseq. The claim is tested in [`ledger`](ledger.ipynb) on the runs of
-# `main_results`, whose memory is twice as large, and so is the rank correlation between the size
-# of a class and its forgetting within each task.
+# score that a group of classes has lost. They were measured with a memory of 2000, which is twice
+# as large relative to the stream, so more forgetting is expected in our runs. The picture shows the
+# forgetting of mAP on the minority classes minus the forgetting on the majority classes, computed
+# for each seed, with 95 % intervals over seeds and test samples. Above 0 the minority is forgotten
+# more, as in the paper for CRS and EWC on COCOseq. The [`ledger`](ledger.ipynb) tests this claim on
+# the runs of `main_results`, whose memory is twice as large. It also tests the rank correlation
+# between the size of a class and its forgetting within each task.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 LOST = {"forget": "share of the best mAP", "lost": "points of mAP"}
@@ -179,13 +183,13 @@ history = tables.scores_of([run for run in finished if not run.config.class_forg
 settings.write(minority_minus_majority(history), "groups")
 
 # %%
-title = "Forgetting of mAP, minority minus majority"
+title = "Forgetting of mAP: minority minus majority classes"
 gaps = settings.show_contrasts("groups", title, "method", across="lost")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 lost = LOST["forget"]
 row = answers.find_smallest(gaps, test_set=BALANCED, lost=lost, method="CRS")
-share = f"On {row['dataset']} with classes alike, the share of the best mAP that CRS forgets"
+share = f"On {row['dataset']} with classes alike, the share of its best mAP that CRS loses"
 sentence = answers.describe_difference(
     row,
     above="{what} is {effect} points larger for the minority than for the majority classes {interval}.",

@@ -9,17 +9,17 @@
 # %% [markdown]
 # # What does PRS do with one sample?
 #
-# This notebook follows Partitioning Reservoir Sampling over forty samples. The paper's Figure 2
-# gives an overview, and its Algorithm 1 the order of the steps. The *partition* determines how much
-# of the memory each class should have, *sample-in* whether a new sample enters, and *sample-out*
-# which sample it replaces. Every number below is computed by the sampler: `sampler.explain(label)`
-# returns what the sampler would do and why. It uses the same functions as
-# `sampler.place(labels)` but changes nothing.
+# This notebook follows *Partitioning Reservoir Sampling* (PRS), which fills a small replay memory,
+# over forty samples. The paper gives an overview in Figure 2 and the steps in Algorithm 1. The
+# *partition* determines each class's share of the memory. *Sample-in* decides whether a new sample
+# enters, and *sample-out* selects the sample that it replaces. Every number below is computed by
+# the sampler: `sampler.explain(label)` returns what the sampler would do and why. It uses the same
+# functions as `sampler.place(labels)`, which stores samples, but changes nothing.
 #
-# At the end the same sampler processes a stream as long as COCOseq. In JupyterLab, sliders above
-# the first picture change its parameters.
+# At the end, the same sampler processes a stream as long as COCOseq, the paper's stream of COCO
+# images. In JupyterLab, sliders above the first picture change the sampler's parameters.
 #
-# *15 seconds; no network is trained.*
+# *The notebook runs for 15 seconds; no network is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -53,14 +53,15 @@ settings
 # %% [markdown]
 # ## Forty samples
 #
-# The stream has five classes, A to E, from frequent to rare, and about every fourth sample has two
-# labels, joined by a line. The sampler sees the samples one by one. The first samples fill the
-# memory (Algorithm 1, lines 6 to 9). Each later sample is either dropped or enters and overwrites
+# The stream has five classes, from A (frequent) to E (rare). About every fourth sample has two
+# labels, which are joined by a line. The sampler sees the samples one by one. The first samples
+# fill the memory (Algorithm 1, lines 6 to 9). Each later sample is either dropped or overwrites
 # another sample, and may itself be overwritten later. The seed was chosen so that one removal
 # illustrates every case below.
 #
-# With a running kernel, the sliders change $\rho$ and the size of the memory. At $\rho=1$ most of
-# the memory belongs to the frequent class A, whereas at 0 all classes have about the same share.
+# With a running kernel, the sliders change the power $\rho$, which the next section explains, and
+# the size of the memory. At $\rho=1$ most of the memory belongs to the frequent class A, whereas at
+# $\rho=0$ all classes have about the same share.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 FATES = {
@@ -133,6 +134,7 @@ rows = fates(steps)
 columns = ["sample", "class", "acceptance", "slot", "fate"]
 settings.write(rows[columns], "stream")
 figure = draw_fates(rows, settings.memory_size)
+figure.suptitle("Labels of forty samples, and what became of each sample")
 controls = {
     "rho": ipywidgets.FloatSlider(settings.rho, min=-1, max=1.5, step=0.1),
     "memory_size": ipywidgets.IntSlider(settings.memory_size, min=1, max=39),
@@ -142,13 +144,14 @@ settings.show(figure, "stream", redraw=partial(draw_again, stream, settings.seed
 # %% [markdown]
 # ## The partition (Equation 1)
 #
-# Class $i$ has been seen $n_i$ times; its share is $p_i = n_i^\rho / \sum_j n_j^\rho$ and its quota
-# $m_i = m\,p_i$. With $\rho = 0$ all classes have the same share, whereas with $\rho = 1$ each
-# class has its share of the stream, which conventional reservoir sampling has on average. A power
-# between 0 and 1 is a compromise, and a power below 0, such as the paper's -0.03 for COCOseq, gives
-# rare classes more than frequent ones. Lines are the quotas, scaled to the number of labels in
-# memory as in Equation 3, and marks are the labels in memory after the forty samples. A class may
-# stay below its quota because it cannot hold more samples than have occurred in the stream.
+# A class $i$ that has been seen $n_i$ times has the target share $p_i = n_i^\rho / \sum_j
+# n_j^\rho$. In a memory of $m$ samples its quota is $m_i = m\,p_i$. With $\rho = 0$ all classes
+# have the same share. With $\rho = 1$ each class has its share of the stream, as it has on average
+# in conventional reservoir sampling. A power between 0 and 1 is a compromise, and a power below 0,
+# such as the paper's -0.03 for COCOseq, gives rare classes more than frequent ones. In the right
+# picture, lines are the quotas, scaled to the number of labels in memory as in Equation 3. Marks
+# are the labels in memory after the forty samples. A class stays below its quota if too few of its
+# samples have occurred in the stream.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 RHO_MARKERS = "oDs^vP"
@@ -203,6 +206,7 @@ def plot_quotas(frame: pd.DataFrame, ax: plt.Axes, letters: bool = True) -> plt.
 # %%
 by_class = quotas(stream, settings.memory_size, settings.rhos, settings.seed)
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), width_ratios=[2, 3])
+figure.suptitle("Class frequencies in the stream, and quotas and labels in memory")
 plot_frequencies(stream, axes[0])
 plot_quotas(by_class, axes[1]).set_title("after forty samples, one seed")
 settings.write(by_class, "partition")
@@ -211,11 +215,11 @@ settings.show(figure, "partition")
 # %% [markdown]
 # ## Sample-in (Equation 2)
 #
-# A new sample enters with probability $s = \sum_i w_i\, m_i / n_i$, at most 1. The weights $w_i$ are
-# the softmax of $-n_i$ over the labels of the sample, so the rarest label has nearly all the
-# weight. The probability is therefore approximately $m_i / n_i$ of the rarest class. The letters
-# above the marks are the labels of each sample, and the table shows the terms for one sample with
-# several labels.
+# A new sample enters a full memory with probability $s = \min(1, \sum_i w_i\, m_i / n_i)$. The
+# weights $w_i$ are the softmax of $-n_i$ over the labels of the sample, so the rarest label has
+# nearly all the weight. The probability is therefore close to the ratio $m_i / n_i$ of the rarest
+# class. The letters above the marks are the labels of each sample, and the table shows the terms of
+# the sum for one sample with several labels.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 ENTRIES = {"entered": FATES["kept"], "dropped": FATES["dropped"]}
@@ -253,6 +257,7 @@ def plot_acceptance(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
 
 # %%
 figure, ax = plt.subplots(figsize=(8, 3.2))
+figure.suptitle("Probability that a sample enters the full memory")
 later = rows[rows["sample"] > settings.memory_size]
 plot_acceptance(later, ax)
 settings.write(later[columns], "sample_in")
@@ -260,23 +265,24 @@ settings.show(figure, "sample_in")
 shown = max(steps[settings.memory_size :], key=lambda step: step.label.sum())
 terms = contributions(shown)
 text = f"Sample {shown.sample} ({names(shown.label)}) enters with probability"
-text += f" s = {shown.decision.acceptance:.3f}, the sum of the products, cut at 1."
+text += f" s = {shown.decision.acceptance:.3f}, which is the sum of the products, but at most 1."
 display(Markdown(text), terms.round(4))
 
 # %% [markdown]
 # ## Sample-out (Equations 3 to 5)
 #
 # If the memory is full and a sample has been accepted, which sample must leave? The surplus
-# $\delta_i = l_i - p_i \sum_j l_j$ is the number of labels that a class holds above its target. One
-# of the classes with a surplus is drawn with probability softmax$(\delta_i)$; the left picture
-# shows these probabilities, and the drawn class is orange. The candidates $K$ are the members of
-# this class with the fewest labels of classes in need, that is, with the largest $\neg y \cdot q$,
-# where $q_i = 1$ for a class without a surplus.
+# $\delta_i = l_i - p_i \sum_j l_j$ is the number of labels by which a class exceeds its target. One
+# of the classes with a surplus is drawn with probability softmax$(\delta_i)$. The left picture
+# shows the surpluses and these probabilities; the drawn class is orange. The candidates $K$ are the
+# members of this class with the fewest labels of classes without a surplus. In the paper's notation
+# they have the largest $\neg y \cdot q$, with $q_i = 1$ for a class without a surplus.
 #
 # The sampler removes the candidate whose removal brings the memory closest to the target. The right
-# picture shows these distances; members that are no candidates have no distance and are shown at
-# the upper edge. Among equally good candidates one is drawn at random, a choice that the paper leaves open.
-# Always choosing the first slot would keep overwriting the newest member of the class.
+# picture shows the distance to the target after each possible removal. Members that are not
+# candidates have no distance and are shown at the upper edge. One of the equally good candidates is
+# drawn at random; the paper leaves this choice open. Always choosing the first slot would keep
+# overwriting the newest member of the class.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 ROLES = {  # of a sample when a slot is overwritten
@@ -362,12 +368,13 @@ shown = clearest_removal(steps)
 of_classes = surpluses(shown)
 members = candidates(shown)
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4))
+figure.suptitle("Surplus of each class, and distances of the drawn class's members")
 plot_surpluses(of_classes, shrunk_class(shown), axes[0])
 plot_candidates(members, axes[1])
 settings.write(members, "sample_out")
 settings.show(figure, "sample_out")
-text = f"Sample {shown.sample} ({names(shown.label)}) took slot {shown.slot} from"
-display(Markdown(f"{text} {names(shown.memory[shown.slot])}."), members)
+text = f"Sample {shown.sample} ({names(shown.label)}) replaced the sample in slot {shown.slot}"
+display(Markdown(f"{text} ({names(shown.memory[shown.slot])})."), members)
 
 # %% [markdown]
 # ## A long stream
@@ -382,6 +389,7 @@ size = settings.samples * 2 // 35
 long = measures.draw_labels(np.arange(1, 71) ** -1.0, settings.samples, settings.seed)
 kept = quotas(long, size, settings.rhos, settings.seed)
 figure, ax = plt.subplots(figsize=(9, 3.8))
+figure.suptitle("Quotas and labels in memory after a long stream")
 plot_quotas(kept, ax, letters=False).set_title(f"memory of {size:,}, one seed")
 settings.write(kept, "long_stream")
 settings.show(figure, "long_stream")

@@ -11,16 +11,17 @@
 #
 # A balanced memory gives rare classes a larger share than they have in the stream, at the expense
 # of the frequent classes. We test whether this is worthwhile on four real streams: `cocoseq-mini`
-# (COCO images), `reutersseq` (news articles), `mdiseq` (icons) and `clipartseq` (clip art). Each
-# sampler is compared with CRS, which keeps the class distribution of the stream. Every stream has
-# two test sets: with *classes alike* a rare class has the same weight as a frequent one, whereas
-# *as the stream comes* frequent classes dominate micro averages such as O-F1.
+# (COCO images), `reutersseq` (news articles), `mdiseq` (icons) and `clipartseq` (clip art). The
+# samplers CBRS, PRS and OCDM balance the memory and are compared with CRS, which keeps the class
+# distribution of the stream. Every stream has two test sets. In a test with *classes alike*, a rare
+# class has the same weight as a frequent one. A test *as the stream comes* has the class mix of the
+# stream, so that frequent classes dominate micro averages such as O-F1.
 #
-# The hypotheses were fixed before the runs ([what holds](../docs/what_holds.md)): mAP and C-F1
-# increase with classes alike, and O-F1 decreases as the stream comes. The paper has no such
-# experiment.
+# The hypotheses were fixed before the runs ([rules](../docs/what_holds.md)): mAP and C-F1 increase
+# in the test with classes alike, and O-F1 decreases in the test as the stream comes. The paper has
+# no such experiment.
 #
-# *A minute on two cores for the quick profile; the second time nothing is trained.*
+# *The profile `quick` runs for a minute on two cores, and trains nothing when it is run again.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -31,7 +32,7 @@ shares: list[float] = []  # further memory sizes, as shares of the standard size
 cuts: list[str] = ["cap30", "cap300", "part893", "part3292"]  # subsampled streams of Reuters
 draws: int = 1  # number of random draws of each cut, at most 3
 tuned_threshold: list[str] = ["CRS", "PRS"]  # methods trained a second time to tune their threshold, as in main_results
-seeds: list[int] = [0, 1]  # one run of every method for each
+seeds: list[int] = [0, 1]  # one run of every method for each seed
 few_seeds: dict[str, int] = {}  # data sets that are run with only the first few seeds
 varied_seeds: list[int] = [0, 1]  # seeds for other memory sizes and for the cuts
 device: str = "cpu"  # cpu or cuda
@@ -107,10 +108,10 @@ settings
 # %% [markdown]
 # ## The streams
 #
-# `samples` is the length of the stream, `labels` the mean number of labels per sample, and `slots`
-# the size of the memory divided by the number of classes. `max:min` is the size of the largest
-# class divided by the size of the smallest, and `small` is the share of classes that are smaller
-# than half the mean class.
+# `samples` is the length of the stream, `labels` is the mean number of labels per sample, and
+# `slots` is the size of the memory divided by the number of classes. `max:min` is the size of the
+# largest class divided by the size of the smallest, and `small` is the share of classes that are
+# smaller than half the mean class size.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def stream_sizes(names) -> pd.DataFrame:
@@ -138,11 +139,11 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 # %% [markdown]
 # ## Each sampler minus CRS
 #
-# The left panel shows mAP with classes alike and the right panel O-F1 as the stream comes, both
-# overall and after the last task. Lines are 95 % intervals over seeds and test samples. Streams
-# with grey names are read from files of public collections by `studies/more_streams.py`; this
-# repository contains only their results. The CSV also contains C-F1 and the respective other test
-# set.
+# The left panel shows mAP with classes alike, and the right panel shows O-F1 as the stream comes.
+# Both are overall scores after the last task. Lines are 95 % intervals over seeds and test samples.
+# Streams with grey names are read from files of public collections by `studies/more_streams.py`;
+# this repository contains only their results. The CSV file also contains C-F1, and every score on
+# both test sets.
 
 # %% tags=["compute"]
 finished = asked.run_all(on_tests(stream_runs(settings)), device=settings.device)
@@ -171,7 +172,7 @@ def draw_streams(frame: pd.DataFrame) -> plt.Figure:
         style.plot_samplers(shown, ax, "dataset")
         for label in ax.get_yticklabels():
             label.set_color("black" if label.get_text() in DATASETS else "0.5")
-        ax.set(title=f"{metric}, {TEST_WORDS[test_set]}", xlabel="minus CRS (points)")
+        ax.set(title=f"{metric}, {TEST_WORDS[test_set]}", xlabel="sampler minus CRS (points)")
     return figure
 
 
@@ -189,11 +190,12 @@ settings.show(figure, "minus_crs", narrow=1)
 # ## Which classes gain
 #
 # The first panel shows the difference in AP of a class, CBRS minus CRS, as a function of the size
-# of the class relative to the mean class. Each mark is the mean over streams, including the streams
-# with grey names, of the mean over their classes, with a 95 % interval over streams. The bins were
-# fixed before the runs. The second panel shows the difference by the position of the class's task
-# in the stream, from first to last. `cocoseq-mini` is scored on its further images, and the other
-# streams with classes alike.
+# of the class relative to the mean class size. The difference is averaged over the classes of each
+# stream, and each mark is the mean of these averages over all streams, including the streams with
+# grey names. Lines are 95 % intervals over streams. The bins were fixed before the runs. The second
+# panel shows the difference by the position of the class's task in the stream, from first to last.
+# Classes are scored on the test with classes alike, except for `cocoseq-mini`, which is scored on
+# further images of COCO.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 EDGES = [0, 1 / 4, 1 / 2, 1, 2, np.inf]
@@ -268,11 +270,11 @@ settings.write(by_bin(classes.dropna(subset="place"), "third"), "places")
 bins, places = settings.table("bins"), settings.table("places")
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, width_ratios=[5, 3])
 plot_changes(bins, axes[0], "bin")
-axes[0].set_xlabel("class size relative to the mean class")
+axes[0].set_xlabel("class size relative to the mean class size")
 axes[0].set_ylabel("AP, CBRS minus CRS (points)")
 plot_changes(places, axes[1], "third").set_xlabel("position of the class's task in the stream")
 count = bins["streams"].max()
-title = f"Change in the AP of classes, mean over {count} streams, 95 % intervals"
+title = f"AP of single classes, CBRS minus CRS: mean over {count} streams, 95 % intervals"
 style.join_panels(figure, title)
 settings.show(figure, "bins", narrow=1)
 rows = [bins[bins["bin"] == name] for name in (BINS[0], BINS[-1])]
@@ -283,12 +285,12 @@ print(f"Expected for all {bins['share'].nunique()} memory sizes, and found: {tex
 # %% [markdown]
 # ## Reuters, subsampled
 #
-# Does the gain depend on the imbalance of the stream or on its length? To separate the two, the
-# largest classes of Reuters are subsampled to a maximum size (*cap*), which reduces max:min and
-# shortens the stream, whereas a *part* has the same length but keeps the class distribution. The
-# memory has the same size as for the whole stream, and the test set of a cap is subsampled like its
-# stream. Each cut is drawn three times in the profile `seeds`; marks are means over the draws, and
-# small dots are single draws.
+# Does the gain depend on the imbalance of the stream or on its length? To separate the two, Reuters
+# is subsampled in two ways. A *cap* limits the size of the largest classes, which reduces max:min
+# and shortens the stream. A *part* is as long as a cap but keeps the class distribution. The memory
+# has the same size as for the whole stream, and the test set of a cap is subsampled like its
+# stream. In the profile `seeds`, each cap and each part is drawn three times. Large marks are means
+# over the draws, and small dots are single draws.
 
 # %% tags=["compute"]
 finished = asked.run_all(on_tests(cut_runs(settings)), device=settings.device)
@@ -335,12 +337,12 @@ settings.show(figure, "cuts", narrow=1)
 # %% [markdown]
 # ## Can the labels predict the gain?
 #
-# The constant rule predicts that mAP and C-F1 increase with classes alike and that O-F1 decreases
-# as the stream comes. A property of the labels *predicts* the gain if the whole 95 % interval of
-# their rank correlation (Fisher's z) is above 0, on streams from which the property was not
-# derived. Both properties in the table were suggested by results on Reuters, which is therefore
-# excluded. The first row counts the streams on which the constant rule predicts the sign of the
-# change in mAP correctly.
+# The *constant* rule predicts the same for every stream: mAP and C-F1 increase with classes alike,
+# and O-F1 decreases as the stream comes. A property of the labels *predicts* the gain if its rank
+# correlation with the gain has a 95 % interval (Fisher's z) above 0. The correlation is computed on
+# streams from which the property was not derived. Both properties in the table were suggested by
+# results on Reuters, which is therefore excluded. The first row counts the streams on which the
+# constant rule predicts the sign of the change in mAP correctly.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def forecasts(gaps: pd.DataFrame) -> pd.DataFrame:
@@ -371,10 +373,10 @@ display(settings.table("forecasts").round(2))
 # %% [markdown]
 # ## Which sampler to use
 #
-# The table shows the mean and the range over streams of each sampler's difference from CRS. `above`
-# and `below` count the streams on which the difference is significant, that is, the whole interval
-# is above or below 0. F1 at the tuned threshold, which is chosen on a fifth of the stream, shows how
-# much of a difference at 0.5 is due to calibration.
+# For each sampler, the table shows the mean and the range over streams of the difference from CRS.
+# `above` and `below` count the streams on which the difference is significant, that is, the whole
+# interval is above or below 0. F1 at the tuned threshold, which is chosen on a fifth of the stream,
+# shows how much of a difference at 0.5 is due to calibration.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def ranges(gaps: pd.DataFrame) -> pd.DataFrame:
@@ -399,5 +401,5 @@ for cell, word, sign in zip(SHOWN, ["increases", "decreases"], [1, -1], strict=T
     gain = sign * of_cbrs.loc[[cell], "difference"]
     count = f"{(gain > 0).sum()} of {len(gain)} streams"
     signs.append(f"{word} {cell[0]} on {count} ({TEST_WORDS[cell[1]]})")
-sentence = "It depends on the test and the score: compared with CRS, CBRS"
+sentence = "It depends on the test and the score. Compared with CRS, CBRS"
 settings.write_answer(f"{sentence} {' and '.join(signs)}.")

@@ -10,16 +10,16 @@
 # # Which sampler suits your stream?
 #
 # Because the gain of a balanced memory cannot be predicted from the labels of a stream, this
-# notebook measures it. It trains a small network on your stream with each sampler, holds out
-# samples for two tests, and reports which sampler is best for which score and at what cost, or that
-# the data do not suffice for a recommendation. [Your own data](../docs/own_data.md) describes the
-# file formats and the rule by which a sampler is recommended.
+# notebook measures it. It trains a small network on your stream with each sampler and holds out
+# samples for two tests. It then reports which sampler is best for which score and at what cost, or
+# that the data do not suffice for a recommendation. [Your own data](../docs/own_data.md) describes
+# the file formats and the rule by which a sampler is recommended.
 #
 # Name your files in the parameters and run all cells. Without files the notebook uses `clipartseq`,
 # an embedded stream of clip art with keywords. The same trial is available as `prslib.trial` in
 # Python and as `prslib trial` in a shell.
 #
-# *Half a minute on two cores; the second time nothing is trained.*
+# *The notebook runs for half a minute on two cores, and trains nothing when it is run again.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke or quick
@@ -30,7 +30,7 @@ dataset: str = "clipartseq"  # an embedded stream, used if no files are given
 method: list[str] = ["CBRS", "PRS", "OCDM"]  # samplers that are compared with CRS
 rho: list[float] = [0.0, 0.5]  # powers of allocation of PRS
 memory_size: list[int] = []  # memory sizes in samples, [] for the paper's size relative to the stream
-seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every sampler for each
+seeds: list[int] = [0, 1, 2, 3, 4]  # one run of every sampler for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -79,7 +79,9 @@ settings
 #
 # The network sees the stream once, in batches of ten new samples and ten samples from the memory.
 # Each batch is also scored before the network is trained on it (*tested, then trained*, or
-# prequential evaluation).
+# prequential evaluation). After training, the held-out samples are scored *as the stream comes*,
+# that is, with the class mix of the stream, and with *classes alike*, that is, about equally
+# frequent.
 
 # %% tags=["compute"]
 result = trial(
@@ -116,7 +118,7 @@ def draw_answers(gaps: pd.DataFrame, answers: pd.DataFrame, title: str) -> plt.F
     figure, axes = plt.subplots(1, len(sizes), figsize=(9, height), sharey=True, squeeze=False)
     for ax, size in zip(axes.flat, sizes, strict=True):
         style.plot_samplers(overall[overall["memory_size"] == size], ax, "score")
-        ax.set(title=f"memory of {size}", xlabel="minus CRS (points)")
+        ax.set(title=f"memory of {size}", xlabel="sampler minus CRS (points)")
     style.join_panels(figure, title)
     return figure
 
@@ -134,9 +136,9 @@ for name in ("notes", "answers", "costs"):
 # %% [markdown]
 # ## The classes and the memories
 #
-# Class groups are defined by the mean class size: classes smaller than half the mean are the
-# minority, and classes larger than twice the mean the majority. `quota` is the number of slots that
-# PRS aims to give to a class.
+# Class groups are defined by the mean class size: classes smaller than half the mean are minority
+# classes, and classes larger than twice the mean are majority classes. `quota` is the number of
+# slots that PRS aims to give to a class.
 
 # %%
 display(settings.table("memories").round(2))

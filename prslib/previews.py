@@ -22,14 +22,14 @@ MOST_NAMES = 80  # names of classes that fit into a plot
 BATCH = 10  # samples per call of `place`, as in the paper
 NO_LABEL = "(no label)"
 NONE_SMALL = (
-    "No class has less than half of the mean class's samples: use CRS,\n"
-    "as there is little to gain."
+    "No class is smaller than half the mean class size: use CRS,\n"
+    "because a balanced memory has little to gain."
 )
 SOME_SMALL = (
-    "Classes with less than half of the mean class's samples: {small} of {classes}.\n"
-    "For mAP or C-F1, above all on a test that counts classes alike, use CBRS.\n"
-    "For O-F1, on a test with the mix of the stream, use CRS.\n"
-    "The labels do not show how much this gains; a trial does."
+    "Classes smaller than half the mean class size: {small} of {classes}.\n"
+    "For mAP or C-F1, use CBRS, above all if the test has equally frequent classes.\n"
+    "For O-F1 on a test with the class mix of the stream, use CRS.\n"
+    "The labels do not show how large the gain is; a trial measures it."
 )
 
 
@@ -214,10 +214,10 @@ def preview(
     1             minority      20     0.04   10.0    1    9
     all moderate  moderate     980            10.0   19   11
     all minority  minority      20            10.0    1    9
-    Classes with less than half of the mean class's samples: 1 of 2.
-    For mAP or C-F1, above all on a test that counts classes alike, use CBRS.
-    For O-F1, on a test with the mix of the stream, use CRS.
-    The labels do not show how much this gains; a trial does.
+    Classes smaller than half the mean class size: 1 of 2.
+    For mAP or C-F1, use CBRS, above all if the test has equally frequent classes.
+    For O-F1 on a test with the class mix of the stream, use CRS.
+    The labels do not show how large the gain is; a trial measures it.
     """
     rows, names = read_rows(labels, class_names)
     class_freq = rows.sum(axis=0)

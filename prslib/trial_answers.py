@@ -66,26 +66,34 @@ def answer(made: Stream, scores: pd.DataFrame, size: int, question: tuple) -> di
     row = {"memory_size": size, "metric": metric, "test_set": test_set}
     row |= {"take": "", "alike": ""}
     gap = gap_of(values, rivals[0], BASE)
-    difference = f"{rivals[0]} minus {BASE} is {gap}."
+    difference = f"{say_sampler(rivals[0])} minus {BASE} is {gap}."
     if gap.seeds < DECIDING:
-        text = f"the trial cannot tell with fewer than {DECIDING} seeds; {difference}"
+        text = f"no recommendation with fewer than {DECIDING} seeds. {difference}"
     elif ranked[0] in above:
         alike = [name for name in above[1:] if gap_of(values, ranked[0], name).low <= 0]
-        text = f"use {' or '.join([ranked[0], *alike])}"
+        *others, last = map(say_sampler, [ranked[0], *alike])
+        text = f"use {', '.join(others)} or {last}" if alike else f"use {last}"
         text += ", which do not differ significantly" if alike else ""
-        text += f"; {difference}"
+        text += f". {difference}"
         row |= {"take": ranked[0], "alike": ", ".join(alike)}
     elif ranked[0] == BASE and len(below) == len(rivals):
-        text = f"use {BASE}; {difference}"
+        text = f"use {BASE}. {difference}"
         row["take"] = BASE
     else:
         samples = len(made.data.tests[test_set])
         needed = estimate_needed(values[rivals[0]] - values[BASE], samples, level)
         if gap.low > 0:
-            many = f"which is not significant with {len(rivals)} samplers compared"
+            many = (
+                f"which is not significant if corrected for {len(rivals)} comparisons"
+            )
             difference = f"{difference[:-1]}, {many}."
-        text = f"the trial cannot tell; {difference} {needed}"
+        text = f"the data do not suffice for a recommendation. {difference} {needed}"
     return row | {"sentence": f"{metric}, {TEST_WORDS[test_set]}: {text}"}
+
+
+def say_sampler(method: str) -> str:
+    """Return the name of a sampler for a sentence, such as "PRS with rho 0.5"."""
+    return method.replace(", rho", " with rho")
 
 
 def gap_of(
@@ -107,14 +115,14 @@ def estimate_needed(gaps: np.ndarray, samples: int, level: float) -> str:
     margin = (gaps[:, 0].mean() / quantile) ** 2 - of_seeds
     needed = samples * of_samples / margin if margin > 0 else np.inf
     if needed > MOST_SAMPLES:
-        return f"With {MANY_SEEDS} seeds no test would tell so small a difference."
+        return f"With {MANY_SEEDS} seeds, no test would be large enough for so small a difference."
     if needed <= samples:
-        return f"If that is the true difference, {MANY_SEEDS} seeds would tell."
+        return f"If this is the true difference, {MANY_SEEDS} seeds would suffice."
     digits = 1 - int(np.floor(np.log10(needed)))
     count = max(round(needed, digits), samples + 1)
     return (
-        f"If that is the true difference, {MANY_SEEDS} seeds and about {count:,.0f} test "
-        f"samples (now {samples:,}) would tell."
+        f"If this is the true difference, {MANY_SEEDS} seeds and about {count:,.0f} test "
+        f"samples (instead of {samples:,}) would suffice."
     )
 
 
@@ -130,11 +138,15 @@ def say_costs(answers: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
     for size, method in named.drop_duplicates().itertuples(index=False):
         rows = lost[(lost["method"] == method) & (lost["memory_size"] == size)]
         costs = [
-            f"{row.difference:+.1f} points of {row.metric} "
-            f"{'of the majority classes, ' if row.group == 'majority' else ''}"
-            f"{TEST_WORDS[row.test_set]}"
+            f"{row.metric}{' of the majority classes' if row.group == 'majority' else ''}, "
+            f"{TEST_WORDS[row.test_set]} ({row.difference:+.1f} points)"
             for row in rows.itertuples()
         ]
-        text = ", ".join(costs) if costs else "nothing that this trial shows"
-        sentences.append(f"With a memory of {size} {method} costs {text}.")
+        text = (
+            f"below {BASE} in {'; '.join(costs)}"
+            if costs
+            else f"below {BASE} in no score"
+        )
+        memory = f"With a memory of {size} samples"
+        sentences.append(f"{memory}, {say_sampler(method)} is significantly {text}.")
     return sentences

@@ -89,14 +89,14 @@ def make_stream(
     units = len(np.unique(made.units["imbalanced"]))
     if units < FEW_GROUPS:
         notes.append(
-            f"The held-out samples are of only {units} groups, so that intervals are too "
+            f"The held-out samples come from only {units} groups, so that intervals are too "
             "narrow."
         )
     if left_out:
         notes.append(f"{left_out} samples without a label are left out.")
     if not is_scored.all():
         notes.append(
-            f"Classes with fewer than {LEAST} samples or with all in one group, which "
+            f"Classes that have fewer than {LEAST} samples, or all samples in one group, "
             f"are not scored: {list_names(names[~is_scored])}."
         )
     return made, notes
@@ -135,12 +135,12 @@ def describe(made: Stream, columns: dict[str, np.ndarray]) -> str:
         tasks = np.unique(columns["task"])
         how = f"in {len(tasks)} tasks ({list_names(tasks)})"
     elif "order" in columns:
-        how = "in the order of its column"
+        how = "sorted by the column order"
     counts = {name: len(test) for name, test in made.data.tests.items()}
     return (
-        f"Stream of {len(made.data.train)} samples {how}, {made.data.num_classes} "
-        f"classes; tested on {counts['imbalanced']} held-out samples as the stream "
-        f"comes, and on {counts['balanced']} of them with classes alike."
+        f"The stream has {made.data.num_classes} classes and {len(made.data.train)} samples, "
+        f"{how}. The test as the stream comes has {counts['imbalanced']} held-out samples, "
+        f"and the test with classes alike has {counts['balanced']} of them."
     )
 
 

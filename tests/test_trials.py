@@ -337,10 +337,11 @@ def test_costs_are_what_is_clearly_lost():
         {"metric": "O-F1", "test_set": "imbalanced", "difference": -3.0, "high": -1.0},
     ]
     (sentence,) = say_costs(answers, pd.DataFrame(rows).assign(**fixed))
-    assert sentence.startswith("With a memory of 9 PRS costs -3.0 points of O-F1")
+    said = "With a memory of 9 samples, PRS is significantly below CRS in O-F1, "
+    assert sentence == f"{said}as the stream comes (-3.0 points)."
     rows[1]["high"] = 1.0
     (sentence,) = say_costs(answers, pd.DataFrame(rows).assign(**fixed))
-    assert "costs nothing that this trial shows" in sentence
+    assert sentence.endswith("PRS is significantly below CRS in no score.")
 
 
 def test_files_of_a_stream_are_tried_by_one_command(stored, tmp_path, capsys):

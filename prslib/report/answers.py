@@ -9,7 +9,7 @@ from prslib.datasets import DATASETS
 # names of data sets on the pages
 STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
 STREAMS |= {"mdiseq": "icons", "clipartseq": "clip art"}
-SYNTHETIC = ", measured on synthetic data made of handwritten digits."
+SYNTHETIC = " The data are synthetic, made of handwritten digits."
 ONE_SEED = " With one seed, no interval is known."
 # sentences for a difference, by its sign
 ABOVE = "{method} scores {effect} points higher than {than} in {what} {interval}."

@@ -24,7 +24,7 @@ class _UniformVictim(PRS):
 
 
 class _SoftenedExp(PRS):
-    """Divide n_i by the mean over classes in e^(-n_i)."""
+    """Replace e^(-n_i) by e^(-n_i / mean of n_i over classes)."""
 
     def weights(self, n: Sequence[int]) -> list[float]:
         mean = self._freq[self._freq > 0].mean()

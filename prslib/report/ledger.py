@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from prslib import runs
+from prslib.report.answers import join_words
 from prslib.report.asked import Asked, load_stored
 from prslib.report.claims import CLAIMS, COCO, FACT, PRIMARY, SENSITIVITY, Claim, Scores
 from prslib.report.results import (
@@ -21,6 +22,12 @@ from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 
 AT_ONCE = 100  # runs in memory at a time
 TEXTS = ("statement", "source", "test", "unit", "over", "kind")  # fields of a claim
+# of a claim, by its verdict
+VERBS = {
+    "does not hold": "does not hold",
+    "no difference": "shows no difference",
+    "undecided": "is undecided",
+}
 
 
 def gather(configs: Sequence[Asked], missing: str, device: str = "cpu") -> pd.DataFrame:
@@ -180,8 +187,8 @@ def summarise(decided: pd.DataFrame) -> str:
     questions = pd.Series([CLAIMS[name].question for name in open_claims], dtype=str)
     topics = questions.value_counts(sort=False)
     text = f"**Not tested on real data**: {len(open_claims)} of {len(claims)} claims"
-    listed = "; ".join(f"{topic} ({count})" for topic, count in topics.items())
-    lines.append(f"{text}. {listed}" if listed else text)
+    listed = ", ".join(f'"{topic}" ({count})' for topic, count in topics.items())
+    lines.append(f"{text}. By question: {listed}." if listed else f"{text}.")
     return "\n".join(f"- {line}" for line in lines)
 
 
@@ -199,10 +206,10 @@ def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
         names = rows.loc[rows["verdict"] == verdict, "dataset"]
         if verdict == "holds":
             holds = f"holds on {len(names)} of {len(rows)} real streams"
-            places.append(f"{holds} ({', '.join(names)})" if len(names) else holds)
+            places.append(f"{holds} ({join_words(names)})" if len(names) else holds)
         elif len(names):
-            places.append(f"{verdict} on {', '.join(names)}")
-    return "; ".join(places)
+            places.append(f"{VERBS[verdict]} on {join_words(names)}")
+    return join_words(places)
 
 
 def say_tests(decided: pd.DataFrame) -> str:

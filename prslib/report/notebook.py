@@ -198,7 +198,7 @@ class Settings(SimpleNamespace):
         answer = {"sentence": sentence + end, "data": source}
         self.write(pd.DataFrame([answer]), "sentence")
         if source == "stand-in":
-            sentence = sentence.removesuffix(".") + SYNTHETIC
+            sentence += SYNTHETIC
         return Markdown(f"**{sentence}{end}**")
 
     def say_rho(self) -> str:
@@ -292,7 +292,7 @@ def heading(cells: pd.DataFrame, rho: str = "") -> Markdown:
     if not stands_for:
         text += ", not in the paper"
     elif cells["published"].notna().any():
-        text += f", with the paper's {stands_for}"
+        text += f", with the paper's numbers for {stands_for}"
     return Markdown(text)
 
 
@@ -339,12 +339,17 @@ def render(figure: Figure) -> bytes:
 
 def describe(figure: Figure) -> str:
     """Describe a figure to readers who cannot see it: panels, axes and legend."""
-    texts = [figure.get_suptitle()]
-    marks = []
-    for ax in figure.axes:
-        axes = " over ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))
-        texts.append(": ".join(filter(None, (ax.get_title("left"), axes))))
-        marks += ax.get_legend_handles_labels()[1]
-    text = "; ".join(dict.fromkeys(filter(None, texts)))
-    text += f". Marks: {', '.join(dict.fromkeys(marks))}" if marks else ""
+    axes = figure.axes
+    plots = [ax for ax in axes if not ax.images]
+    parts = {
+        "Panels": [ax.get_title("left") for ax in axes],
+        "Images": [ax.get_xlabel() for ax in axes if ax.images],
+        "Vertical axis": [ax.get_ylabel() for ax in plots],
+        "Horizontal axis": [ax.get_xlabel() for ax in plots],
+        "Legend": [name for ax in axes for name in ax.get_legend_handles_labels()[1]],
+    }
+    text = f"{figure.get_suptitle()}."
+    for name, words in parts.items():
+        listed = "; ".join(dict.fromkeys(filter(None, words)))
+        text += f" {name}: {listed}." if listed else ""
     return " ".join(re.sub(r"[$\\{}]", "", text).split())

@@ -51,7 +51,7 @@ HOLLOW: Style = {"linestyle": ":", "markerfacecolor": "white", "markersize": 5}
 Y_LABELS = {
     "than": "other method",
     "order": "order of the tasks",
-    "memory": "memory size [paper's]",
+    "memory": "memory size [paper's size]",
     "trained_tasks": "tasks trained",
     "weights": "initial weights",
     "group": "class group",

@@ -311,13 +311,14 @@ def in_short(gaps: pd.DataFrame) -> str:
     decided = unclear["seeds"] >= DECIDING
     alike = decided & within(unclear["low"], unclear["high"])
     text = (
-        f"Of {len(gaps)} differences, {above} are significantly above 0, {below} below"
+        f"Of {len(gaps)} differences, {above} are significantly above 0 and {below} "
+        "significantly below 0, without correction for the number of tests. "
+        f"The intervals of {alike.sum()} other differences are within {SMALL:g} points of 0."
     )
-    text += f", and {alike.sum()} within {SMALL:g} points of it"
-    text += ", without correction for the number of tests"
     if gaps["seeds"].max() < DECIDING:
-        text += f"; a test needs at least {DECIDING} seeds"
-    lines = [f"{text}.\n"]
+        text += f" A test requires at least {DECIDING} seeds."
+    text += " The largest and the smallest difference of each data set are listed. Only"
+    lines = [f"{text} significant differences are considered, unless there are none.\n"]
     for _, rows in gaps.groupby("dataset", sort=False):
         clear = rows[rows["clearly"] != ""]
         ends = (clear if len(clear) else rows)["difference"].agg(["idxmax", "idxmin"])

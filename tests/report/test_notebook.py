@@ -100,7 +100,8 @@ def test_a_picture_is_shown_and_written_only_where_save_says(figure, shown, tmp_
     assert [image.data for image in shown] == [written, written]
     table = (tmp_path / "out" / "rho_sweep_picture.csv").read_text()
     assert table == "value\n0.333333\n"
-    words = "cocoseq-mini; majority: mAP (%) over power rho. Marks: PRS"
+    words = "cocoseq-mini. Panels: majority. Vertical axis: mAP (%). "
+    words += "Horizontal axis: power rho. Legend: PRS."
     about = {"width": 200, "alt": words, "file": "rho_sweep_picture.png"}
     assert shown[0].metadata == about
 
@@ -134,7 +135,8 @@ def test_a_heading_names_the_paper_only_beside_its_numbers():
     assert without == "**cocoseq-mini, classes alike**"
     beside = heading(cells.assign(published=1.0), ", rho 0.1").data
     assert (
-        beside == "**cocoseq-mini, classes alike, rho 0.1**, with the paper's COCOseq"
+        beside
+        == "**cocoseq-mini, classes alike, rho 0.1**, with the paper's numbers for COCOseq"
     )
 
 
