@@ -351,14 +351,7 @@ def count_claims() -> str:
 
 def say_verdicts(claim: str) -> str:
     """Say on which real streams a claim holds after correction."""
-    return name_streams(ledger.say_verdicts(numbers("ledger_claims"), claim))
-
-
-def name_streams(text: str) -> str:
-    """Return a text with the streams as the pages name them."""
-    for name, words in STREAMS.items():
-        text = text.replace(name, words)
-    return text
+    return ledger.say_verdicts(numbers("ledger_claims"), claim)
 
 
 def list_replicated() -> str:
@@ -367,7 +360,7 @@ def list_replicated() -> str:
     kept = f"- {kept}{TEST_WORDS[ALIKE]}): {say_verdicts('crs_sacrifices')}."
     # the last line counts what was not tested
     lines = ledger.summarise(numbers("ledger_claims")).splitlines()[:-1]
-    return name_streams("\n".join([say_memories(), kept, *lines]))
+    return "\n".join([say_memories(), kept, *lines])
 
 
 def say_memories() -> str:

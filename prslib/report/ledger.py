@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from prslib import runs
+from prslib.report.answers import STREAMS, name_streams
 from prslib.report.asked import Asked, load_stored
 from prslib.report.claims import CLAIMS, COCO, FACT, PRIMARY, SENSITIVITY, Claim, Scores
 from prslib.report.results import (
@@ -202,7 +203,7 @@ def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
             places.append(f"{holds} ({', '.join(names)})" if len(names) else holds)
         elif len(names):
             places.append(f"{verdict} on {', '.join(names)}")
-    return "; ".join(places)
+    return name_streams("; ".join(places))
 
 
 def say_tests(decided: pd.DataFrame) -> str:
@@ -232,7 +233,7 @@ def lay_out(decided: pd.DataFrame) -> pd.DataFrame:
         lines.append(line | of_sets)
     names = data_sources_of(rows["dataset"])
     table = pd.DataFrame(lines, columns=["claim", "test", "paper", *names]).fillna("")
-    return table.loc[:, (table != "").any()]
+    return table.loc[:, (table != "").any()].rename(columns=STREAMS)
 
 
 def _say(row: dict) -> str:

@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from prslib import DATASETS, METHODS
 from prslib.paths import PACKAGE
+from prslib.report.answers import name_streams
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 from prslib.statistics import LEVEL
 
@@ -185,7 +186,7 @@ def panel_grid(
 
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
     """Name the rows of a plot, the first on top."""
-    ax.set_yticks(range(len(names)), names)
+    ax.set_yticks(range(len(names)), map(name_streams, names))
     ax.set_ylim(len(names) - 0.5, -0.5)
 
 
