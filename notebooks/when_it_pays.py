@@ -89,7 +89,7 @@ from scipy.stats import spearmanr
 
 import prslib
 from prslib.paths import project_root
-from prslib.report import answers, asked, notebook, style, tables
+from prslib.report import asked, notebook, style, tables
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.style import STYLE
 from prslib.report.tables import F1_OTHERWISE, MAIN_METRICS, TEST_WORDS
@@ -169,9 +169,9 @@ def draw_streams(frame: pd.DataFrame) -> plt.Figure:
     for ax, (metric, test_set) in zip(axes, SHOWN, strict=True):
         shown = frame[(frame["metric"] == metric) & (frame["test_set"] == test_set)]
         style.plot_samplers(shown, ax, "dataset")
-        names = list(map(answers.name_streams, DATASETS))
-        for label in ax.get_yticklabels():
-            label.set_color("black" if label.get_text() in names else "0.5")
+        names = shown["dataset"].unique()
+        for tick, name in zip(ax.yaxis.get_major_ticks(), names, strict=True):
+            tick.label1.set_color("black" if name in DATASETS else "0.5")
         ax.set(title=f"{metric}, {TEST_WORDS[test_set]}", xlabel="minus CRS (points)")
     return figure
 

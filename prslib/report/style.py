@@ -132,7 +132,9 @@ def stack_panels(figure: Figure, columns: int = 1) -> None:
     for text in figure.findobj(Text):
         text.set_fontsize(max(text.get_fontsize(), SMALLEST))
     figure.set_size_inches(NARROW, 1 + rows * tall)
-    title = textwrap.fill(figure.get_suptitle(), TITLE)
+    title = figure.get_suptitle()
+    lines = math.ceil(len(title) / TITLE)
+    title = textwrap.fill(title, min(TITLE, len(title) // lines + 8))  # similar lines
     if figure.legends:
         figure.legends[0].remove()
         join_panels(figure, title)
