@@ -354,14 +354,7 @@ def count_claims() -> str:
 
 def say_verdicts(claim: str) -> str:
     """Name the real streams on which a claim holds after correction."""
-    return name_streams(ledger.say_verdicts(read_numbers("ledger_claims"), claim))
-
-
-def name_streams(text: str) -> str:
-    """Replace the names of data sets in a text by those on the pages."""
-    for name, words in STREAMS.items():
-        text = text.replace(name, words)
-    return text
+    return ledger.say_verdicts(read_numbers("ledger_claims"), claim)
 
 
 def list_replicated() -> str:
@@ -370,7 +363,7 @@ def list_replicated() -> str:
     kept = f"- {kept}{TEST_WORDS[ALIKE]}): {say_verdicts('crs_sacrifices')}."
     # the last line counts what was not tested
     lines = ledger.summarise(read_numbers("ledger_claims")).splitlines()[:-1]
-    return name_streams("\n".join([say_memories(), kept, *lines]))
+    return "\n".join([say_memories(), kept, *lines])
 
 
 def say_memories() -> str:

@@ -91,7 +91,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 import prslib
-from prslib.report import asked, notebook, style, tables
+from prslib.report import answers, asked, notebook, style, tables
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.style import HUES, STYLE
 
@@ -282,7 +282,8 @@ for name in settings.dataset:
     alike = of_set[of_set["test_set"] == BALANCED]
     clearly = alike.pivot(index="change", columns="metric", values="clearly")
     table["it moves"] = [say_moved(clearly.loc[change]) for change in table.index]
-    display(Markdown(f"**{name}**, chosen loss: {choose_loss(settings, name)}"), table.style)
+    text = f"**{name}**, chosen loss: {choose_loss(settings, name)}"
+    display(Markdown(answers.name_streams(text)), table.style)
 
 # %% [markdown]
 # ## Every loss

@@ -128,7 +128,7 @@ for name in settings.dataset:
     figure, axes = plt.subplots(len(tests), len(ALL_GROUPS), **shape)
     for ax, (test, group) in zip(axes.flat, product(tests, ALL_GROUPS), strict=True):
         cells = shown[(shown["test_set"] == test) & (shown["group"] == group)]
-        plot_dumbbells(cells, ax, order).set_title(f"{TEST_WORDS[test]}:\n{group}")
+        plot_dumbbells(cells, ax, order).set_title(f"{group},\n{TEST_WORDS[test]}")
     plt.setp(axes[-1], xlabel="C-P and C-R (%)")
     title = f"{name}: precision and recall of the classes"
     style.join_panels(figure, f"{title}, {settings.say_seeds(name)}")

@@ -170,8 +170,9 @@ def draw_streams(frame: pd.DataFrame) -> plt.Figure:
     for ax, (metric, test_set) in zip(axes, SHOWN, strict=True):
         shown = frame[(frame["metric"] == metric) & (frame["test_set"] == test_set)]
         style.plot_samplers(shown, ax, "dataset")
-        for label in ax.get_yticklabels():
-            label.set_color("black" if label.get_text() in DATASETS else "0.5")
+        names = shown["dataset"].unique()
+        for tick, name in zip(ax.yaxis.get_major_ticks(), names, strict=True):
+            tick.label1.set_color("black" if name in DATASETS else "0.5")
         ax.set(title=f"{metric}, {TEST_WORDS[test_set]}", xlabel="sampler minus CRS (points)")
     return figure
 

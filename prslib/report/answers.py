@@ -6,7 +6,7 @@ import pandas as pd
 
 from prslib.datasets import DATASETS
 
-# names of data sets on the pages
+# names of the real streams in pictures and on pages; tables have the keys
 STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
 STREAMS |= {"mdiseq": "icons", "clipartseq": "clip art"}
 SYNTHETIC = " The data are synthetic, made of handwritten digits."
@@ -18,6 +18,13 @@ UNCLEAR = (
     "{method} and {than} do not differ significantly in {what}: {effect} points"
     " {interval}."
 )
+
+
+def name_streams(text: str) -> str:
+    """Return a text with the streams as the pages name them."""
+    for name, words in STREAMS.items():
+        text = text.replace(name, words)
+    return text
 
 
 def first_set(frame: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from prslib import runs
-from prslib.report.answers import join_words
+from prslib.report.answers import STREAMS, join_words, name_streams
 from prslib.report.asked import Asked, load_stored
 from prslib.report.claims import CLAIMS, COCO, FACT, PRIMARY, SENSITIVITY, Claim, Scores
 from prslib.report.results import (
@@ -209,7 +209,7 @@ def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
             places.append(f"{holds} ({join_words(names)})" if len(names) else holds)
         elif len(names):
             places.append(f"{VERBS[verdict]} on {join_words(names)}")
-    return join_words(places)
+    return name_streams(join_words(places))
 
 
 def say_tests(decided: pd.DataFrame) -> str:
@@ -239,7 +239,7 @@ def lay_out(decided: pd.DataFrame) -> pd.DataFrame:
         lines.append(line | of_sets)
     names = data_sources_of(rows["dataset"])
     table = pd.DataFrame(lines, columns=["claim", "test", "paper", *names]).fillna("")
-    return table.loc[:, (table != "").any()]
+    return table.loc[:, (table != "").any()].rename(columns=STREAMS)
 
 
 def _say(row: dict) -> str:

@@ -20,6 +20,7 @@ import yaml
 from IPython.display import Image, Markdown, display
 from ipywidgets import HBox, Layout, ValueWidget
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL import Image as Pixels
 
 from prslib.checks import expected, one_of
@@ -32,7 +33,7 @@ from prslib.paths import (
     params_file,
     replacing,
 )
-from prslib.report.answers import ONE_SEED, STREAMS, SYNTHETIC
+from prslib.report.answers import ONE_SEED, SYNTHETIC, name_streams
 from prslib.report.style import contrast_panels, stack_panels
 from prslib.report.tables import (
     TEST_WORDS,
@@ -189,8 +190,7 @@ class Settings(SimpleNamespace):
 
     def write_answer(self, sentence: str, dataset: str = "") -> Markdown:
         """Write the answer as a table and return it; mark one seed and synthetic data."""
-        for name, words in STREAMS.items():
-            sentence = sentence.replace(name, words)
+        sentence = name_streams(sentence)
         is_single = len(getattr(self, "seeds", ())) == 1
         end = ONE_SEED if is_single and "one seed" not in sentence else ""
         end += f" PRS has rho {self.rho:g}." if self.say_rho() else ""
@@ -287,7 +287,7 @@ def check_names(notebook: str, names: Iterable[str]) -> None:
 def heading(cells: pd.DataFrame, rho: str = "") -> Markdown:
     """Return a table's heading: data set, test set, and the paper's data set."""
     dataset, test_set = cells[["dataset", "test_set"]].iloc[0]
-    text = f"**{dataset}, {TEST_WORDS[test_set]}{rho}**"
+    text = f"**{name_streams(dataset)}, {TEST_WORDS[test_set]}{rho}**"
     stands_for = labels_of(dataset).stands_for
     if not stands_for:
         text += ", not in the paper"
@@ -327,6 +327,8 @@ def show_controls(
 
 def render(figure: Figure) -> bytes:
     """Return a figure as PNG with a palette, a third of the size of one without."""
+    for text in figure.findobj(Text):
+        text.set_text(name_streams(text.get_text()))
     drawn, file = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png")
     colours = Pixels.open(drawn).convert("RGB")
@@ -352,4 +354,4 @@ def describe(figure: Figure) -> str:
     for name, words in parts.items():
         listed = "; ".join(dict.fromkeys(filter(None, words)))
         text += f" {name}: {listed}." if listed else ""
-    return " ".join(re.sub(r"[$\\{}]", "", text).split())
+    return " ".join(re.sub(r"[$\\{}]", "", name_streams(text)).split())

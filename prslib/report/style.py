@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from prslib import DATASETS, METHODS
 from prslib.paths import PACKAGE
+from prslib.report.answers import name_streams
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 from prslib.statistics import LEVEL
 
@@ -131,7 +132,9 @@ def stack_panels(figure: Figure, columns: int = 1) -> None:
     for text in figure.findobj(Text):
         text.set_fontsize(max(text.get_fontsize(), SMALLEST))
     figure.set_size_inches(NARROW, 1 + rows * tall)
-    title = textwrap.fill(figure.get_suptitle(), TITLE)
+    title = figure.get_suptitle()
+    lines = math.ceil(len(title) / TITLE)
+    title = textwrap.fill(title, min(TITLE, len(title) // lines + 8))  # similar lines
     if figure.legends:
         figure.legends[0].remove()
         join_panels(figure, title)
@@ -185,7 +188,7 @@ def panel_grid(
 
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
     """Name the rows of a plot, the first on top."""
-    ax.set_yticks(range(len(names)), names)
+    ax.set_yticks(range(len(names)), map(name_streams, names))
     ax.set_ylim(len(names) - 0.5, -0.5)
 
 

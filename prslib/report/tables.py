@@ -12,6 +12,7 @@ from prslib import METHODS, Run, RunConfig, datasets, published
 from prslib.checks import expected
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.metrics import MAIN_METRICS, forgetting
+from prslib.report.answers import name_streams
 from prslib.statistics import (
     DECIDING,
     SMALL,
@@ -323,4 +324,4 @@ def in_short(gaps: pd.DataFrame) -> str:
         clear = rows[rows["clearly"] != ""]
         ends = (clear if len(clear) else rows)["difference"].agg(["idxmax", "idxmin"])
         lines += [f"- {sentence}" for sentence in rows.loc[ends.unique(), "sentence"]]
-    return "\n".join(lines)
+    return name_streams("\n".join(lines))

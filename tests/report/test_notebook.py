@@ -100,7 +100,7 @@ def test_a_picture_is_shown_and_written_only_where_save_says(figure, shown, tmp_
     assert [image.data for image in shown] == [written, written]
     table = (tmp_path / "out" / "rho_sweep_picture.csv").read_text()
     assert table == "value\n0.333333\n"
-    words = "cocoseq-mini. Panels: majority. Vertical axis: mAP (%). "
+    words = "COCO. Panels: majority. Vertical axis: mAP (%). "
     words += "Horizontal axis: power rho. Legend: PRS."
     about = {"width": 200, "alt": words, "file": "rho_sweep_picture.png"}
     assert shown[0].metadata == about
@@ -110,7 +110,7 @@ def test_a_rho_that_replaces_the_defaults_is_named(figure, shown):
     settings = Settings.of("smoke", "main_results", rho=0.1)
     settings.write(TABLE, "picture")
     settings.show(figure, "picture")
-    assert figure.get_suptitle() == "cocoseq-mini, rho 0.1"
+    assert figure.get_suptitle() == "COCO, rho 0.1"
     answer = settings.write_answer("PRS gains 1 point over CRS.").data
     assert answer.endswith("PRS has rho 0.1.**")
     # these notebooks name theirs, or compare several
@@ -132,11 +132,11 @@ def test_one_seed_is_said_once_and_has_no_interval():
 def test_a_heading_names_the_paper_only_beside_its_numbers():
     cells = pd.DataFrame({"dataset": "cocoseq-mini", "test_set": ["balanced"]})
     without = heading(cells.assign(published=np.nan)).data
-    assert without == "**cocoseq-mini, classes alike**"
+    assert without == "**COCO, classes alike**"
     beside = heading(cells.assign(published=1.0), ", rho 0.1").data
     assert (
         beside
-        == "**cocoseq-mini, classes alike, rho 0.1**, with the paper's numbers for COCOseq"
+        == "**COCO, classes alike, rho 0.1**, with the paper's numbers for COCOseq"
     )
 
 
