@@ -16,7 +16,7 @@ from prslib.samplers import SAMPLERS, Sampler, make_sampler
 from prslib.samplers.prs import partition
 
 # samplers that need only labels
-METHODS = tuple(name for name, sampler in SAMPLERS.items() if not sampler.needs)
+BY_LABELS = tuple(name for name, sampler in SAMPLERS.items() if not sampler.needs)
 MARKERS = "osD^"  # of the methods in a plot
 MOST_NAMES = 80  # names of classes that fit into a plot
 BATCH = 10  # samples per call of `place`, as in the paper
@@ -157,7 +157,7 @@ class Preview:
 def preview(
     labels: Any,
     size: int,
-    methods: Sequence[str] = METHODS,
+    methods: Sequence[str] = BY_LABELS,
     *,
     rho: float = 0.0,
     seed: int = 0,

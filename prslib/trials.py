@@ -22,8 +22,7 @@ from prslib.device import check_device, put, run_settings
 from prslib.losses import LOSSES
 from prslib.metrics import evaluate_draws
 from prslib.paths import cache_dir, replacing
-from prslib.previews import METHODS as BY_LABELS
-from prslib.previews import Preview, preview
+from prslib.previews import BY_LABELS, Preview, preview
 from prslib.progress import counting
 from prslib.resamples import image_draws
 from prslib.rounding import set_deterministic
@@ -174,7 +173,7 @@ def trial(
     try:
         configs = list_configs(sizes, samplers, rho, seeds, fields)
         check_fit(made, configs[0])
-        scores = run_all(made, configs, workers, device)
+        scores = score_all(made, configs, workers, device)
         rows = np.concatenate([part.ravel() for part in order_rows(made, configs[0])])
     finally:
         del DATASETS[NAME]
@@ -257,7 +256,7 @@ def check_fit(made: Stream, config: RunConfig) -> None:
         raise ValueError(expected(what, "fewer in one"))
 
 
-def run_all(
+def score_all(
     made: Stream, configs: Sequence[RunConfig], workers: int | None, device: str
 ) -> pd.DataFrame:
     """Return the scores of all runs, in percent; train those that are not stored."""

@@ -14,7 +14,7 @@ import prslib
 from prslib.cli import main
 from prslib.label_files import read_labels
 from prslib.labels import multi_hot
-from prslib.previews import METHODS
+from prslib.previews import BY_LABELS
 from prslib.samplers import SAMPLERS, make_sampler
 
 RNG = np.random.default_rng(0)
@@ -25,7 +25,9 @@ NAMES = ("cat", "dog", "eel", "fly")
 @pytest.mark.filterwarnings("ignore:.*without a label")
 def test_it_holds_what_the_samplers_hold():
     result = prslib.preview(LABELS, 100, rho=0.5, seed=3, class_names=NAMES)
-    assert result.class_counts.keys() == set(METHODS) == {"cbrs", "crs", "ocdm", "prs"}
+    assert (
+        result.class_counts.keys() == set(BY_LABELS) == {"cbrs", "crs", "ocdm", "prs"}
+    )
     for name, counts in result.class_counts.items():
         rho = {"rho": 0.5} if name in ("prs", "ocdm") else {}
         sampler = make_sampler(name, 100, 4, 3, **rho)
