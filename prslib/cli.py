@@ -16,6 +16,7 @@ from prslib.rounding import set_deterministic
 from prslib.samplers.base import UNLABELLED
 
 ERRORS = OSError, ValueError, TypeError, RuntimeError, ImportError, MemoryError
+NOTEBOOKS = "names of notebooks; by default, all "
 PROFILE = {"default": "quick", "help": "a folder in params/ (default: %(default)s)"}
 OPTION = "another field of RunConfig, such as memory_size=500; may be repeated"
 DEVICE = "cpu, cuda, mps, or auto: a GPU if there is one (default: %(default)s)"
@@ -55,7 +56,7 @@ def _parser() -> ArgumentParser:
         return add_command(commands, name, run).add_argument
 
     argument = add("figures", execute_notebooks)
-    argument("notebook", nargs="*", help="by default all that are out of date")
+    argument("notebook", nargs="*", help=NOTEBOOKS + "that are out of date")
     argument("--profile", **PROFILE)
     argument("--redraw", action="store_true", help=REDRAW)
     argument = add("run", train_run)
@@ -66,7 +67,7 @@ def _parser() -> ArgumentParser:
     argument("--option", action="append", default=[], type=setting, help=OPTION)
     argument("--device", default="cpu", help=DEVICE)
     argument = add("train", train_profile)
-    argument("notebook", nargs="*", help="by default all of the profile")
+    argument("notebook", nargs="*", help=NOTEBOOKS + "of the profile")
     argument("--profile", **PROFILE)
     argument("--shard", type=shard, default=(1, 1), help=SHARD)
     argument = add("scores", write_profile)

@@ -91,8 +91,8 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """Prepare a set of photographs from downloaded files.
 
     The files labels.npz, images.npy and left_out.csv are written to $PRSLIB_DATA/<name>,
-    and fetched ids to $PRSLIB_DATA/<name>_ids. Images that are missing or broken are left
-    out, but more than 1 % of them only with --allow-missing.
+    and fetched ids to $PRSLIB_DATA/<name>_ids. Missing or broken images are left out. If
+    more than 1 % are left out, an error is raised unless --allow-missing is given.
 
     Example: prslib prepare cocoseq --images DIR --annotations DIR --download-ids
     """

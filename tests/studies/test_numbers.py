@@ -28,7 +28,7 @@ CONTENTS = {  # of embedded files
     "clipartseq": "pictures",
 }
 PRECISIONS = {"bf16": "bfloat16, the paper profile", "fp32": "float32"}
-PRECISIONS |= {"tf32": "TF32, which a run leaves out"}
+PRECISIONS |= {"tf32": "TF32 (not used in runs)"}
 PARTS = ["launched singly", "step", "compiled", "floor"]
 SINGLY = ("EWC", "ER-ACE", "DER++")  # whose kernels are launched one by one
 CUTS = [*(f"cap{size}" for size in (1000, 300, 100, 30)), "tiny"]
@@ -59,12 +59,12 @@ def sentences():
     table = table.set_index(index).sort_index()
     errors = table[["error_of_seeds", "error_of_images"]]
     seeds, images = errors.loc["balanced", "overall", "mAP"]
-    error = f"a standard error of {seeds:.1f} points and the images one of"
-    yield REAL_COCO, f"{error} {images:.1f}."
+    error = f"{seeds:.1f} points from the seeds and {images:.1f} points from the test"
+    yield REAL_COCO, f"the standard error on `balanced` has two components, {error}"
     seeds, images = errors.loc["open", "overall", "mAP"]
     yield (
         REAL_COCO,
-        f"On `open`, the seeds cause {seeds:.1f} points and the images {images:.1f}",
+        f"On `open`, the components are {seeds:.1f} and {images:.1f} points",
     )
     smaller = ends(table.loc["open", "narrower"])
     yield REAL_COCO, f"the standard error {smaller} % smaller"
@@ -93,7 +93,7 @@ def sentences():
     mean = f"0.002: {vote['mean']} mAP, against {used['mean']} with 0.003"
     yield REAL_COCO, mean
     yield REAL_COCO, f"from {used['PRS']} to {vote['PRS']} mAP"
-    yield REAL_COCO, f"CRS does not: it has {used['CRS']} and {vote['CRS']}"
+    yield REAL_COCO, f"at about the same level ({used['CRS']} and {vote['CRS']})"
 
     table = table_of("exstream_merging").query("metric == 'mAP'")
     table = table.set_index("method").round(1)
@@ -104,7 +104,7 @@ def sentences():
         EXSTREAM,
         f"CI {worth['low']} to {worth['high']}, 10 seeds, the open test images",
     )
-    yield EXSTREAM, f"It is then {rest} points below PRS"
+    yield EXSTREAM, f"The variant is {rest} points below PRS"
 
 
 def on_a_card():
@@ -147,7 +147,7 @@ def on_a_card():
     yield SPEED, f"at most {mean:.2f} in the mean of a method"
     yield SPEED, f"over seeds is {spread.min():.1f} to {spread.max():.1f}."
     prs, crs = table_of("drawn_images_h200", "bench").to_dict("records")
-    yield SPEED, f"Drawing took {prs['draw_s']:.0f} s"
+    yield SPEED, f"The creation of the images took {prs['draw_s']:.0f} s"
     yield SPEED, f"`prslib prepare` {prs['prepare_s']:.0f} s"
     times = f"{prs['seconds']:.0f} s for PRS and {crs['seconds']:.0f} s for CRS"
     yield SPEED, f"A run of {prs['steps']:,} steps, including the computation"
@@ -185,7 +185,8 @@ def on_a_cpu():
     times = table.set_index(["contestant", "classes", "batch"])["us"].sort_index()
     shares = (times["CRS", 70] / times["Mammoth reservoir", 70]).round(1)
     shares = (100 * shares).astype(int)
-    yield SPEED, f"needs {shares[10]} % of the time in batches and {shares[1]} % of"
+    yield SPEED, f"CRS needs {shares[10]} % of the reservoir's time"
+    yield SPEED, f"in batches of 10, and {shares[1]} % if they are added one at a time"
     in_batches = times["PRS", 70, 10] / times["CUTER's PRS", 70, 10]
     yield SPEED, f"at a time, and about {10 * in_batches:.0f}0 % if they are added in"
     large = ends(times["PRS", 80] / times["PRS", 70])
