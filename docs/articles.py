@@ -29,8 +29,8 @@ NARROW = 700  # pixels; pictures up to this width fit on a phone
 REMOVED = "remove-output"  # the tag of cells that show a data frame for further work
 ANSWER = "answer"  # the tag of the cell that answers the notebook's question
 MADE_BY = (
-    "*This page shows the results of [a notebook]({notebook}) with the set of parameters "
-    "(profile) `{profile}`. [All questions and answers](README.md).*"
+    "*This page shows the output of [a notebook]({notebook}), run with the parameters of the "
+    "profile `{profile}`. [All questions and answers](README.md).*"
 )
 
 

@@ -26,8 +26,8 @@
 # and only one seed, which is too few for any conclusion. It trains for 2 epochs instead of the
 # paper's 10, and AC and RA are trained for only 1 epoch.
 #
-# *The profile `quick` runs for half a minute on two cores, and trains nothing when it is run
-# again.*
+# *With the profile `quick`, the notebook takes half a minute on two cores. A second run trains
+# nothing.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -243,7 +243,7 @@ sentence = answers.describe_difference(
     row,
     above="With every network, PRS scores at least {effect} points higher than CRS in mAP {interval}.",
     below=f"With {row['network']}, PRS scores {{effect}} points lower than CRS in mAP {{interval}}.",
-    unclear=f"PRS does not score significantly higher than CRS in mAP with every network: with {row['network']}, "
-    "the difference is {effect} points {interval}.",
+    unclear="Not with every network does PRS score significantly higher than CRS in mAP: with "
+    f"{row['network']}, the difference is {{effect}} points {{interval}}.",
 )
 settings.write_answer(sentence, row["dataset"])

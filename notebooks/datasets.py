@@ -21,7 +21,7 @@
 # NUS-WIDEseq divided by 6. The profile `paper` shows the complete data sets of the paper if their
 # labels are available (`make figures PROFILE=paper DATA=/path`).
 #
-# *The notebook runs for half a minute.*
+# *The notebook takes half a minute.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -135,8 +135,8 @@ settings.show(figure, "classes", narrow=1)
 # %% [markdown]
 # ## The clustering, step by step
 #
-# The clustering starts with one group per class, so that only images with a single label could be
-# kept. Each step merges the two groups $j, k$ with the highest score $\ln co_{jk} -
+# The clustering starts with one group per class; at this point, only images with a single label
+# could be kept. Each step merges the two groups $j, k$ with the highest score $\ln co_{jk} -
 # \beta\,(elem_j + elem_k)^2$, Eq. (9), in which $co$ counts the images that are covered only by
 # both groups together, and $elem$ counts the images that a single group already covers. The first
 # term keeps images, whereas the second keeps the groups similar in size. With $\beta = 1$ (COCOseq)
@@ -144,7 +144,8 @@ settings.show(figure, "classes", narrow=1)
 # provided that each has at least four classes.
 #
 # The curve shows the share of all images whose labels belong to a single group. Images whose labels
-# still belong to several groups after the last step are dropped.
+# still belong to several groups after the last step are dropped. A group in which no class has
+# enough images is not a task, so that `clipartseq` has fewer tasks than groups.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def clustering_steps(clustering: Clustering) -> pd.DataFrame:

@@ -21,8 +21,8 @@
 # real COCOseq. For `cocoseq-mini` the penultimate features are the 256 values that the head
 # computes from the 1,280 features of a frozen network. The paper reports no number with its figure.
 #
-# *The profile `quick` runs for half a minute on two cores, and for 15 seconds when it is run
-# again.*
+# *With the profile `quick`, the notebook takes half a minute on two cores. A second run takes 15
+# seconds.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper

@@ -26,7 +26,8 @@
 # [`main_results`](main_results.ipynb) describes the methods. Because the paper reports no numbers
 # with its figures, only the order of the methods can be compared.
 #
-# *The profile `quick` runs for 15 seconds on two cores, and for ten seconds when it is run again.*
+# *With the profile `quick`, the notebook takes 15 seconds on two cores. A second run takes ten
+# seconds.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -129,6 +130,7 @@ logarithms = np.log(shown.pivot_table("value", ["seed", "seen"], "method"))
 ratio = logarithms["PRS"] - logarithms["CRS"]
 whole = np.exp(ratio.groupby("seed").mean()).mean() - 1
 at_end = np.exp(ratio[ratio.index.get_level_values("seen") > 75].mean()) - 1
-sentence = f"On {name}, PRS instead of CRS changes the gradient variance over the memory by {100 * whole:+.0f} %"
-sentence += f" over the whole stream, and by {100 * at_end:+.0f} % over its last quarter."
+higher, at_the_end = (f"{abs(100 * gap):.0f} % {'lower' if gap < 0 else 'higher'}" for gap in (whole, at_end))
+sentence = f"On {name}, the gradient variance over the memory is {higher} with PRS than with CRS over the whole"
+sentence += f" stream, {'and' if whole * at_end > 0 else 'but'} {at_the_end} over the last quarter."
 settings.write_answer(sentence, name)

@@ -22,7 +22,7 @@
 # test set. The profile `seeds` adds `reutersseq`, another real stream, which contains the news
 # articles of Reuters-21578.
 #
-# *The notebook runs for half a minute on two cores, and trains nothing when it is run again.*
+# *The notebook takes half a minute on two cores. A second run trains nothing.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper

@@ -24,7 +24,7 @@
 # uses, every class counts about as much as any other. The test *as the stream comes* has the class
 # mix of the stream.
 #
-# *The profile `quick` runs for half a minute on two cores.*
+# *With the profile `quick`, the notebook takes half a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper

@@ -24,7 +24,7 @@
 # - **Synthetic data** are small data sets of handwritten digits that are used with a small network.
 #   They allow a comparison of the order of the methods, but not of the scores themselves.
 #
-# *The notebook runs for half a minute if all runs are in the cache.*
+# *The notebook takes half a minute if all runs are in the cache.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # profile whose runs are read: smoke, quick, seeds, laptop or paper
@@ -175,27 +175,27 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 #
 # Before correction, a claim *holds* if its whole interval is above 0, and it does *not hold* if the
 # whole interval is below 0, because the opposite is then significant. If the interval is within 2
-# points of 0, the verdict is *no difference*, because a larger difference is excluded. For effects
-# in square points the limit is half of the paper's effect, and for rank correlations it is 0.1. In
-# all other cases the claim is *undecided*. It is also undecided with fewer than five seeds, or if
-# the network of some seed never learned the classes that the claim is about.
+# points of 0, the verdict is *no difference*, because a larger difference is excluded. For rank
+# correlations the limit is 0.1. For variances (square points) and other units it is half of the
+# paper's effect. In all other cases the claim is *undecided*. It is also undecided with fewer than
+# five seeds, or if the network of some seed never learned the classes that the claim is about.
 #
 # Because many claims are tested at once, the verdicts are corrected for the number of claims on one
-# data set by Holm's method, whereas the intervals are not corrected. Claims that imply other claims
-# are excluded from this number. Such a claim does not hold if one of the implied claims does not
-# hold. It holds if all implied claims hold and its own p value is significant after Bonferroni's
-# correction for the number of claims.
+# data set by Holm's method, whereas the intervals are not corrected. A claim that implies others
+# (such as "PRS outperforms all five baselines", which implies "PRS outperforms CRS") is not counted
+# in this number. It does not hold if any implied claim does not hold. It holds if all implied claims
+# hold and its own p value is small enough after Bonferroni's correction for the number of claims.
 #
 # Two kinds of rows have no such verdict. A *sensitivity* repeats the claim above it with another
 # measure. Its verdict is not corrected and is excluded from all counts. A *fact* is true by
 # construction, such as the class shares of a memory that is designed to have them, and has a number
 # but no verdict.
 #
-# A claim about many numbers is measured in its weakest cell, the number with the least evidence of
-# being above 0. The table shows the effect and the interval of this cell, with an upper end that is
-# corrected for the number of cells. The claim does not hold if any cell is significantly below 0.
-# It holds if every cell is significantly above 0, which requires no correction. If a claim does not
-# hold in every cell, the tables name its weakest cell.
+# If a claim covers several numbers (cells), it is tested on the weakest one, for which the evidence
+# of a positive effect is smallest. The table shows the effect of this cell and its interval. The
+# upper end of the interval is corrected for the number of cells. The claim does not hold if any cell
+# is significantly below 0. It holds if every cell is significantly above 0; this criterion needs no
+# correction.
 
 # %%
 display(ledger.counts(decided))
@@ -251,9 +251,11 @@ settings.show(figure, "headlines")
 
 # %% [markdown]
 # The following tables list all claims, question by question. Each entry contains the verdict and
-# the effect with its interval, in the unit given after the claim; a negative effect contradicts the
-# claim. If an entry is empty, the claim was not tested on this data set. The file
-# `ledger_claims.csv` has one row per claim and data set.
+# the effect with its interval, in the unit that ends the claim's description; a negative effect
+# contradicts the claim. Unless the claim holds, round brackets name the weakest cell: the score,
+# with the class group or setting where necessary, and after "vs." what it is compared with. If an
+# entry is empty, the claim was not tested on this data set. The file `ledger_claims.csv` has one row
+# per claim and data set.
 
 # %%
 questions = decided["claim"].map(lambda name: CLAIMS[name].question)
@@ -278,11 +280,10 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 # ## When the paper's images and synthetic data differ
 #
 # The table lists the claims whose uncorrected verdicts differ between two data sets that represent
-# the same data set of the paper, with their final verdicts and effects. Three measured properties
+# the same data set of the paper, with their final verdicts and effects. Three properties
 # distinguish these data sets:
 #
-# - **The number of images.** [`when_it_pays`](when_it_pays.ipynb) draws PRS minus CRS for a quarter
-#   to all of the training images of `cocoseq-mini`. Because its head is trained for only about 200
+# - **The number of images.** Because the head for `cocoseq-mini` is trained for only about 200
 #   steps, few rare classes reach the threshold of 0.5, and F1 is less informative than mAP.
 # - **A frozen or a trained network.** [`pretraining`](pretraining.ipynb) uses synthetic data and
 #   trains either the whole network or only its head.

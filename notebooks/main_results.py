@@ -31,7 +31,7 @@
 # - `mdiseq` and `clipartseq`, **two further real streams** of icons with their tags and of clip art
 #   with its keywords.
 #
-# *The profile `quick` runs for a minute on two cores, and trains nothing when it is run again.*
+# *With the profile `quick`, the notebook takes a minute on two cores. A second run trains nothing.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -120,9 +120,10 @@ rows = tables.merge_published(tables.final(history), "main")
 # alike*, every class has about the same weight. The paper's tables use such a test, and the paper's
 # numbers are shown with the measured ones. A test *as the stream comes* has the class distribution
 # of the stream. Because micro averages such as O-F1 depend on the class distribution of the test,
-# the same models can gain on one test set and lose on the other. Forgetting is the share of the
-# best score that was lost: it is 100 if nothing is left of the earlier tasks, and 0 if nothing was
-# lost. Multitask sees all tasks at once and is excluded when the best numbers are set in bold.
+# the same models can gain on one test set and lose on the other. Forgetting is how much of the best
+# score was lost, in percent: 100 if nothing is left of the earlier tasks, and 0 if nothing was lost;
+# negative values mean that the score rose. Multitask sees all tasks at once and is excluded when
+# the best numbers are set in bold.
 #
 # On `cocoseq-mini` ExStream comes close to PRS in mAP with classes alike, because it stores and
 # merges the input features of the head, and these features do not change during training. In the
@@ -242,9 +243,9 @@ for name in settings.dataset:
 # ## PRS against CRS
 #
 # Differences are computed between runs with the same seed, which have the same stream and the same
-# initial weights. A difference is significant if its whole interval is on one side of 0, which
-# requires at least five seeds. The interval is Student's t interval over seeds and also accounts
-# for the sampling error of the test set. `main_results_prs_minus_crs.csv` lists all differences.
+# initial weights. With at least five seeds, we call a difference significant if its whole interval
+# is on one side of 0. The interval is Student's t interval over seeds and also accounts for the
+# sampling error of the test set. `main_results_prs_minus_crs.csv` lists all differences.
 
 # %% tags=["compute"]
 cells = [(group, metric) for group in ALL_GROUPS for metric in MAIN_METRICS]

@@ -20,7 +20,7 @@
 # real COCOseq (`cocoseq-mini`) and another real stream, Reuters-21578 (`reutersseq`). With the
 # paper's labels, `make figures PROFILE=paper DATA=/path` shows its complete stream.
 #
-# *The notebook runs for a few seconds if `main_results` has been run, and for two minutes
+# *The notebook takes a few seconds if `main_results` has been run, and two minutes
 # otherwise.*
 
 # %% tags=["parameters"]

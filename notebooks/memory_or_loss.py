@@ -21,14 +21,14 @@
 #   reported at 0.5 and at the *tuned threshold* of each run, which is chosen on training samples
 #   that are held out in a second training.
 #
-# If a change raises C-F1 at 0.5 but neither mAP nor C-F1 at the tuned threshold, tuning the
-# threshold would have had the same effect without a new training. We examine this for the gains of
-# the memory and of the loss, and for what both cost in O-F1.
+# If a change raises C-F1 at 0.5 but neither mAP nor C-F1 at the tuned threshold, it has no effect
+# that tuning the threshold alone could not have had. We examine this for the gains of the memory
+# and of the loss, and for what both cost in O-F1.
 #
 # The strength of every loss was tuned on held-out training samples by the same rule
 # (`studies/loss_strength.py`). The formulas of the losses are given in `docs/losses`.
 #
-# *The profile `quick` runs for a minute on two cores.*
+# *With the profile `quick`, the notebook takes a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -118,7 +118,8 @@ settings
 # of the difference does not contain 0. It *moves the threshold* if it changes C-F1 at 0.5
 # significantly, but C-F1 at the tuned threshold does not change significantly in the same
 # direction. Both are measured on a test with *classes alike*, in which all classes are about
-# equally frequent. The 95 % intervals cover seeds and test samples and require five seeds.
+# equally frequent. The 95 % intervals cover seeds and test samples; with fewer than five seeds, no
+# difference is called significant.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OWN = "C-F1 (tuned threshold)"
@@ -302,11 +303,11 @@ cells = alike.set_index(["change", "metric"])
 gain = cells["difference"].map("{:+.1f}".format)
 added = cells.loc["loss, with the memory", OWN]
 interval = f" (95 % CI {added['low']:+.1f} to {added['high']:+.1f})"
-sentence = f"On {name} with classes alike, C-F1 at a threshold of 0.5 changes by "
-sentence += f"{gain['memory', 'C-F1']} points with the memory of PRS, by {gain['loss', 'C-F1']} "
-sentence += f"with another loss and by {gain['memory and loss', 'C-F1']} with both. At tuned "
-sentence += f"thresholds the changes are {gain['memory', OWN]}, {gain['loss', OWN]} and "
-sentence += f"{gain['memory and loss', OWN]} points. If the memory is already that of PRS, adding the "
-sentence += f"loss changes C-F1 at tuned thresholds by {gain['loss, with the memory', OWN]} points"
+sentence = f"At tuned thresholds, C-F1 on {name} (classes alike) changes by {gain['memory', OWN]} points "
+sentence += f"with the memory of PRS, by {gain['loss', OWN]} with another loss and by "
+sentence += f"{gain['memory and loss', OWN]} with both. At the threshold of 0.5, the changes are "
+sentence += f"{gain['memory', 'C-F1']}, {gain['loss', 'C-F1']} and {gain['memory and loss', 'C-F1']}. "
+sentence += "On top of the memory of PRS, the loss changes C-F1 at tuned thresholds by "
+sentence += f"{gain['loss, with the memory', OWN]} points"
 sentence += f"{'' if pd.isna(added['low']) else interval}."
 settings.write_answer(sentence, name)

@@ -21,7 +21,7 @@
 # between the two kinds of test set, because precision depends on the class distribution of the
 # test: a class with few test samples can have only few true positives, but many false positives.
 #
-# *The notebook runs for a minute on two cores if `main_results`, whose runs it shares, has been
+# *The notebook takes a minute on two cores if `main_results`, whose runs it shares, has been
 # run.*
 
 # %% tags=["parameters"]
@@ -138,8 +138,8 @@ for name in settings.dataset:
 # ## What a balanced memory changes
 #
 # The table shows the differences PRS minus CRS in points, with 95 % intervals over seeds and test
-# samples. Significant differences are in bold; significance requires five seeds and is not
-# corrected for multiple testing.
+# samples. Significant differences are in bold. With fewer than five seeds, no difference is
+# called significant; there is no correction for multiple testing.
 
 # %% tags=["compute"]
 pairs = list(product(ALL_GROUPS, PRECISION_RECALL))

@@ -28,7 +28,7 @@
 # this notebook EWC trains the same layers as the other methods. The strength of its penalty is the
 # same for all initial weights.
 #
-# *The notebook runs for a minute on two cores, and trains nothing when it is run again.*
+# *The notebook takes a minute on two cores. A second run trains nothing.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -127,7 +127,7 @@ gaps = settings.show_contrasts("prs_minus_crs", title, "weights", **shown)
 row = answers.find_smallest(gaps, test_set=BALANCED, group="overall", metric="mAP")
 sentence = answers.describe_difference(
     row,
-    above="With all initial weights, PRS scores at least {effect} points higher than CRS in mAP {interval}.",
+    above="Whatever the initial weights, PRS scores at least {effect} points higher than CRS in mAP {interval}.",
     below="With some initial weights, PRS scores {effect} points lower than CRS in mAP {interval}.",
     unclear="With some initial weights, PRS and CRS do not differ significantly in mAP: {effect} points {interval}.",
 )

@@ -23,8 +23,8 @@
 # the class counts with the paper's data, so that their numbers and the paper's numbers are shown
 # separately.
 #
-# *On four cores, the profile `quick` runs for about two minutes, and for half a minute when it is
-# run again. The profile `paper` runs for 15 minutes.*
+# *On four cores, the notebook takes about two minutes with the profile `quick`; a second run takes
+# half a minute. With the profile `paper`, it takes 15 minutes.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -261,7 +261,7 @@ for name in mlps:
     style.join_panels(figure, f"{name}, classes alike: accuracy after the last task")
     settings.show(figure, f"{name}_orders")
     shares = last.groupby("method", sort=False)["value"].quantile([0.05, 0.5, 0.95])
-    shares = shares.unstack().round(1).rename(columns="{:.0%} of orders are below".format)
+    shares = shares.unstack().round(1).rename(columns=lambda share: f"{100 * share:.0f}th percentile")
     values = last.pivot(index="schedule", columns="method", values="value")
     gap = values["PRS"] - values["CRS"]
     text = f"{name}: PRS scores higher than CRS in {(gap > 0).sum()} of {len(gap)} orders. The"
@@ -294,9 +294,9 @@ for name in mlps:
 # 7} are that large. Therefore nearly every seed must have begun with one of these pairs: the order
 # was fixed, and it did not begin with {0, 1}. Because Finetune remembers little except its last
 # pair, its score also roughly identifies this pair. `studies/class_orders.py` searched in three
-# rounds. It trained Finetune in all remaining orders, then also CRS and PRS in the orders nearest
-# to the paper's numbers, and finally all seeds in the nearest of these orders. The distance is the
-# root mean square of the differences from the paper's table.
+# rounds. Round 1 trained Finetune in all remaining orders, round 2 added CRS and PRS for the orders
+# closest to the paper's numbers, and round 3 trained all seeds for the closest of these. The
+# distance is the root mean square of the differences from the paper's table.
 
 # %% tags=["compute"]
 for name in mlps if settings.search else []:
@@ -351,5 +351,5 @@ for name in mlps if settings.search else []:
 #   fourth task onwards.
 # - **The released code of PRS does not score higher.** It keeps different samples, and its mean
 #   over random orders is slightly lower.
-# - SVHN requires its files and a GPU. Because it has not been run, only the paper's numbers are
-#   shown.
+# - The experiment on SVHN has not been run, because it needs the SVHN files and a GPU. Only the
+#   paper's numbers are shown.

@@ -35,8 +35,8 @@
 # of classes are scored on this kind of test, as in the paper, and on the test *as the stream
 # comes*, which has the class mix of the stream.
 #
-# *If `main_results` has been run, the notebook runs for about half a minute on four cores. It
-# trains nothing when it is run again.*
+# *If `main_results` has been run, the notebook takes about half a minute on four cores. A second
+# run trains nothing.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -189,13 +189,14 @@ gaps = settings.show_contrasts("groups", title, "method", across="lost")
 # %% jupyter={"source_hidden": true} tags=["answer"]
 lost = LOST["forget"]
 row = answers.find_smallest(gaps, test_set=BALANCED, lost=lost, method="CRS")
-share = f"On {row['dataset']} with classes alike, the share of its best mAP that CRS loses"
+forgets = f"On {row['dataset']} with classes alike, CRS forgets {{}} on minority classes than on majority classes"
+loses = f"{forgets}: it loses a share of its best mAP that is {{{{effect}}}} points {{}} {{{{interval}}}}."
 sentence = answers.describe_difference(
     row,
-    above="{what} is {effect} points larger for the minority than for the majority classes {interval}.",
-    below="{what} is {effect} points smaller for the minority than for the majority classes {interval}.",
-    unclear="{what} does not differ significantly between minority and majority: {effect} points {interval}.",
-    what=share,
+    above=loses.format("more", "larger"),
+    below=loses.format("less", "smaller"),
+    unclear=f"On {row['dataset']} with classes alike, the share of its best mAP that CRS loses does not differ "
+    "significantly between minority and majority classes: {effect} points {interval}.",
 )
 if row["seeds"] > 1:
     sentence += " This interval is not corrected for the number of claims."

@@ -19,7 +19,7 @@
 # At the end, the same sampler processes a stream as long as COCOseq, the paper's stream of COCO
 # images. In JupyterLab, sliders above the first picture change the sampler's parameters.
 #
-# *The notebook runs for 15 seconds; no network is trained.*
+# *The notebook takes 15 seconds; no network is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -265,7 +265,7 @@ settings.show(figure, "sample_in")
 shown = max(steps[settings.memory_size :], key=lambda step: step.label.sum())
 terms = contributions(shown)
 text = f"Sample {shown.sample} ({names(shown.label)}) enters with probability"
-text += f" s = {shown.decision.acceptance:.3f}, which is the sum of the products, but at most 1."
+text += f" s = {shown.decision.acceptance:.3f}: the sum of the products, capped at 1."
 display(Markdown(text), terms.round(4))
 
 # %% [markdown]

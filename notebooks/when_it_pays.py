@@ -18,10 +18,10 @@
 # stream, so that frequent classes dominate micro averages such as O-F1.
 #
 # The hypotheses were fixed before the runs ([rules](../docs/what_holds.md)): mAP and C-F1 increase
-# in the test with classes alike, and O-F1 decreases in the test as the stream comes. The paper has
+# on the test with classes alike, and O-F1 decreases on the test as the stream comes. The paper has
 # no such experiment.
 #
-# *The profile `quick` runs for a minute on two cores, and trains nothing when it is run again.*
+# *With the profile `quick`, the notebook takes a minute on two cores. A second run trains nothing.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -338,8 +338,8 @@ settings.show(figure, "cuts", narrow=1)
 # %% [markdown]
 # ## Can the labels predict the gain?
 #
-# The *constant* rule predicts the same for every stream: mAP and C-F1 increase with classes alike,
-# and O-F1 decreases as the stream comes. A property of the labels *predicts* the gain if its rank
+# The *constant* rule predicts the same for every stream: mAP and C-F1 increase on the test with
+# classes alike, and O-F1 decreases on the test as the stream comes. A property of the labels *predicts* the gain if its rank
 # correlation with the gain has a 95 % interval (Fisher's z) above 0. The correlation is computed on
 # streams from which the property was not derived. Both properties in the table were suggested by
 # results on Reuters, which is therefore excluded. The first row counts the streams on which the

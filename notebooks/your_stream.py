@@ -19,7 +19,7 @@
 # an embedded stream of clip art with keywords. The same trial is available as `prslib.trial` in
 # Python and as `prslib trial` in a shell.
 #
-# *The notebook runs for half a minute on two cores, and trains nothing when it is run again.*
+# *The notebook takes half a minute on two cores. A second run trains nothing.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke or quick

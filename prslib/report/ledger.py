@@ -1,5 +1,6 @@
 """Compare every number and every claim of the paper with the replication."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,6 +25,7 @@ AT_ONCE = 100  # runs in memory at a time
 TEXTS = ("statement", "source", "test", "unit", "over", "kind")  # fields of a claim
 # of a claim, by its verdict
 VERBS = {
+    "holds": "holds",
     "does not hold": "does not hold",
     "no difference": "shows no difference",
     "undecided": "is undecided",
@@ -201,6 +203,10 @@ def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
     """List a claim's verdicts on real streams, as "holds on 1 of 4 real streams (...)"."""
     real = on_real_data(decided)
     rows = real[real["claim"] == claim]
+    if len(rows) > 1 and rows["verdict"].nunique() == 1:
+        count = "both" if len(rows) == 2 else f"all {len(rows)}"
+        places = f"on {count} real streams ({join_words(rows['dataset'])})"
+        return name_streams(f"{VERBS[rows['verdict'].iloc[0]]} {places}")
     places = []
     for verdict in VERDICTS[:-1]:
         names = rows.loc[rows["verdict"] == verdict, "dataset"]
@@ -224,7 +230,8 @@ def lay_out(decided: pd.DataFrame) -> pd.DataFrame:
     lines = []
     for name, of_claim in rows.groupby("claim", sort=False):
         claim = CLAIMS[str(name)]
-        about = f"{claim.statement}: {claim.test} ({claim.unit}; {claim.source})"
+        about = f"**{claim.statement}** ({claim.source}). "
+        about += f"Measured: {claim.test} ({claim.unit})."
         papers = of_claim[of_claim["published"].notna()].drop_duplicates("stands_for")
         digits = digits_of(claim.unit)
         line = {
@@ -252,5 +259,8 @@ def _say(row: dict) -> str:
     if row["kind"] == FACT:
         return text
     verdict = row["alone"] if row["kind"] == SENSITIVITY else row["verdict"]
-    weakest = "" if verdict == "holds" else row["weakest"]
-    return ", ".join(filter(None, (f"**{verdict}** {text}", weakest)))
+    # "over CRS O-F1" becomes "O-F1 vs. CRS"
+    weakest = re.sub(r"^over (rho \S+|\S+) (.+)", r"\2 vs. \1", row["weakest"])
+    weakest = re.sub(r"^of (\S+) (.+)", r"\2 of \1", weakest)
+    is_named = weakest and verdict != "holds"
+    return f"**{verdict}** {text}{f' (weakest: {weakest})' if is_named else ''}"

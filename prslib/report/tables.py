@@ -310,16 +310,26 @@ def in_short(gaps: pd.DataFrame) -> str:
     below = (gaps["clearly"] == "below").sum()
     unclear = gaps[gaps["clearly"] == ""]
     decided = unclear["seeds"] >= DECIDING
-    alike = decided & within(unclear["low"], unclear["high"])
+    alike = (decided & within(unclear["low"], unclear["high"])).sum()
     text = (
-        f"Of {len(gaps)} differences, {above} are significantly above 0 and {below} "
-        "significantly below 0, without correction for the number of tests. "
-        f"The intervals of {alike.sum()} other differences are within {SMALL:g} points of 0."
+        f"Of {len(gaps)} differences, {above} are significantly positive and {below} "
+        "significantly negative (not corrected for multiple testing)."
     )
+    if alike:
+        whose = (
+            "interval of one other is"
+            if alike == 1
+            else f"intervals of {alike} others are"
+        )
+        text += f" The {whose} within ±{SMALL:g} points."
     if gaps["seeds"].max() < DECIDING:
-        text += f" A test requires at least {DECIDING} seeds."
-    text += " The largest and the smallest difference of each data set are listed. Only"
-    lines = [f"{text} significant differences are considered, unless there are none.\n"]
+        text += f" A test needs at least {DECIDING} seeds."
+    has_clear = (gaps["clearly"] != "").groupby(gaps["dataset"]).any()
+    text += f" The largest and the smallest {'significant ' if has_clear.all() else ''}"
+    text += "difference of each data set"
+    if has_clear.any() and not has_clear.all():
+        text += ", of the significant ones if there are any"
+    lines = [f"{text}:\n"]
     for _, rows in gaps.groupby("dataset", sort=False):
         clear = rows[rows["clearly"] != ""]
         ends = (clear if len(clear) else rows)["difference"].agg(["idxmax", "idxmin"])

@@ -62,7 +62,7 @@ def article(program, tmp_path, monkeypatch):
 
 def test_text_links_to_articles_and_the_notebook_and_code_is_left_out(article):
     text = article()
-    assert text.startswith("# Why?\n\n*This page shows the results of [a notebook](")
+    assert text.startswith("# Why?\n\n*This page shows the output of [a notebook](")
     assert text.endswith("\n\nSee [it](ledger.md).\n")
     assert "secret" not in text
 
