@@ -16,6 +16,7 @@ from types import FunctionType
 from typing import Any
 
 PACKAGE = Path(__file__).resolve().parent
+REGISTRIES = {"METHODS", "LOSSES"}  # a run chooses an entry of each
 LIBRARIES = {*sys.stdlib_module_names, "numpy", "torch"} - {"__main__"}
 DOCUMENTED = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
 
@@ -92,14 +93,21 @@ def read_module(module: str, _stamp: str) -> tuple[str, list[str]]:
         if isinstance(node, ast.ImportFrom) and node.module:
             imports.append(node.module)
             imports += [f"{node.module}.{alias.name}" for alias in node.names]
-    return digest_tree(tree), imports
+    code = [node for node in tree.body if not REGISTRIES & assigned_names(node)]
+    return digest_tree(code), imports
+
+
+def assigned_names(node: ast.stmt) -> set[str]:
+    """Return the names to which a statement assigns."""
+    targets = getattr(node, "targets", [getattr(node, "target", None)])
+    return {getattr(target, "id", "") for target in targets}
 
 
 def hash_modules(modules: Iterable[str], stamp: str) -> str:
     """Hash modules of prslib and what they import, but not the registries.
 
-    A registry, the ``__init__.py`` of a package, lists what a run chooses by name. The
-    key of the run covers the chosen one.
+    Registries list what a run chooses by name: `REGISTRIES` and the ``__init__.py`` of a
+    package. The key of the run covers the chosen entries.
     """
     waiting = list(modules)
     digests: dict[str, str] = {}

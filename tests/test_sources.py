@@ -58,6 +58,8 @@ WORDS = [  # and code that no run executes
     ("train.py", '"lower learning_rate"', '"go slower"'),
     ("cli.py", "import sys", "import sys, os"),
     ("datasets/coco.py", "import", "import os; import"),
+    ("train.py", '"Finetune": Method(),', '"Other": Method(),'),
+    ("losses.py", '"focal": Loss', '"other": Loss'),
 ]
 ALL = set(RUNS)
 EDITS = {

@@ -264,7 +264,7 @@ def profile_values(profile: str, notebook: str) -> dict:
     if not file.is_file():
         return {"profile": profile}
     with file.open(encoding="utf-8") as opened:  # errors name the file
-        return {"profile": profile} | yaml.safe_load(opened)
+        return yaml.safe_load(opened) | {"profile": profile}
 
 
 def assigned_names(source: str) -> list[str]:
