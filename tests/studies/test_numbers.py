@@ -1,5 +1,7 @@
 """Numbers of studies and benchmarks that pages tell by hand are those of the tables."""
 
+import math
+
 import pandas as pd
 import pytest
 from told import IN_WORDS, ROOT, contains, in_words, table_of
@@ -277,6 +279,9 @@ def published():
     near = distances[distances["largest"] <= 5]
     assert near["schedule"].str.startswith("1+2").all()
     words = "orders of the last round, both of which begin with {1, 2}, agree with all"
+    # {1, 2} or {1, 7} first, then four pairs in any order
+    possible = 2 * math.factorial(8) // 2**4
+    yield SINGLE, f"the two orders were selected from {possible:,} by the same"
     yield SINGLE, f"{IN_WORDS[len(near)].capitalize()} {words}"
 
 

@@ -141,6 +141,11 @@ def settings():
     resamples = recipes["cocoseq-mini"].test_resamples
     yield REAL_COCO, f"are resampled {resamples} times with replacement"
     yield SPEED, f"also scored on {resamples} resamples each"
+    share = 100 * memory["cocoseq"] / table_of("datasets_sizes", "paper")["stream"][0]
+    yield "docs/own_data.md", f"The memory holds {share:.1f} % of the stream, as in the"
+    underflows = int((np.exp(-np.arange(2000.0)) == 0).argmax())
+    for words in ("a class has at least {} samples", "all have {} images or more"):
+        yield "notebooks/deviations.py", words.format(underflows)
     text = memory["reutersseq"]
     yield REUTERS, f"The memory holds {text} documents, {same} paper's {paper} samples"
     yield REUTERS, f"keep its memory of {text} documents"
