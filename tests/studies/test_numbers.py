@@ -84,9 +84,14 @@ def sentences():
     of_mini = shares.query("dataset == 'cocoseq-mini'")
     seeds = of_mini["seed"].nunique()
     yield INDEX, f"Lines are means over {seeds} seeds"
-    yield CHOOSING, f"are means over {IN_WORDS[seeds]} memories, one per seed"
+    memories = f"the shares of the {IN_WORDS[seeds]} memories are averaged first"
+    yield CHOOSING, f"{IN_WORDS[seeds]} memories, one per seed"
+    yield CHOOSING, memories
+    yield CHOOSING, f"the mean of {IN_WORDS[seeds]} memories (last column)"
     five = in_words(table_of("when_it_pays_cuts", "seeds")["seeds"])
     yield CHOOSING, f"draws of the stream with {five} seeds each"
+    five = in_words(table_of("architectures_prs_minus_crs", "seeds")["seeds"])
+    yield "notebooks/architectures.py", f"with all three networks and {five} seeds"
     further = table_of("more_streams")["dataset"].nunique()
     yield OTHERS, f"with CRS on {IN_WORDS[further + 1]} further collections"
     yield OTHERS, "the results for all collections except GoEmotions"

@@ -170,6 +170,7 @@ def settings():
     draws = IN_WORDS[reuters.DRAWS]
     yield CHOOSING, f"the values are means over {draws} draws of the stream"
     yield REUTERS, f"Each stream is drawn {draws} times"
+    yield "notebooks/when_it_pays.py", f"each cap and each part is drawn {draws} times"
     table = table_of("schedules_and_memory_sizes", "seeds").set_index("dataset")
     least, usual, most = sorted(set(table.loc["cocoseq-mini", "memory_size"]))
     assert usual == coco
@@ -216,12 +217,16 @@ def streams():
     per_class = tests["balanced"].labels.sum(axis=0)
     ends = " to ".join(IN_WORDS[n] for n in (per_class.min(), per_class.max()))
     yield REAL_COCO, f"{ends} images per class"
+    yield "notebooks/feature_tsne.py", f"a class has only {ends} test images"
     on_average = round(tests["open"].labels.sum(axis=1).mean())
     yield REAL_COCO, f"they have {IN_WORDS[on_average]} labels on average"
     tasks = [
         IN_WORDS[max(load_dataset(name).class_task) + 1]
         for name in ("mdiseq", "clipartseq")
     ]
+    tests = [load_dataset(name).tests["balanced"] for name in ("mdiseq", "clipartseq")]
+    (usual,) = {int(np.median(test.labels.sum(axis=0))) for test in tests}
+    yield OTHERS, f"(classes alike) has about {IN_WORDS[usual]} pictures per class"
     yield OTHERS, f"This gives {tasks[0]} tasks of icons and {tasks[1]} tasks of clip"
     for name, words in DIGITS.items():
         data = load_dataset(name)
