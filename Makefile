@@ -42,7 +42,7 @@ figures: $(READY)  ## train what is missing and draw every figure into figures/P
 docs: figures  ## write the documentation and the executed notebooks as web pages into cache/docs/PROFILE/html
 	$(PYTHON) docs/build.py --profile $(PROFILE)
 
-verify: $(READY)  ## train all runs again, 5 to 8 minutes for quick, and compare every table with the commit
+verify: $(READY)  ## train all runs again, some minutes for quick, and compare every table with the commit
 	$(PYTHON) docs/verify.py --profile $(PROFILE)
 
 test: $(READY)  ## install and run the tests

@@ -116,6 +116,6 @@ if __name__ == "__main__":
         "--profile",
         default=DEFAULT,
         choices=known_profiles(),
-        help="quick trains 296 runs, 5 to 8 minutes on two cores",
+        help="quick needs some minutes on two cores",
     )
     sys.exit(bool(verify(parser.parse_args().profile)))

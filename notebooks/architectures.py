@@ -21,10 +21,10 @@
 #
 # The profile `seeds` runs on `digits70seq`, a **synthetic data set** of handwritten digits, with
 # all three networks and five seeds. A small convolutional network replaces ResNet-101, and AC and
-# RA are built upon it. A training step of AC costs as much as five steps of the plain network, and
-# a step of RA costs as much as two. The profile `quick` uses a tiny part of the data without AC,
-# and only one seed, which is too few for any conclusion. It trains for 2 epochs instead of the
-# paper's 10, and AC and RA are trained for only 1 epoch.
+# RA are built upon it. A training step takes longer with RA, and several times as long with AC. The
+# profile `quick` uses a tiny part of the data without AC, and only one seed, which is too few for
+# any conclusion. It trains for 2 epochs instead of the paper's 10, and AC and RA are trained for
+# only 1 epoch.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores. A second run trains
 # nothing.*

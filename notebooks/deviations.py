@@ -255,9 +255,8 @@ best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop
 # every sample whose classes all have 746 images or more; COCOseq has such classes.
 #
 # As far as we know, others have evaluated PRS on real images only once: a public port was run on
-# EMOTIC with 520 slots. PRS reaches an mAP of 20.56 and an overall F1 of 31.4. Plain replay reaches
-# a similar mAP, 20.32, but an overall F1 of 45.4. In that experiment, too, PRS loses on the
-# frequent classes, which dominate the overall F1.
+# EMOTIC. PRS reaches about the same mAP as plain replay, but a much lower overall F1. In that
+# experiment, too, PRS loses on the frequent classes, which dominate the overall F1.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(settings.table("costs"), group="overall", metric="mAP")

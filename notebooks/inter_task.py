@@ -9,8 +9,8 @@
 # %% [markdown]
 # # What becomes of the smallest task?
 #
-# Tasks, like classes, differ in size: in the paper's stream NUS-WIDEseq, Task 3 has 1926 training
-# images, whereas Task 1 has 18402. The paper's **Figure "Inter-task imbalance"** compares all
+# Tasks, like classes, differ in size: in the paper's stream NUS-WIDEseq, Task 3 has about a tenth
+# as many training images as Task 1. The paper's **Figure "Inter-task imbalance"** compares all
 # methods on Task 3 only, at the end of the stream. The paper reports that "PRS performs
 # overwhelmingly better than the other baselines in all the metrics". Because the figure shows the
 # scores without printing them, only the order of the methods can be compared.

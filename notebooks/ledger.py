@@ -317,7 +317,7 @@ display(settings.table("versions"))
 #   cases.
 # - Two kinds of claims are *not run*. The claims about schedules, memory sizes and networks on
 #   NUS-WIDEseq require six tasks. On the corresponding synthetic data set, networks learn from
-#   pixels, and the 240 further runs would take longer than all runs on real data together. No
+#   pixels, and the further runs would take longer than all runs on real data together. No
 #   smaller data set has six tasks and enough samples of the rare classes. Claims about networks
 #   that learn from pixels cannot be tested on features, and therefore not on `cocoseq-mini`. The
 #   profile `paper` tests both kinds on the paper's data.
