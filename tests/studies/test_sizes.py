@@ -75,7 +75,7 @@ def sizes():
     yield REAL_COCO, f"| `imbalanced` | {imbalanced} | images of the released"
     yield REAL_COCO, f"| `open` | {further:,} |"
     yield LIMITATIONS, f"test set of COCO, which has {alike} images"
-    yield RULES, f"whose balanced list has only {alike} images"
+    yield RULES, f"`cocoseq-mini` has only {alike} images"
     yield MAIN, f"scores on {alike} images of the paper's balanced"
     yield "notebooks/deviations.py", f"`cocoseq-mini`, {alike} images of the paper's"
     yield (
@@ -165,7 +165,7 @@ def settings():
     for page in ("README.md", CHOOSING):
         yield page, f"frozen features in one pass, with {words}"
     assert 0.45 < text / len(load_dataset("reutersseq-cap30").train) < 0.55
-    yield "README.md", "of the stream, or half of the stream in the fourth row"
+    yield "README.md", "% of the stream, or half of it"
     yield CHOOSING, "The memory holds half of the stream."
     draws = IN_WORDS[reuters.DRAWS]
     yield CHOOSING, f"the values are means over {draws} draws of the stream"
@@ -206,8 +206,8 @@ def streams():
     yield SPEED, f"stay on the card | H100: {entries['cocoseq_mini']:,} images"
     yield LICENCES, f"from the {len(load_digits().target):,} handwritten digits"
     width = widths["cocoseq_mini"]
-    yield REAL_COCO, f"the labels and {width} features of one byte"
-    yield OTHERS, f"but {width} features of each picture"
+    yield REAL_COCO, f"the labels and {width} one-byte features"
+    yield OTHERS, f"files contain {width} features of each picture"
     yield "docs/extending/sampler.md", f"which is {width} on `cocoseq-mini`"
     yield "notebooks/feature_tsne.py", f"from the {width} features of a frozen network"
     width = widths["reutersseq"]
