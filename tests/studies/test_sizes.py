@@ -165,7 +165,7 @@ def settings():
     for page in ("README.md", CHOOSING):
         yield page, f"frozen features in one pass, with {words}"
     assert 0.45 < text / len(load_dataset("reutersseq-cap30").train) < 0.55
-    yield "README.md", "% of the stream, or half of it"
+    yield "README.md", "% of the stream, but half of the"
     yield CHOOSING, "The memory holds half of the stream."
     draws = IN_WORDS[reuters.DRAWS]
     yield CHOOSING, f"the values are means over {draws} draws of the stream"
