@@ -2,7 +2,7 @@
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from ast import literal_eval
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,13 @@ from typing import Any
 import prslib
 from prslib.checks import expected, naming_extra, one_of
 from prslib.datasets.prepare import add_command, add_prepare
-from prslib.paths import known_notebooks, known_profiles, replacing
+from prslib.paths import (
+    cache_dir,
+    figures_dir,
+    known_notebooks,
+    known_profiles,
+    replacing,
+)
 from prslib.rounding import set_deterministic
 from prslib.samplers.base import UNLABELLED
 
@@ -109,15 +115,18 @@ def _parser() -> ArgumentParser:
 
 def shard(text: str) -> tuple[int, int]:
     """Parse "3/20", the number of a part and the number of parts."""
-    number, count = map(int, text.split("/"))
-    if not 1 <= number <= count:
-        raise ValueError(expected("a part from 1/20 to 20/20", text))
-    return number, count
+    number, _, count = text.partition("/")
+    is_part = number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)
+    if not is_part:
+        raise ArgumentTypeError(expected("a part from 1/20 to 20/20", text))
+    return int(number), int(count)
 
 
 def setting(text: str) -> tuple[str, Any]:
     """Parse "name=value"; the value is text unless it is a Python literal."""
-    name, value = text.split("=", maxsplit=1)
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ArgumentTypeError(expected("NAME=VALUE", text))
     try:
         return name, literal_eval(value)
     except (ValueError, SyntaxError):
@@ -141,6 +150,7 @@ def execute_notebooks(options: Namespace) -> int:
     for error in dict.fromkeys(errors.values()):  # notebooks may share an error
         stopped = ", ".join(name for name in errors if errors[name] == error)
         print(f"{stopped} stopped: {error}", file=sys.stderr)
+    print(f"pictures and tables are in {figures_dir(options.profile)}")
     return 1 if errors else 0
 
 
@@ -149,8 +159,9 @@ def train_run(options: Namespace) -> None:
 
     Example: prslib run cocoseq-mini PRS --seed 0 --rho 0
     """
-    from prslib.runs import path_of, run_all
-    from prslib.train import RunConfig, unread_fields
+    with naming_extra("training"):
+        from prslib.runs import path_of, run_all
+        from prslib.train import RunConfig, unread_fields
 
     values: dict[str, Any] = {"seed": options.seed, "options": {}}
     if options.rho is not None:
@@ -181,6 +192,8 @@ def train_profile(options: Namespace) -> None:
     from prslib.report.build import train  # only in a checkout
 
     train(options.profile, names, options.shard)
+    number, count = options.shard
+    print(f"part {number} of {count}: all runs are stored in {cache_dir() / 'runs'}")
 
 
 def write_profile(options: Namespace) -> None:
@@ -235,8 +248,9 @@ def try_samplers(options: Namespace) -> None:
 
     Example: prslib trial features.npy labels.csv --about tasks.csv
     """
-    from prslib.label_files import read_about, read_inputs, read_labels
-    from prslib.trials import trial
+    with naming_extra("training"):
+        from prslib.label_files import read_about, read_inputs, read_labels
+        from prslib.trials import trial
 
     labels, names = read_labels(options.labels)
     inputs = read_inputs(options.inputs, options.labels)

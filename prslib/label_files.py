@@ -132,6 +132,8 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
         names = ", ".join(map(str, table.columns[:SHOWN_NAMES]))
         text = f"{path}: {len(table)} rows, {table.shape[1]} features: {names}"
         print(one_line(text), file=sys.stderr)
+        if others := list(table.select_dtypes(exclude=["number", "bool"])):
+            raise ValueError(expected("columns of numbers", f"text in {others}"))
         return table.to_numpy(np.float32)
 
 
@@ -158,7 +160,8 @@ def read_about(file: Path | str) -> dict[str, Any]:
     """Read the columns task, order and group of a CSV file as arguments of `trial`."""
     import pandas as pd
 
-    table = pd.read_csv(file)
+    with readable(f"columns of {file}"):
+        table = pd.read_csv(file)
     columns = [name for name in ABOUT if name in table]
     if not columns:
         what = f"a column called {', '.join(ABOUT)} in {file}"
@@ -197,6 +200,8 @@ def load_array(file: Path, name: str) -> tuple[np.ndarray, np.ndarray | None]:
 def read_csv(file: Path) -> tuple[np.ndarray, list[str], str]:
     """Read one column of class names, or else columns of 0 and 1."""
     table, separator = read_table(file)
+    if not len(table):
+        raise ValueError(expected("rows of labels", "only a header"))
     form = f"a table {table.shape} separated by {separator!r}"
     numbers = table.apply(read_numbers)  # NaN for text
     is_label = numbers.isin([0, 1, -1])
@@ -219,13 +224,13 @@ def read_csv(file: Path) -> tuple[np.ndarray, list[str], str]:
     names = table.columns[~is_other].tolist()
     wrong = [name for name in names if not is_class[name]]
     if wrong or len(names) < 2:
-        what = "columns of 0 and 1, or one called labels with class names"
+        what = "two or more columns of 0 and 1, or one called labels with class names"
+        got, advice = f"columns {', '.join(wrong or table)}", ""
         cells = table.iloc[0]
         if wrong:
             cells = table.loc[~is_label[wrong[0]], wrong[0]]
-        got = f"columns {', '.join(wrong or table)}"
+            advice = "leave out columns that are not classes"
         got += f" with {', '.join(map(repr, cells[:SHOWN_CELLS]))}"
-        advice = "leave out columns that are not classes"
         raise ValueError(expected(what, got, advice))
     form += f", {len(names)} columns of 0 and 1{list_others(table, names)}"
     labels = numbers[names].to_numpy()

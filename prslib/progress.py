@@ -51,7 +51,8 @@ def counting(steps: Sequence[int]) -> Iterator[Path]:
 
             def show() -> None:
                 while not over.wait(POLL):
-                    bar.update(int(done.sum()) - bar.n)
+                    if new_steps := int(done.sum()) - bar.n:
+                        bar.update(new_steps)
 
             thread = threading.Thread(target=show)
             thread.start()

@@ -178,8 +178,8 @@ def read_order(order: np.ndarray) -> np.ndarray:
     try:
         return pd.to_datetime(order, format="ISO8601", utc=True).to_numpy()
     except (ValueError, TypeError):
-        what = "order as numbers, or dates such as 2021-03-31"
-        raise ValueError(expected(what, order[0])) from None
+        what = "order as numbers, or as dates such as 2021-03-31"
+        raise ValueError(expected(what, "other text")) from None
 
 
 def hold_out(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:

@@ -80,7 +80,7 @@ def test_a_shard_is_a_part_of_a_whole(capsys):
         with pytest.raises(SystemExit) as caught:
             main(["train", f"--shard={wrong}"])
         assert caught.value.code == 2
-        assert f"invalid shard value: '{wrong}'" in capsys.readouterr().err
+        assert f"a part from 1/20 to 20/20, got {wrong}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
