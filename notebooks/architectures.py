@@ -205,8 +205,8 @@ for _, shown in settings.table("offline").groupby(["dataset", "test_set"], sort=
 # ## Online: the methods with every network
 #
 # The rows of the plain network repeat the paper's main table, in which none of its layers is
-# frozen. The paper prints the C-F1 of Multitask with RA twice, as 39.2 % and as 33.0 %. The second
-# value, from the table of methods, is shown.
+# frozen. The paper prints the C-F1 of Multitask with RA twice, as 39.2 % and as 33.0 %. The table
+# below shows the second value, which the paper prints in its table of methods.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
@@ -243,7 +243,7 @@ sentence = answers.describe_difference(
     row,
     above="With every network, PRS scores at least {effect} points higher than CRS in mAP {interval}.",
     below=f"With {row['network']}, PRS scores {{effect}} points lower than CRS in mAP {{interval}}.",
-    unclear="Not with every network does PRS score significantly higher than CRS in mAP: with "
+    unclear="PRS does not score significantly higher than CRS in mAP with every network. With "
     f"{row['network']}, the difference is {{effect}} points {{interval}}.",
 )
 settings.write_answer(sentence, row["dataset"])

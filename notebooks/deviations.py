@@ -16,7 +16,7 @@
 # - the exponential of Eq. (2) is softened or underflows;
 # - the class that loses a sample is drawn by its target share $p$ instead of its surplus;
 # - Eq. (5) omits the absolute value, so that differences cancel;
-# - ties are resolved in favour of the lowest slot;
+# - among equally good slots, the one with the lowest index is overwritten, not a random one;
 # - the class counts of a task are known before the task begins;
 # - a whole batch is processed at once.
 #

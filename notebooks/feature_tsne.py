@@ -182,8 +182,8 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Two measures
 #
-# Both measures are computed over all classes in the feature space, not in the picture. *kNN
-# accuracy* is the share of images whose nearest neighbours vote for the correct class; guessing
+# Both measures are computed from the features themselves, not from the t-SNE coordinates. They
+# cover all classes, including those that the picture shows in grey. *kNN accuracy* is the share of images whose nearest neighbours vote for the correct class; guessing
 # among $C$ classes is correct for one image in $C$. The *silhouette*, multiplied by 100, is 100 for
 # well-separated classes, 0 for overlapping classes, and below 0 if images are nearer to another
 # class than to their own. The table shows means over seeds.

@@ -21,7 +21,7 @@
 # as the smallest.
 #
 # Every run is scored on two test sets. In the test with *classes alike*, the kind that the paper
-# uses, every class counts about as much as any other. The test *as the stream comes* has the class
+# uses, all classes have about the same number of samples. The test *as the stream comes* has the class
 # mix of the stream.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores.*

@@ -181,10 +181,11 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # five seeds, or if the network of some seed never learned the classes that the claim is about.
 #
 # Because many claims are tested at once, the verdicts are corrected for the number of claims on one
-# data set by Holm's method, whereas the intervals are not corrected. A claim that implies others
-# (such as "PRS outperforms all five baselines", which implies "PRS outperforms CRS") is not counted
-# in this number. It does not hold if any implied claim does not hold. It holds if all implied claims
-# hold and its own p value is small enough after Bonferroni's correction for the number of claims.
+# data set by Holm's method, whereas the intervals are not corrected. Some claims imply others: "PRS
+# outperforms all five baselines" implies "PRS outperforms CRS". Such a claim is not included in the
+# number of claims. It holds only if all claims that it implies hold and its own p value is
+# significant after Bonferroni's correction for this number. It does not hold if an implied claim
+# does not hold.
 #
 # Two kinds of rows have no such verdict. A *sensitivity* repeats the claim above it with another
 # measure. Its verdict is not corrected and is excluded from all counts. A *fact* is true by

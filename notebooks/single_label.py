@@ -206,8 +206,9 @@ settings.write_answer(sentence, names[0])
 # %% [markdown]
 # ## The effect of the order
 #
-# These runs differ only in the order of the classes, which is random
-# (`studies/class_orders.py`). Each dot is one order, and PRS is better than CRS above the line.
+# To isolate the effect of the order, `studies/class_orders.py` trained CRS and PRS in random orders
+# of the classes, always with the same seed. Each dot is one order, and PRS is better than CRS above
+# the line.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 STUDY = "studies/class_orders.csv"  # made by the script of that name
@@ -291,8 +292,8 @@ for name in mlps:
 #
 # The accuracy of a method cannot exceed the share of the test set that its classes make up. In the
 # paper, Finetune reaches 21.47 % after its first task, and in MNIST only the pairs {1, 2} and {1,
-# 7} are that large. Therefore nearly every seed must have begun with one of these pairs: the order
-# was fixed, and it did not begin with {0, 1}. Because Finetune remembers little except its last
+# 7} are that large. A mean of 21.47 % is possible only if nearly every seed began with one of these
+# pairs. The order was therefore fixed, and it did not begin with {0, 1}. Because Finetune remembers little except its last
 # pair, its score also roughly identifies this pair. `studies/class_orders.py` searched in three
 # rounds. Round 1 trained Finetune in all remaining orders, round 2 added CRS and PRS for the orders
 # closest to the paper's numbers, and round 3 trained all seeds for the closest of these. The

@@ -27,7 +27,10 @@ PROFILE = {"default": "quick", "help": "a folder in params/ (default: %(default)
 OPTION = "another field of RunConfig, such as memory_size=500; may be repeated"
 DEVICE = "cpu, cuda, mps, or auto: a GPU if there is one (default: %(default)s)"
 SHARD = "train only one part of the runs, such as 3/20, in a task of a Slurm array"
-ABOUT = "a CSV file with columns task, order or group, and one row per sample"
+ABOUT = (
+    "a CSV file with one row per sample, a column task or order, which sorts the stream, "
+    "and optionally a column group: a group is only trained on, or only tested on"
+)
 REDRAW = "draw from the tables in figures/PROFILE as they are, and train nothing"
 
 
@@ -184,7 +187,7 @@ def train_run(options: Namespace) -> None:
 
 
 def train_profile(options: Namespace) -> None:
-    """Train the missing runs of a profile's notebooks, or a part of them.
+    """Train the runs that a profile's notebooks need and that are not stored yet.
 
     Example: prslib train --profile paper --shard 3/20
     """

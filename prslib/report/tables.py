@@ -325,10 +325,10 @@ def in_short(gaps: pd.DataFrame) -> str:
     if gaps["seeds"].max() < DECIDING:
         text += f" A test needs at least {DECIDING} seeds."
     has_clear = (gaps["clearly"] != "").groupby(gaps["dataset"]).any()
-    text += f" The largest and the smallest {'significant ' if has_clear.all() else ''}"
-    text += "difference of each data set"
+    text += " For each data set, the largest and the smallest "
+    text += f"{'significant ' if has_clear.any() else ''}difference"
     if has_clear.any() and not has_clear.all():
-        text += ", of the significant ones if there are any"
+        text += " (or of all differences, if none is significant)"
     lines = [f"{text}:\n"]
     for _, rows in gaps.groupby("dataset", sort=False):
         clear = rows[rows["clearly"] != ""]

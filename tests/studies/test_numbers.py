@@ -298,7 +298,7 @@ def coverage():
     """Yield how many intervals hold the true difference."""
     held = table_of("interval_coverage").set_index(["dataset", "images"])
     coverage = f"intervals is {ends(held.loc['reutersseq', 'covered'])} %"
-    yield REUTERS, f"The coverage of the 95 % {coverage}"
+    yield REUTERS, f'On "imbalanced", the coverage of the 95 % {coverage}'
     of_coco = held.loc["cocoseq-mini"]
     alike, both, further = sorted(set(of_coco.index))
     on_both, on_open = (ends(of_coco.loc[n, "covered"]) for n in (both, further))
