@@ -56,7 +56,7 @@ def test_what_is_missing_is_named_with_its_extra_and_labels_need_neither_it_nor_
     without_torch = ("compare", "evaluate", "scores")
     expected = ["data" if n in without_torch else "training" for n in names]
     assert extras == [*expected, "data"]
-    assert "pip install -e '.[report]' in the checkout" in done.stderr
+    assert "pip install -e '.[training]' in the checkout" in done.stderr
     assert not (tmp_path / "cache").exists()
 
 
