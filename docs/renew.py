@@ -351,9 +351,9 @@ def list_turns() -> str:
     listed = "\n".join(places)
     return (
         f"{answer('sensitivity')} The sign changes with these settings:\n\n{listed}\n\n"
-        "The largest drop below CRS, over all samplers and settings, is that of "
-        f"{worst['method']} on {STREAMS[worst['dataset']]} with {worst['setting']}: "
-        f"{worst['difference']:+.1f} points of {worst['metric']}."
+        f"Of all samplers and settings, {worst['method']} on {STREAMS[worst['dataset']]} with "
+        f"{worst['setting']} falls furthest below CRS: {worst['difference']:+.1f} points of "
+        f"{worst['metric']}."
     )
 
 
@@ -428,20 +428,20 @@ def check_rule() -> str:
     behind = named["better"].str.split(", ").explode()
     is_other = [row["better"] not in row["alike"] for row in named.to_dict("records")]
     below, missed = (behind == "CRS").sum(), sum(is_other)
-    found = (
+    outcome = (
         f"For {below} of these {len(named)} scores, the first recommended sampler was then "
         f"significantly below CRS, and for {missed} it was significantly below a sampler that "
         "had not been recommended"
     )
     if below == missed == 0:
-        found = (
+        outcome = (
             f"For none of these {len(named)} scores was the first recommended sampler then "
             "significantly below CRS or below a sampler that had not been recommended"
         )
     return (
         f"With five seeds, trials on the report's four streams recommended samplers for "
         f"{len(named)} of {len(rows)} scores. The comparison was repeated with twenty other "
-        f"seeds. {found} (`studies/trial_rule.py`)."
+        f"seeds. {outcome} (`studies/trial_rule.py`)."
     )
 
 

@@ -133,6 +133,8 @@ def test_arrays_are_read_and_what_a_file_holds_decides_not_its_ending(tmp_path):
         ("lists.csv", b"labels\n['cat']\n", r"'\|'.join\(names\)"),
         ("joined.csv", b"labels\ncat~dog\ncat\ndog\n", "by .* or ;, got 'cat~dog'"),
         ("rows.csv", b"id,label\na,cat\na,dog\n", r"got 'a' in .*frame.groupby\('id'"),
+        ("header.csv", b"cat,dog\n", "rows of labels, got only a header"),
+        ("lone.csv", b"cat\n1\n0\n", "two or more columns of 0 and 1, .* cat with '1'"),
     ],
 )
 def test_a_broken_file_gives_one_sentence(tmp_path, capsys, name, content, said):

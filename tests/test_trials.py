@@ -382,3 +382,9 @@ def test_inputs_of_any_file_are_the_same(tmp_path):
         read_inputs(tmp_path, labels)
     with pytest.raises(ValueError, match="task, order, group"):
         read_about(labels)
+    labels.write_text("")
+    with pytest.raises(ValueError, match=r"columns of .*labels.csv, but it cannot be"):
+        read_about(labels)
+    labels.write_text("x,name\n1.5,a\n")
+    with pytest.raises(ValueError, match=r"columns of numbers, got text in \['name'\]"):
+        read_inputs(labels)

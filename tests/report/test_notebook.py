@@ -9,6 +9,7 @@ import pytest
 from cells import functions_of
 
 from prslib.paths import known_notebooks
+from prslib.report import notebook
 from prslib.report.notebook import Settings, defaults_of, heading
 from prslib.report.tables import labels_of
 from prslib.report.topics import runs_of
@@ -194,3 +195,11 @@ def test_scores_are_read_on_both_kinds_of_test_where_a_data_set_has_both(name):
     for dataset, tests in tests_of.items():
         kinds = {"balanced", "imbalanced"} & labels_of(dataset).tests.keys()
         assert tests - {"open"} == (kinds or {"full"}), dataset
+
+
+def test_a_copied_profile_has_the_name_of_its_folder(tmp_path, monkeypatch):
+    file = tmp_path / "rho_sweep.yaml"
+    file.write_text("profile: smoke\nseeds: [7]\n")
+    monkeypatch.setattr(notebook, "params_file", lambda profile, name: file)
+    values = notebook.profile_values("quick", "rho_sweep")
+    assert values == {"profile": "quick", "seeds": [7]}

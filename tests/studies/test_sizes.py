@@ -64,11 +64,11 @@ def sizes():
         yield DATA, f"| {title} | {' | '.join(cells)} |"
     row = table_of("datasets_sizes", "seeds").set_index("dataset").loc["cocoseq-mini"]
     whole = papers.loc["cocoseq"]
-    part, stream = f"{row['stream']:,}", f"{whole['stream']:,}"
+    ours, stream = f"{row['stream']:,}", f"{whole['stream']:,}"
     alike, imbalanced, further = row.filter(like="test, ").astype(int)
     of_paper = whole.filter(like="test, ").astype(int)
     yield DATA, f"its released files contain {of_paper.iloc[0]}."
-    yield REAL_COCO, f"| training | {part} | {stream} |"
+    yield REAL_COCO, f"| training | {ours} | {stream} |"
     yield REAL_COCO, f"| balanced test | {alike} | {of_paper.iloc[0]:,} |"
     yield REAL_COCO, f"| imbalanced test | {imbalanced} | {of_paper.iloc[1]:,} |"
     yield REAL_COCO, f"| `balanced` | {alike} | images of the released"
@@ -84,10 +84,10 @@ def sizes():
     )
     yield TAIL, f"measured on {further:,} further images of COCO"
     for page in (LEDGER, MAIN):
-        yield page, f"{part} of COCOseq's {stream} training images"
-    yield "README.md", f"COCO refers to {part} of the {stream} images"
-    yield INDEX, f"samples after a stream of {part} COCO images"
-    yield SPEED, f"ResNet-101 on photographs ({part} training images of COCO)"
+        yield page, f"{ours} of COCOseq's {stream} training images"
+    yield "README.md", f"COCO refers to {ours} of the {stream} images"
+    yield INDEX, f"samples after a stream of {ours} COCO images"
+    yield SPEED, f"ResNet-101 on photographs ({ours} training images of COCO)"
     share = f"{100 * row['stream'] / whole['stream']:.0f} %"
     yield SUMMARY, f"`cocoseq-mini`, {share} of the paper's COCOseq"
     yield REAL_COCO, f"a small version of COCOseq with {share} of the images"
