@@ -144,7 +144,10 @@ def load_clustering(
 
 @keep_loaded
 def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
-    """Load the embedded features of a share of each task's training images."""
+    """Load the embedded features of a share of each task's training images.
+
+    The test set of further images has the same share of them.
+    """
     selection = Selection.load(MINI)
     task = selection.task[selection.rows("train")]
     # a larger share contains a smaller one
@@ -154,6 +157,7 @@ def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
         of_task = order[task[order] == number]
         kept[of_task[int(len(of_task) * share) :]] = False
     selection = selection.keep(kept)
+    further = slice(None, None, int(1 / share))
     inputs = open_inputs = None
     if images:
         inputs = read_features(MINI)[kept]
@@ -161,13 +165,13 @@ def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
         inputs = standardise(inputs, train)
         (scale,) = read_arrays(MINI, "scale").values()
         (values,) = read_arrays(OPEN, "features").values()
-        open_inputs = standardise(values * scale, train)
+        open_inputs = standardise(values[further] * scale, train)
     dataset = selection.dataset(name, "COCOseq", inputs)
     (labels,) = read_arrays(OPEN, "labels").values()
     # -1 for images whose labels span tasks
-    task = tasks_of_images(labels, dataset.class_task)
-    further = Split(open_inputs, labels, task, is_open=True)
-    return replace(dataset, tests=dataset.tests | {"open": further})
+    task = tasks_of_images(labels[further], dataset.class_task)
+    split = Split(open_inputs, labels[further], task, is_open=True)
+    return replace(dataset, tests=dataset.tests | {"open": split})
 
 
 def open_features(folder: Path, selection: Selection) -> np.ndarray:

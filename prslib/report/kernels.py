@@ -6,10 +6,12 @@ seconds. Kernels do not share variables or matplotlib settings.
 
 import multiprocessing
 import os
+import tempfile
 import threading
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerProcess
 from typing import Any
+from uuid import uuid4
 
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning import LocalProvisioner
@@ -97,8 +99,12 @@ class Provisioner(LocalProvisioner):
 
 
 class ForkManager(Manager):
-    """A manager of a forked kernel, for nbclient."""
+    """A manager of a forked kernel, for nbclient.
+
+    The kernel's sockets are files, because another process could take a free port first.
+    """
 
     def __init__(self, **options: Any):
-        super().__init__(**options)
+        sockets = os.path.join(tempfile.gettempdir(), f"prslib-{uuid4().hex}")
+        super().__init__(transport="ipc", ip=sockets, **options)
         self.provisioner = Provisioner(kernel_spec=self.kernel_spec, parent=self)

@@ -222,6 +222,10 @@ def test_each_kernel_has_a_namespace_and_settings_of_its_own(monkeypatch):
         run_cells("print(matplotlib)")
 
 
+def test_a_kernel_takes_no_port_that_another_process_may_take_first():
+    assert ForkManager().transport == "ipc"
+
+
 def test_a_kernel_that_ends_is_told():
     with pytest.raises(RuntimeError, match="Kernel died"):
         run_cells("import os\nos._exit(1)", "1")
