@@ -95,7 +95,6 @@ import pandas as pd
 
 import prslib
 from prslib.report import answers, asked, notebook, tables
-from prslib.report.grids import BALANCED
 from prslib.report.style import STYLE
 from prslib.report.tables import MAIN_METRICS
 
@@ -238,12 +237,4 @@ overall = "group == 'overall'"
 gaps = settings.show_contrasts("prs_minus_crs", title, "network", query=overall)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-row = answers.find_smallest(gaps, test_set=BALANCED, group="overall", metric="mAP")
-sentence = answers.describe_difference(
-    row,
-    above="With every network, PRS scores at least {effect} points higher than CRS in mAP {interval}.",
-    below=f"With {row['network']}, PRS scores {{effect}} points lower than CRS in mAP {{interval}}.",
-    unclear="PRS does not score significantly higher than CRS in mAP with every network. With "
-    f"{row['network']}, the difference is {{effect}} points {{interval}}.",
-)
-settings.write_answer(sentence, row["dataset"])
+settings.write_answer(answers.describe_range(gaps, "networks"), settings.dataset[0])

@@ -132,7 +132,7 @@ tables.pivot_differences(powers, ["dataset", "test", "rho"], "metric").style
 sentences = []
 for metric in ("mAP", "O-F1"):
     row = answers.find_smallest(against, group="overall", metric=metric, than="CRS")
-    words = {"what": f"{metric} on the test as the stream comes"}
-    words["method"] = f"PRS with rho {settings.rho:g}"
+    words = {"what": metric, "method": f"PRS with rho {settings.rho:g}"}
     sentences.append(answers.describe_difference(row, **words))
-settings.write_answer(f"On {row['dataset']}, {' '.join(sentences)}", row["dataset"])
+where = f"On {row['dataset']} with the test as the stream comes"
+settings.write_answer(f"{where}, {' '.join(sentences)}", row["dataset"])

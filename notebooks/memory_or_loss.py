@@ -297,17 +297,25 @@ for name in settings.dataset:
 lay_out(settings.table("losses"), ["dataset", "loss", "method"]).style
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-name = settings.dataset[0]
-alike = changes[(changes["dataset"] == name) & (changes["test_set"] == BALANCED)]
-cells = alike.set_index(["change", "metric"])
+alike = changes[changes["test_set"] == BALANCED]
+cells = alike.set_index(["dataset", "change", "metric"])
 gain = cells["difference"].map("{:+.1f}".format)
-added = cells.loc["loss, with the memory", OWN]
-interval = f" (95 % CI {added['low']:+.1f} to {added['high']:+.1f})"
-sentence = f"At tuned thresholds, C-F1 on {name} (classes alike) changes by {gain['memory', OWN]} points "
-sentence += f"with the memory of PRS, by {gain['loss', OWN]} with another loss and by "
-sentence += f"{gain['memory and loss', OWN]} with both. At the threshold of 0.5, the changes are "
-sentence += f"{gain['memory', 'C-F1']}, {gain['loss', 'C-F1']} and {gain['memory and loss', 'C-F1']}. "
-sentence += "On top of the memory of PRS, the loss changes C-F1 at tuned thresholds by "
-sentence += f"{gain['loss, with the memory', OWN]} points"
-sentence += f"{'' if pd.isna(added['low']) else interval}."
-settings.write_answer(sentence, name)
+
+
+def say_gains(metric: str) -> str:
+    """Say what the memory and the loss change, data set by data set."""
+    changed = [
+        f"by {gain[name, 'memory', metric]} and {gain[name, 'loss', metric]} points on {name}"
+        for name in settings.dataset
+    ]
+    return answers.join_words(changed)
+
+
+added = [
+    f"{answers.say_interval(cells.loc[(name, 'loss, with the memory', OWN)])} on {name}"
+    for name in settings.dataset
+]
+sentence = "With classes alike, the memory of PRS and another loss, each alone, change C-F1 at tuned "
+sentence += f"thresholds {say_gains(OWN)}, and C-F1 at the threshold of 0.5 {say_gains('C-F1')}. Together with "
+sentence += f"the memory of PRS, the loss changes C-F1 at tuned thresholds by another {answers.join_words(added)}."
+settings.write_answer(sentence, settings.dataset[0])

@@ -282,13 +282,13 @@ alike = answers.first_set(gaps)
 alike = alike[alike["test_set"] == BALANCED].set_index(["group", "metric"])["difference"]
 changes = []
 for group in ("majority", "minority"):
-    metric = alike[group][list(COLOURS)].abs().idxmax()
-    points = f"({alike[group, metric]:+.1f} points)"
-    changes.append(f"the {COLOURS[metric][0]} of the {group} classes {points}")
+    points = [f"{alike[group, metric]:+.1f}" for metric in COLOURS]
+    changes.append(f"by {answers.join_words(points)} points on the {group} classes")
+names = [name for name, _ in COLOURS.values()]
 name = settings.dataset[0]
-sentence = f"Compared with CRS on {name} with classes alike, PRS mainly changes "
+sentence = f"Compared with CRS on {name} with classes alike, PRS changes {answers.join_words(names)} "
 sentence += f"{answers.join_words(changes)}."
 gains = answers.first_set(overall[overall["test_set"] == BALANCED])
 gains = gains.query("f1 == 'C-F1' and way != 'top 3'")
 points = [f"by {row.difference:+.1f} points at the {row.way}" for row in gains.itertuples()]
-settings.write_answer(f"{sentence} C-F1 differs {answers.join_words(points)}.", name)
+settings.write_answer(f"{sentence} Overall C-F1 changes {answers.join_words(points)}.", name)

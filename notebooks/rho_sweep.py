@@ -201,7 +201,7 @@ for name in settings.dataset:
     best.setdefault(chosen, []).append(name)
     cells = overall[(overall["dataset"] == name) & (overall["rho"] == chosen)]["difference"]
     ends.append(f"{cells.min():+.1f} to {cells.max():+.1f} points on {name}")
-places = [f"rho = {rho:g} is best on {answers.join_words(names)}" for rho, names in best.items()]
-sentence = f"{answers.join_words(places)}. Its worst difference from CRS, over C-F1, O-F1 and mAP on both test sets,"
+places = [f"rho = {rho:g} is the safest on {answers.join_words(names)}" for rho, names in best.items()]
+sentence = f"{answers.join_words(places)}: its worst difference from CRS, over C-F1, O-F1 and mAP on both test sets,"
 sentence += f" is the highest of all rho. Its differences from CRS are {answers.join_words(ends)}."
 settings.write_answer(sentence, settings.dataset[0])

@@ -187,17 +187,11 @@ title = "Forgetting of mAP: minority minus majority classes"
 gaps = settings.show_contrasts("groups", title, "method", across="lost")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-lost = LOST["forget"]
-row = answers.find_smallest(gaps, test_set=BALANCED, lost=lost, method="CRS")
-forgets = f"On {row['dataset']} with classes alike, CRS forgets {{}} on minority classes than on majority classes"
-loses = f"{forgets}: it loses a share of its best mAP that is {{{{effect}}}} points {{}} {{{{interval}}}}."
-sentence = answers.describe_difference(
-    row,
-    above=loses.format("more", "larger"),
-    below=loses.format("less", "smaller"),
-    unclear=f"On {row['dataset']} with classes alike, the share of its best mAP that CRS loses does not differ "
-    "significantly between minority and majority classes: {effect} points {interval}.",
-)
-if row["seeds"] > 1:
-    sentence += " This interval is not corrected for the number of claims."
-settings.write_answer(sentence, row["dataset"])
+alike = answers.first_set(gaps)
+alike = alike[(alike["test_set"] == BALANCED) & (alike["method"] == "CRS")].set_index("lost")
+share, points = (alike.loc[LOST[measure]] for measure in ("forget", "lost"))
+sentence = f"On {share['dataset']} with classes alike, CRS forgets minority classes more than majority classes by "
+sentence += f"{answers.say_interval(share)} if forgetting is measured as a share of the best mAP, and by "
+sentence += f"{answers.say_interval(points)} if it is measured in points of mAP. The memory has "
+sentence += f"{100 * settings.memory_share:g} % of the standard size, and no interval is corrected for the number of claims."
+settings.write_answer(sentence, share["dataset"])

@@ -398,9 +398,13 @@ display(shown[shown["group"] == "overall"].drop(columns="group").round(1))
 # %% jupyter={"source_hidden": true} tags=["answer"]
 signs = []
 of_cbrs = overall[overall["method"] == "CBRS"].set_index(["metric", "test_set"])
-for cell, word, sign in zip(SHOWN, ["increases", "decreases"], [1, -1], strict=True):
-    gain = sign * of_cbrs.loc[[cell], "difference"]
-    count = f"{(gain > 0).sum()} of {len(gain)} streams"
-    signs.append(f"{word} {cell[0]} on {count} ({TEST_WORDS[cell[1]]})")
+for cell, word, side in zip(SHOWN, ["increases", "decreases"], ["above", "below"], strict=True):
+    gains = of_cbrs.loc[[cell]]
+    is_above = gains["difference"] > 0
+    count = f"{(is_above == (side == 'above')).sum()} of {len(gains)} streams"
+    note = TEST_WORDS[cell[1]]
+    if (gains["seeds"] > 1).all():
+        note += f"; significantly on {(gains['clearly'] == side).sum()}"
+    signs.append(f"{word} {cell[0]} on {count} ({note})")
 sentence = "It depends on the test and the score. Compared with CRS, CBRS"
 settings.write_answer(f"{sentence} {' and '.join(signs)}.")

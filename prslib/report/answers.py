@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from prslib.datasets import DATASETS
+from prslib.report.grids import BALANCED
 
 # names of the real streams in pictures and on pages; tables have the keys
 STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
@@ -63,6 +64,29 @@ def describe_difference(
         interval = "(one seed, so that no interval is known)"
     words = {"what": what, "method": method, "than": than, "interval": interval}
     return text.format(effect=f"{effect:{sign}.1f}", **words)
+
+
+def say_interval(row: pd.Series) -> str:
+    """Return "+1.0 points (95 % CI -0.5 to +2.5)", without an interval for one seed."""
+    text = f"{row['difference']:+.1f} points"
+    if pd.isna(row["low"]):
+        return text
+    return f"{text} (95 % CI {row['low']:+.1f} to {row['high']:+.1f})"
+
+
+def describe_range(gaps: pd.DataFrame, settings: str) -> str:
+    """Return the range of PRS minus CRS in overall mAP with classes alike, over settings."""
+    rows = first_set(gaps).query("group == 'overall' and metric == 'mAP'")
+    rows = rows[rows["test_set"] == BALANCED]
+    low, high = rows["difference"].min(), rows["difference"].max()
+    sentence = "PRS minus CRS in overall mAP with classes alike is "
+    sentence += f"{low:+.1f} to {high:+.1f} points"
+    if rows["low"].isna().all():
+        return f"{sentence}."
+    above = (rows["clearly"] == "above").sum()
+    return (
+        f"{sentence}, and significantly above 0 with {above} of {len(rows)} {settings}."
+    )
 
 
 def join_words(words: Iterable[str]) -> str:
