@@ -5,7 +5,6 @@ from collections.abc import Iterable
 import pandas as pd
 
 from prslib.datasets import DATASETS
-from prslib.report.grids import BALANCED
 
 # names of the real streams in pictures and on pages; tables have the keys
 STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
@@ -77,7 +76,7 @@ def say_interval(row: pd.Series) -> str:
 def describe_range(gaps: pd.DataFrame, settings: str) -> str:
     """Return the range of PRS minus CRS in overall mAP with classes alike, over settings."""
     rows = first_set(gaps).query("group == 'overall' and metric == 'mAP'")
-    rows = rows[rows["test_set"] == BALANCED]
+    rows = rows[rows["test_set"] == "balanced"]
     low, high = rows["difference"].min(), rows["difference"].max()
     sentence = "PRS minus CRS in overall mAP with classes alike is "
     sentence += f"{low:+.1f} to {high:+.1f} points"
