@@ -23,13 +23,22 @@ from prslib.samplers.base import UNLABELLED
 
 ERRORS = OSError, ValueError, TypeError, RuntimeError, ImportError, MemoryError
 NOTEBOOKS = "names of notebooks; by default, all "
-PROFILE = {"default": "quick", "help": "a folder in params/ (default: %(default)s)"}
-OPTION = "another field of RunConfig, such as memory_size=500; may be repeated"
-DEVICE = "cpu, cuda, mps, or auto: a GPU if there is one (default: %(default)s)"
-SHARD = "train only one part of the runs, such as 3/20, in a task of a Slurm array"
+PROFILE = {
+    "default": "quick",
+    "help": "%(default)s (default), or a folder in params/",
+}
+OPTION = (
+    "another field of RunConfig, such as memory_size=500, or an option of the sampler; "
+    "may be repeated"
+)
+RHO = "exponent rho in the target shares of PRS and OCDM"
+DEVICE = (
+    "cpu, cuda, mps, or auto, which is a GPU if there is one (default: %(default)s)"
+)
+SHARD = "train only one part of the runs, such as 3/20 in the third of 20 Slurm tasks"
 ABOUT = (
-    "a CSV file with one row per sample, a column task or order, which sorts the stream, "
-    "and optionally a column group: a group is only trained on, or only tested on"
+    "a CSV file with one row per sample: a column task or order sorts the stream, and "
+    "samples with the same value in a column group are all trained on or all tested on"
 )
 REDRAW = "draw from the tables in figures/PROFILE as they are, and train nothing"
 
@@ -72,7 +81,7 @@ def _parser() -> ArgumentParser:
     argument("dataset")
     argument("method")
     argument("--seed", type=int, default=0)
-    argument("--rho", type=float, help="power of allocation; by default the data set's")
+    argument("--rho", type=float, help=RHO + "; by default the data set's")
     argument("--option", action="append", default=[], type=setting, help=OPTION)
     argument("--device", default="cpu", help=DEVICE)
     argument = add("train", train_profile)
@@ -91,12 +100,14 @@ def _parser() -> ArgumentParser:
         help="capacity of the memory (default: %(default)s)",
     )
     argument(
-        "--picture", type=Path, metavar="FILE", help="write a plot, such as memory.png"
+        "--picture",
+        type=Path,
+        metavar="FILE",
+        help="write a plot to this file, such as memory.png",
     )
-    words = "power of allocation of PRS and OCDM (default: %(default)s)"
-    argument("--rho", type=float, default=0.0, help=words)
+    argument("--rho", type=float, default=0.0, help=RHO + " (default: %(default)s)")
     argument("--seed", type=int, default=0)
-    words = "drop samples without a label, or make them a class (default: %(default)s)"
+    words = "drop: leave out samples without a label; class: make them a class (default: drop)"
     argument("--unlabelled", choices=UNLABELLED, default="drop", help=words)
     argument = add("trial", try_samplers)
     argument("inputs", type=Path, help="npy, npz, parquet, CSV, or a folder of images")
@@ -200,7 +211,7 @@ def train_profile(options: Namespace) -> None:
 
 
 def write_profile(options: Namespace) -> None:
-    """Write all scores of a profile's stored runs into one file, scores.csv.xz.
+    """Write the final scores and forgetting of a profile's stored runs into scores.csv.xz.
 
     Example: prslib scores --profile seeds
     """
@@ -211,11 +222,11 @@ def write_profile(options: Namespace) -> None:
 
 
 def show_preview(options: Namespace) -> None:
-    """Show which classes each sampler would keep from your labels, without training.
+    """Show what CRS, PRS, CBRS and OCDM would keep from your labels, without training.
 
-    The file is a CSV with a header, which has either one column of 0 and 1 per class or
-    one column called labels with class names, separated by | or ;. It can also be an npz
-    file with the array labels (rows of 0 and 1, or class numbers) and optionally names,
+    The file is a CSV with a header. It has either one column of 0 and 1 per class or one
+    column called labels with class names, separated by | or ;. It can also be an npz file
+    with the array labels (rows of 0 and 1, or class numbers) and optionally names,
     or annotations in COCO's format.
 
     Example: prslib preview labels.csv --size 2000
@@ -244,7 +255,7 @@ def show_preview(options: Namespace) -> None:
 
 
 def try_samplers(options: Namespace) -> None:
-    """Train a small network on your stream under each sampler, and compare them with CRS.
+    """Compare CRS, CBRS, PRS and OCDM by training a small network on your stream with each.
 
     Labels are read as in `prslib preview`, and inputs have one row per sample. Without
     --about, samples come in the order of the rows.

@@ -71,8 +71,12 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
         option("--images", type=Path, help=words)
         group = names.choices[name].add_mutually_exclusive_group(required=True)
         either = group.add_argument
-        either("--ids", type=Path, help="folder of the released id files")
-        words = "fetch the released id files"
+        either(
+            "--ids",
+            type=Path,
+            help="folder with the id files that the paper's authors released",
+        )
+        words = "fetch these id files"
         either("--download-ids", action="store_true", help=words)
         words = "allow more than 1 %% of the images to be missing or broken"
         option("--allow-missing", action="store_true", help=words)
@@ -84,7 +88,9 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
     option("--workers", type=int, help="number of processes")
     for name, source in single_label.SOURCES.items():
         option = add_command(names, name, prepare_source, source).add_argument
-        option("--download", action="store_true", help=f"fetch {source.original}")
+        option(
+            "--download", action="store_true", help="fetch the data set (MNIST or SVHN)"
+        )
 
 
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:

@@ -198,7 +198,8 @@ def streams():
     for name, words in CONTENTS.items():
         with np.load(ROOT / "data" / f"{name}.npz") as file:
             number, width = file["features"].shape
-        yield LICENCES, f"{width:,} features of {number:,} {words}"
+        unit = words.split()[-1].removesuffix("s")
+        yield LICENCES, f"{width:,} features per {unit} of {number:,} {words}"
         entries[name] = number
         widths[name] = f"{width:,}"
     both = entries["cocoseq_mini"] + entries["cocoseq_open"]
