@@ -226,7 +226,7 @@ def streams():
     ]
     tests = [load_dataset(name).tests["balanced"] for name in ("mdiseq", "clipartseq")]
     (usual,) = {int(np.median(test.labels.sum(axis=0))) for test in tests}
-    yield OTHERS, f"(classes alike) has about {IN_WORDS[usual]} pictures per class"
+    yield OTHERS, f'"balanced" has {IN_WORDS[usual]} pictures of most classes'
     yield OTHERS, f"This gives {tasks[0]} tasks of icons and {tasks[1]} tasks of clip"
     for name, words in DIGITS.items():
         data = load_dataset(name)
