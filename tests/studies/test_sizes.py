@@ -227,7 +227,15 @@ def streams():
     ]
     tests = [load_dataset(name).tests["balanced"] for name in ("mdiseq", "clipartseq")]
     (usual,) = {int(np.median(test.labels.sum(axis=0))) for test in tests}
-    yield OTHERS, f"(classes alike) has about {IN_WORDS[usual]} pictures per class"
+    yield OTHERS, f'"balanced" has {IN_WORDS[usual]} pictures of most classes'
+    icons = load_dataset("mdiseq", images=False)
+    is_frequent = np.array(icons.class_group) == "majority"
+    shares = [
+        100 * counts[is_frequent].sum() / counts.sum()
+        for counts in (icons.tests["imbalanced"].labels.sum(axis=0), icons.class_freq)
+    ]
+    share = f"{shares[0]:.0f} % of its labels belong to majority classes"
+    yield OTHERS, f"{share}, against {shares[1]:.0f} % in the stream"
     yield OTHERS, f"This gives {tasks[0]} tasks of icons and {tasks[1]} tasks of clip"
     for name, words in DIGITS.items():
         data = load_dataset(name)
