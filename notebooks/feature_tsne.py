@@ -232,6 +232,10 @@ gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 # %% jupyter={"source_hidden": true} tags=["answer"]
 measured = gaps[(gaps["group"] == "minority") & (gaps["metric"] == "kNN accuracy")]
 first = answers.first_set(measured)["dataset"].iloc[0]
-found = [f"{answers.say_interval(row)} on {row['dataset']}" for _, row in measured.iterrows()]
+measured = measured.sort_values("dataset", key=lambda names: names != first)
+found = [
+    f"{answers.say_interval(row)} on {row['dataset']}{'' if row['dataset'] == first else ' (synthetic)'}"
+    for _, row in measured.iterrows()
+]
 sentence = "PRS minus CRS in nearest-neighbour accuracy on the minority classes is"
 settings.write_answer(f"{sentence} {answers.join_words(found)}.", first)

@@ -396,5 +396,5 @@ settings.show(figure, "long_stream")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 sentence = "PRS is more likely to store a sample of rare classes than one of frequent classes,"
-sentence += " and makes room by removing a sample of a class that exceeds its quota."
+sentence += " and makes room by removing a sample of a class that exceeds its target share."
 settings.write_answer(sentence)

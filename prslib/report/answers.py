@@ -83,9 +83,7 @@ def describe_range(gaps: pd.DataFrame, settings: str) -> str:
     if rows["low"].isna().all():
         return f"{sentence}."
     above = (rows["clearly"] == "above").sum()
-    return (
-        f"{sentence}, and significantly above 0 with {above} of {len(rows)} {settings}."
-    )
+    return f"{sentence}. It is significantly above 0 with {above} of {len(rows)} {settings}."
 
 
 def join_words(words: Iterable[str]) -> str:

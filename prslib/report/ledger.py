@@ -206,7 +206,7 @@ def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
     if len(rows) > 1 and rows["verdict"].nunique() == 1:
         count = "both" if len(rows) == 2 else f"all {len(rows)}"
         places = f"on {count} real streams ({join_words(rows['dataset'])})"
-        return name_streams(f"{VERBS[rows['verdict'].iloc[0]]} {places}")
+        return name_streams(f"{say_verb(rows)} {places}")
     places = []
     for verdict in VERDICTS[:-1]:
         names = rows.loc[rows["verdict"] == verdict, "dataset"]
@@ -214,8 +214,17 @@ def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
             holds = f"holds on {len(names)} of {len(rows)} real streams"
             places.append(f"{holds} ({join_words(names)})" if len(names) else holds)
         elif len(names):
-            places.append(f"{VERBS[verdict]} on {join_words(names)}")
+            places.append(f"{say_verb(rows.loc[names.index])} on {join_words(names)}")
     return name_streams(join_words(places))
+
+
+def say_verb(rows: pd.DataFrame) -> str:
+    """Return the verdict of rows in words, "no difference" with the scores that gave it."""
+    verdict = rows["verdict"].iloc[0]
+    scores = [cell.split()[-1] for cell in rows["weakest"].fillna("") if cell]
+    if verdict != "no difference" or not scores:
+        return VERBS[verdict]
+    return f"{VERBS[verdict]} in {join_words(dict.fromkeys(scores))}"
 
 
 def say_tests(decided: pd.DataFrame) -> str:
