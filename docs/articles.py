@@ -30,7 +30,8 @@ REMOVED = "remove-output"  # the tag of cells that show a data frame for further
 ANSWER = "answer"  # the tag of the cell that answers the notebook's question
 MADE_BY = (
     "*This page shows the output of [a notebook]({notebook}), run with the parameters of the "
-    "profile `{profile}`. [All questions and answers](README.md).*"
+    "profile `{profile}`. The [summary](README.md#summary) explains the terms. "
+    "[All questions and answers](README.md).*"
 )
 
 

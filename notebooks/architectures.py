@@ -23,8 +23,8 @@
 # all three networks and five seeds. A small convolutional network replaces ResNet-101, and AC and
 # RA are built upon it. A training step takes longer with RA, and several times as long with AC. The
 # profile `quick` uses a tiny part of the data without AC, and only one seed, which is too few for
-# any conclusion. It trains for 2 epochs instead of the paper's 10, and AC and RA are trained for
-# only 1 epoch.
+# any conclusion. Both profiles train for 2 epochs instead of the paper's 10, and AC and RA for only
+# 1 epoch.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores. A second run trains
 # nothing.*
@@ -109,11 +109,10 @@ settings
 # ## The networks
 #
 # AC processes an image and its mirror image at two scales, in the ratio 9 to 8. The attention map
-# of a class is the sum of the features, weighted by the weights of that class in the head. A
-# mirrored image must give a mirrored map, and both scales must give the same map. The weights of
-# the head are kept fixed in this part of the loss. The labels are weighted by how often they have
-# occurred so far. The original uses the frequencies in the whole training set, which are unknown in
-# a stream.
+# of a class is the sum of the features, weighted by the weights of that class in the last layer. A
+# mirrored image must give a mirrored map, and both scales must give the same map. These weights are
+# kept fixed in this part of the loss. The labels are weighted by how often they have occurred so
+# far. The original uses the frequencies in the whole training set, which are unknown in a stream.
 #
 # RA reads the feature map with an LSTM. The five regions are half as wide as the map; they start in
 # the middle and in the four quarters and move from there. The paper pretrained RA on ImageNet "to
@@ -203,9 +202,9 @@ for _, shown in settings.table("offline").groupby(["dataset", "test_set"], sort=
 # %% [markdown]
 # ## Online: the methods with every network
 #
-# The rows of the plain network repeat the paper's main table, in which none of its layers is
-# frozen. The paper prints the C-F1 of Multitask with RA twice, as 39.2 % and as 33.0 %. The table
-# below shows the second value, which the paper prints in its table of methods.
+# The paper's numbers for the plain network come from its main table, for which no layer was frozen.
+# The paper prints the C-F1 of Multitask with RA twice, as 39.2 % and as 33.0 %. The table below
+# shows the second value, which the paper prints in its table of methods.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@
 # same task, and images whose labels still span two tasks are dropped.
 #
 # Four streams are real. `cocoseq-mini` contains 6 % of COCOseq, as features without the images, and
-# `reutersseq` contains the articles of Reuters-21578. `mdiseq` contains icons with their tags, and
+# `reutersseq` contains news articles of Reuters-21578. `mdiseq` contains icons with their tags, and
 # `clipartseq` contains clip art with its keywords. `digits70seq` and `digits49seq` are synthetic
 # scenes of handwritten digits, with the class frequencies of COCOseq divided by 4 and of
 # NUS-WIDEseq divided by 6. The profile `paper` shows the complete data sets of the paper if their
@@ -65,10 +65,10 @@ settings
 # | COCOseq | 35072 | 4 | 18 | 38 | 14 |
 # | NUS-WIDEseq | 48724 | 6 | 10 | 18 | 21 |
 #
-# The groups of NUS-WIDEseq are taken from the released lists. The paper also states thresholds,
-# which assign some majority classes of the lists to other groups; the synthetic data follow the
-# thresholds. The paper reports 6346 test images for COCOseq, whereas its released files contain
-# 6366.
+# The [groups](../docs/metrics.md#groups-of-classes) of NUS-WIDEseq are taken from the released
+# lists. The paper also states thresholds, which assign some majority classes of the lists to other
+# groups; the synthetic data follow the thresholds. The paper reports 6346 test images for COCOseq,
+# whereas its released files contain 6366.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def count_sizes(dataset: SequentialDataset) -> dict:
@@ -103,9 +103,8 @@ sizes.T.map(lambda value: f"{value:,.4g}" if isinstance(value, float) else value
 # Each mark shows the number of training samples of a class on a logarithmic scale, and its colour
 # and shape indicate the class group. Classes are sorted from frequent to rare within each task, and
 # dashed lines separate the tasks. The marks fall steeply because the classes of a task are
-# imbalanced. In NUS-WIDEseq and its synthetic counterpart the tasks are imbalanced, too.
-#
-# The groups of NUS-WIDEseq are the released groups.
+# imbalanced. In NUS-WIDEseq and its synthetic counterpart, as well as in Reuters and clip art, the
+# tasks are imbalanced, too.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_class_statistics(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:

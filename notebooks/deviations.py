@@ -14,16 +14,17 @@
 #
 # - the slot to overwrite is drawn from the whole memory;
 # - the exponential of Eq. (2) is softened or underflows;
-# - the class that loses a sample is drawn by its target share $p$ instead of its surplus;
+# - the class that loses a sample is drawn by its target share $p$ of the memory instead of its
+#   surplus above this share;
 # - Eq. (5) omits the absolute value, so that differences cancel;
 # - among equally good slots, the one with the lowest index is overwritten, not a random one;
 # - the class counts of a task are known before the task begins;
 # - a whole batch is processed at once.
 #
-# The paper itself mentions one further departure. PRS draws a single class that is above its
-# target, which the paper explains (Sec. 3.4): "We found this to be more robust in practice than
-# considering multiple classes with $\delta_i > 0$". The departure *several classes shrink*
-# considers all classes above their target.
+# The paper itself mentions one further departure. To make room, PRS draws one of the classes that
+# exceed their target. The paper explains (Sec. 3.4): "We found this to be more robust in practice
+# than considering multiple classes with $\delta_i > 0$". The departure *several classes shrink*
+# considers all of these classes.
 #
 # This notebook replaces one step of PRS at a time and measures the cost. Conventional reservoir
 # sampling (CRS), which has no partition, serves as a reference. `examples/check_your_prs.py` finds
@@ -91,9 +92,9 @@ pd.Series(texts, name="what it does").rename_axis("departure").to_frame()
 # variation distance between the class distribution of the memory and the target shares $p$. *Share
 # of minority classes* is their share of the labels in memory. *Mean age* is the mean distance of
 # the samples in memory from the end of the stream, as a share of the stream; in reservoir sampling
-# it is 50 %. Marks are means over seeds at the end of the stream, and horizontal lines are 95 %
-# intervals. Vertical lines show PRS and CRS for reference. Departures are sorted by their distance
-# to target.
+# it is 50 % on average. Marks are means over seeds at the end of the stream, and horizontal lines
+# are 95 % intervals. Vertical lines show PRS and CRS for reference. Departures are sorted by their
+# distance to target.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MIX_LABELS = {
@@ -216,15 +217,15 @@ settings.show(figure, "costs", narrow=1)
 # ## Which departures matter?
 #
 # A departure *costs* something if the whole interval of the difference in overall mAP is below 0.
-# It *does not matter* if the whole interval is within ± half of PRS's lead over CRS.
-# Otherwise it is *undecided*. The verdicts apply only to these data. For example, $e^{-n}$
-# underflows only if a class has at least 746 samples, and no class of `cocoseq-mini` has so many.
+# Otherwise, it *does not matter* if the whole interval is within ± half of PRS's lead over CRS, and
+# is *undecided* if not. The verdicts apply only to these data. For example, $e^{-n}$ underflows
+# only if a class has at least 746 samples, and no class of `cocoseq-mini` has so many.
 #
 # COCOseq and NUS-WIDEseq have such classes. On all their labels (`figures/paper/deviations_memory`,
 # one seed) the class distribution of the memory is about the same with underflow as without it. On
 # these data, too, the memory misses the target if the slot is drawn from the whole memory, or if
 # the class is drawn by its target share $p$. If the counts of a task are known in advance, the
-# memory reaches the target late.
+# memory ends farther from the target than with PRS.
 
 # %%
 columns = ["dataset", "departure", "difference", "low", "high", "seeds", "verdict"]

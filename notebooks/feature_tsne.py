@@ -18,8 +18,9 @@
 # in the feature space: how often the nearest neighbours of an image belong to its class, and how
 # far apart the classes are. The profile `quick` runs on two data sets: with an MLP on
 # `imbal-digits`, which is **synthetic data** in place of MNIST, and on `cocoseq-mini`, 6 % of the
-# real COCOseq. For `cocoseq-mini` the penultimate features are the 256 values that the head
-# computes from the 1,280 features of a frozen network. The paper reports no number with its figure.
+# real COCOseq. For `cocoseq-mini` the penultimate features are the 256 values that the trained
+# network of two layers computes from the 1,280 features of a frozen network. The paper reports no
+# number with its figure.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores. A second run takes 15
 # seconds.*
@@ -183,10 +184,12 @@ for name in settings.dataset:
 # ## Two measures
 #
 # Both measures are computed from the features themselves, not from the t-SNE coordinates. They
-# cover all classes, including those that the picture shows in grey. *kNN accuracy* is the share of images whose nearest neighbours vote for the correct class; guessing
-# among $C$ classes is correct for one image in $C$. The *silhouette*, multiplied by 100, is 100 for
-# well-separated classes, 0 for overlapping classes, and below 0 if images are nearer to another
-# class than to their own. The table shows means over seeds.
+# cover all classes, including those that the picture shows in grey. *kNN accuracy* is the share of
+# images whose nearest neighbours vote for the correct class; guessing among $C$ classes is correct
+# for one image in $C$. The *silhouette*, multiplied by 100, is 100 for well-separated classes, 0
+# for overlapping classes, and below 0 if images are nearer to another class than to their own. The
+# table shows means over seeds. In a test with *classes alike*, all classes are about equally
+# frequent.
 
 # %% tags=["compute"]
 frames = []
@@ -201,7 +204,7 @@ means = rows.groupby(keys, sort=False)["value"].mean().reset_index()
 settings.write(means, "separation")
 
 # %%
-means = settings.table("separation")
+means = settings.table("separation").replace({"test_set": TEST_WORDS})
 keys = ["dataset", "test_set", "metric", "method"]
 means.pivot(index=keys, columns="group", values="value")[list(ALL_GROUPS)].round(1)
 
@@ -223,9 +226,9 @@ gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# On single-label data the seed also determines the order of the classes, which affects the numbers
-# far more than the method does. On `cocoseq-mini` a class has only one to ten test images. The
-# figures for MNIST itself are in `figures/paper` and are drawn by this command: `papermill
+# On single-label data the seed also determines the order of the classes, so that the differences
+# vary widely between seeds. On `cocoseq-mini` a class has only one to ten test images. The numbers
+# for MNIST itself are in `figures/paper` and are computed by this command: `papermill
 # notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml -y "{dataset:
 # [imbal-mnistseq], seeds: [0, 1, 2, 3, 4], device: cpu}"`.
 

@@ -20,11 +20,11 @@
 # This notebook computes the exact trace over the whole memory from the norms of the per-sample
 # gradients (`prslib.gradients`). The network is in evaluation mode, because in training mode batch
 # norm uses the statistics of the batch, so that per-sample gradients would not be defined. The
-# profile `quick` runs on `cocoseq-mini`, 6 % of the real COCOseq, with the gradient of a head on a
-# frozen network. The profile `seeds` adds the news articles of Reuters-21578 and, with an MLP,
-# `imbal-digits`, which is **synthetic data** in place of Imbal-MNISTseq.
-# [`main_results`](main_results.ipynb) describes the methods. Because the paper reports no numbers
-# with its figures, only the order of the methods can be compared.
+# profile `quick` runs on `cocoseq-mini`, 6 % of the real COCOseq, with the gradient of a network of
+# two layers on the features of a frozen network. The profile `seeds` adds news articles of
+# Reuters-21578 and, with an MLP, `imbal-digits`, which is **synthetic data** in place of
+# Imbal-MNISTseq. [`main_results`](main_results.ipynb) describes the methods. Because the paper
+# reports no numbers with its figures, only the order of the methods can be compared.
 #
 # *With the profile `quick`, the notebook takes 15 seconds on two cores. A second run takes ten
 # seconds.*

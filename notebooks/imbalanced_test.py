@@ -11,16 +11,16 @@
 #
 # The test set of the paper's main table has the same number of images of every class (*classes
 # alike*). The appendix also tests on images with the class mix of the stream (*as the stream
-# comes*), half of which have a majority label. For this test it sets the power of allocation $\rho$
-# of PRS to 0.5, which balances the memory only in part, and reports "PRS with $\rho=0.5$ performing
-# better than all the other baselines while remaining very competitive on the majority" (its **Table
-# "Imbalanced test-set comparison"**).
+# comes*). For this test it sets the power of allocation $\rho$ of PRS to 0.5, which balances the
+# memory only in part, and reports "PRS with $\rho=0.5$ performing better than all the other
+# baselines while remaining very competitive on the majority" (its **Table "Imbalanced test-set
+# comparison"**).
 #
 # The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
-# frozen EfficientNet-Lite0. Each method trains a small head on these features, whereas the paper
-# trains a ResNet-101 end to end on all images. The test uses 579 images of COCOseq's imbalanced
-# test set. The profile `seeds` adds `reutersseq`, another real stream, which contains the news
-# articles of Reuters-21578.
+# frozen EfficientNet-Lite0. Each method trains a network of two layers on these features, whereas
+# the paper trains a ResNet-101 end to end on all images. The test uses 579 images of COCOseq's
+# imbalanced test set. The profile `seeds` adds `reutersseq`, another real stream, which contains
+# news articles of Reuters-21578.
 #
 # *The notebook takes half a minute on two cores. A second run trains nothing.*
 
@@ -89,8 +89,8 @@ settings.show_tables("table")
 # ## PRS against each other method
 #
 # Differences are computed between runs with the same seed, on the test as the stream comes. As in
-# `ledger`, a difference is significant if its whole 95 % interval is on one side of 0. Because O-F1
-# pools the predictions of all classes, it is dominated by the majority classes.
+# [`ledger`](ledger.ipynb), a difference is significant if its whole 95 % interval is on one side of
+# 0. Because O-F1 pools the predictions of all classes, it is dominated by the majority classes.
 
 # %% tags=["compute"]
 pairs = [(group, metric) for group in ["overall", "majority"] for metric in MAIN_METRICS]

@@ -131,11 +131,11 @@ for name in settings.dataset:
 # ## Task by task
 #
 # The picture shows the overall mAP on the test samples of each task after the whole stream, for
-# CRS, PRS and the method other than Multitask that is best on the smallest task. The smallest task
-# is on the right, and the number of its training samples is given in parentheses. Marks are means
-# over seeds, and lines extend from the lowest to the highest seed. Because tasks differ in their
-# number of classes and in their position in the schedule, methods should only be compared within a
-# task.
+# CRS, PRS and the method other than Multitask that has the highest mAP on the smallest task with
+# classes alike. The smallest task is on the right, and the number of its training samples is given
+# in parentheses. Marks are means over seeds, and lines extend from the lowest to the highest seed.
+# Because tasks differ in their number of classes and in their position in the schedule, methods
+# should only be compared within a task.
 
 # %%
 for name in settings.dataset:
@@ -152,8 +152,9 @@ for name in settings.dataset:
 # ## PRS against each other method on the smallest task
 #
 # Differences are computed between runs with the same seed. A difference is significant if its whole
-# interval is on one side of 0, as in `ledger`, which tests the claim. The paper's claim concerns
-# neither Multitask, which sees all tasks at once, nor CBRS and OCDM, which were published later.
+# interval is on one side of 0, as in [`ledger`](ledger.ipynb), which tests the claim. The paper's
+# claim concerns neither Multitask, which sees all tasks at once, nor CBRS and OCDM, which it does
+# not contain.
 
 # %% tags=["compute"]
 ends = pick_smallest(rows)

@@ -18,7 +18,7 @@
 # are of three kinds, which are never pooled:
 #
 # - `cocoseq-mini` is **a part of the paper's own data**: 2,072 of COCOseq's 35,072 training images,
-#   as features of a frozen network on which each method trains a small head.
+#   as features of a frozen network. Each method trains a network of two layers on them.
 # - `reutersseq` (news), `mdiseq` (icons) and `clipartseq` (clip art) are **other real streams**.
 #   The paper reports no numbers for them, but its claims about samplers can be tested on them, too.
 # - **Synthetic data** are small data sets of handwritten digits that are used with a small network.
@@ -66,9 +66,12 @@ settings.write(ledger.decide(results, settings.level), "claims")
 # ## What was replicated, and what was not
 #
 # The list shows the verdicts on the paper's main claims on real data, corrected for the number of
-# claims. *Classes alike* is the kind of test set that the paper uses, whereas a test set *as the
-# stream comes* has the class distribution of the stream. The paper's network, trained end to end on
-# all of the paper's images, is not among these runs: only the profile `paper` trains it.
+# claims. The [summary](../docs/report/README.md#summary) explains PRS, CRS and the scores. The
+# power $\rho$ of PRS determines the class shares of its memory: with 0 they are equal, and with 1
+# they are as in the stream. In a test set with *classes alike*, the kind that the paper uses, all
+# classes are about equally frequent, whereas a test set *as the stream comes* has the class mix of
+# the stream. The paper's network, trained end to end on all of the paper's images, is not among
+# these runs: only the profile `paper` trains it.
 
 # %%
 decided = settings.table("claims")
@@ -86,8 +89,9 @@ display(Markdown(ledger.summarise(decided)))
 # The summary below has one row per table of the paper. It lists the number of cells that were run,
 # how many of these were run on synthetic data (`synthetic`), and the mean absolute difference
 # between our scores and the paper's in points. The last columns give Spearman's rank correlation
-# between our scores of the methods and the paper's scores, averaged over the columns of the table.
-# The correlation is 1 if the order of the methods is the same.
+# between our scores of the methods and the paper's scores, averaged over the columns of the paper's
+# table, and the number of these columns. The correlation is 1 if the order of the methods is the
+# same.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MATCH = ["stands_for", "method", "test_set", *SETTINGS, *CELL]
@@ -159,14 +163,13 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # ## Every claim
 #
 # Each claim is reduced to one statistic that is positive if the claim is true. A claim about all
-# metrics, all methods or all schedules is measured in the weakest case, so that it has to be true
-# in every case. The same statistic is computed from the paper's tables if they contain the
-# necessary numbers.
+# metrics, all methods or all schedules has to be true in every case. The same statistic is computed
+# from the paper's tables if they contain the necessary numbers.
 #
-# Claims are tested with classes alike, which is the kind of test set that the paper uses, except
-# for claims about an imbalanced test, which are tested as the stream comes. For `cocoseq-mini`,
-# scores of single classes are measured on further images ([test
-# sets](../docs/real_coco.md#test-sets)). The column `test` names the test set.
+# Claims are tested with classes alike, except for claims about an imbalanced test, which are tested
+# as the stream comes, and claims that compare the two. For `cocoseq-mini`, scores of single classes
+# are measured on further images ([test sets](../docs/real_coco.md#test-sets)). The column `test`
+# names the test set.
 #
 # How certain are the verdicts? The runs of one seed share the order of the stream and the initial
 # weights. The statistic is therefore computed for each seed, and its interval is Student's t
@@ -192,10 +195,11 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # construction, such as the class shares of a memory that is designed to have them, and has a number
 # but no verdict.
 #
-# If a claim covers several numbers (cells), it is tested on the weakest one, for which the evidence
-# of a positive effect is smallest. The table shows the effect of this cell and its interval. The
-# upper end of the interval is corrected for the number of cells. The claim does not hold if any cell
-# is significantly below 0. It holds if every cell is significantly above 0; this criterion needs no
+# If a claim covers several numbers (cells), it is tested on the *weakest* one, which has the least
+# evidence of being above 0. Because the intervals differ in width, this is not always the smallest
+# number. The tables show the effect of the weakest cell and its interval. The upper end of the
+# interval is corrected for the number of cells. The claim does not hold if any cell is
+# significantly below 0. It holds if every cell is significantly above 0; this criterion needs no
 # correction.
 
 # %%
@@ -284,10 +288,10 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 # the same data set of the paper, with their final verdicts and effects. Three properties
 # distinguish these data sets:
 #
-# - **The number of images.** Because the head for `cocoseq-mini` is trained for only about 200
+# - **The number of images.** Because the network for `cocoseq-mini` is trained for only about 200
 #   steps, few rare classes reach the threshold of 0.5, and F1 is less informative than mAP.
 # - **A frozen or a trained network.** [`pretraining`](pretraining.ipynb) uses synthetic data and
-#   trains either the whole network or only its head.
+#   trains either the whole network or only its last layer.
 # - **The test images.** Intervals on `cocoseq-mini` account for the sampling error of the test
 #   images, which the intervals on synthetic data ignore because these data sets have many test
 #   images.

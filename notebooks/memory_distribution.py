@@ -13,12 +13,12 @@
 # sampling (CRS) keeps every *sample* with the same probability, so its memory is as skewed as the
 # stream. PRS allocates a share to every *class*, "without any auxiliary task information".
 #
-# CRS, PRS and the later samplers CBRS and OCDM use only labels. Their memories are recomputed
+# CRS, PRS and the further samplers CBRS and OCDM use only labels. Their memories are recomputed
 # without training, and contain the same samples as in the runs of
 # [`main_results`](main_results.ipynb). GSS uses gradients and ExStream uses features, so their
 # memories come from trained runs. No test set is involved. The profile `quick` shows 6 % of the
 # real COCOseq (`cocoseq-mini`) and another real stream, Reuters-21578 (`reutersseq`). With the
-# paper's labels, `make figures PROFILE=paper DATA=/path` shows its complete stream.
+# paper's labels, `make figures PROFILE=paper DATA=/path` shows its complete streams.
 #
 # *The notebook takes a few seconds if `main_results` has been run, and two minutes
 # otherwise.*

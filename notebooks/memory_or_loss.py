@@ -21,12 +21,12 @@
 #   reported at 0.5 and at the *tuned threshold* of each run, which is chosen on training samples
 #   that are held out in a second training.
 #
-# If a change raises C-F1 at 0.5 but neither mAP nor C-F1 at the tuned threshold, it has no effect
-# that tuning the threshold alone could not have had. We examine this for the gains of the memory
-# and of the loss, and for what both cost in O-F1.
+# If a change raises C-F1 at 0.5 but neither mAP nor C-F1 at the tuned threshold, tuning the
+# threshold alone could have had the same effect. We examine this for the gains of the memory and of
+# the loss, and for what both cost in O-F1.
 #
-# The strength of every loss was tuned on held-out training samples by the same rule
-# (`studies/loss_strength.py`). The formulas of the losses are given in `docs/losses`.
+# The parameters of every loss were chosen on held-out training samples by the same rule
+# (`studies/loss_strength.py`). See [Loss functions](../docs/losses/index.md) for the formulas.
 #
 # *With the profile `quick`, the notebook takes a minute on two cores.*
 
@@ -105,8 +105,8 @@ settings
 # ## The rule
 #
 # The following rule was fixed before the results were known. The *chosen loss* of a data set is the
-# loss with the highest score on the held-out training samples. Each change is made separately,
-# while everything else is kept:
+# loss with the highest mean of C-F1, O-F1 and mAP on the held-out training samples. Each change is
+# made separately, while everything else is kept:
 #
 # | change | from | to |
 # | --- | --- | --- |
@@ -117,9 +117,10 @@ settings
 # A change *moves the ranking* if it changes the overall mAP significantly, that is, if the interval
 # of the difference does not contain 0. It *moves the threshold* if it changes C-F1 at 0.5
 # significantly, but C-F1 at the tuned threshold does not change significantly in the same
-# direction. Both are measured on a test with *classes alike*, in which all classes are about
-# equally frequent. The 95 % intervals cover seeds and test samples; with fewer than five seeds, no
-# difference is called significant.
+# direction. It moves *F1 at any threshold* if it changes C-F1 significantly in the same direction
+# at both thresholds, but not the mAP. All of this is measured on a test with *classes alike*, in
+# which all classes are about equally frequent. The 95 % intervals cover seeds and test samples;
+# with fewer than five seeds, no difference is called significant.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OWN = "C-F1 (tuned threshold)"
@@ -271,9 +272,11 @@ settings.show(figure, "scores", narrow=1)
 # ## What each change moves
 #
 # The tables show differences in points with 95 % intervals, and significant differences are in
-# bold. O-F1 is measured on a test *as the stream comes*, that is, with the class mix of the stream.
-# On this test the majority classes have the largest weight, so that a change that helps the rare
-# classes can cost the most.
+# bold. *Memory and loss* changes both at once, *memory, with the loss* changes the memory while the
+# chosen loss is used, and *loss, with the memory* changes the loss while the memory of PRS is used.
+# O-F1 is measured on a test *as the stream comes*, that is, with the class mix of the stream. On
+# this test the majority classes have the largest weight, so that a change that helps the rare
+# classes can lower O-F1.
 
 # %%
 changes = settings.table("changes")
@@ -289,9 +292,9 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Every loss
 #
-# The table compares each loss with the plain loss in the overall scores, for each sampler with a
-# uniform draw. A loss that is significantly better in F1 at 0.5 but not at the tuned threshold has
-# only moved the threshold.
+# The table shows, for each sampler, how the overall scores change if the plain loss is replaced by
+# another loss. Replayed samples are drawn uniformly. A loss that raises C-F1 significantly at 0.5,
+# but changes neither C-F1 at the tuned threshold nor mAP, has only moved the threshold.
 
 # %%
 lay_out(settings.table("losses"), ["dataset", "loss", "method"]).style

@@ -79,9 +79,9 @@ settings
 # Each row shows the precision and the recall of a method, joined by a line and averaged over seeds
 # after the last task; the further both are to the right, the better the method. The upper panels
 # show the test set with classes alike, together with the paper's numbers if there are any, and the
-# lower panels show the test set as the stream comes. On the rare classes recall is far below
-# precision for every method, because after one pass hardly any rare class has a probability above
-# 0.5.
+# lower panels show the test set as the stream comes. For most methods, recall is far below
+# precision on the rare classes, because after one pass hardly any rare class has a probability
+# above 0.5.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 COLOURS = {"C-P": ("precision", HUES[0]), "C-R": ("recall", HUES[2])}
@@ -154,11 +154,11 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 # ## What a threshold does
 #
 # By default a label is predicted if its probability is above 0.5. After one pass the predicted
-# probabilities of rare classes are far below their frequencies, so that F1 at 0.5 largely measures
-# calibration. This affects both the gains and the losses of a balanced memory. The same models are
-# therefore scored in two more ways. The *tuned threshold* is one threshold per run for all classes,
-# chosen on a fifth of the training samples that a second training holds out; test samples are never
-# used for tuning. *Top 3* predicts the three most probable classes of each sample.
+# probabilities of rare classes are far below 0.5, so that F1 at 0.5 largely measures calibration.
+# This affects both the gains and the losses of a balanced memory. The same models are therefore
+# scored in two more ways. The *tuned threshold* is one threshold per run for all classes, chosen on
+# a fifth of the training samples that a second training holds out; test samples are never used for
+# tuning. *Top 3* predicts the three most probable classes of each sample.
 #
 # A gain or a loss that is present at 0.5 but not at the tuned threshold is due to calibration,
 # because another threshold would have the same effect without another memory. A gain that is

@@ -13,12 +13,12 @@
 # COCO, and all their layers are trained. On `cocoseq-mini` the pretrained network is frozen
 # instead. How much do the results depend on this choice, which the paper does not investigate? This
 # notebook trains methods of **Table 1** on `digits70seq`, **synthetic data** of coloured digits
-# with the class frequencies of COCOseq, on which a small convolutional network can be trained end
-# to end. It varies the initial weights and the layers that are frozen.
+# with the class frequencies of COCOseq divided by 4, on which a small convolutional network can be
+# trained end to end. It varies the initial weights and the layers that are frozen.
 #
 # The weights `random` are not pretrained. The weights `digits` were pretrained on 20,000 scenes of
 # the stream's ten digits, in seven colours that occur in no stream. We pretrained five such
-# networks and assigned them to the seeds in rotation. With *frozen*, all layers except the head
+# networks and assigned them to the seeds in rotation. With *frozen*, all layers except the last
 # keep their initial weights. The profile `seeds` adds the weights `turned digits`, which were
 # pretrained on the same scenes with every digit rotated by 90 degrees, so that the shapes of the
 # stream are new to the network. All weights are in the folder `data`, and `studies/pretrain.py`

@@ -19,9 +19,9 @@
 # uses $-0.03$ for COCOseq.
 #
 # The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
-# frozen EfficientNet-Lite0. Each method trains a small head on these features, whereas the paper
-# trains a ResNet-101 end to end on all images. The profile `seeds` adds `reutersseq`, another real
-# stream, which contains the news articles of Reuters-21578.
+# frozen EfficientNet-Lite0. Each method trains a network of two layers on these features, whereas
+# the paper trains a ResNet-101 end to end on all images. The profile `seeds` adds `reutersseq`,
+# another real stream, which contains news articles of Reuters-21578.
 #
 # Every run is scored on two test sets. In the test with *classes alike*, the kind used for the
 # paper's figure, every class has about the same weight. The test *as the stream comes* has the
@@ -85,9 +85,9 @@ for name in settings.dataset:
 # The picture shows C-F1, O-F1 and mAP after the last task, averaged over seeds, with bands of one
 # standard deviation and a ring at the best $\rho$ of each metric. The left panel corresponds to the
 # paper's figure. Because the paper prints no numbers, only the shape can be compared: a ring inside
-# $[-0.2, 0.2]$ agrees with the paper's claim. Whether values outside this range are significantly
-# worse is tested in `ledger`. With a running kernel, the menus select another class group or
-# metric.
+# $[-0.2, 0.2]$ agrees with the paper's claim. Whether the lowest and the highest $\rho$ are
+# significantly worse is tested in [`ledger`](ledger.ipynb). With a running kernel, the menus select
+# another class group or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 METRIC_STYLES = style.styles_for([*MAIN_METRICS, *PRECISION_RECALL])
@@ -140,8 +140,8 @@ for name in settings.dataset:
 # ## What does each $\rho$ gain, and what does it cost?
 #
 # The picture shows the score of PRS at each $\rho$ minus the score of CRS with the same seed, with
-# 95 % intervals over seeds and test samples. The nearer $\rho$ is to 1, the less the frequent
-# classes lose and the less the rare classes gain. Because the best $\rho$ is chosen post hoc from
+# 95 % intervals over seeds and test samples. As $\rho$ rises from 0 to 1, the scores of PRS
+# approach the scores of CRS in all class groups. Because the best $\rho$ is chosen post hoc from
 # the same runs, the estimate of its gain is optimistic. The paper uses 0.5 for its imbalanced test
 # set.
 

@@ -16,9 +16,9 @@
 # comparatively robust", and that "PRS outperforms all the baselines with multiple memory sizes".
 #
 # The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
-# frozen EfficientNet-Lite0. Each method trains a small head on these features, whereas the paper
-# trains a ResNet-101 end to end on all images. The standard memory for `cocoseq-mini` holds 120
-# samples, and memories of 60 and 180 samples are also tested. The profile `seeds` adds
+# frozen EfficientNet-Lite0. Each method trains a network of two layers on these features, whereas
+# the paper trains a ResNet-101 end to end on all images. The standard memory for `cocoseq-mini`
+# holds 120 samples, and memories of 60 and 180 samples are also tested. The profile `seeds` adds
 # `reutersseq`, another real stream, with several orders of its four tasks.
 #
 # Every run is scored on two test sets. In the test with *classes alike*, every class has about the

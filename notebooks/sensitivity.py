@@ -184,9 +184,10 @@ settings.show(draw(settings.method[0]), "minus_crs", narrow=1, redraw=draw, meth
 # %% [markdown]
 # ## What survives
 #
-# Each row is one sampler on one stream. `survives` counts the settings in which the mean difference
-# has the same sign as in the standard setting. `turns` lists the other settings, in capitals if the
-# difference is significant with the opposite sign.
+# Each row is one sampler on one stream in one score. `standard` is the mean difference in the
+# standard setting, with its interval from `low` to `high`. `survives` counts the other settings in
+# which this difference has the same sign. `turns` lists the settings with the opposite sign, in
+# capitals if the difference is significant there.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def survivors(gaps: pd.DataFrame) -> pd.DataFrame:
@@ -211,7 +212,8 @@ settings.write(survivors(settings.table("minus_crs")), "survives")
 
 # %%
 survives = settings.table("survives")
-display(survives.round(1))
+pd.set_option("display.max_colwidth", None)
+display(survives.replace({"test_set": TEST_WORDS}).round(1))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 counts, shares = [], []

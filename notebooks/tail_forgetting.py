@@ -26,7 +26,7 @@
 # no threshold. The profile `quick` runs on `cocoseq-mini`, 6 % of the real COCOseq as features of a
 # frozen network. The memory of 60 samples is half of the standard size for this stream, just as
 # 1000 is half of the paper's standard size of 2000. The profile `seeds` adds `reutersseq`, another
-# real stream, which contains the news articles of Reuters-21578.
+# real stream, which contains news articles of Reuters-21578.
 #
 # The test set depends on the score. Because the AP of a single class needs many positives, it is
 # measured on 3,199 further images of COCO for `cocoseq-mini` ([test

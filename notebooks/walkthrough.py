@@ -16,8 +16,8 @@
 # the sampler: `sampler.explain(label)` returns what the sampler would do and why. It uses the same
 # functions as `sampler.place(labels)`, which stores samples, but changes nothing.
 #
-# At the end, the same sampler processes a stream as long as COCOseq, the paper's stream of COCO
-# images. In JupyterLab, sliders above the first picture change the sampler's parameters.
+# At the end, the same sampler processes a stream about as long as COCOseq, the paper's stream of
+# COCO images. In JupyterLab, sliders above the first picture change the sampler's parameters.
 #
 # *The notebook takes 15 seconds; no network is trained.*
 
@@ -276,7 +276,8 @@ display(Markdown(text), terms.round(4))
 # of the classes with a surplus is drawn with probability softmax$(\delta_i)$. The left picture
 # shows the surpluses and these probabilities; the drawn class is orange. The candidates $K$ are the
 # members of this class with the fewest labels of classes without a surplus. In the paper's notation
-# they have the largest $\neg y \cdot q$, with $q_i = 1$ for a class without a surplus.
+# they have the largest $\neg y \cdot q$ (`score` in the table), with $q_i = 1$ for a class without
+# a surplus.
 #
 # The sampler removes the candidate whose removal brings the memory closest to the target. The right
 # picture shows the distance to the target after each possible removal. Members that are not
@@ -379,10 +380,10 @@ display(Markdown(f"{text} ({names(shown.memory[shown.slot])})."), members)
 # %% [markdown]
 # ## A long stream
 #
-# In this section the same sampler processes a stream as long as COCOseq, which has 35,072 images of
-# 70 classes with 1.22 labels per image. The memory has the same relative size as in the paper,
-# 2,000 for 35,000 samples. The stream is drawn at random, and the probability of a class decreases
-# with its rank.
+# In this section the same sampler processes a stream about as long as COCOseq, which has 35,072
+# images of 70 classes with 1.22 labels per image. The memory has the same relative size as in the
+# paper, 2,000 for 35,000 samples. The stream is drawn at random, and the probability of a class
+# decreases with its rank.
 
 # %%
 size = settings.samples * 2 // 35

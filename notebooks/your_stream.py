@@ -11,9 +11,10 @@
 #
 # Because the gain of a balanced memory cannot be predicted from the labels of a stream, this
 # notebook measures it. It trains a small network on your stream with each sampler and holds out
-# samples for two tests. It then reports which sampler is best for which score and at what cost, or
-# that the data do not suffice for a recommendation. [Your own data](../docs/own_data.md) describes
-# the file formats and the rule by which a sampler is recommended.
+# samples for two tests. CBRS, PRS and OCDM, which balance the memory, are compared with reservoir
+# sampling (CRS). It then reports which sampler is best for which score and at what cost, or that
+# the data do not suffice for a recommendation. [Your own data](../docs/own_data.md) describes the
+# file formats and the rule by which a sampler is recommended.
 #
 # Name your files in the parameters and run all cells. Without files the notebook uses `clipartseq`,
 # an embedded stream of clip art with keywords. The same trial is available as `prslib.trial` in
@@ -146,7 +147,7 @@ display(settings.table("memories").round(2))
 # %% [markdown]
 # ## By group of classes
 #
-# The tables show the differences in mAP by group and the mean scores on which they are based. For
+# The tables show the differences in mAP by group, and the overall scores averaged over seeds. For
 # further analysis, `result.scores` and `result.differences` also contain the AP of every class.
 
 # %%
@@ -156,4 +157,4 @@ cells = ["memory_size", "test_set", "group"]
 display(groups.pivot_table("difference", cells, "method", sort=False).round(1))
 scores = settings.table("scores")
 scores = scores[scores["group"] == "overall"].replace({"test_set": TEST_WORDS})
-display(scores.pivot_table("value", ["test_set", "metric"], "method", sort=False).round(1))
+display(scores.pivot_table("value", ["memory_size", "test_set", "metric"], "method", sort=False).round(1))

@@ -325,7 +325,7 @@ def in_short(gaps: pd.DataFrame) -> str:
     if gaps["seeds"].max() < DECIDING:
         text += f" A test needs at least {DECIDING} seeds."
     has_clear = (gaps["clearly"] != "").groupby(gaps["dataset"]).any()
-    text += " For each data set, the largest and the smallest "
+    text += " For each data set, the highest and the lowest "
     text += f"{'significant ' if has_clear.any() else ''}difference"
     if has_clear.any() and not has_clear.all():
         text += " (or of all differences, if none is significant)"
