@@ -254,10 +254,6 @@ best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop
 # samples of the stream and scores below CRS on both data sets. The sampler in EmoGrowth knows the
 # class counts of a task in advance and scores about as high as PRS. However, this sampler rejects
 # every sample whose classes all have 746 images or more; COCOseq has such classes.
-#
-# As far as we know, others have evaluated PRS on real images only once: a public port was run on
-# EMOTIC. PRS reaches about the same mAP as plain replay, but a much lower overall F1. In that
-# experiment, too, PRS loses on the frequent classes, which dominate the overall F1.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(settings.table("costs"), group="overall", metric="mAP")

@@ -95,9 +95,14 @@ def sentences():
     further = table_of("more_streams")["dataset"].nunique()
     yield OTHERS, f"with CRS on {IN_WORDS[further + 1]} further collections"
     yield OTHERS, "the results for all collections except GoEmotions"
-    firm = table_of("other_seeds").query("firm")
-    assert len(firm) > 50 and firm["same_sign"].all()
-    yield SUMMARY, "all firm differences keep their sign"
+    clear = table_of("other_seeds").query("low > 0 or high < 0")
+    turned = clear.loc[~clear["same_sign"], "dataset"]
+    kept = f"{len(clear) - len(turned)} of the {len(clear)} significant differences"
+    yield (
+        SUMMARY,
+        f"{kept} keep their sign; the other {IN_WORDS[len(turned)]} are on icons",
+    )
+    assert set(turned) == {"mdiseq"}
     sizes = table_of("schedules_and_memory_sizes", "seeds")
     sizes = sizes[(sizes["group"] == "overall") & (sizes["measure"] == "score")]
     sizes = sizes[sizes["test_set"] == "balanced"]

@@ -135,7 +135,10 @@ def settings():
     yield REAL_COCO, f"The memory holds {coco} images, {same} paper's {paper}."
     (width,) = networks.head.keywords["widths"]
     yield REAL_COCO, f"The chosen width is {width};"
-    yield "notebooks/feature_tsne.py", f"features are the {width} values that the trained"
+    yield (
+        "notebooks/feature_tsne.py",
+        f"features are the {width} values that the trained",
+    )
     yield "docs/configuration.md", f"hidden layer of {width} units on features"
     yield REAL_COCO, f"a step size of {recipes['cocoseq-mini'].learning_rate}, which"
     resamples = recipes["cocoseq-mini"].test_resamples
