@@ -21,13 +21,13 @@ LIBRARIES = {*sys.stdlib_module_names, "numpy", "torch"} - {"__main__"}
 DOCUMENTED = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
 
 
-def describe(node: object, has_words: bool = True) -> object:
-    """Return a syntax tree as nested lists, the same on every version of Python.
+def describe(node: object, has_words: bool = True) -> str:
+    """Return a syntax tree as text, the same on every version of Python.
 
     Docstrings are left out, and so are texts in a block that ends in an error.
     """
     if isinstance(node, list):
-        return [describe(item, has_words) for item in node]
+        return f"[{','.join([describe(item, has_words) for item in node])}]"
     if not isinstance(node, ast.AST):
         return repr(node)
     has_words = has_words and not isinstance(node, ast.Raise)
@@ -35,7 +35,8 @@ def describe(node: object, has_words: bool = True) -> object:
     if not has_words and (is_text or isinstance(node, ast.JoinedStr)):
         return ""
     fields = []
-    for name, value in ast.iter_fields(node):
+    for name in node._fields:
+        value = getattr(node, name, None)
         if value is None or value == []:
             continue
         is_block = name == "body" and isinstance(value, list)
@@ -43,13 +44,13 @@ def describe(node: object, has_words: bool = True) -> object:
             value = value[ast.get_docstring(node, False) is not None :]
             is_block = False
         keeps_words = has_words and not (is_block and isinstance(value[-1], ast.Raise))
-        fields.append((name, describe(value, keeps_words)))
-    return [type(node).__name__, fields]
+        fields.append(f"{name}={describe(value, keeps_words)}")
+    return f"{type(node).__name__}({','.join(fields)})"
 
 
 def digest_tree(tree: object) -> str:
     """Hash a syntax tree as it is executed."""
-    return hashlib.sha256(repr(describe(tree)).encode()).hexdigest()
+    return hashlib.sha256(describe(tree).encode()).hexdigest()
 
 
 def hash_source(source: str) -> str:
