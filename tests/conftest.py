@@ -1,7 +1,6 @@
 """Shared by all tests: caches and figures of their own, and what must be undone."""
 
 import importlib
-import os
 
 import pytest
 from registered import call_in_turn, forgetting
@@ -11,12 +10,6 @@ from prslib.paths import project_root
 collect_ignore = ["helpers"]
 LONGEST = ["test_notebooks.py", "test_runs.py", "test_cluster.py", "test_lab.py"]
 LONGEST += ["test_card.py", "test_readme_code.py", "test_browser.py"]
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """Use one worker more than cores, because some tests wait for a server or browser."""
-    return os.cpu_count() + 1
 
 
 def pytest_collection_modifyitems(items):
