@@ -236,4 +236,5 @@ overall = "group == 'overall'"
 gaps = settings.show_contrasts("prs_minus_crs", title, "network", query=overall)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-settings.write_answer(answers.describe_range(gaps, "networks"), settings.dataset[0])
+first = answers.first_set(gaps)["dataset"].iloc[0]
+settings.write_answer(answers.describe_range(gaps, "network"), first)

@@ -27,8 +27,8 @@
 # considers all of these classes.
 #
 # This notebook replaces one step of PRS at a time and measures the cost. Conventional reservoir
-# sampling (CRS), which has no partition, serves as a reference. `examples/check_your_prs.py` finds
-# the first step at which another implementation departs from the paper.
+# sampling (CRS), which has no partition, serves as a reference. `examples/check_your_prs.py`
+# compares another implementation with prslib's PRS.
 #
 # The paper has no such experiment. The profile `quick` tracks the memories on `cocoseq-mini` (COCO
 # images) and on `reutersseq` (news articles), and trains on `cocoseq-mini` only. Scores are
@@ -235,8 +235,9 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # %% [markdown]
 # ## What other papers call PRS
 #
-# Three published papers compare their methods with an implementation of PRS. The table shows
-# reimplementations of their code with the same data, memory size and training. Each cell contains
+# Three published papers compare their methods with an implementation of PRS. We
+# reimplemented their samplers and trained them with the same data, memory size and settings as our
+# PRS. Each cell contains
 # the mean overall score after the last task, with classes alike, and the difference from PRS with
 # its 95 % interval.
 

@@ -88,9 +88,9 @@ settings.show_tables("table")
 # %% [markdown]
 # ## PRS against each other method
 #
-# Differences are computed between runs with the same seed, on the test as the stream comes. As in
-# [`ledger`](ledger.ipynb), a difference is significant if its whole 95 % interval is on one side of
-# 0. Because O-F1 pools the predictions of all classes, it is dominated by the majority classes.
+# Differences are computed between runs with the same seed, on the test as the stream comes. A
+# difference is significant if its whole 95 % interval is on one side of 0, without the correction
+# for the number of claims in [`ledger`](ledger.ipynb). Because O-F1 pools the predictions of all classes, it is dominated by the majority classes.
 
 # %% tags=["compute"]
 pairs = [(group, metric) for group in ["overall", "majority"] for metric in MAIN_METRICS]

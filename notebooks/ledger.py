@@ -177,11 +177,11 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # set, estimated by resampling the test set.
 #
 # Before correction, a claim *holds* if its whole interval is above 0, and it does *not hold* if the
-# whole interval is below 0, because the opposite is then significant. If the interval is within 2
-# points of 0, the verdict is *no difference*, because a larger difference is excluded. For rank
-# correlations the limit is 0.1. For variances (square points) and other units it is half of the
-# paper's effect. In all other cases the claim is *undecided*. It is also undecided with fewer than
-# five seeds, or if the network of some seed never learned the classes that the claim is about.
+# whole interval is below 0, because the opposite is then significant. If the interval contains 0 and
+# is within 2 points of it, the verdict is *no difference*, because a larger difference is excluded.
+# For rank correlations the limit is 0.1. For variances (square points) and other units it is half
+# of the paper's effect. In all other cases the claim is *undecided*. It is also undecided with
+# fewer than five seeds, or if one of its runs never learned a task (its score is 0 throughout).
 #
 # Because many claims are tested at once, the verdicts are corrected for the number of claims on one
 # data set by Holm's method, whereas the intervals are not corrected. Some claims imply others: "PRS
@@ -255,7 +255,7 @@ style.join_panels(figure, f"{title}; verdicts after Holm's correction")
 settings.show(figure, "headlines")
 
 # %% [markdown]
-# The following tables list all claims, question by question. Each entry contains the verdict and
+# The following tables list all claims that were run, question by question. Each entry contains the verdict and
 # the effect with its interval, in the unit that ends the claim's description; a negative effect
 # contradicts the claim. Unless the claim holds, round brackets name the weakest cell: the score,
 # with the class group or setting where necessary, and after "vs." what it is compared with. If an
@@ -320,7 +320,7 @@ display(settings.table("versions"))
 # - Some claims fail in the paper's own tables, too: its upper bound, Multitask, has a lower C-F1
 #   than PRS, and after some tasks PRS is not ahead of ExStream. The column `paper` shows these
 #   cases.
-# - Two kinds of claims are *not run*. The claims about schedules, memory sizes and networks on
+# - Mainly two kinds of claims are *not run*. The claims about schedules, memory sizes and networks on
 #   NUS-WIDEseq require six tasks. On the corresponding synthetic data set, networks learn from
 #   pixels, and the further runs would take longer than all runs on real data together. No
 #   smaller data set has six tasks and enough samples of the rare classes. Claims about networks

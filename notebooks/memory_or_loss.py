@@ -321,4 +321,4 @@ added = [
 sentence = "With classes alike, the memory of PRS and another loss, each alone, change C-F1 at tuned "
 sentence += f"thresholds {say_gains(OWN)}, and C-F1 at the threshold of 0.5 {say_gains('C-F1')}. Together with "
 sentence += f"the memory of PRS, the loss changes C-F1 at tuned thresholds by another {answers.join_words(added)}."
-settings.write_answer(sentence, settings.dataset[0])
+settings.write_answer(sentence, answers.first_set(changes)["dataset"].iloc[0])

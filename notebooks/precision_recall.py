@@ -285,7 +285,7 @@ for group in ("majority", "minority"):
     points = [f"{alike[group, metric]:+.1f}" for metric in COLOURS]
     changes.append(f"by {answers.join_words(points)} points on the {group} classes")
 names = [name for name, _ in COLOURS.values()]
-name = settings.dataset[0]
+name = answers.first_set(gaps)["dataset"].iloc[0]
 sentence = f"Compared with CRS on {name} with classes alike, PRS changes {answers.join_words(names)} "
 sentence += f"{answers.join_words(changes)}."
 gains = answers.first_set(overall[overall["test_set"] == BALANCED])

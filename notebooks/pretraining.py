@@ -123,4 +123,5 @@ shown = {"across": "group", "query": "metric == 'mAP'"}
 gaps = settings.show_contrasts("prs_minus_crs", title, "weights", **shown)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-settings.write_answer(answers.describe_range(gaps, "initial weights"), settings.dataset[0])
+first = answers.first_set(gaps)["dataset"].iloc[0]
+settings.write_answer(answers.describe_range(gaps, "weights"), first)

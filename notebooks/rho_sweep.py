@@ -140,10 +140,9 @@ for name in settings.dataset:
 # ## What does each $\rho$ gain, and what does it cost?
 #
 # The picture shows the score of PRS at each $\rho$ minus the score of CRS with the same seed, with
-# 95 % intervals over seeds and test samples. As $\rho$ rises from 0 to 1, the scores of PRS
-# approach the scores of CRS in all class groups. Because the best $\rho$ is chosen post hoc from
-# the same runs, the estimate of its gain is optimistic. The paper uses 0.5 for its imbalanced test
-# set.
+# 95 % intervals over seeds and test samples. With $\rho = 1$, the target of PRS is the class mix of
+# the stream, which CRS keeps. Because the best $\rho$ is chosen post hoc from the same runs, the
+# estimate of its gain is optimistic. The paper uses 0.5 for its imbalanced test set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OVERALL = {"overall": "black"} | GROUP_COLOURS

@@ -190,8 +190,10 @@ gaps = settings.show_contrasts("groups", title, "method", across="lost")
 alike = answers.first_set(gaps)
 alike = alike[(alike["test_set"] == BALANCED) & (alike["method"] == "CRS")].set_index("lost")
 share, points = (alike.loc[LOST[measure]] for measure in ("forget", "lost"))
-sentence = f"On {share['dataset']} with classes alike, CRS forgets minority classes more than majority classes by "
-sentence += f"{answers.say_interval(share)} if forgetting is measured as a share of the best mAP, and by "
+sentence = f"On {share['dataset']} with classes alike, forgetting of CRS on minority minus majority classes is "
+sentence += f"{answers.say_interval(share)} if it is measured as a share of the best mAP, and "
 sentence += f"{answers.say_interval(points)} if it is measured in points of mAP. The memory has "
-sentence += f"{100 * settings.memory_share:g} % of the standard size, and no interval is corrected for the number of claims."
+sentence += f"{100 * settings.memory_share:g} % of the standard size."
+if share["seeds"] > 1:
+    sentence += " The intervals are not corrected for the number of claims."
 settings.write_answer(sentence, share["dataset"])

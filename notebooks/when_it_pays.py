@@ -90,7 +90,7 @@ from scipy.stats import spearmanr
 
 import prslib
 from prslib.paths import project_root
-from prslib.report import asked, notebook, style, tables
+from prslib.report import answers, asked, notebook, style, tables
 from prslib.report.grids import BALANCED, IMBALANCED
 from prslib.report.style import STYLE
 from prslib.report.tables import F1_OTHERWISE, MAIN_METRICS, TEST_WORDS
@@ -141,8 +141,9 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 #
 # The left panel shows mAP with classes alike, and the right panel shows O-F1 as the stream comes.
 # Both are overall scores after the last task. Lines are 95 % intervals over seeds and test samples.
-# Streams with grey names are read from files of public collections by `studies/more_streams.py`;
-# this repository contains only their results. The CSV file also contains C-F1, and every score on
+# The grey names mark further streams from
+# [public collections](../docs/other_streams.md#further-public-collections), of which this repository
+# contains only the results. The CSV file also contains C-F1, and every score on
 # both test sets.
 
 # %% tags=["compute"]
@@ -401,10 +402,10 @@ signs = []
 of_cbrs = overall[overall["method"] == "CBRS"].set_index(["metric", "test_set"])
 for cell, word, side in zip(SHOWN, ["increases", "decreases"], ["above", "below"], strict=True):
     gains = of_cbrs.loc[[cell]]
-    is_above = gains["difference"] > 0
-    count = f"{(is_above == (side == 'above')).sum()} of {len(gains)} streams"
+    sign = 1 if side == "above" else -1
+    count = f"{(sign * gains['difference'] > 0).sum()} of {len(gains)} streams"
     note = TEST_WORDS[cell[1]]
-    if (gains["seeds"] > 1).all():
+    if gains["seeds"].min() >= answers.DECIDING:
         note += f"; significantly on {(gains['clearly'] == side).sum()}"
     signs.append(f"{word} {cell[0]} on {count} ({note})")
 sentence = "It depends on the test and the score. Compared with CRS, CBRS"

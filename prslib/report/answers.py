@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from prslib.datasets import DATASETS
+from prslib.statistics import DECIDING
 
 # names of the real streams in pictures and on pages; tables have the keys
 STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
@@ -73,17 +74,24 @@ def say_interval(row: pd.Series) -> str:
     return f"{text} (95 % CI {row['low']:+.1f} to {row['high']:+.1f})"
 
 
-def describe_range(gaps: pd.DataFrame, settings: str) -> str:
-    """Return the range of PRS minus CRS in overall mAP with classes alike, over settings."""
-    rows = first_set(gaps).query("group == 'overall' and metric == 'mAP'")
-    rows = rows[rows["test_set"] == "balanced"]
-    low, high = rows["difference"].min(), rows["difference"].max()
+def describe_range(gaps: pd.DataFrame, by: str) -> str:
+    """Return PRS minus CRS in overall mAP with classes alike, over what a column varies."""
+    rows = first_set(gaps).query(
+        "group == 'overall' and metric == 'mAP' and test_set == 'balanced'"
+    )
+    lowest = rows.loc[rows["difference"].idxmin()]
     sentence = "PRS minus CRS in overall mAP with classes alike is "
-    sentence += f"{low:+.1f} to {high:+.1f} points"
-    if rows["low"].isna().all():
-        return f"{sentence}."
-    above = (rows["clearly"] == "above").sum()
-    return f"{sentence}. It is significantly above 0 with {above} of {len(rows)} {settings}."
+    sentence += (
+        f"{lowest['difference']:+.1f} to {rows['difference'].max():+.1f} points, "
+    )
+    sentence += f"lowest with {lowest[by]}."
+    if rows["seeds"].min() < DECIDING:
+        return sentence
+    above, below = ((rows["clearly"] == side).sum() for side in ("above", "below"))
+    return (
+        f"{sentence} It is significantly above 0 in {above} of {len(rows)} cases, and "
+        f"significantly below 0 in {below}."
+    )
 
 
 def join_words(words: Iterable[str]) -> str:

@@ -78,9 +78,12 @@ class Kernel(ForkServerProcess):
 
 def end_with_drawing() -> None:
     """End this kernel as soon as the process that draws has ended."""
+    from ipykernel.kernelapp import IPKernelApp
+
     drawing = multiprocessing.parent_process()
     assert drawing is not None
     drawing.join()
+    IPKernelApp.instance().cleanup_connection_file()  # and the sockets
     os._exit(1)
 
 
@@ -105,6 +108,6 @@ class ForkManager(Manager):
     """
 
     def __init__(self, **options: Any):
-        sockets = os.path.join(tempfile.gettempdir(), f"prslib-{uuid4().hex}")
+        sockets = os.path.join(tempfile.gettempdir(), f"prslib-{uuid4().hex[:8]}")
         super().__init__(transport="ipc", ip=sockets, **options)
         self.provisioner = Provisioner(kernel_spec=self.kernel_spec, parent=self)

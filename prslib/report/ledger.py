@@ -220,12 +220,12 @@ def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
 
 
 def say_verb(rows: pd.DataFrame) -> str:
-    """Return the verdict of rows in words, "no difference" with the scores that gave it."""
+    """Return the verdict of rows in words, "no difference" with the score that gave it."""
     verdict = rows["verdict"].iloc[0]
-    scores = [cell.split()[-1] for cell in rows["weakest"].fillna("") if cell]
-    if verdict != "no difference" or not scores:
+    scores = {cell.split(" ")[-1] for cell in rows["weakest"].fillna("")}
+    if verdict != "no difference" or len(scores) > 1 or "" in scores:
         return VERBS[verdict]
-    return f"{VERBS[verdict]} in {join_words(dict.fromkeys(scores))}"
+    return f"{VERBS[verdict]} in {join_words(scores)}"
 
 
 def say_tests(decided: pd.DataFrame) -> str:

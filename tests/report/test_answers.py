@@ -4,9 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib.report.answers import (
-    describe_difference,
-)
+from prslib.report.answers import describe_difference, describe_range, say_interval
 
 
 @pytest.mark.parametrize(
@@ -36,3 +34,27 @@ def test_a_difference_of_one_seed_has_a_sign_and_no_interval():
         "PRS scores 2.0 points lower than CRS in mAP"
         " (one seed, so that no interval is known)."
     )
+
+
+def test_a_range_names_its_lowest_case_and_counts_those_on_either_side():
+    place = {"group": "overall", "metric": "mAP", "test_set": "balanced"}
+    rows = [
+        {"dataset": "digits70seq", "network": "a", "difference": 9.0},
+        {"dataset": "cocoseq-mini", "network": "a", "difference": 2.0},
+        {"dataset": "cocoseq-mini", "network": "b", "difference": -1.0},
+    ]
+    gaps = pd.DataFrame([place | row for row in rows])
+    gaps = gaps.assign(seeds=5, clearly=["above", "above", "below"])
+    words = "PRS minus CRS in overall mAP with classes alike is -1.0 to +2.0 points,"
+    words += " lowest with b."
+    assert describe_range(gaps.assign(seeds=3), "network") == words
+    assert describe_range(gaps, "network") == (
+        f"{words} It is significantly above 0 in 1 of 2 cases, and significantly below 0"
+        " in 1."
+    )
+
+
+def test_an_interval_of_one_seed_is_left_out():
+    row = pd.Series({"difference": 1.0, "low": -0.5, "high": 2.5})
+    assert say_interval(row) == "+1.0 points (95 % CI -0.5 to +2.5)"
+    assert say_interval(row.mask(row != 1.0)) == "+1.0 points"

@@ -222,10 +222,6 @@ def test_each_kernel_has_a_namespace_and_settings_of_its_own(monkeypatch):
         run_cells("print(matplotlib)")
 
 
-def test_a_kernel_takes_no_port_that_another_process_may_take_first():
-    assert ForkManager().transport == "ipc"
-
-
 def test_a_kernel_that_ends_is_told():
     with pytest.raises(RuntimeError, match="Kernel died"):
         run_cells("import os\nos._exit(1)", "1")
@@ -242,11 +238,15 @@ NotebookClient(notebook, kernel_manager_class=ForkManager).execute()
 """
 
 
-def test_no_kernel_outlives_a_drawing_that_is_killed():
+def test_a_kernel_has_files_for_ports_and_ends_with_a_drawing_that_is_killed(tmp_path):
     command = [sys.executable, "-c", DRAWS]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
     # what waits for the end of the output waits for all that can write it
-    done = subprocess.run(command, stdout=subprocess.PIPE, timeout=60, cwd=ROOT)
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 60}
+    done = subprocess.run(command, cwd=ROOT, env=environment, **options)
     assert done.returncode == -9
+    assert ForkManager().transport == "ipc"
+    assert not list(tmp_path.glob("prslib-*"))
 
 
 @pytest.mark.parametrize("manager", [Manager, ForkManager])
