@@ -440,9 +440,11 @@ def describe_further() -> str:
         for row in o_f1[o_f1["low"] > 0].to_dict("records")
     ]
     leaders = f"only {join_words(above)}" if above else "no sampler"
+    collections = (
+        "[public collections](docs/other_streams.md#further-public-collections)"
+    )
     return (
-        f"On {gaps['dataset'].nunique()} [public collections]"
-        f"(docs/other_streams.md#further-public-collections), {' '.join(words)} Significantly above "
+        f"On {gaps['dataset'].nunique()} {collections}, {' '.join(words)} Significantly above "
         f"CRS in this O-F1: {leaders}. With one label per sample, which was tested on synthetic "
         f"digits with classes alike, CBRS gains {sum_up_single_label()['CBRS']} points of accuracy."
     )
