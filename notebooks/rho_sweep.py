@@ -202,5 +202,5 @@ for name in settings.dataset:
     ends.append(f"{cells.min():+.1f} to {cells.max():+.1f} points on {name}")
 places = [f"rho = {rho:g} is the safest on {answers.join_words(names)}" for rho, names in best.items()]
 sentence = f"{answers.join_words(places)}: its worst difference from CRS, over C-F1, O-F1 and mAP on both test sets,"
-sentence += f" is the highest of all rho. Its differences from CRS are {answers.join_words(ends)}."
+sentence += f" is the highest of all tested rho. Its differences from CRS are {answers.join_words(ends)}."
 settings.write_answer(sentence, settings.dataset[0])

@@ -48,6 +48,15 @@ def test_both_forms_are_the_same_without_outputs(name):
         assert not (cell.outputs or cell.execution_count), "run `make lint`"
 
 
+@pytest.mark.parametrize("profile", ["seeds", "laptop", "paper"])
+def test_a_profile_for_conclusions_sets_its_seeds(profile):
+    """The default of a notebook is that of `quick`, which has too few."""
+    files = [ROOT / "params" / profile / f"{name}.yaml" for name in NAMES]
+    for file in [file for file in files if file.is_file()]:
+        declared = "\nseeds: " in code_of(file.stem)[0].source
+        assert declared == ("\nseeds: " in file.read_text()), file
+
+
 # as a reader moves each slider, and takes another row of each menu
 MOVE = """
 for control in globals().get("controls", {}).values():
