@@ -66,8 +66,8 @@ settings
 # | NUS-WIDEseq | 48724 | 6 | 10 | 18 | 21 |
 #
 # The [groups](../docs/metrics.md#groups-of-classes) of NUS-WIDEseq are taken from the released
-# lists. The paper also states thresholds, which assign some majority classes of the lists to other
-# groups; the synthetic data follow the thresholds. The paper reports 6346 test images for COCOseq,
+# lists. The paper also states thresholds, which assign three moderate classes of the lists to the
+# majority; the synthetic data follow the thresholds. The paper reports 6346 test images for COCOseq,
 # whereas its released files contain 6366.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
