@@ -82,7 +82,7 @@ class Loss:
 
 
 def multilabel_soft_margin(logits: Tensor, targets: Tensor) -> Tensor:
-    """Compute the binary cross-entropy, a mean over samples and classes (Sec. 5).
+    """Compute the binary cross-entropy, a mean over samples and classes.
 
     Parameters
     ----------
@@ -327,7 +327,7 @@ def weighted_replay(logits: Tensor, targets: Tensor, stream: Stream) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Compute the cross-entropy of the softmax, for one label per sample (Appendix).
+    """Compute the cross-entropy of the softmax, for one label per sample.
 
     Parameters
     ----------

@@ -266,7 +266,7 @@ class Clustering:
     n_groups : int
         Number of groups at the end.
     beta : float
-        Weight of the sizes of groups, Eq. (9).
+        Weight of the sizes of groups, Eq. (7).
     min_classes : int
         Minimum number of classes of a group.
     """

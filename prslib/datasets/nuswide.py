@@ -20,7 +20,7 @@ def read_halves(folder: Path) -> list[Corpus]:
 
 
 def read_half(folder: Path, is_test: bool) -> Corpus:
-    """Read an image list and the label files of the 49 concepts; Sec. 4.2."""
+    """Read an image list and the label files of the 49 concepts; Sec. 5.2."""
     half = "Test" if is_test else "Train"
     listed = folder / "ImageList" / f"{half}Imagelist.txt"
     labels_folder = folder / "Groundtruth" / "TrainTestLabels"

@@ -498,7 +498,7 @@ class Sampler:
         return slot
 
     def _store(self, classes: Sequence[int], slot: int) -> None:
-        """Put a sample in a slot, in place of the one there (lines 9 and 18)."""
+        """Put a sample in a slot, in place of the one there (lines 9 and 16)."""
         self._remove(slot)
         self._sets.put(classes, slot)
         for c in classes:
