@@ -66,8 +66,8 @@ settings
 # | NUS-WIDEseq | 48724 | 6 | 10 | 18 | 21 |
 #
 # The [groups](../docs/metrics.md#groups-of-classes) of NUS-WIDEseq are taken from the released
-# lists. The paper also states thresholds, which assign some majority classes of the lists to other
-# groups; the synthetic data follow the thresholds. The paper reports 6346 test images for COCOseq,
+# lists. The paper also states thresholds, which assign three moderate classes of the lists to the
+# majority; the synthetic data follow the thresholds. The paper reports 6346 test images for COCOseq,
 # whereas its released files contain 6366.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -136,7 +136,7 @@ settings.show(figure, "classes", narrow=1)
 #
 # The clustering starts with one group per class; at this point, only images with a single label
 # could be kept. Each step merges the two groups $j, k$ with the highest score $\ln co_{jk} -
-# \beta\,(elem_j + elem_k)^2$, Eq. (9), in which $co$ counts the images that are covered only by
+# \beta\,(elem_j + elem_k)^2$, Eq. (7), in which $co$ counts the images that are covered only by
 # both groups together, and $elem$ counts the images that a single group already covers. The first
 # term keeps images, whereas the second keeps the groups similar in size. With $\beta = 1$ (COCOseq)
 # the second term dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq) the tasks may differ in size,

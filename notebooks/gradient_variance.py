@@ -75,8 +75,8 @@ settings
 # effect of the order. Until the memory is full, all methods except ExStream store the same samples.
 #
 # As the paper notes, the curve of ExStream should be interpreted with care, because ExStream
-# freezes the lower part of the network and replays stored vectors. Its memory is divided among the
-# classes in advance and fills only as classes arrive.
+# replays stored vectors and, unless the inputs are features, freezes the lower part of the network.
+# Its memory is divided among the classes in advance and fills only as classes arrive.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def variances_of(runs: list[prslib.Run]) -> pd.DataFrame:

@@ -152,9 +152,9 @@ for name in settings.dataset:
 # ## PRS against each other method on the smallest task
 #
 # Differences are computed between runs with the same seed. A difference is significant if its whole
-# interval is on one side of 0, as in [`ledger`](ledger.ipynb), which tests the claim. The paper's
-# claim concerns neither Multitask, which sees all tasks at once, nor CBRS and OCDM, which it does
-# not contain.
+# interval is on one side of 0. [`ledger`](ledger.ipynb) tests the claim with a correction. The
+# paper's claim concerns neither Multitask, which sees all tasks at once, nor CBRS and OCDM, which
+# it does not contain.
 
 # %% tags=["compute"]
 ends = pick_smallest(rows)

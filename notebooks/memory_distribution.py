@@ -10,8 +10,9 @@
 # # What is in the memory when the stream has ended?
 #
 # The paper's **Figure "memory distribution"** explains its main table. Conventional reservoir
-# sampling (CRS) keeps every *sample* with the same probability, so its memory is as skewed as the
-# stream. PRS allocates a share to every *class*, "without any auxiliary task information".
+# sampling (CRS) keeps every *sample* with the same probability, so its memory is on average as
+# skewed as the stream. PRS allocates a share to every *class*, "without any auxiliary task
+# information".
 #
 # CRS, PRS and the further samplers CBRS and OCDM use only labels. Their memories are recomputed
 # without training, and contain the same samples as in the runs of
@@ -74,8 +75,7 @@ settings
 # shares in the stream. The target shares of PRS are proportional to the class frequencies to the
 # power $\rho$; with $\rho$ near 0 all classes have about the same target. ExStream divides its
 # memory among the classes in advance, and each of its vectors counts once, however many images are
-# merged in it. PRS exceeds the target for classes that often occur together with other classes,
-# because an image that is kept for a rare label also counts for its other labels.
+# merged in it.
 #
 # With a running kernel, sliders change the settings, and the memories of CRS and PRS are recomputed
 # in a fraction of a second. The page [Which samples stay in memory?](../docs/memories.html), a

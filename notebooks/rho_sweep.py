@@ -11,12 +11,12 @@
 #
 # PRS allocates to class $i$, which has occurred $n_i$ times, a share $p_i \propto n_i^{\rho}$ of
 # the memory; $\rho$ is the power of allocation. At $\rho = 1$ every class has its share of the
-# stream. According to the paper, this "is identical to the conventional sampling", a claim that
-# [`ledger`](ledger.ipynb) tests. At 0 every class has the same share, and below 0 rare classes have
-# larger shares than frequent ones. The paper's **Figure "power of allocation"** varies $\rho$ from
-# $-1$ to $1$ on COCOseq and finds that "as $\rho$ moves away from the vicinity of balance, the
-# performance gradually declines in all metrics". The paper tunes $\rho$ within $[-0.2, 0.2]$ and
-# uses $-0.03$ for COCOseq.
+# stream. According to the paper, this "is identical to the conventional sampling";
+# [`ledger`](ledger.ipynb) measures whether it is. At 0 every class has the same share, and below 0
+# rare classes have larger shares than frequent ones. The paper's **Figure "power of allocation"**
+# varies $\rho$ from $-1$ to $1$ on COCOseq and finds that "as $\rho$ moves away from the vicinity
+# of balance, the performance gradually declines in all metrics". The paper sets $\rho$ within
+# $[-0.2, 0.2]$, and the authors' code uses $-0.03$ for COCOseq.
 #
 # The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
 # frozen EfficientNet-Lite0. Each method trains a network of two layers on these features, whereas
@@ -139,10 +139,11 @@ for name in settings.dataset:
 # %% [markdown]
 # ## What does each $\rho$ gain, and what does it cost?
 #
-# The picture shows the score of PRS at each $\rho$ minus the score of CRS with the same seed, with
-# 95 % intervals over seeds and test samples. With $\rho = 1$, the target of PRS is the class mix of
-# the stream, which CRS keeps. Because the best $\rho$ is chosen post hoc from the same runs, the
-# estimate of its gain is optimistic. The paper uses 0.5 for its imbalanced test set.
+# The picture shows the score of PRS at each $\rho$ minus the score of CRS with the same seed;
+# overall scores have 95 % intervals over seeds and test samples. With $\rho = 1$, the target of PRS
+# is the class mix of the stream, which CRS keeps. Because the best $\rho$ is chosen post hoc from
+# the same runs, the estimate of its gain is optimistic. The paper uses 0.5 for its imbalanced test
+# set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OVERALL = {"overall": "black"} | GROUP_COLOURS

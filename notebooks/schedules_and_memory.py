@@ -185,7 +185,7 @@ by_order = settings.show_contrasts("schedules_prs_minus_crs", title, "order")
 #
 # The picture shows PRS minus CRS for each memory size, in the standard order of the tasks. The
 # corresponding sizes of the paper are in brackets. The paper claims that PRS outperforms all
-# baselines at every size. With larger memories the appendix observes "a large jump in performance
+# baselines at every size. For NUS-WIDEseq the appendix observes "a large jump in performance
 # from 1000 to 2000 memory size, but the gap quickly narrows when the memory grows from 2000 to
 # 3000".
 

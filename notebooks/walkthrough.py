@@ -148,10 +148,10 @@ settings.show(figure, "stream", redraw=partial(draw_again, stream, settings.seed
 # n_j^\rho$. In a memory of $m$ samples its quota is $m_i = m\,p_i$. With $\rho = 0$ all classes
 # have the same share. With $\rho = 1$ each class has its share of the stream, as it has on average
 # in conventional reservoir sampling. A power between 0 and 1 is a compromise, and a power below 0,
-# such as the paper's -0.03 for COCOseq, gives rare classes more than frequent ones. In the right
-# picture, lines are the quotas, scaled to the number of labels in memory as in Equation 3. Marks
-# are the labels in memory after the forty samples. A class stays below its quota if too few of its
-# samples have occurred in the stream.
+# such as -0.03 in the authors' code for COCOseq, gives rare classes more than frequent ones. In the
+# right picture, lines are the quotas, scaled to the number of labels in memory as in Equation 3.
+# Marks are the labels in memory after the forty samples. A class stays below its quota if too few
+# of its samples have occurred in the stream.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 RHO_MARKERS = "oDs^vP"

@@ -138,7 +138,7 @@ for name in ("notes", "answers", "costs"):
 # ## The classes and the memories
 #
 # Class groups are defined by the mean class size: classes smaller than half the mean are minority
-# classes, and classes larger than twice the mean are majority classes. `quota` is the number of
+# classes, and classes of at least twice the mean are majority classes. `quota` is the number of
 # slots that PRS aims to give to a class.
 
 # %%

@@ -170,8 +170,8 @@ class Buffer:
         -------
         dict of str to array or tensor (n, ...)
             The columns and ``labels``. Labels are returned as they were added if they
-            were arrays or tensors, otherwise as rows, bool (n, C). A sampler with
-            ``num_classes=None`` always returns bool rows with all classes so far.
+            were arrays or tensors, otherwise as rows, bool (n, C). With
+            ``num_classes=None`` all rows are returned as bool, with all classes so far.
 
         Examples
         --------

@@ -82,7 +82,7 @@ class Loss:
 
 
 def multilabel_soft_margin(logits: Tensor, targets: Tensor) -> Tensor:
-    """Compute the binary cross-entropy, a mean over samples and classes (Sec. 5).
+    """Compute the binary cross-entropy, a mean over samples and classes.
 
     Parameters
     ----------
@@ -171,9 +171,9 @@ def focal(
     Notes
     -----
     The loss of a label is -alpha (1 - p) ** gamma log p, where p is the probability of
-    the correct answer; for negatives, 1 - alpha replaces alpha. The gradient is not
-    finite for a ``gamma`` between 0 and 1. The paper divides the sum by the number of
-    positives.
+    the correct answer; for negatives, 1 - alpha replaces alpha. For a ``gamma``
+    between 0 and 1, the gradient is not finite if p is rounded to 1. The paper divides
+    the sum by the number of positives.
 
     Examples
     --------
@@ -327,7 +327,7 @@ def weighted_replay(logits: Tensor, targets: Tensor, stream: Stream) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Compute the cross-entropy of the softmax, for one label per sample (Appendix).
+    """Compute the cross-entropy of the softmax, for one label per sample.
 
     Parameters
     ----------

@@ -274,8 +274,8 @@ def run_all(
     Notes
     -----
     Runs are stored in the folder that the environment variable PRSLIB_CACHE names, by
-    default ``cache/`` of the checkout. If RAY_ADDRESS names a Ray cluster, its machines
-    train the runs.
+    default ``cache/`` of the checkout or, without one, the user's cache. If RAY_ADDRESS
+    names a Ray cluster, its machines train the runs.
 
     Examples
     --------

@@ -127,8 +127,8 @@ def scores(runs: "Run | Sequence[Run]") -> pd.DataFrame:
         Columns dataset, test_set, method, seed, group, metric and value in percent, on
         the test samples of all tasks, after the last one. A group is "overall", a class
         group or a single class. Fields of `RunConfig` that differ between the runs, such
-        as rho, have a column after the method, with NaN if the method does not read the
-        field.
+        as rho, have a column after the method, with NaN, memory size 0 or schedule "" if
+        the method does not read the field.
 
     Raises
     ------

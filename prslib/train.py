@@ -170,8 +170,8 @@ def unread_fields(method: str) -> set[str]:
 class RunConfig:
     """Configuration of a training run (Sec. 6.1).
 
-    Two runs with equal configurations, data and code give identical results. Values are
-    validated on creation. A field that is None has the value of the data set's
+    On one device, two runs with equal configurations, data and code give identical
+    results. Values are validated on creation. A field that is None has the value of the data set's
     `prslib.datasets.Recipe`.
 
     Parameters
@@ -257,6 +257,8 @@ class RunConfig:
         loss and the method cannot be combined.
     TypeError
         If a value is not a number where a number is expected.
+    FileNotFoundError
+        If ``weights`` is neither a known name nor a file.
 
     See Also
     --------
@@ -428,8 +430,8 @@ class Run:
         vector of ExStream is one row with one label.
     resampled : DataFrame or None
         Scores on bootstrap resamples of the test sets, float16 in [0, 1]: one column per
-        resample, and rows with the index of ``scores``. None if
-        `RunConfig.test_resamples` is 0.
+        resample, and a row, with the index of ``scores``, for the main scores of groups
+        and of each class. None if `RunConfig.test_resamples` is 0.
     features : dict of str to ndarray of float32 of shape (n_samples, n_features)
         Input of the head after the last task, by test set, for the samples that
         `prslib.datasets.curation.feature_rows` selects. Empty unless
@@ -444,7 +446,7 @@ class Run:
         The columns that identify the run, images (of the stream before the batch),
         metric and value. None unless `RunConfig.prequential` is set.
     record : dict of str to str
-        Device, GPU, and versions of PyTorch and NumPy.
+        Device, GPU or kind of CPU, and versions of PyTorch and NumPy.
 
     See Also
     --------

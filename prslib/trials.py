@@ -154,8 +154,10 @@ def trial(
     ------
     ValueError
         Before any training, if inputs and labels differ in length, an input is NaN or
-        all are equal, a memory is larger than the stream, there is only one task, no
-        class has five samples, or a field of `RunConfig` is invalid.
+        all are equal, a memory is not smaller than the stream, there is only one task,
+        fewer than two classes have five samples, or a field of `RunConfig` is invalid.
+    TypeError
+        If `RunConfig` does not have a field, or a trial does not read it.
 
     See Also
     --------

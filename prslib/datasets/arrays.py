@@ -62,7 +62,7 @@ def open_rows(file: Path, count: int, command: str) -> np.ndarray:
 
 
 def read_image(file: Path) -> np.ndarray | None:
-    """Decode a JPEG image and scale it to uint8 RGB (256, 256, 3); Sec. 6.1.
+    """Decode a JPEG image and scale it to uint8 RGB (256, 256, 3).
 
     Return None if it is missing or broken.
     """

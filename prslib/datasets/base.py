@@ -222,10 +222,10 @@ class Recipe:
         `studies/ewc_strength.py`, which uses neither test samples nor the seeds of the
         report.
     rho : float
-        Power of allocation of PRS and OCDM: the paper's, or 0.
+        Power of allocation of PRS and OCDM: the one in the authors' code, or 0.
     test_resamples : int
         Number of bootstrap resamples of each test set, which intervals take into
-        account; 0 for large test sets.
+        account; 0 for none.
 
     Examples
     --------
@@ -266,7 +266,7 @@ class Clustering:
     n_groups : int
         Number of groups at the end.
     beta : float
-        Weight of the sizes of groups, Eq. (9).
+        Weight of the sizes of groups, Eq. (7).
     min_classes : int
         Minimum number of classes of a group.
     """

@@ -17,7 +17,7 @@ DROPPED = (
 
 
 def read_halves(folder: Path) -> list[Corpus]:
-    """Read the training and the test half of COCO 2014 or, without it, 2017; Sec. 4.1."""
+    """Read the training and the test half of COCO 2014 or, without it, 2017; Sec. 5.1."""
     # 2017 has the same images and ids, but splits them differently
     years = [n for n in (2014, 2017) if (folder / f"instances_val{n}.json").is_file()]
     year = years[0] if years else 2014

@@ -14,7 +14,7 @@ SMALL, LARGE = 0.5, 2.0
 
 
 class Merge(NamedTuple):
-    """One step of the clustering; Appendix, Algorithm 2, line 26."""
+    """One step of the clustering; Appendix, Algorithm 2, line 22."""
 
     # classes of the two groups that are joined
     first: tuple[int, ...]
@@ -23,7 +23,7 @@ class Merge(NamedTuple):
     together: int
     # elem of both: images whose labels are all in one of the two groups
     apart: int
-    score: float  # Eq. (9)
+    score: float  # Eq. (7)
 
 
 def cluster_classes(source: Clustering) -> np.ndarray:
@@ -76,7 +76,7 @@ def class_merges(source: Clustering) -> list[Merge]:
 def _merge_scores(
     touched: np.ndarray, images: np.ndarray, beta: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return score, co and elem of each pair j < k of groups; Eq. (9)."""
+    """Return score, co and elem of each pair j < k of groups; Eq. (7)."""
     spread = touched.sum(axis=1)
     alone, pair = touched[spread == 1], touched[spread == 2]
     elem = images[spread == 1] @ alone  # (groups,)
@@ -111,7 +111,7 @@ def tasks_of_images(labels: np.ndarray, class_task: np.ndarray) -> np.ndarray:
 def class_groups(
     class_freq: np.ndarray, minority_below: float = 200, majority_from: float = 900
 ) -> tuple[str, ...]:
-    """Name the group of each class by its frequency in the stream; Sec. 6.1."""
+    """Name the group of each class by its frequency in the stream; Sec. 5.1."""
     # The paper says "more than 900"; its released list has a class with exactly 900
     # among the majority, so the threshold itself belongs to the majority here.
     size = np.digitize(class_freq, (minority_below, majority_from))

@@ -9,7 +9,7 @@ from prslib.checks import readable
 from prslib.datasets.prepared import Corpus, PreparedSet
 from prslib.paths import PACKAGE
 
-# The released groups, which no single pair of thresholds gives.
+# The released groups. The paper's thresholds count three moderate classes as majority.
 GROUP = json.loads((PACKAGE / "datasets" / "nuswide_groups.json").read_text())
 CLASSES = tuple(sorted(GROUP))
 
@@ -20,7 +20,7 @@ def read_halves(folder: Path) -> list[Corpus]:
 
 
 def read_half(folder: Path, is_test: bool) -> Corpus:
-    """Read an image list and the label files of the 49 concepts; Sec. 4.2."""
+    """Read an image list and the label files of the 49 concepts; Sec. 5.2."""
     half = "Test" if is_test else "Train"
     listed = folder / "ImageList" / f"{half}Imagelist.txt"
     labels_folder = folder / "Groundtruth" / "TrainTestLabels"

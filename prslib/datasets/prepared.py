@@ -228,7 +228,7 @@ class PreparedSet:
         return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
 
     def select(self, corpus: Corpus, ids: Path) -> Selection:
-        """Choose images by the released ids in a folder; Sec. 4."""
+        """Choose images by the released ids in a folder; Sec. 5."""
         stays = ~np.isin(corpus.names, self.dropped)
         labels = corpus.labels[:, stays]
         class_task, rows = self._read_split(corpus, labels, ids)

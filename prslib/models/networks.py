@@ -225,8 +225,9 @@ def make_model(
     Raises
     ------
     ValueError
-        If the name is unknown, the shape does not fit, or the weights belong to another
-        network.
+        If the name is unknown, the shape does not fit, or a file is not a state dict.
+    RuntimeError
+        If the weights belong to another network or another number of channels.
     FileNotFoundError
         If the weights are missing and cannot be downloaded.
 

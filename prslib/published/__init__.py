@@ -5,8 +5,8 @@ paper's digits. The columns:
 
 - table: a name of `TABLES`;
 - dataset, method, architecture, memory_size, schedule, epochs, test_set: the setting,
-  as caption and text give it (memory size and schedule do not apply to Multitask, nor
-  memory size to Finetune and EWC);
+  as caption and text give it, also for methods that do not use it (Multitask has
+  neither memory nor schedule; Finetune and EWC have no memory);
 - trained_tasks: number of tasks after which the value was measured;
 - group: overall, majority, moderate or minority;
 - measure: "score", or "forget" for the normalised forgetting of that score;
@@ -69,8 +69,8 @@ def load(table: str | None = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per printed number, in percent; the module describes the columns. Text
-        that does not apply is empty, and a memory size that does not apply is missing.
+        One row per printed number, in percent; the module describes the columns. A
+        schedule that is not given is empty, and such a memory size is missing.
 
     Raises
     ------

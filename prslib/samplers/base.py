@@ -58,8 +58,8 @@ class Sampler:
     Raises
     ------
     ValueError
-        If ``size`` or ``num_classes`` is below 1, or there are more than a million
-        classes.
+        If ``size`` or ``num_classes`` is below 1, there are more than a million classes,
+        or ``seed`` is negative.
     TypeError
         If one of them is not an integer, or ``seed`` cannot seed a generator.
 
@@ -69,9 +69,9 @@ class Sampler:
     A further attribute without a leading underscore that is an array or a number
     belongs to the state: `state_dict` saves it.
 
-    Each sample consumes ``draws`` uniform numbers, whether or not it needs them. The same
-    stream and seed therefore give the same slots, however the stream is divided into
-    batches.
+    Each sample consumes ``draws`` uniform numbers, whether or not it needs them. Unless
+    `choose_batch` processes a batch as a whole, the same stream and seed therefore give
+    the same slots, however the stream is divided into batches.
 
     Examples
     --------
@@ -498,7 +498,7 @@ class Sampler:
         return slot
 
     def _store(self, classes: Sequence[int], slot: int) -> None:
-        """Put a sample in a slot, in place of the one there (lines 9 and 18)."""
+        """Put a sample in a slot, in place of the one there (lines 9 and 16)."""
         self._remove(slot)
         self._sets.put(classes, slot)
         for c in classes:

@@ -25,7 +25,7 @@ class CRS(Sampler):
     -----
     Sample t, counted from 1, draws j uniformly from 0 .. t - 1 and is stored in slot j if
     j < m. The authors' released code draws before it counts the sample, so that its
-    first m samples are stored less often than later ones.
+    first m samples are kept less often than later ones.
 
     Examples
     --------

@@ -96,7 +96,7 @@ class PRS(Sampler):
         self._renew_powers()
 
     def choose(self, y: np.ndarray, u: np.ndarray) -> int:
-        """Return the slot of a sample, -1 for none (Algorithm 1, lines 6 to 18)."""
+        """Return the slot of a sample, -1 for none (Algorithm 1, lines 6 to 16)."""
         if len(self) < self.size:  # line 6: the memory fills
             return len(self)
         if u[0] >= self.acceptance(y):  # lines 12 to 15: sample-in
