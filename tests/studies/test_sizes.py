@@ -90,10 +90,11 @@ def sizes():
     yield SPEED, f"ResNet-101 on photographs ({ours} training images of COCO)"
     share = f"{100 * row['stream'] / whole['stream']:.0f} %"
     yield SUMMARY, f"`cocoseq-mini`, {share} of the paper's COCOseq"
-    yield REAL_COCO, f"a small version of COCOseq with {share} of the images"
-    yield LIMITATIONS, f"contains {share} of COCOseq's images"
+    yield REAL_COCO, f"version of COCOseq with {share} of the training images"
+    yield LIMITATIONS, f"contains {share} of COCOseq's training images"
     streams = IN_WORDS[len(STREAMS)]
-    yield "paper.md", f"{streams} real streams ({share} of the paper's COCO images,"
+    words = f"({share} of the paper's COCO training images,"
+    yield "paper.md", f"{streams} real streams {words}"
     for name, words in SHARES.items():
         yield f"notebooks/{name}.py", f"{words} {share} of"
     labels, classes = f"{whole['labels per sample']:.2f}", whole["classes"]
