@@ -89,7 +89,7 @@ def sizes():
     yield INDEX, f"samples after a stream of {ours} COCO images"
     yield SPEED, f"ResNet-101 on photographs ({ours} training images of COCO)"
     share = f"{100 * row['stream'] / whole['stream']:.0f} %"
-    yield SUMMARY, f"`cocoseq-mini`, {share} of the paper's COCOseq"
+    yield SUMMARY, f"`cocoseq-mini`, {share} of the training images of the paper's"
     yield REAL_COCO, f"version of COCOseq with {share} of the training images"
     yield LIMITATIONS, f"contains {share} of COCOseq's training images"
     streams = IN_WORDS[len(STREAMS)]
