@@ -59,7 +59,7 @@ STRENGTHS = {
         "distribution_balanced": {"scale": 2.0, "gamma": 0.0, "kappa": 0.1},
         "asymmetric": {"gamma_neg": 1.0},
         "inverse_frequency": {"power": 0.1},
-        "focal": {"alpha": 0.5, "gamma": 1.0},
+        "focal": {"alpha": 0.75, "gamma": 1.0},
     },
 }
 
