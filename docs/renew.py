@@ -32,8 +32,8 @@ QUESTION = re.compile(r"^- \[(.+)\]\((\w+)\.ipynb\)", re.MULTILINE)
 FOOTNOTE = (
     "† These numbers are from synthetic data made of handwritten digits. Numbers that are not "
     "called synthetic are from real data, which are COCO images unless another stream is named. "
-    "Intervals apply to "
-    "single comparisons, whereas verdicts on claims are corrected for the number of claims."
+    "Intervals apply to single comparisons, whereas verdicts on claims are corrected for the "
+    "number of claims."
 )
 ALIKE, AS_IT_COMES = "balanced", "imbalanced"
 # columns of the tables of samplers
@@ -422,8 +422,9 @@ def list_replicated() -> str:
     on_coco = decided[decided["dataset"] == "cocoseq-mini"].set_index("claim")[
         "verdict"
     ]
-    held = [name for name in on_coco[on_coco == "holds"].index if CLAIMS[name].headline]
-    count = f"{len(held) or 'none'} of them {'hold' if len(held) > 1 else 'holds'}"
+    holding = on_coco[on_coco == "holds"].index
+    number = sum(CLAIMS[name].headline for name in holding)
+    count = f"{number or 'none'} of them {'hold' if number > 1 else 'holds'}"
     heading = f"{say_memories()} On COCO, which is part of the paper's images, {count}."
     return "\n".join([heading, "", *lines])
 
@@ -536,10 +537,7 @@ def list_recipes() -> str:
 
 def list_commands() -> str:
     """Return a section per command: what it does, its arguments and an example."""
-    sections = {}  # by description, because data sets of one kind share a command
-    for command in commands_of(_parser()):
-        sections.setdefault(command.description, []).append(command)
-    return "\n\n".join(describe(commands) for commands in sections.values())
+    return "\n\n".join(map(describe, commands_of(_parser())))
 
 
 def commands_of(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
@@ -551,12 +549,10 @@ def commands_of(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser
     return [parser]
 
 
-def describe(commands: list[argparse.ArgumentParser]) -> str:
-    """Return the section of commands that differ only in their name."""
-    command = commands[0]
-    names = " or ".join(command.prog for command in commands)
+def describe(command: argparse.ArgumentParser) -> str:
+    """Return the section of a command."""
     text = re.sub(r"(\$[\w/<>]+|--[\w-]+)", r"`\1`", command.description)
-    lines = [f"## {names}", "", text, ""]
+    lines = [f"## {command.prog}", "", text, ""]
     for action in command._actions[1:]:  # without --help
         name = ", ".join(action.option_strings) or action.dest
         meaning = (action.help or "") % vars(action)

@@ -88,9 +88,7 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
     option("--workers", type=int, help="number of processes")
     for name, source in single_label.SOURCES.items():
         option = add_command(names, name, prepare_source, source).add_argument
-        option(
-            "--download", action="store_true", help="fetch the data set (MNIST or SVHN)"
-        )
+        option("--download", action="store_true", help=f"fetch {source.original}")
 
 
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
