@@ -10,7 +10,6 @@ from prslib import runs
 from prslib.report.answers import STREAMS, join_words, name_streams
 from prslib.report.asked import Asked, load_stored
 from prslib.report.claims import CLAIMS, COCO, FACT, PRIMARY, SENSITIVITY, Claim, Scores
-from prslib.report.claims.scores import TESTS
 from prslib.report.results import (
     DATA_SOURCES,
     KEY,
@@ -231,8 +230,7 @@ def say_verb(rows: pd.DataFrame) -> str:
 def say_tests(decided: pd.DataFrame) -> str:
     """Name the test sets that rows use; "" if they use no test images."""
     words = [TEST_WORDS.get(name, "") for name in decided["test_set"].unique()]
-    arguments = repr([CLAIMS[name].arguments for name in decided["claim"].unique()])
-    words += [kind for kind in TESTS if repr(kind) in arguments]  # compares two
+    words += [CLAIMS[name].second_test_set for name in decided["claim"].unique()]
     return ", ".join(dict.fromkeys(filter(None, words)))
 
 

@@ -41,6 +41,7 @@ class Claim:
     test: str
     kind: str = PRIMARY
     test_set: str = next(iter(TESTS))
+    second_test_set: str = ""
     on: Sequence[str] = (COCO, NUS)
     other_streams: bool = True
     stand_ins: bool = True
