@@ -237,9 +237,9 @@ gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 measured = gaps[(gaps["group"] == "minority") & (gaps["metric"] == "kNN accuracy")]
 first = answers.first_set(measured)["dataset"].iloc[0]
 measured = measured.sort_values("dataset", key=lambda names: names != first)
-found = []
+points = []
 for _, row in measured.iterrows():
     note = " (synthetic)" if DATASETS[row["dataset"]].data_source == "stand-in" else ""
-    found.append(f"{answers.say_interval(row)} on {row['dataset']}{note}")
+    points.append(f"{answers.say_points(row)} on {row['dataset']}{note}")
 sentence = "PRS minus CRS in nearest-neighbour accuracy on the minority classes is"
-settings.write_answer(f"{sentence} {answers.join_words(found)}.", first)
+settings.write_answer(f"{sentence} {answers.join_words(points)}.", first)

@@ -315,7 +315,7 @@ def say_gains(metric: str) -> str:
 
 
 added = [
-    f"{answers.say_interval(cells.loc[(name, 'loss, with the memory', OWN)])} on {name}"
+    f"{answers.say_points(cells.loc[(name, 'loss, with the memory', OWN)])} on {name}"
     for name in settings.dataset
 ]
 sentence = "With classes alike, the memory of PRS and another loss, each alone, change C-F1 at tuned "

@@ -191,8 +191,8 @@ alike = answers.first_set(gaps)
 alike = alike[(alike["test_set"] == BALANCED) & (alike["method"] == "CRS")].set_index("lost")
 share, points = (alike.loc[LOST[measure]] for measure in ("forget", "lost"))
 sentence = f"On {share['dataset']} with classes alike, forgetting of CRS on minority minus majority classes is "
-sentence += f"{answers.say_interval(share)} if it is measured as a share of the best mAP, and "
-sentence += f"{answers.say_interval(points)} if it is measured in points of mAP. The memory has "
+sentence += f"{answers.say_points(share)} if it is measured as a share of the best mAP, and "
+sentence += f"{answers.say_points(points)} if it is measured in points of mAP. The memory has "
 sentence += f"{100 * settings.memory_share:g} % of the standard size."
 if share["seeds"] > 1:
     sentence += " The intervals are not corrected for the number of claims."

@@ -146,7 +146,7 @@ def load_clustering(
 def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
     """Load the embedded features of a share of each task's training images.
 
-    Of the further images, each first one of ``1 / share`` is kept.
+    Of the further images, one in ``1 / share`` is kept.
     """
     selection = Selection.load(MINI)
     task = selection.task[selection.rows("train")]

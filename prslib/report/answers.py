@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from prslib.datasets import DATASETS
-from prslib.statistics import DECIDING
+from prslib.statistics import DECIDING, say_interval
 
 # names of the real streams in pictures and on pages; tables have the keys
 STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
@@ -66,12 +66,9 @@ def describe_difference(
     return text.format(effect=f"{effect:{sign}.1f}", **words)
 
 
-def say_interval(row: pd.Series) -> str:
-    """Return "+1.0 points (95 % CI -0.5 to +2.5)", without an interval for one seed."""
-    text = f"{row['difference']:+.1f} points"
-    if pd.isna(row["low"]):
-        return text
-    return f"{text} (95 % CI {row['low']:+.1f} to {row['high']:+.1f})"
+def say_points(row: pd.Series) -> str:
+    """Return "+1.0 points (95 % CI -0.5 to +2.5, 10 seeds)"."""
+    return f"{row['difference']:+.1f} points ({say_interval(row)})"
 
 
 def describe_range(gaps: pd.DataFrame, by: str) -> str:

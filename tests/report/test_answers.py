@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib.report.answers import describe_difference, describe_range, say_interval
+from prslib.report.answers import describe_difference, describe_range, say_points
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_range_names_its_lowest_case_and_counts_those_on_either_side():
     )
 
 
-def test_an_interval_of_one_seed_is_left_out():
-    row = pd.Series({"difference": 1.0, "low": -0.5, "high": 2.5})
-    assert say_interval(row) == "+1.0 points (95 % CI -0.5 to +2.5)"
-    assert say_interval(row.mask(row != 1.0)) == "+1.0 points"
+def test_a_difference_is_said_with_its_interval_and_seeds():
+    row = {"difference": 1.0, "low": -0.5, "high": 2.5, "seeds": 10}
+    assert say_points(row) == "+1.0 points (95 % CI -0.5 to +2.5, 10 seeds)"
+    assert say_points(row | {"seeds": 1}) == "+1.0 points (one seed)"
