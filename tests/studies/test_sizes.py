@@ -144,7 +144,7 @@ def settings():
     yield REAL_COCO, f"a step size of {recipes['cocoseq-mini'].learning_rate}, which"
     resamples = recipes["cocoseq-mini"].test_resamples
     yield REAL_COCO, f"are resampled {resamples} times with replacement"
-    yield SPEED, f"also scored on {resamples} resamples each"
+    yield SPEED, f"also scored on {resamples} resamples"
     share = 100 * memory["cocoseq"] / table_of("datasets_sizes", "paper")["stream"][0]
     yield "docs/own_data.md", f"The memory holds {share:.1f} % of the stream, as in the"
     underflows = int((np.exp(-np.arange(2000.0)) == 0).argmax())
