@@ -348,3 +348,10 @@ def test_no_difference_is_said_of_the_score_that_gave_it():
     assert said == f"shows no difference in O-F1 {words}"
     decided.loc[0, "weakest"] = "over CRS mAP"
     assert ledger.say_verdicts(decided, "a") == f"shows no difference {words}"
+
+
+def test_a_claim_about_two_kinds_of_test_sets_names_both():
+    rows = pd.DataFrame([{"claim": "balanced_is_harder", "test_set": "balanced"}])
+    assert ledger.say_tests(rows) == "classes alike, as the stream comes"
+    for claim in CLAIMS.values():
+        assert ("test_set" in repr(claim.arguments)) == bool(claim.second_test_set)
