@@ -53,7 +53,6 @@ CHOOSE = f"""
 {MENU}.dispatchEvent(new Event('change', {{bubbles: true}}));
 """
 INTERRUPT = f"{PANEL} panel.sessionContext.session.kernel.interrupt();"
-RESTART = f"{PANEL} panel.sessionContext.session.kernel.restart().then(arguments[0]);"
 SAVE = f"{PANEL} panel.context.save().then(arguments[0]);"
 DUPLICATE = f"""{PANEL}
 const contents = jupyterapp.serviceManager.contents;
@@ -169,7 +168,6 @@ def test_a_reader_changes_parameters_interrupts_and_runs_again(
     assert sentence.startswith("stopped: ") and "\n" not in sentence
     assert not is_after_training()
 
-    browser.execute_async_script(RESTART)
     browser.execute_script(WRITE, set_parameters(parameters, **few, seeds=[0, 1]))
     browser.execute_script(RUN)
     wait_for(is_after_training)
