@@ -45,7 +45,6 @@ COMPUTE = "compute"  # tag of cells that a redraw skips
 DRAWN_AT_ONCE = 4
 SUMMING = threading.Lock()  # held by the thread that changes a list of digests
 FORKS = sys.platform == "linux"  # elsewhere a fork of a process with torch is not safe
-COMPILED = (".pyc", ".nbc", ".nbi")  # files of the package that are not source code
 
 
 def executed_file(profile: str, name: str) -> Path:
@@ -91,7 +90,7 @@ def digest_package() -> str:
     whole = sha256()
     for folder in (PACKAGE, project_root() / "data"):
         for file in sorted(folder.rglob("*")):
-            if file.is_file() and file.suffix not in COMPILED:
+            if file.is_file() and file.suffix != ".pyc":
                 whole.update(str(file.relative_to(folder)).encode())
                 whole.update(file.read_bytes())
     return whole.hexdigest()

@@ -17,6 +17,7 @@ from prslib.report.results import (
     data_sources_of,
     printed_rows,
     results_of,
+    run_settings,
 )
 from prslib.report.tables import TEST_WORDS, labels_of
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
@@ -39,13 +40,10 @@ def gather(configs: Sequence[Asked], missing: str, device: str = "cpu") -> pd.Da
     """
     if missing == "train":
         runs.train([config.to_train for config in configs], device=device)
-    by_set: dict[str, list[Asked]] = {}
-    for config in configs:
-        by_set.setdefault(config.dataset, []).append(config)
+    settings = run_settings(configs)
     rows = [
-        results_of(load_stored(of_set[start : start + AT_ONCE]), of_set)
-        for of_set in by_set.values()
-        for start in range(0, len(of_set), AT_ONCE)
+        results_of(load_stored(configs[start : start + AT_ONCE]), settings)
+        for start in range(0, len(configs), AT_ONCE)
     ]
     filled = [frame for frame in rows if len(frame)] or rows[:1]
     return pd.concat(filled, ignore_index=True).drop_duplicates(KEY, ignore_index=True)

@@ -27,7 +27,7 @@ from prslib.datasets import DATASETS, GROUPS
 from prslib.datasets.base import schedule_text
 from prslib.report import tables
 from prslib.report.asked import identify
-from prslib.report.claims import CLAIMS, SETTINGS
+from prslib.report.claims import SETTINGS
 from prslib.report.claims.scores import OTHER
 from prslib.report.measures import (
     features_of,
@@ -36,8 +36,6 @@ from prslib.report.measures import (
     size_correlations,
 )
 from prslib.report.tables import labels_of
-from prslib.runs import REGISTERED
-from prslib.train import Method
 
 # fields that request further measurements of a run
 EXTRAS = ("features_per_class", "predictions", "class_forgetting", "tuned_threshold")
@@ -65,16 +63,14 @@ def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
     """Return how configurations differ from the standard, in the columns `COLUMNS`.
 
     The first configuration of a data set is its standard. Runs that differ from it in any
-    other field are omitted, as are registered methods to which no claim refers.
+    other field are omitted.
     """
     standards = {}
     rows = []
     for config in configs:
         standard = standards.setdefault(config.dataset, config)
         setting = _setting(config, standard)
-        is_known = setting.keys() <= SETTINGS.keys()
-        is_other = (Method, config.method) in REGISTERED and not is_named(config.method)
-        if not is_known or is_other:
+        if not setting.keys() <= SETTINGS.keys():
             continue
         row = {
             "stands_for": labels_of(config.dataset).stands_for or "",
@@ -86,7 +82,8 @@ def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
             "run": identify(config),
         }
         rows.append(row | setting)
-    return pd.DataFrame(rows, columns=COLUMNS).astype(SETTINGS)
+    table = pd.DataFrame(rows, columns=COLUMNS).astype(SETTINGS)
+    return table.drop_duplicates("run")
 
 
 def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
@@ -112,19 +109,6 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
     return varied
 
 
-@cache
-def is_named(method: str) -> bool:
-    """Return whether a claim compares a method by its name."""
-    return any(repr(method) in repr(claim.arguments) for claim in CLAIMS.values())
-
-
-def gives_no_scores(config: RunConfig) -> bool:
-    """Return whether a run is used only for its measurements, not for its scores."""
-    return bool(
-        config.features_per_class or config.predictions or config.variance_points
-    )
-
-
 def data_sources_of(names: Iterable[str]) -> dict[str, str]:
     """Return the data source of each data set, in the order of `DATA_SOURCES`."""
     data_sources = {name: DATASETS[name].data_source for name in names}
@@ -132,9 +116,8 @@ def data_sources_of(names: Iterable[str]) -> dict[str, str]:
     return {name: data_sources[name] for name in order}
 
 
-def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
-    """Gather the measurements of runs; `configs` are all requested ones, standards first."""
-    settings = run_settings(configs).drop_duplicates("run")
+def results_of(runs: Sequence[Run], settings: pd.DataFrame) -> pd.DataFrame:
+    """Gather the measurements of runs, whose `run_settings` are given."""
     if not runs:
         return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
     by_key = {identify(run.config): run for run in runs}
@@ -145,7 +128,12 @@ def results_of(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFram
         rows = [*_shares(run), *_orders(run), *_features(run), *_variance(run)]
         at_the_end += [place | row for row in rows]
     frames = [pd.DataFrame(at_the_end)]
-    scored = [run for run in by_key.values() if not gives_no_scores(run.config)]
+    only_measured = ("features_per_class", "predictions", "variance_points")
+    scored = [
+        run
+        for run in by_key.values()
+        if not any(run.config.resolved[name] for name in only_measured)
+    ]
     if scored:
         frames.insert(0, _scores(scored))
     rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")

@@ -91,7 +91,7 @@ def runs():
 
 @pytest.fixture(scope="module")
 def results(runs):
-    return results_of(list(map(make_run, runs)), runs)
+    return results_of(list(map(make_run, runs)), run_settings(runs))
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +215,8 @@ def test_every_data_set_is_decided_the_papers_own_first(results):
 
 def test_a_gradient_variance_counts_by_its_logarithm(runs):
     config = next(config for config in runs if config.variance_points)
-    rows = results_of([with_variance(make_run(config), [1.0, 0.0, 100.0])], runs)
+    run = with_variance(make_run(config), [1.0, 0.0, 100.0])
+    rows = results_of([run], run_settings([config]))
     (value,) = rows.loc[rows["measure"] == "variance", "value"]
     assert value == pytest.approx(10)
 
