@@ -51,14 +51,11 @@ def runs(settings):
     return [c for c in memories(settings) if not follows_from_labels(c.method)]
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-from functools import partial
-
-import ipywidgets
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.patheffects import Normal, Stroke
 
-from prslib.report import answers, asked, measures, notebook, style, tables
+from prslib.report import answers, asked, measures, notebook, style
 from prslib.report.style import STYLE
 
 # %%
@@ -77,9 +74,8 @@ settings
 # memory among the classes in advance, and each of its vectors counts once, however many images are
 # merged in it.
 #
-# With a running kernel, sliders change the settings, and the memories of CRS and PRS are recomputed
-# in a fraction of a second. The page [Which samples stay in memory?](../docs/memories.html), a
-# single file for any browser, has sliders that also change the imbalance of the stream.
+# The page [Which samples stay in memory?](../docs/memories.html), a single file for any browser, has
+# sliders that change $\rho$, the size of the memory and the imbalance of the stream.
 
 # %% tags=["compute"]
 finished = asked.run_all(runs(settings), device=settings.device)
@@ -120,35 +116,16 @@ def plot_class_shares(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     return ax
 
 
-def draw_memories(shown: pd.DataFrame, methods: list[str], title: str) -> plt.Figure:
-    """Draw the memory of each method class by class, two panels in a row."""
-    shape = {"top": 0, "height": 2.4, "sharex": True, "sharey": True}
-    figure, axes = style.panel_grid(len(methods), 2, **shape)
-    for ax, sampler in zip(axes, methods, strict=True):
-        plot_class_shares(shown[shown["method"].isin(["Stream", sampler])], ax)
-    style.join_panels(figure, title)
-    return figure
-
-
-def draw_again(dataset: str, seed: int, rho: float, memory_size: int) -> plt.Figure:
-    """Send the labels of a data set through CRS and PRS, and draw their memories."""
-    settings = {"seed": seed, "rho": rho, "memory_size": memory_size}
-    again = asked.configs(dataset=dataset, method=["CRS", "PRS"], **settings)
-    title = rf"{dataset}: $\rho$ = {rho:g}, {memory_size:,} samples in memory, one seed"
-    return draw_memories(measures.memory_shares(again, []), ["CRS", "PRS"], title)
-
 # %%
+shape = {"top": 0, "height": 2.4, "sharex": True, "sharey": True}
 for name in settings.dataset:
+    shown = settings.table(name)
+    figure, axes = style.panel_grid(len(settings.method), 2, **shape)
+    for ax, sampler in zip(axes, settings.method, strict=True):
+        plot_class_shares(shown[shown["method"].isin(["Stream", sampler])], ax)
     title = f"{name}: share of each class in the memory, {settings.say_seeds(name)}"
-    figure = draw_memories(settings.table(name), settings.method, title)
-    usual = next(each for each in planned if each.dataset == name).resolved
-    most = len(tables.labels_of(name).train) // 4
-    controls = {
-        "rho": ipywidgets.FloatSlider(usual["rho"], min=-1, max=1.5, step=0.1),
-        "memory_size": ipywidgets.IntSlider(usual["memory_size"], min=10, max=most, step=10),
-    }
-    redraw = partial(draw_again, name, settings.seeds[0])
-    settings.show(figure, name, narrow=1, redraw=redraw, **controls)
+    style.join_panels(figure, title)
+    settings.show(figure, name, narrow=1)
 
 # %% [markdown]
 # ## How far from the target?
