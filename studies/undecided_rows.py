@@ -43,7 +43,7 @@ def main() -> None:
 
 def variance_of(claim, scores: Scores) -> dict:
     """Split the variance of a claim's weakest cell between seeds and test images."""
-    _, values = claim.evaluate(scores, claim.metrics)
+    _, values = claim.evaluate(scores)
     whole = interval(values, claim.over)
     if claim.over == "mean":
         values = values.mean(axis=1, keepdims=True)

@@ -53,7 +53,6 @@ Y_LABELS = {
     "than": "other method",
     "order": "order of the tasks",
     "memory": "memory size [paper's size]",
-    "trained_tasks": "tasks trained",
     "weights": "initial weights",
     "group": "class group",
 }
@@ -115,7 +114,8 @@ def legend_columns(names: Sequence[str], width: float) -> int:
 
 def stack_panels(figure: Figure, columns: int = 1) -> None:
     """Arrange the panels of a figure in few columns, so that a phone can show their text."""
-    panels = [(ax, ax.get_subplotspec()) for ax in figure.axes]
+    places = [(ax, ax.get_subplotspec()) for ax in figure.axes]
+    panels = [(ax, place) for ax, place in places if place is not None]
     rows = math.ceil(len(panels) / columns)
     tall = max(place.get_position(figure).height for _, place in panels)
     tall = min(tall * figure.get_figheight(), TALLEST)

@@ -6,9 +6,9 @@ A notebook that trains has a cell with the tag `runs`, which defines a function
 
 from prslib.paths import known_notebooks
 from prslib.report.asked import Asked, drop_repeated
+from prslib.report.build import LEDGER
 from prslib.report.notebook import Settings, cells_with
 
-LEDGER = "ledger"  # reads the runs of all other notebooks
 # no claim is about their runs
 NO_CLAIM = ("when_it_pays", "memory_or_loss", "sensitivity", LEDGER)
 # first, because the first run of a data set is the standard that others vary

@@ -153,7 +153,7 @@ def test_a_fall_that_one_task_interrupts_is_a_smaller_correlation():
         for task, a, b in zip("310542", *drawn, strict=True)
     ]
     claim = CLAIMS["harder_tasks"]
-    _, values = claim.evaluate(Scores(in_metrics(rows, ["mAP"])), ["mAP"])
+    _, values = claim.evaluate(Scores(in_metrics(rows, ["mAP"])))
     expected = [-stats.spearmanr(range(6), scores).statistic for scores in drawn]
     np.testing.assert_allclose(values[0, 0], expected)
 

@@ -307,7 +307,7 @@ def test_of_ledgers_without_a_difference_at_most_the_level_have_a_wrong_verdict(
         scores = Scores(scores_without_differences(rng))
         for name in TABLE_1:
             claim = CLAIMS[name]
-            _, values = claim.evaluate(scores, claim.metrics)
+            _, values = claim.evaluate(scores)
             effect = interval(values, claim.over)
             alone = claim.verdict(effect, np.nan)
             row = {"claim": name, "dataset": family, "alone": alone, "p": effect.p}

@@ -52,14 +52,14 @@ class Claim:
     headline: bool = False
     implies: Sequence[str] = ()
 
-    def evaluate(self, scores: Scores, metrics: Sequence[str]) -> tuple:
+    def evaluate(self, scores: Scores) -> tuple:
         """Return the names of cells, and values (seeds, cells, 1 + draws) of complete seeds."""
         names = []
         values = []
         for number in scores.seeds:
             cells = {}
             with suppress(LookupError):  # it was not run
-                for metric in metrics:
+                for metric in self.metrics:
                     seed = Seed(scores, number, metric, self.test_set)
                     of_metric = self.function(seed, **self.arguments)
                     for name, value in of_metric.items():
@@ -80,7 +80,7 @@ class Claim:
 
         `published` is the paper's effect, NaN if it prints none.
         """
-        names, values = self.evaluate(scores, self.metrics)
+        names, values = self.evaluate(scores)
         effect = interval(values, self.over, level)
         row = vars(effect) | {"alone": self.verdict(effect, published)}
         weakest = row.pop("cell")
