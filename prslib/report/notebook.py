@@ -143,8 +143,8 @@ class Settings(SimpleNamespace):
     ) -> None:
         """Display a figure of the table `name`, and write it if ``save`` names a folder.
 
-        With `narrow`, a second PNG for phones has that many columns of panels, except in the
-        profile quick, of which no page is made. Controls, such as sliders, are shown above
+        With `narrow`, a second PNG for phones has that many columns of panels, in the profile
+        seeds, of which the articles are made. Controls, such as sliders, are shown above
         the figure, and ``redraw`` draws it again when one of them changes.
         """
         self.table(name)  # every picture needs a table with its numbers
@@ -153,7 +153,7 @@ class Settings(SimpleNamespace):
         if self.save:
             with replacing(Path(self.save) / about["file"]) as file:
                 file.write(cast("bytes", picture.data))
-        if self.save and narrow and self.profile != "quick":
+        if self.save and narrow and self.profile == "seeds":
             stack_panels(figure, narrow)
             about["narrow"] = f"{self.notebook}_{name}_narrow.png"
             with replacing(Path(self.save) / about["narrow"]) as file:

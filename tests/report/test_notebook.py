@@ -94,7 +94,7 @@ def test_a_picture_is_shown_and_written_only_where_save_says(figure, shown, tmp_
     assert not plt.fignum_exists(figure.number)  # or it would be drawn once more
     settings.save = str(tmp_path / "out")
     settings.write(TABLE, "picture")
-    settings.show(figure, "picture", narrow=1)  # no page is made of quick
+    settings.show(figure, "picture", narrow=1)  # no article is made of quick
     names = sorted(file.name for file in (tmp_path / "out").iterdir())
     assert names == ["rho_sweep_picture.csv", "rho_sweep_picture.png"]
     written = (tmp_path / "out" / "rho_sweep_picture.png").read_bytes()

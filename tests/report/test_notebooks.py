@@ -120,7 +120,7 @@ def test_a_slider_or_menu_draws_a_picture_anew(name):
 
 def test_every_picture_has_its_numbers(smoke):
     folder = smoke / "figures" / "smoke"
-    pictures = {file.stem.removesuffix("_narrow") for file in folder.glob("*.png")}
+    pictures = {file.stem for file in folder.glob("*.png")}
     assert pictures
     assert pictures <= {file.stem for file in folder.glob("*.csv")}
 
