@@ -206,19 +206,20 @@ settings.write_answer(sentence, names[0])
 # %% [markdown]
 # ## The effect of the order
 #
-# To isolate the effect of the order, `studies/class_orders.py` trained CRS and PRS in random orders
-# of the classes, always with the same seed. Each dot is one order, and PRS is better than CRS above
-# the line.
+# To isolate the effect of the order, CRS and PRS were trained in random orders of the classes, always
+# with the same seed. Each dot is one order, and PRS is better than CRS above the line. The script
+# `studies/class_orders.py`, which only earlier versions of prslib contain, such as commit f0967ba6,
+# wrote the accuracies (`studies/class_orders.csv`).
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-STUDY = "studies/class_orders.csv"  # made by the script of that name
+STUDY = "studies/class_orders.csv"
 
 
 def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
     """Look up accuracies in up to `count` orders (%), and the paper's for its data.
 
-    Looks are those of studies/class_orders.py: "random" orders as they were drawn,
-    "second" and "third" of its search, the nearest to the paper's numbers first.
+    Looks are "random" orders as they were drawn, and the rounds "second" and "third" of
+    the search, the nearest to the paper's numbers first.
     """
     runs = pd.read_csv(project_root() / STUDY).fillna({"variant": ""})
     runs = runs[(runs["dataset"] == dataset) & (runs["look"] == look)]
@@ -294,7 +295,7 @@ for name in mlps:
 # paper, Finetune reaches 21.47 % after its first task, and in MNIST only the pairs {1, 2} and {1,
 # 7} are that large. A mean of 21.47 % is possible only if nearly every seed began with one of these
 # pairs. The order was therefore fixed, and it did not begin with {0, 1}. Because Finetune remembers little except its last
-# pair, its score also roughly identifies this pair. `studies/class_orders.py` searched in three
+# pair, its score also roughly identifies this pair. The same script searched in three
 # rounds. Round 1 trained Finetune in all remaining orders, round 2 added CRS and PRS for the orders
 # closest to the paper's numbers, and round 3 trained all seeds for the closest of these. The
 # distance is the root mean square of the differences from the paper's table.
