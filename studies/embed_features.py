@@ -5,7 +5,7 @@ train2014/ and val2014/, and the folder of both instances files; ten minutes on 
 Without ``--annotations``, labels come from coco2014_labels.npz in $PRSLIB_DATA. The
 script counts the bytes that differ from the embedded file, and writes the new file to
 cocoseq_mini.npz in the working directory or, with ``--embed``, over the embedded one. It
-needs ``pip install '.[laptop]'``.
+needs ``pip install -e '.[laptop]'``.
 
 With ``--open`` it makes cocoseq_open.npz, the features of COCO images that are in none
 of COCOseq's lists, rounded by the column scales of cocoseq_mini.npz. The images are the
@@ -15,14 +15,10 @@ Images without a class of COCOseq are left out.
 
 import argparse
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from tqdm import tqdm
 
 from prslib.datasets import coco, features

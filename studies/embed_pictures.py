@@ -5,7 +5,7 @@ in DIR (``npm pack @mdi/svg@7.4.47``), or ``clipartseq`` with openclipart-png an
 openclipart-svg 1:0.18+dfsg-19 (``apt-get download``; Debian 12); some minutes on one core.
 It counts the arrays that equal the checkout's, and writes the new file, mdiseq.npz or
 clipartseq.npz, to the working directory or, with ``--embed``, over the checkout's. It
-needs ``pip install '.[laptop]' resvg-py==0.5.0``.
+needs ``pip install -e '.[laptop]' resvg-py==0.5.0``.
 
 These rules were fixed before any run was scored:
 
@@ -38,7 +38,6 @@ import io
 import json
 import posixpath
 import re
-import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -47,9 +46,6 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from clusters import choose_clusters, search_clusters
 from PIL import Image
 from scipy.sparse import coo_array

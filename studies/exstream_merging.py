@@ -7,15 +7,9 @@ same closest pair but keeps the older of the two vectors instead of their mean.
 """
 
 import argparse
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
 from choosing import save
 
 from prslib import compare, register

@@ -10,14 +10,8 @@ standard error of the difference by thirty seeds in percent.
 """
 
 import argparse
-import sys
-from pathlib import Path
 
 import pandas as pd
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
 from choosing import save
 
 from prslib.metrics import values_and_draws
