@@ -1,15 +1,14 @@
 """Draw a profile from newly trained runs and compare every table with the commit.
 
 `make verify` calls ``python docs/verify.py``. If the installed packages have the versions
-with which the committed tables were made, all bytes have to be the same. Otherwise it
-says so and compares words, and numbers rounded to three digits.
+with which the committed tables were made, all bytes have to be the same. It names other
+versions, and the largest difference of numbers.
 """
 
 import argparse
 import io
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -24,7 +23,6 @@ from prslib.rounding import versions
 
 VERSIONS = "ledger_versions.csv"
 Tables = dict[str, str]  # the text of each file by its name
-NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 def verify(profile: str) -> list[str]:
@@ -38,13 +36,13 @@ def verify(profile: str) -> list[str]:
     print(f"{', '.join(sorted(now))}; {platform.machine()}")
     if other:
         print(f"committed with other versions: {', '.join(sorted(other))}")
-        del committed[VERSIONS], drawn[VERSIONS]
-    differing = compare(committed, drawn, by_bytes=not other)
+    print_largest(committed, drawn)
+    names = sorted({*committed, *drawn})
+    differing = [name for name in names if committed.get(name) != drawn.get(name)]
     for table in differing:
         print(f"differs: {table}")
-    how = "with numbers of three digits" if other else "byte by byte"
     count = len(differing) or "none"
-    print(f"Of {len(committed)} tables, compared {how}, {count} differ.")
+    print(f"Of {len(committed)} tables, compared byte by byte, {count} differ.")
     return differing
 
 
@@ -82,8 +80,8 @@ def read(table: str) -> pd.DataFrame:
     return pd.read_csv(io.StringIO(table), dtype=str, keep_default_na=False)
 
 
-def compare(then: Tables, now: Tables, by_bytes: bool) -> list[str]:
-    """Return the tables that differ, and print the largest difference of numbers."""
+def print_largest(then: Tables, now: Tables) -> None:
+    """Print the largest difference of numbers, if there is one."""
     cells = pd.DataFrame({"then": stack(then), "now": stack(now)})
     numbers = cells.apply(pd.to_numeric, errors="coerce")
     gaps = (numbers["now"] - numbers["then"]).abs()
@@ -92,22 +90,11 @@ def compare(then: Tables, now: Tables, by_bytes: bool) -> list[str]:
         before, after = cells.loc[cell]
         where = "{}, row {}, {}".format(*cell)
         print(f"largest difference of numbers: {where}: {before} is {after} now")
-    if by_bytes:
-        names = sorted({*then, *now})
-        return [name for name in names if then.get(name) != now.get(name)]
-    rounded = cells.map(round_numbers, na_action="ignore")
-    changed = rounded[rounded["then"] != rounded["now"]]
-    return sorted({*changed.index.unique(level=0), *(then.keys() ^ now.keys())})
 
 
 def stack(tables: Tables) -> pd.Series:
     """Return every cell by its table, row and column."""
     return pd.concat({name: read(text).stack() for name, text in tables.items()})
-
-
-def round_numbers(text: str) -> str:
-    """Round each number in a text to three digits."""
-    return NUMBER.sub(lambda number: f"{float(number[0]):.3g}", text)
 
 
 if __name__ == "__main__":
