@@ -259,13 +259,8 @@ def add_stream(data: SequentialDataset) -> int:
     memory = memory_size_of(len(data.train))
     schedule = tuple(range(data.num_tasks))
     recipe = Recipe(memory_size=memory, schedule=schedule, **HEAD)
-    register(data.name, Entry(partial(get, data), recipe, data_source="other"))
+    register(data.name, Entry(lambda images: data, recipe, data_source="other"))
     return memory
-
-
-def get(data: SequentialDataset, images: bool) -> SequentialDataset:
-    """Return a stream that is already loaded, always with its features."""
-    return data
 
 
 def compare(data: SequentialDataset, memory: int, jobs: int) -> pd.DataFrame:
