@@ -20,17 +20,17 @@ products of gradients in which every batch opposes the memory, so that it consid
 batches. The times do not include the network.
 """
 
+import argparse
 import ast
+import random
 import sys
 import time
-import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import torch
 from shared import parser, write
 
 from prslib.datasets import DATASETS, load_dataset
@@ -45,14 +45,11 @@ WIDTH = 6144  # of ExStream's features
 SIZES = (70, 2000), (1000, 20_000), (80, 200_000)  # classes, memory
 
 
-class Contestant(NamedTuple):
-    """A sampler or buffer; ``make(size, labels)`` returns ``place(start, stop)``."""
-
-    name: str
-    make: Callable[[int, np.ndarray], Callable[[int, int], object]]
+# makes a sampler or buffer: ``make(size, labels)`` returns ``place(start, stop)``
+Make = Callable[[int, np.ndarray], Callable[[int, int], object]]
 
 
-def ours(name: str) -> Contestant:
+def ours(name: str) -> Make:
     """Return a sampler that needs only labels."""
 
     def make(size, labels):
@@ -60,7 +57,7 @@ def ours(name: str) -> Contestant:
         sampler = make_sampler(name, size, labels.shape[1], 0, **options)
         return lambda start, stop: sampler.place(labels[start:stop])
 
-    return Contestant(name.upper(), make)
+    return make
 
 
 def exstream(size: int, labels: np.ndarray) -> Callable:
@@ -95,10 +92,9 @@ def gss(size: int, labels: np.ndarray) -> Callable:
     return place
 
 
-def mammoth(folder: str) -> list[Contestant]:
+def mammoth(folder: str) -> dict[str, Make]:
     """Return Mammoth's reservoir, and its balanced reservoir for one label per sample."""
     sys.path.insert(0, folder)
-    import torch
     from utils.buffer import Buffer
 
     def reservoir(size, labels):
@@ -116,15 +112,11 @@ def mammoth(folder: str) -> list[Contestant]:
             numbers[start:stop], labels=classes[start:stop]
         )
 
-    return [
-        Contestant("Mammoth reservoir", reservoir),
-        Contestant("Mammoth balanced", balanced),
-    ]
+    return {"Mammoth reservoir": reservoir, "Mammoth balanced": balanced}
 
 
-def capymoa() -> list[Contestant]:
+def capymoa() -> dict[str, Make]:
     """Return CapyMOA's reservoir and its balanced buffer, for one label per sample."""
-    import torch
     from capymoa.ocl.util._replay import GreedySampler, ReservoirSampler
 
     def on(buffer_class):
@@ -138,15 +130,14 @@ def capymoa() -> list[Contestant]:
 
         return make
 
-    return [
-        Contestant("CapyMOA reservoir", on(ReservoirSampler)),
-        Contestant("CapyMOA balanced", on(GreedySampler)),
-    ]
+    return {
+        "CapyMOA reservoir": on(ReservoirSampler),
+        "CapyMOA balanced": on(GreedySampler),
+    }
 
 
-def avalanche() -> list[Contestant]:
+def avalanche() -> dict[str, Make]:
     """Return Avalanche's reservoir, which keeps views of a data set."""
-    import torch
     from avalanche.benchmarks.utils import as_classification_dataset
     from avalanche.training.storage_policy import ReservoirSamplingBuffer
     from torch.utils.data import TensorDataset
@@ -160,15 +151,11 @@ def avalanche() -> list[Contestant]:
             dataset.subset(range(start, stop))
         )
 
-    return [Contestant("Avalanche reservoir", make)]
+    return {"Avalanche reservoir": make}
 
 
-def cuter(folder: str) -> list[Contestant]:
+def cuter(folder: str) -> dict[str, Make]:
     """Return CUTER's PRS and OCDM, read from its files and run on the CPU."""
-    import random
-
-    import torch
-
     torch.Tensor.cuda = lambda tensor: tensor
     scope = {"torch": torch, "np": np, "random": random, "F": torch.nn.functional}
     scope["print"] = lambda *values: None
@@ -198,24 +185,21 @@ def cuter(folder: str) -> list[Contestant]:
             numbers[start:stop], rows[start:stop].clone(), stop, *classes
         )
 
-    return [Contestant("CUTER's PRS", prs), Contestant("CUTER's OCDM", ocdm)]
+    return {"CUTER's PRS": prs, "CUTER's OCDM": ocdm}
 
 
-def peers(folders: dict[str, str | None]) -> list[Contestant]:
+def peers(options: argparse.Namespace) -> dict[str, Make]:
     """Return the buffers of other libraries that can be run; name those that cannot."""
-    found = []
-    for join in (mammoth, capymoa, avalanche, cuter):
-        name = join.__name__
-        needs_folder = name in folders
-        if needs_folder and not folders[name]:
-            print(f"{name}: left out, --{name} DIR names no checkout")
-            continue
+    found = {}
+    for join in (capymoa, avalanche):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found += join(folders[name]) if needs_folder else join()
+            found |= join()
         except ImportError as error:
-            print(f"{name}: left out, {error}")
+            print(f"{join.__name__}: left out, {error}")
+    if options.mammoth:
+        found |= mammoth(options.mammoth)
+    if options.cuter:
+        found |= cuter(options.cuter)
     return found
 
 
@@ -244,9 +228,9 @@ def stream(num_classes: int, size: int) -> tuple[str, np.ndarray]:
     return "Zipf", zipf(size + 30_000, num_classes)
 
 
-def fill(contestant: Contestant, size: int, labels: np.ndarray) -> Callable:
+def fill(make: Make, size: int, labels: np.ndarray) -> Callable:
     """Fill a contestant's memory; return its function ``place(start, stop)``."""
-    place = contestant.make(size, labels)
+    place = make(size, labels)
     for start in range(0, size, 1000):
         place(start, min(start + 1000, size))
     return place
@@ -262,17 +246,17 @@ def cost(place: Callable, start: int, stop: int, batch: int) -> float:
     return 1e6 * (time.process_time() - begin) / (start - first)
 
 
-def measure(taking_part: list[Contestant], num_classes: int, size: int) -> list[dict]:
+def measure(contestants: dict[str, Make], num_classes: int, size: int) -> list[dict]:
     """Return a row for each contestant and batch size."""
     name, labels = stream(num_classes, size)
     costs = {}
     for _ in range(REPETITIONS):
-        for contestant in taking_part:
-            place = fill(contestant, size, labels)
+        for contestant, make in contestants.items():
+            place = fill(make, size, labels)
             middle = (size + len(labels)) // 2
             for batch, start in zip(BATCHES, (size, middle), strict=True):
                 spent = cost(place, start, start + middle - size, batch)
-                costs.setdefault((contestant.name, batch), []).append(spent)
+                costs.setdefault((contestant, batch), []).append(spent)
     head = {"stream": name, "classes": num_classes, "memory": size}
     return [
         head
@@ -284,19 +268,16 @@ def measure(taking_part: list[Contestant], num_classes: int, size: int) -> list[
 
 def main() -> None:
     """Measure, print the table and write it."""
-    with suppress(ImportError):
-        import torch
-
-        torch.set_num_threads(1)
-    arguments = parser(__doc__)
-    arguments.add_argument("--mammoth", metavar="DIR", help="a checkout of Mammoth")
-    arguments.add_argument("--cuter", metavar="DIR", help="CUTER's unpacked files")
-    taking_part = [ours(name) for name in ("crs", "cbrs", "prs", "ocdm")]
-    others = peers(vars(arguments.parse_args()))
-    more = [Contestant("GSS", gss), Contestant("ExStream", exstream)]
-    rows = measure([*taking_part, *more, *others], *SIZES[0])
+    torch.set_num_threads(1)
+    line = parser(__doc__)
+    line.add_argument("--mammoth", metavar="DIR", help="a checkout of Mammoth")
+    line.add_argument("--cuter", metavar="DIR", help="CUTER's unpacked files")
+    others = peers(line.parse_args())
+    on_all = {name.upper(): ours(name) for name in ("crs", "cbrs", "prs", "ocdm")}
+    on_first = on_all | {"GSS": gss, "ExStream": exstream} | others
+    rows = measure(on_first, *SIZES[0])
     for sizes in SIZES[1:]:
-        rows += measure(taking_part, *sizes)
+        rows += measure(on_all, *sizes)
     table = pd.DataFrame(rows)
     index = ["stream", "classes", "memory", "contestant"]
     shown = table.pivot(index=index, columns="batch", values="us")

@@ -1,7 +1,6 @@
 """Arguments and tables of the benchmarks."""
 
 import argparse
-import re
 
 import pandas as pd
 import torch
@@ -13,15 +12,6 @@ from prslib.report.build import write_sums
 def parser(text: str) -> argparse.ArgumentParser:
     """Return an argument parser that describes a benchmark by its docstring's first line."""
     return argparse.ArgumentParser(description=text.splitlines()[0])
-
-
-def device_name(device: torch.device) -> str:
-    """Return a device's name for file names: "h100" for "NVIDIA H100 80GB HBM3"."""
-    if device.type == "cpu":
-        return "cpu"
-    name = torch.cuda.get_device_name(device)
-    card = re.search(r"\b[A-Z]+\d+[A-Z]*\b", name)
-    return (card.group() if card else re.sub(r"\W+", "_", name)).lower()
 
 
 def show(table: pd.DataFrame, repetitions: int) -> None:

@@ -5,42 +5,40 @@ digits70seq (a small network on images). The contestants are the loop itself; pr
 training without scores; and `prslib.run`, which scores all test sets after each task. All
 of them use the same batches and initial weights, keep the same samples and replay equally
 many. The loop has no checks, options or scores; a user could write it with
-`prslib.make_sampler`. Contestants alternate, in one thread, whose CPU time is measured
-unless a GPU is used. It writes figures/bench/whole_<device>.csv: seconds, and the ratio to
-the loop of the same round, as medians over the rounds.
+`prslib.make_sampler`. Contestants alternate, in one thread, whose CPU time is measured. It
+writes figures/bench/whole_cpu.csv: seconds, and the ratio to the loop of the same round,
+as medians over the rounds.
 """
 
-import argparse
 import time
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
-from shared import device_name, parser, show, write
+from shared import parser, show, write
 
 from prslib import RunConfig, load_dataset, make_sampler, run
 from prslib.datasets import SequentialDataset
-from prslib.device import put, run_settings
+from prslib.device import run_settings
 from prslib.train import Trainer, make_network, spawn_seeds, stream
 
 LOOP = "bare loop"
+DATASETS = ["cocoseq-mini", "digits70seq"]
+CPU = torch.device("cpu")
 
 
-def train_bare(
-    config: RunConfig, data: SequentialDataset, device: torch.device
-) -> None:
+def train_bare(config: RunConfig, data: SequentialDataset) -> None:
     """Train with PyTorch and a sampler, and nothing else."""
     settings = config.resolved
     _, sampler_seed, replay_seed, model_seed = spawn_seeds(config)
-    network = make_network(config, data, model_seed).to(device)
+    network = make_network(config, data, model_seed)
     weights = list(network.parameters())
     rate = settings["learning_rate"]
     optimizer = torch.optim.Adam(weights, lr=rate, fused=True)
-    inputs = torch.from_numpy(data.train.inputs).to(device)
-    labels = torch.from_numpy(data.train.labels.astype(np.float32)).to(device)
+    inputs = torch.from_numpy(data.train.inputs)
+    labels = torch.from_numpy(data.train.labels.astype(np.float32))
     size, replay = settings["memory_size"], settings["replay_batch_size"]
     rho = settings["rho"]
     sampler = make_sampler("PRS", size, data.num_classes, sampler_seed, rho=rho)
@@ -50,7 +48,7 @@ def train_bare(
         for new in batches:
             filled = len(sampler)
             drawn = rng.choice(filled, min(replay, filled), replace=False)
-            rows = torch.from_numpy(np.concatenate([new, memory[drawn]])).to(device)
+            rows = torch.from_numpy(np.concatenate([new, memory[drawn]]))
             x = inputs[rows]
             if x.dtype == torch.uint8:
                 x = x.permute(0, 3, 1, 2).float() / 255
@@ -64,47 +62,34 @@ def train_bare(
             memory[slots[kept]] = new[kept]
 
 
-def train_unscored(
-    config: RunConfig, data: SequentialDataset, device: torch.device
-) -> None:
+def train_unscored(config: RunConfig, data: SequentialDataset) -> None:
     """Train as a run does, and score nothing."""
-    trainer = Trainer(config, data, put(data.train.inputs, device), device)
+    inputs = torch.from_numpy(data.train.inputs)
+    trainer = Trainer(config, data, inputs, CPU)
     for _, batches, in_first in stream(config, data.train.task):
         for new, is_first in zip(batches, in_first, strict=True):
             trainer.step(new, is_first)
     trainer.check_finite()
 
 
-def seconds_of(train: Callable, device: torch.device) -> float:
-    """Return the seconds of a training: CPU time of the thread or, on a GPU, real time."""
-    if device.type == "cpu":
-        start = time.thread_time()
-        train()
-        return time.thread_time() - start
-    torch.cuda.synchronize(device)
-    start = time.perf_counter()
-    train()
-    torch.cuda.synchronize(device)
-    return time.perf_counter() - start
-
-
-def measure(options: argparse.Namespace) -> pd.DataFrame:
+def measure(repeat: int) -> pd.DataFrame:
     """Return a row for each data set, contestant and round."""
-    device = torch.device(options.device)
     rows = []
-    for name in options.datasets:
+    for name in DATASETS:
         config = RunConfig(name, "PRS", precision="fp32")
-        arguments = config, load_dataset(name), device
+        data = load_dataset(name)
         contestants = {
-            LOOP: partial(train_bare, *arguments),
-            "without scores": partial(train_unscored, *arguments),
-            "with scores": partial(run, config, options.device),
+            LOOP: partial(train_bare, config, data),
+            "without scores": partial(train_unscored, config, data),
+            "with scores": partial(run, config, "cpu"),
         }
-        for turn in range(-1, options.repeat):  # the first one warms up
+        for turn in range(-1, repeat):  # the first one warms up
             seconds = {}
             for contestant, train in contestants.items():
-                with run_settings(device):
-                    seconds[contestant] = seconds_of(train, device)
+                with run_settings(CPU):
+                    start = time.thread_time()
+                    train()
+                    seconds[contestant] = time.thread_time() - start
             for contestant, value in seconds.items():
                 if turn >= 0:
                     rows.append((name, contestant, value, value / seconds[LOOP]))
@@ -115,18 +100,14 @@ def main() -> None:
     """Measure, print the table and write it."""
     line = parser(__doc__)
     line.add_argument("--repeat", type=int, default=5, help="rounds (%(default)s)")
-    line.add_argument("--datasets", nargs="+", default=["cocoseq-mini", "digits70seq"])
-    default = "cuda" if torch.cuda.is_available() else "cpu"
-    line.add_argument("--device", default=default)
     options = line.parse_args()
     torch.set_num_threads(1)
-    rounds = measure(options).groupby(["dataset", "contestant"], sort=False)
+    rounds = measure(options.repeat).groupby(["dataset", "contestant"], sort=False)
     table = rounds[["seconds", "ratio"]].median().round(3)
     table["lowest"] = rounds["ratio"].min().round(3)
     table["highest"] = rounds["ratio"].max().round(3)
     show(table, options.repeat)
-    device = torch.device(options.device)
-    write(table.reset_index(), f"whole_{device_name(device)}")
+    write(table.reset_index(), "whole_cpu")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 tables and pictures, but no code. Pictures are links to the files that the notebook wrote.
 """
 
-import argparse
 import html
 import re
 from os.path import relpath
@@ -17,7 +16,6 @@ from nbformat import NotebookNode
 from prslib.paths import (
     figures_dir,
     known_notebooks,
-    known_profiles,
     notebook_file,
     project_root,
     replacing,
@@ -116,11 +114,6 @@ def strip_table(text: str) -> str:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--profile", default=REPORTED, choices=known_profiles())
-    folder = project_root() / "docs" / "report"
-    parser.add_argument("--folder", type=Path, default=folder, help="(%(default)s)")
-    options = parser.parse_args()
-    for name in known_notebooks(options.profile):
-        if executed_file(options.profile, name).is_file():
-            write_article(options.profile, name, options.folder.resolve())
+    for name in known_notebooks(REPORTED):
+        if executed_file(REPORTED, name).is_file():
+            write_article(REPORTED, name, project_root() / "docs" / "report")

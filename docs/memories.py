@@ -27,22 +27,21 @@ FILE = DOCS / "memories.html"
 DATA = re.compile(r"const MEMORIES = .*;")
 
 
-def memories(imbalances=IMBALANCES, sizes=SIZES, rhos=RHOS) -> dict:
+def memories() -> dict:
     """Return the class counts of streams and memories; keys are the sliders' values."""
     streams = {
-        value: imbalanced_stream(value, SAMPLES, CLASSES) for value in imbalances
+        value: imbalanced_stream(value, SAMPLES, CLASSES) for value in IMBALANCES
     }
     counts = {}
-    for (value, stream), size in product(streams.items(), sizes):
+    for (value, stream), size in product(streams.items(), SIZES):
+        at = f"{value} {size}"
         fixed = previews.preview(stream, size, WITHOUT_RHO).class_counts
-        counts |= {f"{name} {value} {size}": row for name, row in fixed.items()}
-        for rho in rhos:
+        counts |= {f"{name} {at}": row for name, row in fixed.items()}
+        for rho in RHOS:
             moved = previews.preview(stream, size, WITH_RHO, rho=rho).class_counts
-            counts |= {
-                f"{name} {value} {size} {rho:g}": row for name, row in moved.items()
-            }
+            counts |= {f"{name} {at} {rho:g}": row for name, row in moved.items()}
     return {
-        "sliders": {"imbalance": imbalances, "size": sizes, "rho": rhos},
+        "sliders": {"imbalance": IMBALANCES, "size": SIZES, "rho": RHOS},
         "start": START,
         "samplers": {"CRS": False, "PRS": True, "CBRS": False, "OCDM": True},
         "stream": {value: rows.sum(axis=0).tolist() for value, rows in streams.items()},

@@ -4,16 +4,12 @@ The test set is a fifth of a data set's training samples, and seeds differ from 
 report's.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from prslib import DATASETS, METHODS, load_dataset, run
 from prslib.datasets import Entry, SequentialDataset, Split

@@ -8,14 +8,11 @@ these sets.
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from prslib.datasets import coco, curation, nuswide, scenes
 from prslib.datasets.digits import file_of

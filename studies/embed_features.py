@@ -5,24 +5,19 @@ train2014/ and val2014/, and the folder of both instances files; ten minutes on 
 Without ``--annotations``, labels come from coco2014_labels.npz in $PRSLIB_DATA. The
 script counts the bytes that differ from the embedded file, and writes the new file to
 cocoseq_mini.npz in the working directory or, with ``--embed``, over the embedded one. It
-needs ``pip install '.[laptop]'``.
+needs ``pip install -e '.[laptop]'``.
 
 With ``--open`` it makes cocoseq_open.npz, the features of COCO images that are in none
 of COCOseq's lists, rounded by the column scales of cocoseq_mini.npz. The images are the
-ones of the embedded file or, with ``--ids FILE``, of a text file with one id per line.
-Images without a class of COCOseq are left out.
+ones of the embedded file.
 """
 
 import argparse
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from tqdm import tqdm
 
 from prslib.datasets import coco, features
@@ -42,6 +37,11 @@ OPEN_SOURCE = (
     "images of COCO 2014 (cocodataset.org) in none of the lists of COCOseq "
     "(github.com/cdjkim/PRS); annotations CC BY 4.0, COCO Consortium"
 )
+
+
+def find_scale(values: np.ndarray) -> np.ndarray:
+    """Return the scale, float32 (D,), that maps each column's largest value to 255."""
+    return np.maximum(values.max(axis=0), TINY) / np.float32(255)
 
 
 def to_bytes(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -69,22 +69,12 @@ def labels_by_file(
     return dict(zip(files, corpus.labels[:, columns], strict=True))
 
 
-def remake_open(
-    images: Path, annotations: Path | None, ids: Path | None, made: Path
-) -> str:
+def remake_open(images: Path, annotations: Path | None, made: Path) -> str:
     """Write the open test set; return the number of its images as text."""
     selection = Selection.load(features.MINI)
     (scale,) = read_arrays(features.MINI, "scale").values()
     labels = labels_by_file(annotations, selection.class_names)
-    if ids is None:
-        files = read_arrays(features.OPEN, "files")["files"].tolist()
-    else:
-        keys = set(map(int, ids.read_text().split()))
-        files = [name for name in labels if int(name[-16:-4]) in keys]
-        files = [name for name in files if labels[name].any()]
-    unused = set(files) & set(selection.files.tolist())
-    if unused:
-        raise ValueError(f"images of cocoseq-mini are not open: {sorted(unused)[:3]}")
+    files = read_arrays(features.OPEN, "files")["files"].tolist()
     _, weights = features.frozen_network(features.DEFAULT)
     write_arrays(
         made,
@@ -106,7 +96,7 @@ def remake(images: Path, annotations: Path | None, made: Path) -> str:
     values = embed_all(images, selection.files.tolist())
     apart = np.abs(to_bytes(values, scale).astype(int) - before)
     _, weights = features.frozen_network(features.DEFAULT)
-    new_scale = np.maximum(values.max(axis=0), TINY) / np.float32(255)
+    new_scale = find_scale(values)
     replace(selection, labels=labels).save(
         made,
         features=to_bytes(values, new_scale),
@@ -124,16 +114,12 @@ def main() -> None:
     parser.add_argument("--images", type=Path, required=True)
     parser.add_argument("--annotations", type=Path)
     parser.add_argument("--open", action="store_true", help="make the open test set")
-    parser.add_argument("--ids", type=Path, help="file with ids for the open test set")
     parser.add_argument("--embed", action="store_true", help="replace prslib's file")
     options = parser.parse_args()
     embedded = features.OPEN if options.open else features.MINI
     made = embedded if options.embed else Path(embedded.name)
-    if options.open:
-        summary = remake_open(options.images, options.annotations, options.ids, made)
-    else:
-        summary = remake(options.images, options.annotations, made)
-    print(summary)
+    make = remake_open if options.open else remake
+    print(make(options.images, options.annotations, made))
     print(made)
 
 

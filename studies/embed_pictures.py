@@ -5,7 +5,7 @@ in DIR (``npm pack @mdi/svg@7.4.47``), or ``clipartseq`` with openclipart-png an
 openclipart-svg 1:0.18+dfsg-19 (``apt-get download``; Debian 12); some minutes on one core.
 It counts the arrays that equal the checkout's, and writes the new file, mdiseq.npz or
 clipartseq.npz, to the working directory or, with ``--embed``, over the checkout's. It
-needs ``pip install '.[laptop]' resvg-py==0.5.0``.
+needs ``pip install -e '.[laptop]' resvg-py==0.5.0``.
 
 These rules were fixed before any run was scored:
 
@@ -38,25 +38,21 @@ import io
 import json
 import posixpath
 import re
-import sys
 import tarfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from clusters import choose_clusters, search_clusters
+from embed_features import find_scale, to_bytes
 from PIL import Image
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from tqdm import tqdm
 
-from prslib.checks import expected, readable
+from prslib.checks import expected
 from prslib.datasets import curation, features
 from prslib.datasets.arrays import RESOLUTION, read_arrays
 from prslib.datasets.prepared import Selection
@@ -74,7 +70,6 @@ SEED = 20201126
 # the paper's 200 and 900 of 35,072
 MINORITY_BELOW = 200 / 35072
 MAJORITY_FROM = 900 / 35072
-TINY = np.float32(1e-30)  # instead of zero, for a column of zeros
 SUBJECT = "{http://purl.org/dc/elements/1.1/}subject"
 # keywords of the collection and of an author
 SAY_NOTHING = {
@@ -93,13 +88,13 @@ class Picture(NamedTuple):
 
     name: str
     labels: set[str]
-    family: str
+    # more than one if the picture has copies
+    families: set[str]
     # uint8 (H, W, 3)
     pixels: np.ndarray
 
 
-@dataclass(frozen=True)
-class Package:
+class Package(NamedTuple):
     """A file from a package registry."""
 
     pattern: str
@@ -108,16 +103,13 @@ class Package:
     # downloads the file
     command: str
 
-    def find(self, folder: Path) -> Path:
-        """Return the file in a folder; raise an error if it has another version."""
-        files = sorted(folder.glob(self.pattern))
-        if len(files) != 1:
-            what = f"one file {self.pattern} in {folder}"
-            raise FileNotFoundError(expected(what, len(files), self.command))
-        digest = hashlib.sha256(files[0].read_bytes()).hexdigest()
-        if digest != self.sha256:
-            what = f"{self.version} in {files[0]}, SHA-256 {self.sha256}"
-            raise ValueError(expected(what, digest, self.command))
+    def read(self, folder: Path) -> bytes:
+        """Read the file in a folder; raise an error if it has another version."""
+        files = [file.read_bytes() for file in folder.glob(self.pattern)]
+        found = [hashlib.sha256(content).hexdigest() for content in files]
+        if found != [self.sha256]:
+            what = f"one file {self.pattern} in {folder} with SHA-256 {self.sha256}"
+            raise ValueError(expected(what, found, self.command))
         return files[0]
 
 
@@ -143,20 +135,17 @@ SVG = Package(
 
 def read_icons(folder: Path) -> Iterator[Picture]:
     """Read the icons that have tags."""
-    files = files_of(MDI.find(folder).read_bytes(), "package/")
-    with readable(f"the icons' meta.json of {MDI.command}"):
-        icons = json.loads(files["meta.json"])
-        base = {icon["id"]: icon["baseIconId"] for icon in icons}
+    files = files_of(MDI.read(folder), "package/")
+    icons = json.loads(files["meta.json"])
+    base = {icon["id"]: icon["baseIconId"] for icon in icons}
     for icon in sorted(icons, key=lambda icon: icon["name"]):
         family = icon["id"]
         # some icons are based on one that is based on another
         while base.get(family, family) != family:
             family = base[family]
         if icon["tags"]:
-            name = f"svg/{icon['name']}.svg"
-            with readable(f"the icon {name} of {MDI.command}"):
-                pixels = rasterise(files[name].decode())
-            yield Picture(icon["name"], set(icon["tags"]), family, pixels)
+            pixels = rasterise(files[f"svg/{icon['name']}.svg"].decode())
+            yield Picture(icon["name"], set(icon["tags"]), {family}, pixels)
 
 
 def rasterise(svg: str) -> np.ndarray:
@@ -172,20 +161,16 @@ def rasterise(svg: str) -> np.ndarray:
 def read_clip_art(folder: Path) -> Iterator[Picture]:
     """Read the clip art that has keywords."""
     pictures, drawings = (
-        files_of(debian_data(package.find(folder)), f"./usr/share/openclipart/{kind}/")
+        files_of(debian_data(package.read(folder)), f"./usr/share/openclipart/{kind}/")
         for package, kind in ((PNG, "png"), (SVG, "svg"))
     )
     for name in sorted(pictures):
         if name.startswith("shapes/") or name in LEFT_OUT:
             continue
-        drawing = name.removesuffix(".png") + ".svg"
-        with readable(f"keywords of {drawing}"):
-            keywords = read_keywords(drawings[drawing])
-        if keywords:
-            with readable(f"the picture {name}"):
-                pixels = scale(pictures[name])
-            family = re.sub(r"[\d_]+$", "", name.removesuffix(".png"))
-            yield Picture(name, keywords, family, pixels)
+        stem = name.removesuffix(".png")
+        if keywords := read_keywords(drawings[f"{stem}.svg"]):
+            family = re.sub(r"[\d_]+$", "", stem)
+            yield Picture(name, keywords, {family}, scale(pictures[name]))
 
 
 def read_keywords(svg: bytes) -> set[str]:
@@ -206,15 +191,13 @@ def scale(png: bytes) -> np.ndarray:
     return np.array(Image.alpha_composite(white, image).convert("RGB"))
 
 
-def debian_data(file: Path) -> bytes:
+def debian_data(content: bytes) -> bytes:
     """Return the archive of the files in a Debian package, the last member of an ar."""
-    content = file.read_bytes()
     position = len(b"!<arch>\n")
-    with readable(f"a Debian package in {file}"):
-        while not content[position:].startswith(b"data.tar"):
-            size = int(content[position + 48 : position + 58])
-            position += 60 + size + size % 2
-        return content[position + 60 :]
+    while not content[position:].startswith(b"data.tar"):
+        size = int(content[position + 48 : position + 58])
+        position += 60 + size + size % 2
+    return content[position + 60 :]
 
 
 def files_of(archive: bytes, root: str) -> dict[str, bytes]:
@@ -232,42 +215,25 @@ def files_of(archive: bytes, root: str) -> dict[str, bytes]:
     return contents
 
 
-@dataclass(eq=False)
-class Pictures:
-    """Distinct pictures: their names, labels, families and pixels."""
+def merge(pictures: Iterator[Picture]) -> list[Picture]:
+    """Merge pictures with identical pixels; the first gets the labels of all."""
+    merged: dict[bytes, Picture] = {}
+    for picture in tqdm(pictures, "pictures", unit="picture"):
+        digest = hashlib.sha256(picture.pixels).digest()
+        first = merged.setdefault(digest, picture)
+        first.labels.update(picture.labels)
+        first.families.update(picture.families)
+    return list(merged.values())
 
-    names: list[str]
-    labels: list[set[str]]
-    # families of each picture and its copies
-    families: list[set[str]]
-    # each uint8 (H, W, 3)
-    pixels: list[np.ndarray]
 
-    @classmethod
-    def merge(cls, pictures: Iterator[Picture]) -> "Pictures":
-        """Merge pictures with identical pixels; they get the labels of all."""
-        row_of: dict[bytes, int] = {}
-        merged = cls([], [], [], [])
-        for picture in tqdm(pictures, "pictures", unit="picture"):
-            digest = hashlib.sha256(picture.pixels).digest()
-            row = row_of.setdefault(digest, len(row_of))
-            if row == len(merged.names):
-                merged.names.append(picture.name)
-                merged.labels.append(set())
-                merged.families.append(set())
-                merged.pixels.append(picture.pixels)
-            merged.labels[row] |= picture.labels
-            merged.families[row].add(picture.family)
-        return merged
-
-    def family(self) -> Rows:
-        """Number the families; a picture with copies joins the families of its copies."""
-        pairs = [(row, key) for row, keys in enumerate(self.families) for key in keys]
-        rows, keys = np.array([row for row, _ in pairs]), [key for _, key in pairs]
-        columns = np.unique(keys, return_inverse=True)[1] + len(self.names)
-        size = int(columns.max()) + 1
-        joined = coo_array((np.ones(len(rows)), (rows, columns)), (size, size))
-        return connected_components(joined, directed=False)[1][: len(self.names)]
+def number_families(pictures: list[Picture]) -> Rows:
+    """Number the families; a picture with copies joins the families of its copies."""
+    pairs = [(row, key) for row, of in enumerate(pictures) for key in of.families]
+    rows, keys = np.array([row for row, _ in pairs]), [key for _, key in pairs]
+    columns = np.unique(keys, return_inverse=True)[1] + len(pictures)
+    size = int(columns.max()) + 1
+    joined = coo_array((np.ones(len(rows)), (rows, columns)), (size, size))
+    return connected_components(joined, directed=False)[1][: len(pictures)]
 
 
 class Split(NamedTuple):
@@ -292,24 +258,14 @@ def split(labels: np.ndarray, family: Rows, rng: np.random.Generator) -> Split:
     return Split(np.flatnonzero(~is_tested), balanced, np.flatnonzero(is_test))
 
 
-def check_families(family: Rows, names: np.ndarray, rows: Split) -> None:
-    """Raise ValueError if a picture of the stream has a sibling in a test."""
-    for test in (rows.balanced, rows.imbalanced):
-        both = np.intersect1d(family[rows.train], family[test])
-        if both.size:
-            first = names[rows.train][family[rows.train] == both[0]][0]
-            second = names[test][family[test] == both[0]][0]
-            what = "siblings on one side of the split"
-            got = f"{first} in the stream and {second} in a test"
-            raise ValueError(expected(what, got))
-
-
-def select(pictures: Pictures) -> tuple[Selection, Rows, dict[str, np.ndarray], str]:
+def select(
+    pictures: list[Picture],
+) -> tuple[Selection, Rows, dict[str, np.ndarray], str]:
     """Choose classes, tasks and splits; return rows, the corpus, and a summary as text."""
-    counted = [label for labels in pictures.labels for label in labels]
+    counted = [label for picture in pictures for label in picture.labels]
     words, counts = np.unique(counted, return_counts=True)
     names = words[counts >= LEAST]
-    labels = np.array([[name in of for name in names] for of in pictures.labels])
+    labels = np.array([[name in of.labels for name in names] for of in pictures])
     rows = np.flatnonzero(labels.any(axis=1))
     corpus = labels[rows]
     settings = search_clusters(corpus, tuple(names.tolist()))
@@ -318,10 +274,9 @@ def select(pictures: Pictures) -> tuple[Selection, Rows, dict[str, np.ndarray], 
     rows = rows[curation.tasks_of_images(corpus, group) >= 0]
     stays = labels[rows].sum(axis=0) >= LEAST
     rows = rows[labels[rows][:, stays].any(axis=1)]
-    family = pictures.family()[rows]
+    family = number_families(pictures)[rows]
     rng = np.random.default_rng(SEED)
     parts = split(labels[rows][:, stays], family, rng)
-    check_families(family, np.array(pictures.names)[rows], parts)
     in_stream = labels[rows[parts.train]].sum(axis=0)
     in_test = labels[rows[parts.balanced]].sum(axis=0)
     stays &= (in_stream >= LEAST_IN_STREAM) & (in_test >= LEAST_IN_TEST)
@@ -340,7 +295,7 @@ def select(pictures: Pictures) -> tuple[Selection, Rows, dict[str, np.ndarray], 
     chosen = labels[rows[order]][:, stays]
     selection = Selection(
         origin="derived",
-        files=np.array(pictures.names)[rows[order]],
+        files=np.array([pictures[row].name for row in rows[order]]),
         labels=chosen,
         task=class_task[chosen.argmax(axis=1)],
         bounds=np.array(bounds),
@@ -357,24 +312,22 @@ def select(pictures: Pictures) -> tuple[Selection, Rows, dict[str, np.ndarray], 
 
 def make(name: str, folder: Path, made: Path) -> str:
     """Write the data file from the packages in a folder; return a summary as text."""
-    pictures = Pictures.merge(READERS[name](folder))
+    pictures = merge(READERS[name](folder))
     selection, rows, more, text = select(pictures)
     chosen = tqdm(rows.tolist(), "features", unit="picture")
-    values = np.array([features.embed(pictures.pixels[row]) for row in chosen])
-    column_scale = np.maximum(values.max(axis=0), TINY) / np.float32(255)
-    stored = np.rint(values / column_scale).clip(0, 255).astype(np.uint8)
+    values = np.array([features.embed(pictures[row].pixels) for row in chosen])
+    column_scale = find_scale(values)
     _, weights = features.frozen_network(features.DEFAULT)
     about = {"source": SOURCES[name], "clusters": text}
     about |= {"network": features.DEFAULT, "layer": "pooled", "weights": weights}
     more["about"] = np.array(json.dumps(about))
-    selection.save(made, features=stored, scale=column_scale, **more)
+    selection.save(
+        made, features=to_bytes(values, column_scale), scale=column_scale, **more
+    )
     return text
 
 
-READERS: dict[str, Callable[[Path], Iterator[Picture]]] = {
-    "mdiseq": read_icons,
-    "clipartseq": read_clip_art,
-}
+READERS = {"mdiseq": read_icons, "clipartseq": read_clip_art}
 SOURCES = {
     "mdiseq": f"{MDI.version} (npm); Apache 2.0, Pictogrammers and its contributors",
     "clipartseq": f"{PNG.version} and {SVG.version} (Debian); public domain",

@@ -6,16 +6,8 @@ ExStream merges input vectors of the head, which never become stale. The variant
 same closest pair but keeps the older of the two vectors instead of their mean.
 """
 
-import argparse
-import sys
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
 from choosing import save
 
 from prslib import compare, register
@@ -49,7 +41,6 @@ class Unmerged(ExStream):
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__).parse_args()
     register("Unmerged", Unmerged)
     method = ["ExStream", "Unmerged", "PRS"]
     runs = run_all(configs(**FIELDS, method=method))

@@ -9,15 +9,7 @@ the images' share of the variance in percent, and `narrower`, the reduction of t
 standard error of the difference by thirty seeds in percent.
 """
 
-import argparse
-import sys
-from pathlib import Path
-
 import pandas as pd
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
 from choosing import save
 
 from prslib.metrics import values_and_draws
@@ -30,7 +22,6 @@ CASES += [("reutersseq", name) for name in ("balanced", "imbalanced")]
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__).parse_args()
     # the runs of the main table
     grid = {"method": ["CRS", "PRS"], "seed": SEEDS, "tuned_threshold": True}
     planned = []

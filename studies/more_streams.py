@@ -3,7 +3,7 @@
 Run ``python studies/more_streams.py DIR [NAME ...]``; DIR has a folder for each
 collection of more_streams.toml, such as DIR/frogs with Frogs_MFCCs.csv. It trains CRS,
 CBRS, OCDM and PRS (rho 0 and 0.5), about an hour on one core, and needs
-``pip install '.[data,training]'``. It writes figures/studies/more_streams.csv, a row per
+``pip install -e '.[data,training]'``. It writes figures/studies/more_streams.csv, a row per
 stream, sampler, test set and metric, and more_streams_classes.csv, a row per class and
 memory size. Neither contains data of the collections.
 
@@ -35,7 +35,6 @@ Enron 99 % of the samples would be in one task.
 import argparse
 import csv
 import hashlib
-import sys
 import tomllib
 from functools import partial
 from pathlib import Path
@@ -44,9 +43,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from choosing import choose_rows, save
 from clusters import choose_clusters, search_clusters
 from scipy.sparse.csgraph import connected_components
@@ -263,13 +259,8 @@ def add_stream(data: SequentialDataset) -> int:
     memory = memory_size_of(len(data.train))
     schedule = tuple(range(data.num_tasks))
     recipe = Recipe(memory_size=memory, schedule=schedule, **HEAD)
-    register(data.name, Entry(partial(get, data), recipe, data_source="other"))
+    register(data.name, Entry(lambda images: data, recipe, data_source="other"))
     return memory
-
-
-def get(data: SequentialDataset, images: bool) -> SequentialDataset:
-    """Return a stream that is already loaded, always with its features."""
-    return data
 
 
 def compare(data: SequentialDataset, memory: int, jobs: int) -> pd.DataFrame:

@@ -26,14 +26,12 @@ def main() -> None:
     fixed["tuned_threshold"] = True
     planned = configs(method=["CRS", "PRS", "CBRS", "OCDM"], **fixed)
     planned += configs(method="PRS", rho=POWER, **fixed)
-    cells = list(table[["group", "metric"]].drop_duplicates().itertuples(index=False))
+    cells = list(dict.fromkeys(zip(table["group"], table["metric"], strict=True)))
     metrics = list(table["metric"].unique())
     rows = final(scores_of(run_all(on_tests(planned))), metrics)
     rows = label_powers(rows, [POWER])
     gaps = [
-        contrasts(rows, method, "CRS", [tuple(cell) for cell in cells]).assign(
-            method=method
-        )
+        contrasts(rows, method, "CRS", cells).assign(method=method)
         for method in table["method"].unique()
     ]
     others = pd.concat(gaps).set_index(KEYS)["difference"].rename("others")
@@ -44,10 +42,6 @@ def main() -> None:
     table["firm"] = is_clear & (nearer > width)
     table["same_sign"] = table["difference"] * table["others"] > 0
     save(table.round(2), "other_seeds")
-    firm = table[table["firm"]]
-    print(f"{firm['same_sign'].sum()} of {len(firm)} firm differences keep their sign,")
-    rest = table[~table["firm"]]
-    print(f"{rest['same_sign'].sum()} of {len(rest)} others")
 
 
 if __name__ == "__main__":

@@ -8,14 +8,9 @@ start from the weights.
 """
 
 import argparse
-import sys
-from pathlib import Path
 
 import numpy as np
 import torch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from tqdm import tqdm
 
 from prslib.datasets import scenes

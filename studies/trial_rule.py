@@ -9,13 +9,7 @@ metric and test.
 The rule was fixed before any stream was tried (docs/own_data.md).
 """
 
-import sys
-from pathlib import Path
-
 import pandas as pd
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from choosing import save
 
 from prslib import load_dataset, trial

@@ -1,4 +1,10 @@
-"""Pages that tell numbers by hand, and the tables with these numbers."""
+"""Sentences of pages with numbers that were written by hand, and tables with these numbers.
+
+A file of sentences has a heading per page, and below it parts of sentences of this page.
+Values are in braces, as in `str.format`.
+"""
+
+from string import Formatter
 
 import pandas as pd
 
@@ -13,10 +19,30 @@ def table_of(name, folder="studies"):
     return pd.read_csv(ROOT / "figures" / folder / f"{name}.csv")
 
 
-def in_words(values):
-    """Return the word for the number that all values are."""
+def the_only(values):
+    """Return the number that all values are."""
     (number,) = set(values)
-    return IN_WORDS[number]
+    return number
+
+
+class NumberFormatter(Formatter):
+    """`str.format` that also writes {number:words}."""
+
+    def format_field(self, value, format_spec):
+        if format_spec == "words":
+            return IN_WORDS[value]
+        return super().format_field(value, format_spec)
+
+
+def fill(file, values):
+    """Return pages and a sentence of each, from a file of sentences."""
+    pairs = []
+    for line in file.read_text("utf-8").splitlines():
+        if line.startswith("# "):
+            page = line.removeprefix("# ")
+        elif line:
+            pairs.append((page, NumberFormatter().vformat(line, (), values)))
+    return pairs
 
 
 def contains(page, sentence):

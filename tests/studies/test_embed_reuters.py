@@ -6,34 +6,21 @@ import pytest
 from prslib.datasets.arrays import read_arrays
 
 HEAD = '<!DOCTYPE lewis SYSTEM "lewis.dtd">\n'
-NAMES = [f"reut2-{number:03d}.sgm" for number in range(2)]
 TOPIC = [f"topic-{letter}" for letter in "abcdefghijklmnopqrst"]
 # documents of one topic, in the stream and in the test set; every second of them also
 # has the next topic of its task
 TRAIN, TEST = 14, 9
 
 
-def document(number, topics=(), split="TRAIN", text="a text", indexed="YES"):
+def document(number, topics, split, text):
     marked = "".join(f"<D>{topic}</D>" for topic in topics)
     return (
-        f'<REUTERS TOPICS="{indexed}" LEWISSPLIT="{split}" '
+        f'<REUTERS TOPICS="YES" LEWISSPLIT="{split}" '
         f'CGISPLIT="TRAINING-SET" OLDID="{number + 7}" NEWID="{number}">\n'
         f"<DATE>26-FEB-1987</DATE>\n<TOPICS>{marked}</TOPICS>\n"
         f"<TEXT>&#2;\n<TITLE>TITLE {number}</TITLE>\n"
         f"<BODY>{text}\n&#3;</BODY></TEXT>\n</REUTERS>\n"
     )
-
-
-def write(folder, study, monkeypatch, documents):
-    """Write a collection of two files, and let the study expect their documents."""
-    folder.mkdir(exist_ok=True)
-    half = len(documents) // 2
-    contents = documents[:half], documents[half:]
-    for name, content in zip(NAMES, contents, strict=True):
-        (folder / name).write_text(HEAD + "".join(content), encoding="latin-1")
-    counts = map(len, contents)
-    monkeypatch.setattr(study, "FILES", dict(zip(NAMES, counts, strict=True)))
-    return folder
 
 
 @pytest.fixture
@@ -68,7 +55,13 @@ def collection(study, tmp_path, monkeypatch):
         number = len(documents) + 1
         marked = [] if hidden else topics
         documents.append(document(number, marked, split, text_of(topics)))
-    return write(tmp_path / "collection", study, monkeypatch, documents)
+    half = len(documents) // 2
+    parts = {"reut2-000.sgm": documents[:half], "reut2-001.sgm": documents[half:]}
+    for name, part in parts.items():
+        (tmp_path / name).write_text(HEAD + "".join(part), encoding="latin-1")
+    counts = {name: len(part) for name, part in parts.items()}
+    monkeypatch.setattr(study, "FILES", counts)
+    return tmp_path
 
 
 def test_made_twice_the_file_has_the_same_bytes(study, collection, tmp_path):

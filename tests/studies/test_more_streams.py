@@ -14,14 +14,6 @@ def study(program):
     return program("more_streams")
 
 
-def write(folder, **files):
-    """Write files, whose names have a dot for each double underscore."""
-    paths = [folder / name.replace("__", ".") for name in files]
-    for path, text in zip(paths, files.values(), strict=True):
-        path.write_text(text)
-    return paths
-
-
 @pytest.fixture
 def collection(study, tmp_path, monkeypatch):
     """Return the folder of a made-up collection of texts with one or two labels."""
@@ -34,10 +26,13 @@ def collection(study, tmp_path, monkeypatch):
         spoken = " ".join([*rng.choice(words, 9), f"about{first}"])
         texts.append(f"{spoken}\t{labels}\t{number}\n")
     texts += ["rare\t9\ta\n"] * 14
-    (tmp_path / "made-up").mkdir()
-    parts = {"train__tsv": "".join(texts[150:]), "test__tsv": "".join(texts[:150])}
-    files = write(tmp_path / "made-up", **parts)
-    sums = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    folder = tmp_path / "made-up"
+    folder.mkdir()
+    sums = {}
+    for name, part in {"train.tsv": texts[150:], "test.tsv": texts[:150]}.items():
+        content = "".join(part).encode()
+        (folder / name).write_bytes(content)
+        sums[name] = hashlib.sha256(content).hexdigest()
     source = {"origin": "nowhere", "copy": "here", "terms": "none", "files": sums}
     monkeypatch.setitem(study.COLLECTIONS, "made-up", source | {"reader": "comments"})
     return tmp_path
