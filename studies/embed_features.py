@@ -2,8 +2,7 @@
 
 Run ``python studies/embed_features.py --images DIR --annotations DIR`` with the folder of
 train2014/ and val2014/, and the folder of both instances files; ten minutes on one core.
-Without ``--annotations``, labels come from coco2014_labels.npz in $PRSLIB_DATA. The
-script counts the bytes that differ from the embedded file, and writes the new file to
+It counts the bytes that differ from the embedded file, and writes the new file to
 cocoseq_mini.npz in the working directory or, with ``--embed``, over the embedded one. It
 needs ``pip install '.[laptop]'``.
 
@@ -55,23 +54,14 @@ def embed_all(root: Path, files: list[str]) -> np.ndarray:
     return np.array([features.embed(read_image(root / name)) for name in progress])
 
 
-def labels_by_file(
-    annotations: Path | None, class_names: np.ndarray
-) -> dict[str, np.ndarray]:
+def labels_by_file(annotations: Path, class_names: np.ndarray) -> dict[str, np.ndarray]:
     """Read the labels of all images of COCO, bool (C,), by the images' file names."""
-    corpus = coco.PREPARED.corpus(annotations)
-    columns = [corpus.names.index(name) for name in class_names.tolist()]
-    halves = np.where(corpus.is_test, "val2014", "train2014").tolist()
-    files = [
-        f"{half}/COCO_{half}_{key:012d}.jpg"
-        for half, key in zip(halves, corpus.key.tolist(), strict=True)
-    ]
-    return dict(zip(files, corpus.labels[:, columns], strict=True))
+    corpus = coco.PREPARED.read(annotations)
+    columns = np.searchsorted(corpus.names, class_names)
+    return dict(zip(corpus.files.tolist(), corpus.labels[:, columns], strict=True))
 
 
-def remake_open(
-    images: Path, annotations: Path | None, ids: Path | None, made: Path
-) -> str:
+def remake_open(images: Path, annotations: Path, ids: Path | None, made: Path) -> str:
     """Write the open test set; return the number of its images as text."""
     selection = Selection.load(features.MINI)
     (scale,) = read_arrays(features.MINI, "scale").values()
@@ -96,7 +86,7 @@ def remake_open(
     return f"{len(files)} images in {made}"
 
 
-def remake(images: Path, annotations: Path | None, made: Path) -> str:
+def remake(images: Path, annotations: Path, made: Path) -> str:
     """Write the features again; return their differences from the embedded ones as text."""
     selection = Selection.load(features.MINI)
     stored = read_arrays(features.MINI, "features", "scale")
@@ -122,7 +112,7 @@ def remake(images: Path, annotations: Path | None, made: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--images", type=Path, required=True)
-    parser.add_argument("--annotations", type=Path)
+    parser.add_argument("--annotations", type=Path, required=True)
     parser.add_argument("--open", action="store_true", help="make the open test set")
     parser.add_argument("--ids", type=Path, help="file with ids for the open test set")
     parser.add_argument("--embed", action="store_true", help="replace prslib's file")

@@ -339,7 +339,6 @@ def select(pictures: Pictures) -> tuple[Selection, Rows, dict[str, np.ndarray], 
     class_task = curation.number_by_size(group, stays)[stays]
     chosen = labels[rows[order]][:, stays]
     selection = Selection(
-        origin="derived",
         files=np.array(pictures.names)[rows[order]],
         labels=chosen,
         task=class_task[chosen.argmax(axis=1)],

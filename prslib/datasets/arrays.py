@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -31,28 +32,32 @@ def write_arrays(file: Path, **arrays: np.ndarray) -> None:
         np.savez_compressed(stream, **arrays)  # ty: ignore[invalid-argument-type]
 
 
-def write_rows(file: Path, rows: Iterable[np.ndarray]) -> str:
-    """Write rows as one npy file, which appears when it is complete; return their digest."""
+def write_rows(stream: BinaryIO, rows: Iterable[np.ndarray]) -> str:
+    """Write rows as one npy file; return their digest."""
     digest = hashlib.sha256()
     header: dict[str, object] = {"fortran_order": False}
-    with replacing(file) as stream:
-        for count, row in enumerate(rows, 1):
-            header |= {"shape": (count, *row.shape), "descr": row.dtype.str}
-            if count == 1:
-                np.lib.format.write_array_header_1_0(stream, header)
-            stream.write(row.data)
-            digest.update(row.data)
-        # numpy leaves room in the header for a larger count
-        stream.seek(0)
-        np.lib.format.write_array_header_1_0(stream, header)
+    for count, row in enumerate(rows, 1):
+        header |= {"shape": (count, *row.shape), "descr": row.dtype.str}
+        if count == 1:
+            np.lib.format.write_array_header_1_0(stream, header)
+        stream.write(row.data)
+        digest.update(row.data)
+    # numpy leaves room in the header for a larger count
+    stream.seek(0)
+    np.lib.format.write_array_header_1_0(stream, header)
     return digest.hexdigest()
+
+
+def check_made(file: Path, command: str) -> None:
+    """Refuse a missing file or folder; the error names the command that makes it."""
+    if not file.exists():
+        advice = f"run `python -m prslib {command}`"
+        raise FileNotFoundError(expected(file, "none", advice))
 
 
 def open_rows(file: Path, count: int, command: str) -> np.ndarray:
     """Map an npy file of ``count`` rows into memory; errors name the command that makes it."""
-    if not file.is_file():
-        advice = f"run `python -m prslib {command}`"
-        raise FileNotFoundError(expected(file, "none", advice))
+    check_made(file, command)
     with readable(f"{count} rows in {file}; `prslib {command}` makes them"):
         # copy-on-write, because torch warns about read-only arrays
         rows = np.load(file, mmap_mode="c")

@@ -18,13 +18,7 @@ import numpy as np
 from prslib.checks import naming_extra, one_of
 from prslib.datasets import coco, nuswide
 from prslib.datasets.arrays import open_rows, read_arrays
-from prslib.datasets.base import (
-    Clustering,
-    Entry,
-    SequentialDataset,
-    Split,
-    keep_loaded,
-)
+from prslib.datasets.base import Entry, SequentialDataset, Split, keep_loaded
 from prslib.datasets.curation import tasks_of_images
 from prslib.datasets.prepared import PreparedSet, Selection
 from prslib.models.weights import identity_of, load_weights, published_file
@@ -132,14 +126,6 @@ def load_embedded(
         inputs = read_features(file)[kept]
         inputs = standardise(inputs, inputs[selection.rows("train")])
     return selection.dataset(name, None, inputs)
-
-
-def load_clustering(
-    file: Path, n_groups: int, beta: float, min_classes: int = 1
-) -> Clustering:
-    """Return the labels from which the classes of an embedded stream are clustered."""
-    labels, names = read_arrays(file, "corpus", "corpus_names").values()
-    return Clustering(labels, tuple(names.tolist()), n_groups, beta, min_classes)
 
 
 @keep_loaded

@@ -40,7 +40,7 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
         is_test=np.full(len(files), is_test),
         files=files,
         labels=np.stack(columns, axis=1),
-        names=CLASSES,
+        names=np.array(CLASSES),
     )
 
 
@@ -50,14 +50,10 @@ PREPARED = PreparedSet(
     name="nuswideseq",
     stands_for="NUS-WIDEseq",
     read_halves=read_halves,
-    annotations="ImageList/ and Groundtruth/TrainTestLabels/",
-    images="one folder per concept",
-    table="nuswide_labels.npz",
     group_of=GROUP,
     num_tasks=6,
     beta=1e-4,
     min_classes=4,
     schedule=(3, 1, 0, 5, 4, 2),
     rho=0.02,
-    id_digest="ef4104bba5756ddc6104c15968926008749c25cd6374f4638ba1837dd8978a61",
 )

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prslib.checks import expected, readable
+from prslib.checks import readable
 from prslib.datasets import curation
-from prslib.datasets.arrays import open_rows, read_arrays, write_arrays
+from prslib.datasets.arrays import check_made, open_rows, read_arrays, write_arrays
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
 from prslib.paths import data_dir
 
@@ -30,26 +30,7 @@ class Corpus(NamedTuple):
     # str (N,), relative to the folder of images
     files: np.ndarray
     labels: np.ndarray  # bool (N, C)
-    names: tuple[str, ...]  # of the C classes
-
-    def save(self, file: Path) -> None:
-        """Write the labels as one table, which `read_table` reads."""
-        columns = {"image_id": self.key, "split": self.is_test, "labels": self.labels}
-        write_arrays(file, **columns, names=np.array(self.names))
-
-
-def read_table(file: Path) -> Corpus:
-    """Read a table of labels; without ids an image's key is its row in its half."""
-    stored = read_arrays(file)
-    is_test = stored["split"] == 1
-    rows = np.where(is_test, is_test.cumsum(), (~is_test).cumsum()) - 1
-    return Corpus(
-        key=stored.get("image_id", rows).astype(np.int64),
-        is_test=is_test,
-        files=np.full(len(rows), ""),
-        labels=stored["labels"].astype(bool),
-        names=tuple(stored["names"].tolist()),
-    )
+    names: np.ndarray  # str (C,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +40,6 @@ class Selection:
     # The test sets share samples. Rows are ordered: training, balanced only, both,
     # imbalanced only. Therefore each split is contiguous, and no sample is stored twice.
 
-    # "released" for the published split, "derived" or "drawn" for an embedded one
-    origin: str
     # str (N,), relative to the folder of images, or ids of documents
     files: np.ndarray
     labels: np.ndarray  # bool (N, C)
@@ -97,8 +76,7 @@ class Selection:
     @classmethod
     def load(cls, file: Path) -> Selection:
         """Read a file that `save` wrote."""
-        columns = read_arrays(file, *cls.__dataclass_fields__)
-        return cls(origin=str(columns.pop("origin")), **columns)
+        return cls(**read_arrays(file, *cls.__dataclass_fields__))
 
     def dataset(
         self, name: str, stands_for: str | None, inputs: np.ndarray | None
@@ -120,6 +98,19 @@ class Selection:
         )
 
 
+def load_clustering(
+    file: Path,
+    n_groups: int,
+    beta: float,
+    min_classes: int = 1,
+    names: str = "corpus_names",
+) -> Clustering:
+    """Return the labels from which the classes of a file's data set are clustered."""
+    labels, names_of_all = read_arrays(file, "corpus", names).values()
+    class_names = tuple(names_of_all.tolist())
+    return Clustering(labels, class_names, n_groups, beta, min_classes)
+
+
 def open_images(folder: Path, selection: Selection) -> np.ndarray:
     """Map a prepared set's images into memory, uint8 (N, 256, 256, 3)."""
     command = f"prepare {folder.name} --images"
@@ -134,59 +125,31 @@ class PreparedSet:
     stands_for: str
     # reads the training and the test half from the folder of annotations
     read_halves: Callable[[Path], list[Corpus]]
-    # names the files in that folder, for the help text
-    annotations: str
-    # names the content of the folder of images, for the help text
-    images: str
-    # file in $PRSLIB_DATA with all labels, used if there are no annotations
-    table: str
     num_tasks: int
     beta: float
     # the paper's order of the tasks
     schedule: tuple[int, ...]
-    # SHA-256 of the released id files, one after another
-    id_digest: str
     # the paper's power of allocation
     rho: float = 0.0
     min_classes: int = 1  # of a task
     # group of each class; if empty, class frequencies determine the groups
     group_of: dict[str, str] = field(default_factory=dict)
-    # if `group_of` is empty: categories that are not classes
-    ignored: tuple[str, ...] = ()
     # categories that are clustered into tasks, but not in the data set
     dropped: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> Path:
+        """The file with the labels of the prepared set."""
+        return data_dir() / self.name / "labels.npz"
 
     def load(
         self, images: bool, open_inputs: Callable = open_images, suffix: str = ""
     ) -> SequentialDataset:
-        """Load the prepared set or, if it is not prepared, select its labels now."""
-        folder = data_dir() / self.name
-        if (folder / "labels.npz").is_file():
-            selection = Selection.load(folder / "labels.npz")
-        else:
-            selection = self.select(self.corpus(), data_dir() / f"{self.name}_ids")
-        if selection.origin != "released":
-            advice = f"run `python -m prslib prepare {self.name}` again"
-            raise ValueError(expected(f"released ids in {folder}", "others", advice))
-        inputs = open_inputs(folder, selection) if images else None
+        """Load the prepared set."""
+        check_made(self.file, f"prepare {self.name} --help")
+        selection = Selection.load(self.file)
+        inputs = open_inputs(self.file.parent, selection) if images else None
         return selection.dataset(self.name + suffix, self.stands_for, inputs)
-
-    def corpus(self, annotations: Path | None = None) -> Corpus:
-        """Read the labels of all images from the annotations, or else from a table."""
-        if annotations:
-            *columns, names = zip(*self.read_halves(annotations), strict=True)
-            corpus = Corpus(*map(np.concatenate, columns), names[0])
-        else:
-            folder = data_dir() / self.name
-            tables = folder / "corpus.npz", data_dir() / self.table
-            stored = [table for table in tables if table.is_file()]
-            if not stored:
-                advice = f"run `python -m prslib prepare {self.name} --help`"
-                raise FileNotFoundError(expected(folder, "none", advice))
-            corpus = read_table(stored[0])
-        names = sorted(self.group_of or set(corpus.names) - {*self.ignored})
-        columns = [corpus.names.index(name) for name in names]
-        return corpus._replace(labels=corpus.labels[:, columns], names=tuple(names))
 
     @property
     def recipe(self) -> Recipe:
@@ -213,19 +176,16 @@ class PreparedSet:
 
     def identity(self) -> str:
         """Return the digest that was stored with the images, "" without images."""
-        file = data_dir() / self.name / "labels.npz"
-        stored = read_arrays(file) if file.is_file() else {}
-        return str(stored.get("pixels", ""))
+        return str(read_arrays(self.file).get("pixels", ""))
 
-    def load_clustering(self, corpus: Corpus | None = None) -> Clustering:
+    def load_clustering(self) -> Clustering:
         """Return the labels of the training half, from which classes are clustered."""
-        corpus = corpus or self.corpus()
-        labels = corpus.labels[corpus.labels.any(axis=1) & ~corpus.is_test]
-        return self.clustering_of(labels, corpus.names)
+        return load_clustering(self.file, self.num_tasks, self.beta, self.min_classes)
 
-    def clustering_of(self, labels: np.ndarray, names: tuple[str, ...]) -> Clustering:
-        """Return labels (N, C) with the set's settings for clustering classes."""
-        return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
+    def read(self, annotations: Path) -> Corpus:
+        """Read the labels of all images from a folder of annotations."""
+        *columns, names = zip(*self.read_halves(annotations), strict=True)
+        return Corpus(*map(np.concatenate, columns), names[0])
 
     def select(self, corpus: Corpus, ids: Path) -> Selection:
         """Choose images by the released ids in a folder; Sec. 5."""
@@ -243,12 +203,11 @@ class PreparedSet:
             [len(train), end],
             [end - is_shared.sum(), len(order)],
         ]
-        names = np.array(corpus.names)[stays]
+        names = corpus.names[stays]
         groups = curation.class_groups(labels[train].sum(axis=0))
         if self.group_of:
             groups = [self.group_of[name] for name in names.tolist()]
         return Selection(
-            origin="released",
             files=corpus.files[order],
             labels=labels[order],
             task=class_task[labels[order].argmax(axis=1)],
