@@ -30,7 +30,7 @@ from prslib.datasets.prepared import Selection
 
 TINY = np.float32(1e-30)  # instead of zero, for a column of zeros
 ABOUT = {
-    "network": features.DEFAULT,
+    "network": features.NETWORK,
     "layer": "pooled",
     "preprocessing": "bicubic to 256 x 256, then to 224 x 224, all of it; "
     "(x - 127) / 128",
@@ -75,7 +75,7 @@ def remake_open(images: Path, annotations: Path, ids: Path | None, made: Path) -
     unused = set(files) & set(selection.files.tolist())
     if unused:
         raise ValueError(f"images of cocoseq-mini are not open: {sorted(unused)[:3]}")
-    _, weights = features.frozen_network(features.DEFAULT)
+    _, weights = features.frozen_network()
     write_arrays(
         made,
         files=np.array(files),
@@ -95,7 +95,7 @@ def remake(images: Path, annotations: Path, made: Path) -> str:
     labels = np.array([by_file[name] for name in selection.files.tolist()])
     values = embed_all(images, selection.files.tolist())
     apart = np.abs(to_bytes(values, scale).astype(int) - before)
-    _, weights = features.frozen_network(features.DEFAULT)
+    _, weights = features.frozen_network()
     new_scale = np.maximum(values.max(axis=0), TINY) / np.float32(255)
     replace(selection, labels=labels).save(
         made,

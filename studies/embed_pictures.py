@@ -362,9 +362,9 @@ def make(name: str, folder: Path, made: Path) -> str:
     values = np.array([features.embed(pictures.pixels[row]) for row in chosen])
     column_scale = np.maximum(values.max(axis=0), TINY) / np.float32(255)
     stored = np.rint(values / column_scale).clip(0, 255).astype(np.uint8)
-    _, weights = features.frozen_network(features.DEFAULT)
+    _, weights = features.frozen_network()
     about = {"source": SOURCES[name], "clusters": text}
-    about |= {"network": features.DEFAULT, "layer": "pooled", "weights": weights}
+    about |= {"network": features.NETWORK, "layer": "pooled", "weights": weights}
     more["about"] = np.array(json.dumps(about))
     selection.save(made, features=stored, scale=column_scale, **more)
     return text

@@ -56,9 +56,9 @@ def begin(root, kinds):
 
         from prslib.report import build  # noqa: F401
     if "features" in kinds:
-        from prslib.datasets.features import DEFAULT, frozen_network
+        from prslib.datasets.features import frozen_network
 
-        frozen_network(DEFAULT)
+        frozen_network()
     images = [(n, ["apple" if n % 2 else "bear"]) for n in range(1, 41)]
     images += [(41, ["person"])]  # in no split: left out of the prepared set
     ids = {"train": [[*range(2, 38, 2)], [*range(1, 38, 2)]], "test": [[38], [39]]}

@@ -14,11 +14,6 @@ GROUP = json.loads((PACKAGE / "datasets" / "nuswide_groups.json").read_text())
 CLASSES = tuple(sorted(GROUP))
 
 
-def read_halves(folder: Path) -> list[Corpus]:
-    """Read the training and the test half."""
-    return [read_half(folder, is_test) for is_test in (False, True)]
-
-
 def read_half(folder: Path, is_test: bool) -> Corpus:
     """Read an image list and the label files of the 49 concepts; Sec. 5.2."""
     half = "Test" if is_test else "Train"
@@ -49,7 +44,7 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
 PREPARED = PreparedSet(
     name="nuswideseq",
     stands_for="NUS-WIDEseq",
-    read_halves=read_halves,
+    read_half=read_half,
     group_of=GROUP,
     num_tasks=6,
     beta=1e-4,

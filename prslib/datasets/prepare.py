@@ -65,8 +65,6 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
         option("--workers", type=int, help="number of processes")
     option = add_command(names, "features", prepare_features).add_argument
     option("name", choices=[coco.PREPARED.name, nuswide.PREPARED.name])
-    words = "network that computes the features (default: %(default)s)"
-    option("--backbone", default=features.DEFAULT, help=words)
     option("--workers", type=int, help="number of processes")
     for name, source in single_label.SOURCES.items():
         add_command(names, name, prepare_source, source)
@@ -177,18 +175,18 @@ def find_ids(prepared: PreparedSet) -> Path:
 
 
 def prepare_features(options: argparse.Namespace) -> None:
-    """Store the features that a frozen network computes from a prepared set's images.
+    """Store the features that EfficientNet-Lite0 computes from a prepared set's images.
 
-    The network is EfficientNet-Lite0 or one of torchvision's classifiers.
+    They are written to $PRSLIB_DATA/<name>/features.npy, one row per image.
 
-    Example: prslib prepare features cocoseq --backbone resnet50
+    Example: prslib prepare features cocoseq
     """
     folder = data_dir() / options.name
     selection = Selection.load(folder / "labels.npz")
     # raise errors before work starts
     open_images(folder, selection)
-    features.frozen_network(options.backbone)
-    make = partial(features.embed_row, folder / "images.npy", options.backbone)
+    features.frozen_network()
+    make = partial(features.embed_row, folder / "images.npy")
     with replacing(folder / features.FILE) as stream:
         write_rows(stream, make_rows(make, range(len(selection)), options.workers))
     print(folder / features.FILE)

@@ -123,8 +123,8 @@ class PreparedSet:
 
     name: str
     stands_for: str
-    # reads the training and the test half from the folder of annotations
-    read_halves: Callable[[Path], list[Corpus]]
+    # reads the training or, if True, the test half from the folder of annotations
+    read_half: Callable[[Path, bool], Corpus]
     num_tasks: int
     beta: float
     # the paper's order of the tasks
@@ -184,25 +184,26 @@ class PreparedSet:
 
     def read(self, annotations: Path) -> Corpus:
         """Read the labels of all images from a folder of annotations."""
-        *columns, names = zip(*self.read_halves(annotations), strict=True)
-        return Corpus(*map(np.concatenate, columns), names[0])
+        halves = [self.read_half(annotations, is_test) for is_test in (False, True)]
+        *columns, (names, _) = zip(*halves, strict=True)
+        return Corpus(*map(np.concatenate, columns), names)
 
     def select(self, corpus: Corpus, ids: Path) -> Selection:
         """Choose images by the released ids in a folder; Sec. 5."""
         stays = ~np.isin(corpus.names, self.dropped)
         labels = corpus.labels[:, stays]
-        class_task, rows = self._read_split(corpus, labels, ids)
-        train, balanced, imbalanced = rows
+        rows = {split: self._read_ids(corpus, labels, ids, split) for split in SPLITS}
+        # a class belongs to the task with most of its images
+        counts = [labels[of_task].sum(axis=0) for of_task in rows["train"]]
+        class_task = np.argmax(counts, axis=0).astype(np.int64)
+        train, balanced, imbalanced = map(np.concatenate, rows.values())
         is_shared = np.isin(balanced, imbalanced)
-        balanced = np.concatenate([balanced[~is_shared], balanced[is_shared]])
         others = imbalanced[~np.isin(imbalanced, balanced)]
-        order = np.concatenate([train, balanced, others])
-        end = len(train) + len(balanced)
-        bounds = [
-            [0, len(train)],
-            [len(train), end],
-            [end - is_shared.sum(), len(order)],
-        ]
+        blocks = [train, balanced[~is_shared], balanced[is_shared], others]
+        order = np.concatenate(blocks)
+        ends = np.cumsum([0, *map(len, blocks)])
+        # first and last block of each split
+        bounds = ends[[[0, 1], [1, 3], [2, 4]]]
         names = corpus.names[stays]
         groups = curation.class_groups(labels[train].sum(axis=0))
         if self.group_of:
@@ -211,32 +212,28 @@ class PreparedSet:
             files=corpus.files[order],
             labels=labels[order],
             task=class_task[labels[order].argmax(axis=1)],
-            bounds=np.array(bounds, dtype=np.int64),
+            bounds=bounds,
             class_names=names,
             class_task=class_task,
             class_group=np.array(groups),
         )
 
-    def _read_split(
-        self, corpus: Corpus, labels: np.ndarray, ids: Path
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the task of each class, and the rows of each published split."""
-        train, test = np.flatnonzero(~corpus.is_test), np.flatnonzero(corpus.is_test)
-        # rows of each task, by split
-        rows: dict[str, list[np.ndarray]] = {split: [] for split in SPLITS}
-        for split in SPLITS:
-            # if two images have one key, a test set contains the one of the test half
-            pool = train if split == "train" else np.concatenate([train, test])
-            row_of = dict(zip(corpus.key[pool].tolist(), pool, strict=True))
-            for file in self.id_files(ids, split):
-                with readable(f"ids of annotated images in {file}"):
-                    keys = json.loads(file.read_bytes())
-                    of_task = np.array([row_of[key] for key in keys], np.int64)
-                rows[split].append(of_task[labels[of_task].any(axis=1)])
-        # a class belongs to the task with most of its images
-        counts = [labels[of_task].sum(axis=0) for of_task in rows["train"]]
-        class_task = np.argmax(counts, axis=0).astype(np.int64)
-        return class_task, [np.concatenate(rows[split]) for split in SPLITS]
+    def _read_ids(
+        self, corpus: Corpus, labels: np.ndarray, ids: Path, split: str
+    ) -> list[np.ndarray]:
+        """Return the rows of a published split, task by task."""
+        pool = np.arange(len(labels))
+        if split == "train":
+            pool = pool[~corpus.is_test]
+        # if two images have one key, a test set contains the later one, of the test half
+        row_of = dict(zip(corpus.key[pool].tolist(), pool, strict=True))
+        rows = []
+        for file in self.id_files(ids, split):
+            with readable(f"ids of annotated images in {file}"):
+                keys = json.loads(file.read_bytes())
+                of_task = np.array([row_of[key] for key in keys], np.int64)
+            rows.append(of_task[labels[of_task].any(axis=1)])
+        return rows
 
     def id_files(self, folder: Path, split: str) -> list[Path]:
         """Return the id files of a split in a folder, task by task."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -25,23 +24,6 @@ RELEASED = DATA / "imbal_ids.npz"
 TEST_PER_CLASS = 200  # of the synthetic versions
 
 
-def read_mnist(folder: Path, split: str, download: bool) -> Images:
-    """Read MNIST with torchvision."""
-    from torchvision.datasets import MNIST
-
-    original = MNIST(folder, split == "train", download=download)
-    return original.data.numpy()[..., None], original.targets.numpy()
-
-
-def read_svhn(folder: Path, split: str, download: bool) -> Images:
-    """Read SVHN with torchvision, which compares the files with their checksums."""
-    from torchvision.datasets import SVHN
-
-    original = SVHN(folder, split, download=download)
-    pixels = np.ascontiguousarray(original.data.transpose(0, 2, 3, 1))
-    return pixels, original.labels.astype(np.int64)
-
-
 @dataclass(frozen=True)
 class Source:
     """A single-label data set that a user downloads."""
@@ -52,7 +34,6 @@ class Source:
     original: str
     # is in $PRSLIB_DATA if the data set is there
     file: str
-    read: Callable[[Path, str, bool], Images]
     # images of each class in the subsampled stream; Appendix, single-label data: of N_c
     # images floor(N_c min(1, pi_c / (max pi - min pi))), pi_c = 0.6 / (c+1)^1.6
     train_counts: tuple[int, ...]
@@ -78,7 +59,6 @@ MNIST = Source(
     stands_for="Imbal-MNISTseq",
     original="MNIST",
     file="MNIST/raw",
-    read=read_mnist,
     train_counts=(5923, 2281, 1053, 684, 456, 316, 269, 230, 178, 153),
     recipe=ON_MLP,
 )
@@ -87,29 +67,38 @@ SVHN = Source(
     stands_for="Imbal-SVHNseq",
     original="SVHN",
     file="train_32x32.mat",
-    read=read_svhn,
     train_counts=(4948, 4690, 1872, 948, 582, 401, 261, 206, 153, 120),
     recipe=replace(ON_CONVNET, model="resnet18", learning_rate=2e-4),
 )
 SOURCES = {source.name: source for source in (MNIST, SVHN)}
 
 
+def read_original(source: Source, split: str, download: bool) -> Images:
+    """Read the training or the test images with torchvision."""
+    from torchvision import datasets
+
+    if source is MNIST:
+        original = datasets.MNIST(data_dir(), split == "train", download=download)
+        return original.data.numpy()[..., None], original.targets.numpy()
+    original = datasets.SVHN(data_dir(), split, download=download)
+    return np.ascontiguousarray(original.data.transpose(0, 2, 3, 1)), original.labels
+
+
 def load_source(
     source: Source, images: bool, download: bool = False
 ) -> SequentialDataset:
     """Read a downloaded data set; keep the training images that the authors kept."""
-    folder = data_dir()
     if not download:
-        check_made(folder / source.file, f"prepare {source.name}")
+        check_made(data_dir() / source.file, f"prepare {source.name}")
     name = source.original.lower()
     (rows,) = read_arrays(RELEASED, name).values()
-    what = f"the original {source.original} in {folder}"
+    what = f"the original {source.original} in {data_dir()}"
     with readable(what), naming_extra("training"):
-        pixels, digits = source.read(folder, "train", download)
+        pixels, digits = read_original(source, "train", download)
         train = pixels[rows], digits[rows]
         if np.bincount(train[1]).tolist() != list(source.train_counts):
             raise ValueError("its images are others, or in another order")
-        halves: list[Half] = [train, source.read(folder, "test", download)]
+        halves: list[Half] = [train, read_original(source, "test", download)]
     if not images:
         halves = [(None, digits) for _, digits in halves]
     return one_class_a_task(source.name, source.stands_for, halves)
