@@ -32,20 +32,28 @@ def write_arrays(file: Path, **arrays: np.ndarray) -> None:
         np.savez_compressed(stream, **arrays)  # ty: ignore[invalid-argument-type]
 
 
-def write_rows(stream: BinaryIO, rows: Iterable[np.ndarray]) -> str:
-    """Write rows as one npy file; return their digest."""
+def write_images(
+    stream: BinaryIO, images: Iterable[np.ndarray | None], count: int
+) -> tuple[np.ndarray, str]:
+    """Write images as one npy file; return which of them exist, bool (N,), and a digest."""
     digest = hashlib.sha256()
-    header: dict[str, object] = {"fortran_order": False}
-    for count, row in enumerate(rows, 1):
-        header |= {"shape": (count, *row.shape), "descr": row.dtype.str}
-        if count == 1:
-            np.lib.format.write_array_header_1_0(stream, header)
-        stream.write(row.data)
-        digest.update(row.data)
-    # numpy leaves room in the header for a larger count
+    exists = np.zeros(count, dtype=bool)
+    write_header(stream, count)
+    for row, image in enumerate(images):
+        if image is not None:
+            exists[row] = True
+            stream.write(image.data)
+            digest.update(image.data)
     stream.seek(0)
+    write_header(stream, int(exists.sum()))
+    return exists, digest.hexdigest()
+
+
+def write_header(stream: BinaryIO, count: int) -> None:
+    """Write the header of a file of images; it is equally long for all counts."""
+    shape = count, RESOLUTION, RESOLUTION, 3
+    header = {"descr": "|u1", "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(stream, header)
-    return digest.hexdigest()
 
 
 def check_made(file: Path, command: str) -> None:

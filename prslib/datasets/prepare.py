@@ -6,7 +6,7 @@ import argparse
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
@@ -15,7 +15,7 @@ import numpy as np
 
 from prslib.checks import expected
 from prslib.datasets import coco, features, nuswide, single_label
-from prslib.datasets.arrays import read_image, write_rows
+from prslib.datasets.arrays import read_image, write_images
 from prslib.datasets.prepared import SPLITS, PreparedSet, Selection, open_images
 from prslib.paths import data_dir, replacing
 
@@ -116,21 +116,14 @@ def decode_images(
 ) -> None:
     """Decode the images, leave out missing and broken ones, and write all files."""
     files = [options.images / name for name in selection.files]
-    whole = np.zeros(len(files), dtype=bool)
-
-    def decode() -> Iterator[np.ndarray]:
-        images = make_rows(read_image, files, options.workers)
-        for row, image in enumerate(images):
-            if image is not None:
-                whole[row] = True
-                yield image
-        check_lost(~whole, selection.files, options.allow_missing)
-
+    images = make_rows(read_image, files, options.workers)
     with replacing(folder / "images.npy") as stream:
-        pixels = np.array(write_rows(stream, decode()))
+        whole, digest = write_images(stream, images, len(files))
+        check_lost(~whole, selection.files, options.allow_missing)
         lost = selection.files[~whole]
         (folder / "left_out.csv").write_text("\n".join(["file", *lost]))
         # before the images appear, which therefore always have their labels
+        pixels = np.array(digest)
         selection.keep(whole).save(folder / "labels.npz", pixels=pixels, **clustered)
     print(f"{folder}: {whole.sum()} images; left_out.csv lists {len(lost)} others")
 
@@ -187,8 +180,9 @@ def prepare_features(options: argparse.Namespace) -> None:
     open_images(folder, selection)
     features.frozen_network()
     make = partial(features.embed_row, folder / "images.npy")
+    rows = list(make_rows(make, range(len(selection)), options.workers))
     with replacing(folder / features.FILE) as stream:
-        write_rows(stream, make_rows(make, range(len(selection)), options.workers))
+        np.save(stream, np.array(rows))
     print(folder / features.FILE)
 
 
