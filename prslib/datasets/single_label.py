@@ -77,7 +77,7 @@ def read_original(source: Source, split: str, download: bool) -> Images:
     """Read the training or the test images with torchvision."""
     from torchvision import datasets
 
-    if source is MNIST:
+    if source == MNIST:
         original = datasets.MNIST(data_dir(), split == "train", download=download)
         return original.data.numpy()[..., None], original.targets.numpy()
     original = datasets.SVHN(data_dir(), split, download=download)
@@ -111,7 +111,7 @@ def load_stand_in(
     """Make a synthetic version, `divisor` times smaller, from drawn digits."""
     counts = np.array(source.train_counts), TEST_PER_CLASS
     digits = [np.repeat(np.arange(CLASSES), count // divisor) for count in counts]
-    pictures = scenes.draw_pictures(digits, source is SVHN) if images else [None] * 2
+    pictures = scenes.draw_pictures(digits, source == SVHN) if images else [None] * 2
     halves = list(zip(pictures, digits, strict=True))
     return one_class_a_task(name, source.stands_for, halves)
 
