@@ -20,7 +20,6 @@ IDS = {
     "teorg": [[21], [22]],
 }
 WHOLE = (518, 398, 693, 463)  # training images of each task of the embedded set
-RELEASED = ("balanced", "imbalanced")
 PARTS = {"cocoseq-mini": Fraction(1), "cocoseq-tiny": Fraction(1, 7)}  # of these images
 
 
