@@ -6,6 +6,7 @@ import argparse
 import inspect
 import os
 import re
+import signal
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from prslib.checks import expected
 from prslib.datasets import coco, features, nuswide, single_label
 from prslib.datasets.arrays import read_image, write_images
 from prslib.datasets.prepared import SPLITS, PreparedSet, Selection, open_images
-from prslib.paths import data_dir, replacing
+from prslib.paths import data_dir, end_with, replacing
 
 # share of the images that may be left out without --allow-missing
 MOST_LOST = 0.01
@@ -139,10 +140,18 @@ def make_rows(make: Callable, items: Sequence, workers: int | None) -> Iterable:
         items,  # ty: ignore[invalid-argument-type]
         batch_size=None,
         num_workers=0 if workers == 1 else workers,
-        # runs in the workers
+        # both run in the workers
         collate_fn=make,
+        worker_init_fn=partial(begin_worker, os.getpid()),
     )
     return tqdm(rows, total=len(items), unit="image")
+
+
+def begin_worker(parent: int, _number: int) -> None:
+    """Leave Ctrl-C to the parent process, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # torch ends a worker, too, but not one that still has a large image to hand over
+    end_with(parent)
 
 
 def check_lost(lost: np.ndarray, files: np.ndarray, allowed: bool) -> None:
