@@ -204,7 +204,6 @@ def draw(plan: Plan) -> tuple[Selection, np.ndarray]:
     thresholds = 200 / plan.divisor, 900 / plan.divisor
     groups = curation.class_groups(drawn["train"].sum(axis=0), *thresholds)
     selection = Selection(
-        origin="drawn",
         files=np.full(len(labels), ""),
         labels=labels,
         task=curation.tasks_of_images(labels, plan.planted_task),

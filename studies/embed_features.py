@@ -2,8 +2,7 @@
 
 Run ``python studies/embed_features.py --images DIR --annotations DIR`` with the folder of
 train2014/ and val2014/, and the folder of both instances files; ten minutes on one core.
-Without ``--annotations``, labels come from coco2014_labels.npz in $PRSLIB_DATA. The
-script counts the bytes that differ from the embedded file, and writes the new file to
+It counts the bytes that differ from the embedded file, and writes the new file to
 cocoseq_mini.npz in the working directory or, with ``--embed``, over the embedded one. It
 needs ``pip install -e '.[laptop]'``.
 
@@ -26,7 +25,7 @@ from prslib.datasets.prepared import Selection
 
 TINY = np.float32(1e-30)  # instead of zero, for a column of zeros
 ABOUT = {
-    "network": features.DEFAULT,
+    "network": features.NETWORK,
     "layer": "pooled",
     "preprocessing": "bicubic to 256 x 256, then to 224 x 224, all of it; "
     "(x - 127) / 128",
@@ -55,27 +54,20 @@ def embed_all(root: Path, files: list[str]) -> np.ndarray:
     return np.array([features.embed(read_image(root / name)) for name in progress])
 
 
-def labels_by_file(
-    annotations: Path | None, class_names: np.ndarray
-) -> dict[str, np.ndarray]:
+def labels_by_file(annotations: Path, class_names: np.ndarray) -> dict[str, np.ndarray]:
     """Read the labels of all images of COCO, bool (C,), by the images' file names."""
-    corpus = coco.PREPARED.corpus(annotations)
-    columns = [corpus.names.index(name) for name in class_names.tolist()]
-    halves = np.where(corpus.is_test, "val2014", "train2014").tolist()
-    files = [
-        f"{half}/COCO_{half}_{key:012d}.jpg"
-        for half, key in zip(halves, corpus.key.tolist(), strict=True)
-    ]
-    return dict(zip(files, corpus.labels[:, columns], strict=True))
+    corpus = coco.PREPARED.read(annotations)
+    columns = np.searchsorted(corpus.names, class_names)
+    return dict(zip(corpus.files.tolist(), corpus.labels[:, columns], strict=True))
 
 
-def remake_open(images: Path, annotations: Path | None, made: Path) -> str:
+def remake_open(images: Path, annotations: Path, made: Path) -> str:
     """Write the open test set; return the number of its images as text."""
     selection = Selection.load(features.MINI)
     (scale,) = read_arrays(features.MINI, "scale").values()
     labels = labels_by_file(annotations, selection.class_names)
     files = read_arrays(features.OPEN, "files")["files"].tolist()
-    _, weights = features.frozen_network(features.DEFAULT)
+    _, weights = features.frozen_network()
     write_arrays(
         made,
         files=np.array(files),
@@ -86,7 +78,7 @@ def remake_open(images: Path, annotations: Path | None, made: Path) -> str:
     return f"{len(files)} images in {made}"
 
 
-def remake(images: Path, annotations: Path | None, made: Path) -> str:
+def remake(images: Path, annotations: Path, made: Path) -> str:
     """Write the features again; return their differences from the embedded ones as text."""
     selection = Selection.load(features.MINI)
     stored = read_arrays(features.MINI, "features", "scale")
@@ -95,7 +87,7 @@ def remake(images: Path, annotations: Path | None, made: Path) -> str:
     labels = np.array([by_file[name] for name in selection.files.tolist()])
     values = embed_all(images, selection.files.tolist())
     apart = np.abs(to_bytes(values, scale).astype(int) - before)
-    _, weights = features.frozen_network(features.DEFAULT)
+    _, weights = features.frozen_network()
     new_scale = find_scale(values)
     replace(selection, labels=labels).save(
         made,
@@ -112,7 +104,7 @@ def remake(images: Path, annotations: Path | None, made: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--images", type=Path, required=True)
-    parser.add_argument("--annotations", type=Path)
+    parser.add_argument("--annotations", type=Path, required=True)
     parser.add_argument("--open", action="store_true", help="make the open test set")
     parser.add_argument("--embed", action="store_true", help="replace prslib's file")
     options = parser.parse_args()

@@ -294,7 +294,6 @@ def select(
     class_task = curation.number_by_size(group, stays)[stays]
     chosen = labels[rows[order]][:, stays]
     selection = Selection(
-        origin="derived",
         files=np.array([pictures[row].name for row in rows[order]]),
         labels=chosen,
         task=class_task[chosen.argmax(axis=1)],
@@ -317,9 +316,9 @@ def make(name: str, folder: Path, made: Path) -> str:
     chosen = tqdm(rows.tolist(), "features", unit="picture")
     values = np.array([features.embed(pictures[row].pixels) for row in chosen])
     column_scale = find_scale(values)
-    _, weights = features.frozen_network(features.DEFAULT)
+    _, weights = features.frozen_network()
     about = {"source": SOURCES[name], "clusters": text}
-    about |= {"network": features.DEFAULT, "layer": "pooled", "weights": weights}
+    about |= {"network": features.NETWORK, "layer": "pooled", "weights": weights}
     more["about"] = np.array(json.dumps(about))
     selection.save(
         made, features=to_bytes(values, column_scale), scale=column_scale, **more

@@ -141,7 +141,6 @@ def select(documents: list[Document]) -> tuple[Selection, dict[str, np.ndarray]]
         labels[train].sum(axis=0), reuters.MINORITY_BELOW, reuters.MAJORITY_FROM
     )
     selection = Selection(
-        origin=np.array("derived"),
         files=np.array([str(documents[row].number) for row in order]),
         labels=labels[order],
         task=class_task[labels[order].argmax(axis=1)],

@@ -34,9 +34,7 @@ HARMS = ("kill", "kill a worker", "interrupt")
 # files that hold times, or what a kill may leave: the next writing has another name
 OTHER = ("executed", ".txt", ".json", ".part")
 METHODS = ("CRS", "PRS", "GSS", "ExStream", "EWC", "Multitask", "DER++")
-COCOSEQ = (
-    "prepare cocoseq --images ../coco --annotations ../coco/annotations --ids ../ids"
-)
+COCOSEQ = "prepare cocoseq --images ../coco --annotations ../coco/annotations"
 WORK = {f"runs of {name}": f"{name} 1" for name in METHODS} | {
     "runs in two processes": "PRS 2",
     "two that ask for the same runs": "CRS 1 rival",
@@ -58,15 +56,15 @@ def begin(root, kinds):
 
         from prslib.report import build  # noqa: F401
     if "features" in kinds:
-        from prslib.datasets.features import DEFAULT, frozen_network
+        from prslib.datasets.features import frozen_network
 
-        frozen_network(DEFAULT)
+        frozen_network()
     images = [(n, ["apple" if n % 2 else "bear"]) for n in range(1, 41)]
     images += [(41, ["person"])]  # in no split: left out of the prepared set
     ids = {"train": [[*range(2, 38, 2)], [*range(1, 38, 2)]], "test": [[38], [39]]}
     halves = {"train2014": images, "val2014": [(201, ["apple"]), (202, ["bear"])]}
     write_coco(root / "coco", halves, ("apple", "bear", "person"))
-    write_ids(root / "ids", ids | {"teorg": [[202], [201]]}, "coco")
+    write_ids(root / "cocoseq_ids", ids | {"teorg": [[202], [201]]}, "coco")
     torch.set_num_threads(1)  # a fork would lack the others
     loky.backend.context.set_start_method("fork")
 
@@ -111,7 +109,8 @@ def disturb(process, harm):
 
 def attempt(command, folder, after=None, harm="kill"):
     """Do a piece of work, or disturb it after some seconds; return whether it ended."""
-    (folder / "data").mkdir(parents=True, exist_ok=True)
+    ids = folder / "data/cocoseq_ids"
+    shutil.copytree(folder.parent / ids.name, ids, dirs_exist_ok=True)
     if command == WORK["features"]:
         prepared = folder.parent / "prepare" / "data"
         shutil.copytree(prepared, folder / "data", dirs_exist_ok=True)

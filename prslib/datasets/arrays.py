@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -31,28 +32,40 @@ def write_arrays(file: Path, **arrays: np.ndarray) -> None:
         np.savez_compressed(stream, **arrays)  # ty: ignore[invalid-argument-type]
 
 
-def write_rows(file: Path, rows: Iterable[np.ndarray]) -> str:
-    """Write rows as one npy file, which appears when it is complete; return their digest."""
+def write_images(
+    stream: BinaryIO, images: Iterable[np.ndarray | None], count: int
+) -> tuple[np.ndarray, str]:
+    """Write images as one npy file; return which of them exist, bool (N,), and a digest."""
     digest = hashlib.sha256()
-    header: dict[str, object] = {"fortran_order": False}
-    with replacing(file) as stream:
-        for count, row in enumerate(rows, 1):
-            header |= {"shape": (count, *row.shape), "descr": row.dtype.str}
-            if count == 1:
-                np.lib.format.write_array_header_1_0(stream, header)
-            stream.write(row.data)
-            digest.update(row.data)
-        # numpy leaves room in the header for a larger count
-        stream.seek(0)
-        np.lib.format.write_array_header_1_0(stream, header)
-    return digest.hexdigest()
+    exists = np.zeros(count, dtype=bool)
+    write_header(stream, count)
+    for row, image in enumerate(images):
+        if image is not None:
+            exists[row] = True
+            stream.write(image.data)
+            digest.update(image.data)
+    stream.seek(0)
+    write_header(stream, int(exists.sum()))
+    return exists, digest.hexdigest()
+
+
+def write_header(stream: BinaryIO, count: int) -> None:
+    """Write the header of a file of images; it is equally long for all counts."""
+    shape = count, RESOLUTION, RESOLUTION, 3
+    header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, header)
+
+
+def check_made(file: Path, command: str) -> None:
+    """Refuse a missing file or folder; the error names the command that makes it."""
+    if not file.exists():
+        advice = f"run `python -m prslib {command}`"
+        raise FileNotFoundError(expected(file, "none", advice))
 
 
 def open_rows(file: Path, count: int, command: str) -> np.ndarray:
     """Map an npy file of ``count`` rows into memory; errors name the command that makes it."""
-    if not file.is_file():
-        advice = f"run `python -m prslib {command}`"
-        raise FileNotFoundError(expected(file, "none", advice))
+    check_made(file, command)
     with readable(f"{count} rows in {file}; `prslib {command}` makes them"):
         # copy-on-write, because torch warns about read-only arrays
         rows = np.load(file, mmap_mode="c")

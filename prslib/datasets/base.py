@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache, wraps
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -354,12 +354,8 @@ def keep_loaded(load: Callable) -> Callable:
 
     Consecutive runs often use the same data set, and a caller may change its copy.
     """
-    return wraps(load)(lambda *args, **named: deepcopy(_load(load, *args, **named)))
-
-
-@lru_cache(maxsize=4)
-def _load(load: Callable, *args: Any, **named: Any) -> SequentialDataset:
-    return load(*args, **named)
+    kept = lru_cache(maxsize=4)(load)
+    return wraps(load)(lambda *args, **named: deepcopy(kept(*args, **named)))
 
 
 def _check_array(what: str, array: np.ndarray, dtype: type, axes: int) -> None:

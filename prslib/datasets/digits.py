@@ -9,10 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.datasets import base, coco, nuswide, scenes
-from prslib.datasets.arrays import read_arrays
-from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset
-from prslib.datasets.prepared import SPLITS, PreparedSet, Selection
+from prslib.datasets import coco, nuswide, scenes
+from prslib.datasets.base import Entry, Recipe, SequentialDataset, keep_loaded
+from prslib.datasets.prepared import (
+    SPLITS,
+    PreparedSet,
+    Selection,
+    load_clustering,
+)
 from prslib.paths import DATA
 
 
@@ -21,7 +25,7 @@ def file_of(name: str) -> Path:
     return DATA / f"{name}.npz"
 
 
-@base.keep_loaded
+@keep_loaded
 def load_digits_dataset(name: str, stands_for: str, images: bool) -> SequentialDataset:
     """Make a digits data set."""
     selection = Selection.load(file_of(name))
@@ -42,13 +46,6 @@ def draw_pictures(selection: Selection) -> np.ndarray:
     return np.concatenate(pictures)
 
 
-def load_clustering(name: str, original: PreparedSet) -> Clustering:
-    """Return the corpus that a digits data set is clustered from."""
-    stored = read_arrays(file_of(name), "corpus", "class_names")
-    class_names = tuple(stored["class_names"].tolist())
-    return original.clustering_of(stored["corpus"], class_names)
-
-
 def _entry(name: str, original: PreparedSet, memory_size: int) -> Entry:
     recipe = Recipe(
         model="convnet",
@@ -60,7 +57,8 @@ def _entry(name: str, original: PreparedSet, memory_size: int) -> Entry:
         ewc_lambda=0.15,
     )
     load = partial(load_digits_dataset, name, original.stands_for)
-    return Entry(load, recipe, partial(load_clustering, name, original))
+    settings = original.num_tasks, original.beta, original.min_classes, "class_names"
+    return Entry(load, recipe, partial(load_clustering, file_of(name), *settings))
 
 
 ENTRIES = {

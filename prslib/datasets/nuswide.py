@@ -14,11 +14,6 @@ GROUP = json.loads((PACKAGE / "datasets" / "nuswide_groups.json").read_text())
 CLASSES = tuple(sorted(GROUP))
 
 
-def read_halves(folder: Path) -> list[Corpus]:
-    """Read the training and the test half."""
-    return [read_half(folder, is_test) for is_test in (False, True)]
-
-
 def read_half(folder: Path, is_test: bool) -> Corpus:
     """Read an image list and the label files of the 49 concepts; Sec. 5.2."""
     half = "Test" if is_test else "Train"
@@ -40,7 +35,7 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
         is_test=np.full(len(files), is_test),
         files=files,
         labels=np.stack(columns, axis=1),
-        names=CLASSES,
+        names=np.array(CLASSES),
     )
 
 
@@ -49,15 +44,11 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
 PREPARED = PreparedSet(
     name="nuswideseq",
     stands_for="NUS-WIDEseq",
-    read_halves=read_halves,
-    annotations="ImageList/ and Groundtruth/TrainTestLabels/",
-    images="one folder per concept",
-    table="nuswide_labels.npz",
+    read_half=read_half,
     group_of=GROUP,
     num_tasks=6,
     beta=1e-4,
     min_classes=4,
     schedule=(3, 1, 0, 5, 4, 2),
     rho=0.02,
-    id_digest="ef4104bba5756ddc6104c15968926008749c25cd6374f4638ba1837dd8978a61",
 )

@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any
 
 from prslib.datasets.base import Entry, Recipe
-from prslib.datasets.features import HEAD, load_clustering, load_embedded
+from prslib.datasets.features import HEAD, load_embedded
+from prslib.datasets.prepared import load_clustering
 from prslib.datasets.reuters import memory_size_of
 from prslib.paths import DATA
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import inspect
 import os
 import re
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
@@ -17,19 +16,12 @@ import numpy as np
 
 from prslib.checks import expected
 from prslib.datasets import coco, features, nuswide, single_label
-from prslib.datasets.arrays import read_image, write_rows
-from prslib.datasets.prepared import (
-    SPLITS,
-    PreparedSet,
-    Selection,
-    open_images,
-)
+from prslib.datasets.arrays import read_image, write_images
+from prslib.datasets.prepared import SPLITS, PreparedSet, Selection, open_images
 from prslib.paths import data_dir, end_with, replacing
 
-SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
 # share of the images that may be left out without --allow-missing
 MOST_LOST = 0.01
-BATCH = 32  # items that a worker process makes at a time
 # a fixed commit of the authors' repository, github.com/cdjkim/PRS
 ID_ADDRESS = (
     "https://raw.githubusercontent.com/cdjkim/PRS/"
@@ -53,139 +45,113 @@ def add_command(
 
 
 def add_prepare(commands: argparse._SubParsersAction) -> None:
-    """Prepare a real data set from downloaded files, or check it.
+    """Prepare a real data set from downloaded files, or fetch it.
 
-    The images of a set are selected, decoded once to 256 x 256 pixels and stored in
-    $PRSLIB_DATA/<name>. If decoding is interrupted, it has to start again. The files of
-    MNIST and SVHN are used as they are; they are checked and, with --download, fetched.
+    The images of COCOseq and NUS-WIDEseq are selected, decoded once to 256 x 256 pixels
+    and stored in $PRSLIB_DATA/<name>. If decoding is interrupted, it has to start again.
+    MNIST and SVHN are fetched and used as they are.
 
-    Example: prslib prepare cocoseq --images DIR --annotations DIR --download-ids
+    Example: prslib prepare cocoseq --images DIR --annotations DIR
     """
     prepare = add_command(commands, "prepare", add_prepare)
     names = prepare.add_subparsers(required=True, metavar="NAME")
-    for name, prepared in SETS.items():
-        option = add_command(names, name, prepare_set, prepared).add_argument
-        words = f"folder with {prepared.annotations}"
+    for prepared in (coco.PREPARED, nuswide.PREPARED):
+        option = add_command(names, prepared.name, prepare_set, prepared).add_argument
+        words = "folder of the annotations"
         option("--annotations", type=Path, required=True, help=words)
-        words = f"folder with {prepared.images}; without it, only labels are prepared"
+        words = "folder of the images; without it, only labels are prepared"
         option("--images", type=Path, help=words)
-        group = names.choices[name].add_mutually_exclusive_group(required=True)
-        either = group.add_argument
-        either(
-            "--ids",
-            type=Path,
-            help="folder with the id files that the paper's authors released",
-        )
-        words = "fetch these id files"
-        either("--download-ids", action="store_true", help=words)
         words = "allow more than 1 %% of the images to be missing or broken"
         option("--allow-missing", action="store_true", help=words)
         option("--workers", type=int, help="number of processes")
     option = add_command(names, "features", prepare_features).add_argument
-    option("name", choices=list(SETS))
-    words = "network that computes the features (default: %(default)s)"
-    option("--backbone", default=features.DEFAULT, help=words)
+    option("name", choices=[coco.PREPARED.name, nuswide.PREPARED.name])
     option("--workers", type=int, help="number of processes")
     for name, source in single_label.SOURCES.items():
-        option = add_command(names, name, prepare_source, source).add_argument
-        option("--download", action="store_true", help=f"fetch {source.original}")
+        add_command(names, name, prepare_source, source)
 
 
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """Prepare a set of photographs from downloaded files.
 
-    The files labels.npz, images.npy and left_out.csv are written to $PRSLIB_DATA/<name>,
-    and fetched ids to $PRSLIB_DATA/<name>_ids. Missing or broken images are left out. If
-    more than 1 % are left out, an error is raised unless --allow-missing is given.
+    COCO's annotations are instances_train2014.json and instances_val2014.json, its images
+    are in train2014/ and val2014/. The annotations of NUS-WIDE are ImageList/ and
+    Groundtruth/TrainTestLabels/, its images are in one folder per concept. The id files
+    that the paper's authors released are fetched to $PRSLIB_DATA/<name>_ids, unless they
+    are there.
 
-    Example: prslib prepare cocoseq --images DIR --annotations DIR --download-ids
+    The files labels.npz, images.npy and left_out.csv are written to $PRSLIB_DATA/<name>.
+    Missing or broken images are left out. If more than 1 % are left out, an error is
+    raised unless --allow-missing is given.
+
+    Example: prslib prepare cocoseq --images DIR --annotations DIR
     """
-    root, ids = options.images, options.ids
-    folder = data_dir() / prepared.name
-    left_out = folder / "left_out.csv"  # written last
-    if (folder / "images.npy").is_file() and left_out.is_file():
+    folder = prepared.file.parent
+    if (folder / "images.npy").is_file():
         advice = "delete it to decode them again"
         raise FileExistsError(expected(f"no images in {folder}", "images.npy", advice))
-    if options.download_ids:
-        ids = download_ids(prepared, data_dir() / f"{prepared.name}_ids")
-    corpus = prepared.corpus(options.annotations)
-    selection = prepared.select(corpus, ids)
+    corpus = prepared.read(options.annotations)
+    selection = prepared.select(corpus, find_ids(prepared))
     # raises an error if the ids belong to other annotations
     selection.dataset(prepared.name, prepared.stands_for, inputs=None)
-    if root:
-        there = find_files(root, selection.files, options.allow_missing)
+    if options.images:
+        there = [(options.images / name).is_file() for name in selection.files]
+        check_lost(~np.array(there), selection.files, options.allow_missing)
     print(f"{prepared.name}: the released split, {len(selection)} images")
-    corpus.save(folder / "corpus.npz")
-    # studies of the labels do not need images
-    selection.save(folder / "labels.npz")
     # features of images that were prepared earlier
     (folder / features.FILE).unlink(missing_ok=True)
-    if root:
-        decode_images(selection, there, folder, options)
+    labelled = corpus.labels.any(axis=1) & ~corpus.is_test
+    clustered = {"corpus": corpus.labels[labelled], "corpus_names": corpus.names}
+    if options.images:
+        decode_images(selection, clustered, folder, options)
     else:
+        selection.save(prepared.file, **clustered)
         print(f"labels only, in {folder}; give --images to decode the images")
 
 
 def decode_images(
-    selection: Selection, there: np.ndarray, folder: Path, options: argparse.Namespace
+    selection: Selection,
+    clustered: dict[str, np.ndarray],
+    folder: Path,
+    options: argparse.Namespace,
 ) -> None:
-    """Decode the images whose files exist, `there` bool (N,), and leave out broken ones."""
-    left_out = folder / "left_out.csv"
-    left_out.unlink(missing_ok=True)
-    whole = there.copy()
-    rows = np.flatnonzero(there)
-    files = [options.images / name for name in selection.files[rows]]
-
-    def decode() -> Iterator[np.ndarray]:
-        images = make_rows(read_image, files, options.workers)
-        for row, image in zip(rows, images, strict=True):
-            whole[row] = image is not None
-            if image is not None:
-                yield image
+    """Decode the images, leave out missing and broken ones, and write all files."""
+    files = [options.images / name for name in selection.files]
+    images = make_rows(read_image, files, options.workers)
+    with replacing(folder / "images.npy") as stream:
+        whole, digest = write_images(stream, images, len(files))
         check_lost(~whole, selection.files, options.allow_missing)
+        lost = selection.files[~whole]
+        (folder / "left_out.csv").write_text("\n".join(["file", *lost]))
+        # before the images appear, which therefore always have their labels
+        pixels = np.array(digest)
+        selection.keep(whole).save(folder / "labels.npz", pixels=pixels, **clustered)
+    print(f"{folder}: {whole.sum()} images; left_out.csv lists {len(lost)} others")
 
-    digest = write_rows(folder / "images.npy", decode())
-    selection.keep(whole).save(folder / "labels.npz", pixels=np.array(digest))
-    with replacing(left_out) as file:
-        file.write("\n".join(["file", *selection.files[~whole]]).encode())
-    print(f"{folder}: {whole.sum()} images; left_out.csv lists {(~whole).sum()} others")
 
-
-def make_rows(make: Callable, items: Sequence, workers: int | None) -> Iterator:
-    """Apply a function to items in parallel, with a progress bar; yield the results."""
+def make_rows(make: Callable, items: Sequence, workers: int | None) -> Iterable:
+    """Apply a function to items in parallel, with a progress bar; return the results."""
     from torch.utils.data import DataLoader
     from tqdm import tqdm
 
     workers = workers or os.cpu_count() or 1
-    batches = DataLoader(
+    rows = DataLoader(
         # a list is enough: only a length and an index are needed
         items,  # ty: ignore[invalid-argument-type]
-        batch_size=BATCH,
+        batch_size=None,
         num_workers=0 if workers == 1 else workers,
-        # runs in the workers
-        collate_fn=partial(make_each, make),
+        # both run in the workers
+        collate_fn=make,
         worker_init_fn=partial(begin_worker, os.getpid()),
     )
-    rows = (row for batch in batches for row in batch)
-    yield from tqdm(rows, total=len(items), unit="image")
+    return tqdm(rows, total=len(items), unit="image")
 
 
 def begin_worker(parent: int, _number: int) -> None:
     """Leave Ctrl-C to the parent process, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with(parent)  # which may have ended already
-
-
-def make_each(make: Callable, items: Sequence) -> list:
-    """Apply a function to each item."""
-    return [make(item) for item in items]
-
-
-def find_files(root: Path, files: np.ndarray, may_miss: bool) -> np.ndarray:
-    """Return which files exist, bool (N,); raise ValueError if too many are missing."""
-    there = np.array([(root / name).is_file() for name in files])
-    check_lost(~there, files, may_miss)
-    return there
+    # torch ends a worker, too, but not one that still has a large image to hand over
+    end_with(parent)
 
 
 def check_lost(lost: np.ndarray, files: np.ndarray, allowed: bool) -> None:
@@ -197,50 +163,46 @@ def check_lost(lost: np.ndarray, files: np.ndarray, allowed: bool) -> None:
         raise ValueError(expected(what, got, advice))
 
 
-def download_ids(prepared: PreparedSet, folder: Path) -> Path:
-    """Fetch the released id files that are missing in a folder, and check all of them."""
-    digest = hashlib.sha256()
-    files = [file for split in SPLITS for file in prepared.id_files(folder, split)]
-    for file in files:
+def find_ids(prepared: PreparedSet) -> Path:
+    """Return the folder of the released id files; fetch those that are missing."""
+    folder = data_dir() / f"{prepared.name}_ids"
+    name = prepared.stands_for.replace("-", "")
+    for file in [file for split in SPLITS for file in prepared.id_files(folder, split)]:
         if not file.is_file():
-            name = prepared.stands_for.replace("-", "")
             address = f"{ID_ADDRESS}/{name}/ids/{file.name}"
+            print(f"fetching {address}")
             with urlopen(address, timeout=60) as answer, replacing(file) as stream:
                 stream.write(answer.read())
-        digest.update(file.read_bytes())
-    if digest.hexdigest() != prepared.id_digest:
-        advice = "delete them and run the command again"
-        what = f"the released id files in {folder}"
-        raise ValueError(expected(what, "other files", advice))
     return folder
 
 
 def prepare_features(options: argparse.Namespace) -> None:
-    """Store the features that a frozen network computes from a prepared set's images.
+    """Store the features that EfficientNet-Lite0 computes from a prepared set's images.
 
-    The network is EfficientNet-Lite0 or one of torchvision's classifiers.
+    They are written to $PRSLIB_DATA/<name>/features.npy, one row per image.
 
-    Example: prslib prepare features cocoseq --backbone resnet50
+    Example: prslib prepare features cocoseq
     """
     folder = data_dir() / options.name
     selection = Selection.load(folder / "labels.npz")
     # raise errors before work starts
     open_images(folder, selection)
-    features.frozen_network(options.backbone)
-    make = partial(features.embed_row, folder / "images.npy", options.backbone)
-    rows = make_rows(make, range(len(selection)), options.workers)
-    write_rows(folder / features.FILE, rows)
+    features.frozen_network()
+    make = partial(features.embed_row, folder / "images.npy")
+    rows = list(make_rows(make, range(len(selection)), options.workers))
+    with replacing(folder / features.FILE) as stream:
+        np.save(stream, np.array(rows))
     print(folder / features.FILE)
 
 
-def prepare_source(source: single_label.Source, options: argparse.Namespace) -> None:
-    """Check a single-label data set, or fetch it, and count its images.
+def prepare_source(source: single_label.Source, _options: argparse.Namespace) -> None:
+    """Fetch a single-label data set, if it is not there, and count its images.
 
-    The files are searched for in $PRSLIB_DATA: mnist.npz or MNIST/raw for MNIST,
-    train_32x32.mat and test_32x32.mat for SVHN.
+    The files are searched for in $PRSLIB_DATA: MNIST/raw for MNIST, train_32x32.mat and
+    test_32x32.mat for SVHN.
 
-    Example: prslib prepare imbal-mnistseq --download
+    Example: prslib prepare imbal-mnistseq
     """
-    dataset = single_label.load_source(source, images=True, download=options.download)
+    dataset = single_label.load_source(source, images=True, download=True)
     counts = " ".join(map(str, dataset.class_freq.tolist()))
     print(f"{source.name}: {len(dataset.train)} training images, {counts} of 0 to 9")

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prslib.checks import expected, readable
+from prslib.checks import readable
 from prslib.datasets import curation
-from prslib.datasets.arrays import open_rows, read_arrays, write_arrays
+from prslib.datasets.arrays import check_made, open_rows, read_arrays, write_arrays
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
 from prslib.paths import data_dir
 
@@ -30,26 +30,7 @@ class Corpus(NamedTuple):
     # str (N,), relative to the folder of images
     files: np.ndarray
     labels: np.ndarray  # bool (N, C)
-    names: tuple[str, ...]  # of the C classes
-
-    def save(self, file: Path) -> None:
-        """Write the labels as one table, which `read_table` reads."""
-        columns = {"image_id": self.key, "split": self.is_test, "labels": self.labels}
-        write_arrays(file, **columns, names=np.array(self.names))
-
-
-def read_table(file: Path) -> Corpus:
-    """Read a table of labels; without ids an image's key is its row in its half."""
-    stored = read_arrays(file)
-    is_test = stored["split"] == 1
-    rows = np.where(is_test, is_test.cumsum(), (~is_test).cumsum()) - 1
-    return Corpus(
-        key=stored.get("image_id", rows).astype(np.int64),
-        is_test=is_test,
-        files=np.full(len(rows), ""),
-        labels=stored["labels"].astype(bool),
-        names=tuple(stored["names"].tolist()),
-    )
+    names: np.ndarray  # str (C,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +40,6 @@ class Selection:
     # The test sets share samples. Rows are ordered: training, balanced only, both,
     # imbalanced only. Therefore each split is contiguous, and no sample is stored twice.
 
-    # "released" for the published split, "derived" or "drawn" for an embedded one
-    origin: str
     # str (N,), relative to the folder of images, or ids of documents
     files: np.ndarray
     labels: np.ndarray  # bool (N, C)
@@ -97,8 +76,7 @@ class Selection:
     @classmethod
     def load(cls, file: Path) -> Selection:
         """Read a file that `save` wrote."""
-        columns = read_arrays(file, *cls.__dataclass_fields__)
-        return cls(origin=str(columns.pop("origin")), **columns)
+        return cls(**read_arrays(file, *cls.__dataclass_fields__))
 
     def dataset(
         self, name: str, stands_for: str | None, inputs: np.ndarray | None
@@ -120,6 +98,19 @@ class Selection:
         )
 
 
+def load_clustering(
+    file: Path,
+    n_groups: int,
+    beta: float,
+    min_classes: int = 1,
+    names: str = "corpus_names",
+) -> Clustering:
+    """Return the labels from which the classes of a file's data set are clustered."""
+    labels, names_of_all = read_arrays(file, "corpus", names).values()
+    class_names = tuple(names_of_all.tolist())
+    return Clustering(labels, class_names, n_groups, beta, min_classes)
+
+
 def open_images(folder: Path, selection: Selection) -> np.ndarray:
     """Map a prepared set's images into memory, uint8 (N, 256, 256, 3)."""
     command = f"prepare {folder.name} --images"
@@ -132,61 +123,33 @@ class PreparedSet:
 
     name: str
     stands_for: str
-    # reads the training and the test half from the folder of annotations
-    read_halves: Callable[[Path], list[Corpus]]
-    # names the files in that folder, for the help text
-    annotations: str
-    # names the content of the folder of images, for the help text
-    images: str
-    # file in $PRSLIB_DATA with all labels, used if there are no annotations
-    table: str
+    # reads the training or, if True, the test half from the folder of annotations
+    read_half: Callable[[Path, bool], Corpus]
     num_tasks: int
     beta: float
     # the paper's order of the tasks
     schedule: tuple[int, ...]
-    # SHA-256 of the released id files, one after another
-    id_digest: str
     # the paper's power of allocation
     rho: float = 0.0
     min_classes: int = 1  # of a task
     # group of each class; if empty, class frequencies determine the groups
     group_of: dict[str, str] = field(default_factory=dict)
-    # if `group_of` is empty: categories that are not classes
-    ignored: tuple[str, ...] = ()
     # categories that are clustered into tasks, but not in the data set
     dropped: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> Path:
+        """The file with the labels of the prepared set."""
+        return data_dir() / self.name / "labels.npz"
 
     def load(
         self, images: bool, open_inputs: Callable = open_images, suffix: str = ""
     ) -> SequentialDataset:
-        """Load the prepared set or, if it is not prepared, select its labels now."""
-        folder = data_dir() / self.name
-        if (folder / "labels.npz").is_file():
-            selection = Selection.load(folder / "labels.npz")
-        else:
-            selection = self.select(self.corpus(), data_dir() / f"{self.name}_ids")
-        if selection.origin != "released":
-            advice = f"run `python -m prslib prepare {self.name}` again"
-            raise ValueError(expected(f"released ids in {folder}", "others", advice))
-        inputs = open_inputs(folder, selection) if images else None
+        """Load the prepared set."""
+        check_made(self.file, f"prepare {self.name} --help")
+        selection = Selection.load(self.file)
+        inputs = open_inputs(self.file.parent, selection) if images else None
         return selection.dataset(self.name + suffix, self.stands_for, inputs)
-
-    def corpus(self, annotations: Path | None = None) -> Corpus:
-        """Read the labels of all images from the annotations, or else from a table."""
-        if annotations:
-            *columns, names = zip(*self.read_halves(annotations), strict=True)
-            corpus = Corpus(*map(np.concatenate, columns), names[0])
-        else:
-            folder = data_dir() / self.name
-            tables = folder / "corpus.npz", data_dir() / self.table
-            stored = [table for table in tables if table.is_file()]
-            if not stored:
-                advice = f"run `python -m prslib prepare {self.name} --help`"
-                raise FileNotFoundError(expected(folder, "none", advice))
-            corpus = read_table(stored[0])
-        names = sorted(self.group_of or set(corpus.names) - {*self.ignored})
-        columns = [corpus.names.index(name) for name in names]
-        return corpus._replace(labels=corpus.labels[:, columns], names=tuple(names))
 
     @property
     def recipe(self) -> Recipe:
@@ -213,71 +176,64 @@ class PreparedSet:
 
     def identity(self) -> str:
         """Return the digest that was stored with the images, "" without images."""
-        file = data_dir() / self.name / "labels.npz"
-        stored = read_arrays(file) if file.is_file() else {}
-        return str(stored.get("pixels", ""))
+        return str(read_arrays(self.file).get("pixels", ""))
 
-    def load_clustering(self, corpus: Corpus | None = None) -> Clustering:
+    def load_clustering(self) -> Clustering:
         """Return the labels of the training half, from which classes are clustered."""
-        corpus = corpus or self.corpus()
-        labels = corpus.labels[corpus.labels.any(axis=1) & ~corpus.is_test]
-        return self.clustering_of(labels, corpus.names)
+        return load_clustering(self.file, self.num_tasks, self.beta, self.min_classes)
 
-    def clustering_of(self, labels: np.ndarray, names: tuple[str, ...]) -> Clustering:
-        """Return labels (N, C) with the set's settings for clustering classes."""
-        return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
+    def read(self, annotations: Path) -> Corpus:
+        """Read the labels of all images from a folder of annotations."""
+        halves = [self.read_half(annotations, is_test) for is_test in (False, True)]
+        *columns, (names, _) = zip(*halves, strict=True)
+        return Corpus(*map(np.concatenate, columns), names)
 
     def select(self, corpus: Corpus, ids: Path) -> Selection:
         """Choose images by the released ids in a folder; Sec. 5."""
         stays = ~np.isin(corpus.names, self.dropped)
         labels = corpus.labels[:, stays]
-        class_task, rows = self._read_split(corpus, labels, ids)
-        train, balanced, imbalanced = rows
+        rows = {split: self._read_ids(corpus, labels, ids, split) for split in SPLITS}
+        # a class belongs to the task with most of its images
+        counts = [labels[of_task].sum(axis=0) for of_task in rows["train"]]
+        class_task = np.argmax(counts, axis=0).astype(np.int64)
+        train, balanced, imbalanced = map(np.concatenate, rows.values())
         is_shared = np.isin(balanced, imbalanced)
-        balanced = np.concatenate([balanced[~is_shared], balanced[is_shared]])
         others = imbalanced[~np.isin(imbalanced, balanced)]
-        order = np.concatenate([train, balanced, others])
-        end = len(train) + len(balanced)
-        bounds = [
-            [0, len(train)],
-            [len(train), end],
-            [end - is_shared.sum(), len(order)],
-        ]
-        names = np.array(corpus.names)[stays]
+        blocks = [train, balanced[~is_shared], balanced[is_shared], others]
+        order = np.concatenate(blocks)
+        ends = np.cumsum([0, *map(len, blocks)])
+        # first and last block of each split
+        bounds = ends[[[0, 1], [1, 3], [2, 4]]]
+        names = corpus.names[stays]
         groups = curation.class_groups(labels[train].sum(axis=0))
         if self.group_of:
             groups = [self.group_of[name] for name in names.tolist()]
         return Selection(
-            origin="released",
             files=corpus.files[order],
             labels=labels[order],
             task=class_task[labels[order].argmax(axis=1)],
-            bounds=np.array(bounds, dtype=np.int64),
+            bounds=bounds,
             class_names=names,
             class_task=class_task,
             class_group=np.array(groups),
         )
 
-    def _read_split(
-        self, corpus: Corpus, labels: np.ndarray, ids: Path
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the task of each class, and the rows of each published split."""
-        train, test = np.flatnonzero(~corpus.is_test), np.flatnonzero(corpus.is_test)
-        # rows of each task, by split
-        rows: dict[str, list[np.ndarray]] = {split: [] for split in SPLITS}
-        for split in SPLITS:
-            # if two images have one key, a test set contains the one of the test half
-            pool = train if split == "train" else np.concatenate([train, test])
-            row_of = dict(zip(corpus.key[pool].tolist(), pool, strict=True))
-            for file in self.id_files(ids, split):
-                with readable(f"ids of annotated images in {file}"):
-                    keys = json.loads(file.read_bytes())
-                    of_task = np.array([row_of[key] for key in keys], np.int64)
-                rows[split].append(of_task[labels[of_task].any(axis=1)])
-        # a class belongs to the task with most of its images
-        counts = [labels[of_task].sum(axis=0) for of_task in rows["train"]]
-        class_task = np.argmax(counts, axis=0).astype(np.int64)
-        return class_task, [np.concatenate(rows[split]) for split in SPLITS]
+    def _read_ids(
+        self, corpus: Corpus, labels: np.ndarray, ids: Path, split: str
+    ) -> list[np.ndarray]:
+        """Return the rows of a published split, task by task."""
+        pool = np.arange(len(labels))
+        if split == "train":
+            pool = pool[~corpus.is_test]
+        # if two images have one key, a test set contains the later one, of the test half
+        row_of = dict(zip(corpus.key[pool].tolist(), pool, strict=True))
+        rows = []
+        for file in self.id_files(ids, split):
+            with readable(f"ids of annotated images in {file}"):
+                keys = json.loads(file.read_bytes())
+                of_task = np.array([row_of[key] for key in keys], np.int64)
+            rows.append(of_task[labels[of_task].any(axis=1)])
+        return rows
 
     def id_files(self, folder: Path, split: str) -> list[Path]:
         """Return the id files of a split in a folder, task by task."""

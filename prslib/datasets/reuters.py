@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split
-from prslib.datasets.features import HEAD, load_clustering, load_embedded
+from prslib.datasets.features import HEAD, load_embedded
+from prslib.datasets.prepared import load_clustering
 from prslib.paths import DATA
 
 FILE = DATA / "reutersseq.npz"
@@ -126,27 +127,29 @@ LENGTH = 7471  # documents in the stream
 MEMORY_SIZE = memory_size_of(LENGTH)
 # Each part is as long as the first draw of the corresponding cap, so that these two differ
 # only in imbalance, and the parts differ from each other only in length.
-CUTS: dict[str, Callable] = {
-    "cap1000": partial(thin_largest, cap=1000),
-    "cap300": partial(thin_largest, cap=300),
-    "cap100": partial(thin_largest, cap=100),
-    "cap30": partial(thin_largest, cap=30),
-    "part5010": partial(thin_evenly, length=5010),
-    "part3292": partial(thin_evenly, length=3292),
-    "part1981": partial(thin_evenly, length=1981),
-    "part893": partial(thin_evenly, length=893),
+PARTS = (5010, 3292, 1981, 893)
+
+
+def _capped(name: str, cap: int, draw: int, memory_size: int, **others: Any) -> Entry:
+    thin = partial(thin_largest, cap=cap, draw=draw)
+    # the imbalanced test set is also subsampled
+    thin_test = partial(thin, whole=LENGTH)
+    return _entry(name, memory_size, thin, thin_test, **others)
+
+
+ENTRIES = {
+    "reutersseq": _entry("reutersseq", MEMORY_SIZE),
+    # for tests: all classes, but few documents
+    "reutersseq-tiny": _capped(
+        "reutersseq-tiny", CAPS[-1], 0, memory_size_of(247), test_resamples=0
+    ),
 }
-ENTRIES = {"reutersseq": _entry("reutersseq", MEMORY_SIZE)}
-for cut in CUTS:
-    for draw in range(DRAWS):
-        cut_name = f"reutersseq-{cut}" + f"-{draw + 1}" * (draw > 0)
-        thin = partial(CUTS[cut], draw=draw)
-        # the imbalanced test set of a cap is also subsampled
-        thin_test = partial(thin, whole=LENGTH) if cut.startswith("cap") else None
-        ENTRIES[cut_name] = _entry(cut_name, MEMORY_SIZE, thin, thin_test)
-# for tests: all classes, but few documents
-thin = partial(thin_largest, cap=CAPS[-1])
-thin_test = partial(thin, whole=LENGTH)
-ENTRIES["reutersseq-tiny"] = _entry(
-    "reutersseq-tiny", memory_size_of(247), thin, thin_test, test_resamples=0
-)
+for draw in range(DRAWS):
+    ending = f"-{draw + 1}" if draw else ""
+    for cap in CAPS[:-1]:
+        name = f"reutersseq-cap{cap}{ending}"
+        ENTRIES[name] = _capped(name, cap, draw, MEMORY_SIZE)
+    for length in PARTS:
+        name = f"reutersseq-part{length}{ending}"
+        thin = partial(thin_evenly, length=length, draw=draw)
+        ENTRIES[name] = _entry(name, MEMORY_SIZE, thin)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import expected, naming_extra, readable
+from prslib.checks import naming_extra, readable
 from prslib.datasets import curation, scenes
-from prslib.datasets.arrays import read_arrays
+from prslib.datasets.arrays import check_made, read_arrays
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split, keep_loaded
 from prslib.paths import DATA, data_dir
 
@@ -24,36 +22,6 @@ Half = tuple[np.ndarray | None, np.ndarray]
 CLASSES = 10
 RELEASED = DATA / "imbal_ids.npz"
 TEST_PER_CLASS = 200  # of the synthetic versions
-# of pixels and digits as bytes, because torchvision checks only the archives
-MNIST_SHA256 = {
-    "train": "edc0d1098aa497be14ace79ddd5171e5a3dcf9c4d196c015389203eb3ba1f59b",
-    "test": "c3f9adf9c66efb572b1f9326c3a511b45910c7173b97be66ceceeeeaef6b802b",
-}
-
-
-def read_mnist(folder: Path, split: str, download: bool) -> Images:
-    """Read Keras's ``mnist.npz`` or, with torchvision, ``MNIST/raw/``."""
-    if (folder / "mnist.npz").is_file():
-        stored = read_arrays(folder / "mnist.npz", f"x_{split}", f"y_{split}")
-        pixels, digits = stored.values()
-    else:
-        from torchvision.datasets import MNIST
-
-        original = MNIST(folder, train=split == "train", download=download)
-        pixels, digits = original.data.numpy(), original.targets.numpy()
-    content = pixels.tobytes() + digits.astype(np.uint8).tobytes()
-    if hashlib.sha256(content).hexdigest() != MNIST_SHA256[split]:
-        raise ValueError(f"its {split} set has other bytes")
-    return pixels[..., None], digits.astype(np.int64)
-
-
-def read_svhn(folder: Path, split: str, download: bool) -> Images:
-    """Read SVHN with torchvision, which compares the files with their checksums."""
-    from torchvision.datasets import SVHN
-
-    original = SVHN(folder, split, download=download)
-    pixels = np.ascontiguousarray(original.data.transpose(0, 2, 3, 1))
-    return pixels, original.labels.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -64,9 +32,8 @@ class Source:
     stands_for: str
     # its name in `torchvision.datasets`
     original: str
-    # at least one of them is in $PRSLIB_DATA if the data set is there
-    files: tuple[str, ...]
-    read: Callable[[Path, str, bool], Images]
+    # is in $PRSLIB_DATA if the data set is there
+    file: str
     # images of each class in the subsampled stream; Appendix, single-label data: of N_c
     # images floor(N_c min(1, pi_c / (max pi - min pi))), pi_c = 0.6 / (c+1)^1.6
     train_counts: tuple[int, ...]
@@ -91,8 +58,7 @@ MNIST = Source(
     name="imbal-mnistseq",
     stands_for="Imbal-MNISTseq",
     original="MNIST",
-    files=("mnist.npz", "MNIST/raw"),
-    read=read_mnist,
+    file="MNIST/raw",
     train_counts=(5923, 2281, 1053, 684, 456, 316, 269, 230, 178, 153),
     recipe=ON_MLP,
 )
@@ -100,30 +66,39 @@ SVHN = Source(
     name="imbal-svhnseq",
     stands_for="Imbal-SVHNseq",
     original="SVHN",
-    files=("train_32x32.mat",),
-    read=read_svhn,
+    file="train_32x32.mat",
     train_counts=(4948, 4690, 1872, 948, 582, 401, 261, 206, 153, 120),
     recipe=replace(ON_CONVNET, model="resnet18", learning_rate=2e-4),
 )
 SOURCES = {source.name: source for source in (MNIST, SVHN)}
 
 
+def read_original(source: Source, split: str, download: bool) -> Images:
+    """Read the training or the test images with torchvision."""
+    from torchvision import datasets
+
+    if source == MNIST:
+        original = datasets.MNIST(data_dir(), split == "train", download=download)
+        return original.data.numpy()[..., None], original.targets.numpy()
+    original = datasets.SVHN(data_dir(), split, download=download)
+    return np.ascontiguousarray(original.data.transpose(0, 2, 3, 1)), original.labels
+
+
 def load_source(
     source: Source, images: bool, download: bool = False
 ) -> SequentialDataset:
     """Read a downloaded data set; keep the training images that the authors kept."""
-    folder = data_dir()
-    if not download and not any((folder / file).exists() for file in source.files):
-        advice = f"run `python -m prslib prepare {source.name} --download`"
-        what = f"{source.original} in {folder}: {' or '.join(source.files)}"
-        raise FileNotFoundError(expected(what, "none", advice))
-    what = f"the original {source.original} in {folder}"
-    with readable(what), naming_extra("training"):
-        pixels, digits = source.read(folder, "train", download)
-        test = source.read(folder, "test", download)
+    if not download:
+        check_made(data_dir() / source.file, f"prepare {source.name}")
     name = source.original.lower()
-    rows = read_arrays(RELEASED, name)[name]
-    halves: list[Half] = [(pixels[rows], digits[rows]), test]
+    (rows,) = read_arrays(RELEASED, name).values()
+    what = f"the original {source.original} in {data_dir()}"
+    with readable(what), naming_extra("training"):
+        pixels, digits = read_original(source, "train", download)
+        train = pixels[rows], digits[rows]
+        if np.bincount(train[1]).tolist() != list(source.train_counts):
+            raise ValueError("its images are others, or in another order")
+        halves: list[Half] = [train, read_original(source, "test", download)]
     if not images:
         halves = [(None, digits) for _, digits in halves]
     return one_class_a_task(source.name, source.stands_for, halves)
@@ -136,7 +111,7 @@ def load_stand_in(
     """Make a synthetic version, `divisor` times smaller, from drawn digits."""
     counts = np.array(source.train_counts), TEST_PER_CLASS
     digits = [np.repeat(np.arange(CLASSES), count // divisor) for count in counts]
-    pictures = scenes.draw_pictures(digits, source is SVHN) if images else [None] * 2
+    pictures = scenes.draw_pictures(digits, source == SVHN) if images else [None] * 2
     halves = list(zip(pictures, digits, strict=True))
     return one_class_a_task(name, source.stands_for, halves)
 

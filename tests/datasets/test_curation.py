@@ -55,17 +55,6 @@ def cluster_literally(labels, n_groups, beta, min_classes):
     ]
 
 
-def test_minimum_of_classes_forces_small_groups_to_merge():
-    labels = matrix(6, *[{0, 1}] * 9, *[{2, 3}] * 8, *[{1, 2}] * 7, {1, 4}, {3, 5})
-    assert cluster_classes(labels, 2, 0.0).tolist() == [0, 0, 0, 0, 0, 1]
-    # After {0, 1} and {2, 3} two merges are left, and two classes alone: those must be
-    # taken in.
-    assert cluster_classes(labels, 2, 0.0, min_classes=2).tolist() == [0, 0, 1, 1, 0, 1]
-    alone_at_the_end = matrix(4, *[{0, 1}, {1, 2}] * 2, {2, 3})
-    with pytest.raises(ValueError, match=r"groups of 2 .* got groups of \[3, 1\]"):
-        cluster_classes(alone_at_the_end, 2, 0.0, min_classes=2)
-
-
 @pytest.mark.parametrize("name", [*digits.ENTRIES, "reutersseq", *pictures.ENTRIES])
 def test_clustering_finds_the_stored_tasks(name):
     data, source = load_dataset(name, images=False), DATASETS[name].clustering()

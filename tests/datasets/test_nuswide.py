@@ -21,19 +21,18 @@ def nus(tmp_path, monkeypatch):
     write_nuswide(tmp_path / "nus", halves, nuswide.CLASSES)
     ids = {"train": [[0, 2], [3, EMPTY]], "test": [[0, 2], [3]]}
     ids["teorg"] = [[0, 1, 2], [3]]
-    write_ids(tmp_path / "ids", ids, "nuswide")
-    (tmp_path / "data").mkdir()
+    write_ids(tmp_path / "data/nuswideseq_ids", ids, "nuswide")
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path / "data"))
     return tmp_path
 
 
-def prepare(root, *more):
+def prepare(root):
     folders = f"--annotations={root / 'nus'}", f"--images={root / 'nus/Flickr'}"
-    return main(["prepare", "nuswideseq", "--workers", "1", *folders, *more])
+    return main(["prepare", "nuswideseq", "--workers", "1", *folders])
 
 
 def test_released_ids_are_rows_of_the_official_lists(nus):
-    assert prepare(nus, "--ids", str(nus / "ids")) == 0
+    assert prepare(nus) == 0
     dataset = load_dataset("nuswideseq")
     shown = [dataset.class_names.index(name) for name in ("animal", "beach", "clouds")]
     assert dataset.class_task[shown].tolist() == [0, 0, 1]
@@ -54,7 +53,7 @@ BAD = [  # a file, and what stands there
 @pytest.mark.parametrize(("file", "content"), BAD)
 def test_a_bad_file_is_named_in_one_line(nus, capsys, file, content):
     (nus / "nus" / file).write_text(content)
-    assert prepare(nus, "--ids", str(nus / "ids")) == 1
+    assert prepare(nus) == 1
     said = capsys.readouterr().err
     assert file in said and said.count("\n") == 1
     assert not (nus / "data/nuswideseq").exists()

@@ -1,4 +1,4 @@
-"""COCOseq and NUS-WIDEseq on the real labels, where PRSLIB_DATA has them."""
+"""COCOseq on the real labels, where PRSLIB_DATA has them."""
 
 import json
 import os
@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from real_folders import coco_json
 
-from prslib.datasets import GROUPS, coco, features, nuswide
+from prslib.cli import main
+from prslib.datasets import DATASETS, GROUPS, features, load_dataset, nuswide
 from prslib.datasets.arrays import read_arrays
 from prslib.datasets.curation import cluster_classes, number_by_size
-from prslib.datasets.prepare import download_ids
-from prslib.datasets.prepared import Selection, read_table
+from prslib.datasets.prepared import Selection
 
 DATA = Path(os.environ.get("PRSLIB_DATA") or "no folder")
 LABELS, IDS = DATA / "coco2014_labels.npz", DATA / "cocoseq_ids"
@@ -23,16 +23,21 @@ needs_coco = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    """Write the labels as COCO's two JSON files and read these."""
+def released(tmp_path_factory):
+    """Prepare COCOseq from the real labels, which are written as COCO's two files."""
     folder = tmp_path_factory.mktemp("annotations")
-    table = read_table(LABELS)
-    for half, is_test in (("train2014", False), ("val2014", True)):
-        rows = np.flatnonzero(table.is_test == is_test)
-        files = [f"COCO_{half}_{key:012d}.jpg" for key in table.key[rows]]
-        content = coco_json(table.key[rows], files, table.labels[rows], table.names)
+    table = read_arrays(LABELS)
+    for half, number in (("train2014", 0), ("val2014", 1)):
+        rows = table["split"] == number
+        keys, labels = table["image_id"][rows], table["labels"][rows]
+        files = [f"COCO_{half}_{key:012d}.jpg" for key in keys]
+        content = coco_json(keys, files, labels, table["names"])
         (folder / f"instances_{half}.json").write_text(json.dumps(content))
-    return coco.PREPARED.corpus(folder)
+    (folder / IDS.name).symlink_to(IDS.absolute())
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PRSLIB_DATA", str(folder))
+        assert main(["prepare", "cocoseq", f"--annotations={folder}"]) == 0
+        yield load_dataset("cocoseq", images=False)
 
 
 def groups_of(names):
@@ -40,49 +45,31 @@ def groups_of(names):
 
 
 @needs_coco
-def test_released_split(corpus, program):
-    ids = download_ids(coco.PREPARED, IDS)  # compares them with the pinned checksum
-    dataset = coco.PREPARED.select(corpus, ids).dataset("cocoseq", "COCOseq", None)
-    tests = dataset.tests
-    assert np.bincount(dataset.class_task).tolist() == [24, 18, 14, 14]
-    assert np.bincount(dataset.train.task).tolist() == [8365, 7814, 11603, 7290]
+def test_released_split(released, program):
+    tests = released.tests
+    assert np.bincount(released.class_task).tolist() == [24, 18, 14, 14]
+    assert np.bincount(released.train.task).tolist() == [8365, 7814, 11603, 7290]
     assert np.bincount(tests["balanced"].task).tolist() == [1960, 1690, 1400, 1316]
     assert np.bincount(tests["imbalanced"].task).tolist() == [4710, 4287, 5672, 4191]
     assert set(tests["balanced"].labels.sum(axis=0).tolist()) == {100}
-    assert groups_of(dataset.class_group) == [18, 38, 14]
+    assert groups_of(released.class_group) == [18, 38, 14]
     columns = json.loads((IDS / "multihot_map.json").read_text())
-    assert dataset.class_names == tuple(sorted(columns, key=columns.get))
+    assert released.class_names == tuple(sorted(columns, key=columns.get))
     profiles = program("draw_streams").PROFILES["COCOseq"]
     for number, (class_freq, labels_per_image) in enumerate(profiles):
-        rows = dataset.train.labels[dataset.train.task == number]
-        freq = np.sort(rows[:, dataset.class_task == number].sum(axis=0))[::-1]
+        rows = released.train.labels[released.train.task == number]
+        freq = np.sort(rows[:, released.class_task == number].sum(axis=0))[::-1]
         np.testing.assert_array_equal(freq, class_freq)
         counts = np.bincount(rows.sum(axis=1))[1:]
         np.testing.assert_array_equal(counts, labels_per_image)
 
 
 @needs_coco
-def test_algorithm_2_finds_the_published_tasks(corpus):
-    released = coco.PREPARED.select(corpus, IDS)
-    source = coco.PREPARED.load_clustering(corpus)
+def test_algorithm_2_finds_the_published_tasks(released):
+    source = DATASETS["cocoseq"].clustering()
     stays = np.isin(source.class_names, released.class_names)
     task = number_by_size(cluster_classes(source), stays)[stays]
     np.testing.assert_array_equal(task, released.class_task)
-
-
-@pytest.mark.skipif(
-    not (DATA / "nuswideseq_ids").is_dir(),
-    reason="PRSLIB_DATA has no released ids of NUS-WIDEseq",
-)
-def test_released_split_of_nuswideseq():
-    ids = download_ids(nuswide.PREPARED, DATA / "nuswideseq_ids")
-    selection = nuswide.PREPARED.select(nuswide.PREPARED.corpus(), ids)
-    dataset = selection.dataset("nuswideseq", "NUS-WIDEseq", None)
-    assert np.bincount(dataset.class_task).tolist() == [5, 6, 16, 12, 4, 6]
-    sizes = [17672, 18402, 3622, 1926, 2372, 4730]
-    assert np.bincount(dataset.train.task).tolist() == sizes
-    balanced = dataset.tests["balanced"].labels
-    assert set(balanced.sum(axis=0).tolist()) == {50}
 
 
 @pytest.mark.skipif(not (DATA / "coco").is_dir(), reason="PRSLIB_DATA has no images")

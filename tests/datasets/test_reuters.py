@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from prslib.datasets import DATASETS, load_dataset, reuters
-from prslib.paths import project_root
 
-PAGE = project_root() / "docs" / "reuters.md"
 CAPS = {f"reutersseq-cap{cap}": cap for cap in reuters.CAPS[:-1]}
 CAPS["reutersseq-tiny"] = reuters.CAPS[-1]
 # documents of the first draw
-PARTS = {f"reutersseq-part{length}": length for length in (5010, 3292, 1981, 893)}
+PARTS = {f"reutersseq-part{length}": length for length in reuters.PARTS}
 DRAWS = ("", "-2", "-3")
 
 
@@ -18,14 +16,9 @@ def stream(name):
     return load_dataset(name, images=False).train.labels
 
 
-def imbalanced(name):
-    return load_dataset(name, images=False).tests["imbalanced"].labels
-
-
-def kept(name, thin="thin"):
-    """Tell which documents of the whole stream or test a subsampled one has, by number."""
-    labels = stream("reutersseq") if thin == "thin" else imbalanced("reutersseq")
-    rows = DATASETS[name].load.keywords[thin](labels)
+def kept(name):
+    """Tell which documents of the whole stream a subsampled one has, by number."""
+    rows = DATASETS[name].load.keywords["thin"](stream("reutersseq"))
     return set(np.flatnonzero(rows).tolist())
 
 
@@ -33,7 +26,8 @@ def kept(name, thin="thin"):
 def test_the_imbalanced_test_has_the_mix_of_the_stream(name):
     """To two points of the share of the largest class; also where it is thinned."""
     freq = stream(name).sum(axis=0)
-    test = imbalanced(name).sum(axis=0)
+    tests = load_dataset(name, images=False).tests
+    test = tests["imbalanced"].labels.sum(axis=0)
     share, share_test = 100 * freq / freq.sum(), 100 * test / test.sum()
     assert abs(share[freq.argmax()] - share_test[freq.argmax()]) < 2
 

@@ -1,10 +1,10 @@
 """Imbal-MNISTseq, Imbal-SVHNseq and their stand-ins: files, counts, pairs, orders."""
 
-import hashlib
-import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from torchvision import datasets as torchvision
 
 from prslib.cli import main
@@ -15,7 +15,6 @@ from prslib.train import RunConfig, run
 
 MNIST_FREQ = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 SVHN_FREQ = [4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659]
-MNIST_TEST = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
 STAND_INS = {  # the source, how many times smaller, and the memory's size
     "imbal-digits": (MNIST, 1, 300),
     "imbal-digits-tiny": (MNIST, 10, 30),
@@ -37,89 +36,65 @@ def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match="PRSLIB_DATA"):
         load_dataset("imbal-mnistseq")
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    missing = r"SVHN in .*: train_32x32.mat, got none; .*prepare imbal-svhnseq --d"
+    missing = "train_32x32.mat, got none; .*prepare imbal-svhnseq"
     with pytest.raises(FileNotFoundError, match=missing):
         load_dataset("imbal-svhnseq")
     assert available(["imbal-mnistseq", "imbal-digits"]) == ["imbal-digits"]
-    missing = "MNIST in .*: mnist.npz or MNIST/raw, got none"
-    with pytest.raises(FileNotFoundError, match=missing):
+    with pytest.raises(FileNotFoundError, match="MNIST/raw, got none"):
         available(["imbal-mnistseq", "imbal-svhnseq"])
 
 
 RELEASED = read_arrays(single_label.RELEASED)
 
 
-def idx(array):
-    sizes = (0x0800 + array.ndim, *array.shape)
-    return np.array(sizes, dtype=">i4").tobytes() + array.tobytes()
+ORIGINALS = {  # shape of an image, and numbers of training and test images
+    MNIST: ((28, 28), {True: 60000, False: 10000}),
+    SVHN: ((3, 32, 32), {"train": 73257, "test": 26032}),
+}
 
 
-@pytest.fixture(params=["mnist.npz", "MNIST/raw"])
-def full_mnist(tmp_path, monkeypatch, request):
-    """MNIST's counts with blank pictures; the first two pixels say which it is."""
-    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    arrays, rng, released = {}, np.random.default_rng(1), RELEASED["mnist"]
-    rest = np.setdiff1d(np.arange(60000), released)
-    raw = tmp_path / "MNIST/raw"
-    raw.mkdir(parents=True)
-    halves = ("train", "train", MNIST_FREQ), ("test", "t10k", MNIST_TEST)
-    for split, prefix, freq in halves:
-        digits = np.repeat(np.arange(10, dtype=np.uint8), freq)
-        if split == "train":  # the released images are of their classes
-            counts = MNIST.train_counts
-            digits[rest] = np.repeat(np.arange(10), np.subtract(freq, counts))
-            digits[released] = rng.permutation(np.repeat(np.arange(10), counts))
-        pixels = np.zeros((len(digits), 28, 28), np.uint8)
-        pixels[:, 0, 0], pixels[:, 0, 1] = np.divmod(np.arange(len(digits)), 256)
-        digest = hashlib.sha256(pixels.tobytes() + digits.tobytes()).hexdigest()
-        monkeypatch.setitem(single_label.MNIST_SHA256, split, digest)
-        arrays |= {f"x_{split}": pixels, f"y_{split}": digits}
-        for kind, array in (("images-idx3", pixels), ("labels-idx1", digits)):
-            (raw / f"{prefix}-{kind}-ubyte").write_bytes(idx(array))
-    if request.param == "mnist.npz":
-        shutil.rmtree(raw)
-        np.savez(tmp_path / "mnist.npz", **arrays)
-
-
-@pytest.mark.usefixtures("full_mnist")
-def test_imbal_mnistseq_is_thinned_and_its_test_set_whole(capsys, monkeypatch):
-    dataset = load_dataset("imbal-mnistseq")
-    assert dataset.class_freq.tolist() == list(MNIST.train_counts)
-    assert dataset.tests["full"].labels.sum(axis=0).tolist() == MNIST_TEST
-    assert dataset.class_task.tolist() == list(range(10))
-    groups = ("majority",) + ("moderate",) * 3 + ("minority",) * 6
-    assert dataset.class_group == groups
-    corner = dataset.train.inputs[:, 0, :2, 0].astype(int) @ [256, 1]
-    np.testing.assert_array_equal(corner, RELEASED["mnist"])
-    labels = load_dataset("imbal-mnistseq", images=False)
-    assert labels.train.inputs is None
-    np.testing.assert_array_equal(labels.train.labels, dataset.train.labels)
-    assert main(["prepare", "imbal-mnistseq"]) == 0
-    assert "11543 training images, 5923 2281 1053 684" in capsys.readouterr().out
-    monkeypatch.setitem(single_label.MNIST_SHA256, "test", "of other bytes")
-    said = "original MNIST in .*its test set has other bytes"
-    with pytest.raises(ValueError, match=said):
-        load_dataset("imbal-mnistseq")
-
-
-def test_download_is_torchvisions(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("source", ORIGINALS)
+def test_stream_is_thinned_and_its_test_set_whole(
+    source, tmp_path, monkeypatch, capsys
+):
+    shape, counts = ORIGINALS[source]
+    released = RELEASED[source.original.lower()]
+    digits = np.arange(max(counts.values())) % 10
+    digits[released] = np.repeat(np.arange(10), source.train_counts)
     asked = []
 
-    class Fetched:
-        def __init__(self, folder, split, download):
-            asked.append((folder, download, split))
-            self.data = np.zeros((73257, 3, 32, 32), np.uint8)
-            self.labels = np.zeros(73257, np.int64)
-            # of their classes
-            self.labels[RELEASED["svhn"]] = np.repeat(np.arange(10), SVHN.train_counts)
+    def read(folder, half, download):
+        asked.append((folder, half, download))
+        numbers = np.arange(counts[half])
+        pixels = np.zeros((len(numbers), *shape), np.uint8)
+        pixels.reshape(len(numbers), -1)[:, 0] = numbers % 256
+        data = torch.tensor(pixels) if source is MNIST else pixels
+        labels = digits[numbers]
+        return SimpleNamespace(data=data, labels=labels, targets=torch.tensor(labels))
 
+    monkeypatch.setattr(torchvision, source.original, read)
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    monkeypatch.setattr(torchvision, "SVHN", Fetched)
-    assert main(["prepare", "imbal-svhnseq", "--download"]) == 0
-    assert asked == [(tmp_path, True, "train"), (tmp_path, True, "test")]
-    assert "14181 training images, 4948 4690 1872" in capsys.readouterr().out
-    (tmp_path / "train_32x32.mat").touch()
-    assert load_dataset("imbal-svhnseq").train.inputs.shape == (14181, 32, 32, 3)
+    assert main(["prepare", source.name]) == 0
+    assert asked == [(tmp_path, half, True) for half in counts]
+    first, second, third, *_ = source.train_counts
+    told = f"{len(released)} training images, {first} {second} {third}"
+    assert told in capsys.readouterr().out
+    (tmp_path / source.file).mkdir(parents=True)
+    dataset = load_dataset(source.name)
+    assert dataset.class_freq.tolist() == list(source.train_counts)
+    test = dataset.tests["full"].labels.argmax(axis=1)
+    assert np.array_equal(test, digits[: min(counts.values())])
+    assert dataset.class_task.tolist() == list(range(10))
+    groups = ("majority",) + ("moderate",) * 3 + ("minority",) * 6
+    assert source is SVHN or dataset.class_group == groups
+    corner = dataset.train.inputs[:, 0, 0, 0]
+    np.testing.assert_array_equal(corner, released % 256)
+    labels = load_dataset(source.name, images=False)
+    assert labels.train.inputs is None
+    np.testing.assert_array_equal(labels.train.labels, dataset.train.labels)
+    digits[released[0]] = 9
+    with pytest.raises(ValueError, match=f"original {source.original} in .* others"):
+        load_dataset(source.name)
 
 
 @pytest.mark.parametrize("name", STAND_INS)

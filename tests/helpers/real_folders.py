@@ -59,10 +59,9 @@ def write_ids(folder, ids, ending):
 
 
 def prepare_coco(root, *more):
-    """Prepare COCOseq from the folders coco and ids in `root`."""
-    folders = {"images": "coco", "annotations": "coco/annotations", "ids": "ids"}
-    options = [f"--{name}={root / folder}" for name, folder in folders.items()]
-    return main(["prepare", "cocoseq", *options, "--workers", "1", *more])
+    """Prepare COCOseq from the folder coco in `root`."""
+    folders = f"--images={root}/coco", f"--annotations={root}/coco/annotations"
+    return main(["prepare", "cocoseq", *folders, "--workers", "1", *more])
 
 
 def write_nuswide(folder, halves, names):
