@@ -13,7 +13,7 @@ from prslib.datasets import Entry, Recipe, SequentialDataset, Split
 from prslib.datasets.curation import draw_even, groups_by_mean
 from prslib.datasets.features import HEAD, standardise
 from prslib.datasets.reuters import memory_size_of
-from prslib.labels import is_sparse, read_array
+from prslib.labels import read_array
 from prslib.previews import read_rows
 
 NAME = "your stream"  # of the data set, during a trial
@@ -146,7 +146,7 @@ def describe(made: Stream, columns: dict[str, np.ndarray]) -> str:
 
 def check_known(labels: Any) -> None:
     """Refuse unknown labels, which a trial could not score."""
-    numbers = labels.data if is_sparse(labels) else read_array(labels)
+    numbers = read_array(labels)
     if numbers.dtype.kind == "f" and np.isnan(numbers).any():
         raise ValueError(expected("labels that are all known", "NaN"))
 
