@@ -16,10 +16,8 @@ from prslib.paths import (
     figures_dir,
     known_notebooks,
     known_profiles,
-    replacing,
 )
 from prslib.rounding import set_deterministic
-from prslib.samplers.base import UNLABELLED
 
 ERRORS = OSError, ValueError, TypeError, RuntimeError, ImportError, MemoryError
 NOTEBOOKS = "names of notebooks; by default, all "
@@ -107,8 +105,6 @@ def _parser() -> ArgumentParser:
     )
     argument("--rho", type=float, default=0.0, help=RHO + " (default: %(default)s)")
     argument("--seed", type=int, default=0)
-    words = "drop: leave out samples without a label; class: make them a class (default: drop)"
-    argument("--unlabelled", choices=UNLABELLED, default="drop", help=words)
     argument = add("trial", try_samplers)
     argument("inputs", type=Path, help="npy, npz, parquet, CSV, or a folder of images")
     argument("labels", type=Path, help="as `prslib preview` reads them")
@@ -241,17 +237,10 @@ def show_preview(options: Namespace) -> None:
         rho=options.rho,
         seed=options.seed,
         class_names=names,
-        unlabelled=options.unlabelled,
     )
     print(result)
     if options.picture:
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(10, 5), layout="constrained")
-        result.plot(figure.subplots())
-        kind = options.picture.suffix[1:] or "png"
-        with replacing(options.picture) as file:
-            figure.savefig(file, format=kind)
+        result.plot().figure.savefig(options.picture, bbox_inches="tight")
 
 
 def try_samplers(options: Namespace) -> None:
@@ -280,8 +269,7 @@ def try_samplers(options: Namespace) -> None:
     )
     print(result)
     if options.save:
-        with replacing(options.save) as file:
-            result.scores.to_csv(file, index=False, float_format="%.6g")
+        result.scores.to_csv(options.save, index=False, float_format="%.6g")
 
 
 def _notebooks(profile: str, names: list[str]) -> list[str]:
