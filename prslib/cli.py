@@ -228,10 +228,9 @@ def show_preview(options: Namespace) -> None:
     Example: prslib preview labels.csv --size 2000
     """
     from prslib.label_files import read_labels
-    from prslib.previews import preview
 
     labels, names = read_labels(options.file)
-    result = preview(
+    result = prslib.preview(
         labels,
         options.size,
         rho=options.rho,
@@ -251,14 +250,12 @@ def try_samplers(options: Namespace) -> None:
 
     Example: prslib trial features.npy labels.csv --about tasks.csv
     """
-    with naming_extra("training"):
-        from prslib.label_files import read_about, read_inputs, read_labels
-        from prslib.trials import trial
+    from prslib.label_files import read_about, read_inputs, read_labels
 
     labels, names = read_labels(options.labels)
     inputs = read_inputs(options.inputs, options.labels)
     about = read_about(options.about) if options.about else {}
-    result = trial(
+    result = prslib.trial(
         inputs,
         labels,
         class_names=names,

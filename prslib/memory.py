@@ -262,14 +262,12 @@ def check_slots(slots: Any, least: int, size: int) -> np.ndarray:
 
 def check_kind(name: str, column: Any) -> None:
     """Refuse a column that is neither an array of numbers or text nor a dense tensor."""
-    if is_tensor(column):
-        return
-    if not isinstance(column, np.ndarray) or isinstance(column, np.ma.MaskedArray):
-        text = expected("an array or a dense tensor", type(column).__name__)
-        raise TypeError(f"column {name!r}: {text}")
-    if column.dtype.hasobject:
-        text = expected("numbers or text", f"dtype {column.dtype}", "write astype(str)")
-        raise TypeError(f"column {name!r}: {text}")
+    is_array = isinstance(column, np.ndarray) and not column.dtype.hasobject
+    is_masked = isinstance(column, np.ma.MaskedArray)  # the mask would be lost
+    if is_masked or not (is_array or is_tensor(column)):
+        what = "an array of numbers or text, or a dense tensor"
+        got = f"{type(column).__name__} {getattr(column, 'dtype', '')}".strip()
+        raise TypeError(f"column {name!r}: {expected(what, got)}")
 
 
 def describe(column: Any) -> str:
@@ -316,6 +314,4 @@ def put(column: Any, slots: np.ndarray, rows: Any) -> None:
 def as_tensor(array: np.ndarray, like: Any) -> Any:
     """Return an array as a tensor on the device of another, without waiting for a GPU."""
     tensor = sys.modules["torch"].from_numpy(array)
-    if like.device.type in ("cpu", "mps"):
-        return tensor.to(like.device)
-    return tensor.pin_memory().to(like.device, non_blocking=True)
+    return tensor.to(like.device, non_blocking=like.is_cuda)
