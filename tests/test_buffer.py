@@ -107,7 +107,7 @@ def test_a_state_goes_on_as_the_buffer(tmp_path, name, num_classes):
     check_same(fill(other), fill(buffer))
 
 
-def test_tensors_stay_on_their_device_with_their_labels(tmp_path):
+def test_tensors_stay_tensors_with_their_labels():
     torch = pytest.importorskip("torch")
     x, y = torch.rand(50, 3), torch.from_numpy(LABELS[:50]).float()
     buffer = make_buffer()
@@ -117,13 +117,6 @@ def test_tensors_stay_on_their_device_with_their_labels(tmp_path):
     replay = buffer.sample(5)
     rows = [x.tolist().index(row) for row in replay["x"].tolist()]
     assert replay["labels"].equal(y[rows])
-    tensors = {
-        name: torch.as_tensor(value) for name, value in buffer.state_dict().items()
-    }
-    torch.save(tensors, tmp_path / "buffer.pt")
-    other = make_buffer()
-    other.load_state_dict(torch.load(tmp_path / "buffer.pt"))
-    assert other.sample(5)["x"].equal(buffer.sample(5)["x"])
     with pytest.raises(ValueError, match=r"expected tensor of torch\.float32"):
-        other.add(y[:10], x=x[:10].double())
-    assert len(other.memory) == len(other.sampler)
+        buffer.add(y[:10], x=x[:10].double())
+    assert len(buffer.memory) == len(buffer.sampler)

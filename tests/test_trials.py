@@ -224,19 +224,23 @@ def test_class_that_is_small_or_in_one_group_is_told_trained_and_not_scored(
     assert sum(part.labels[:, 6].sum() for part in parts) == members.sum()
 
 
-def test_few_groups_are_told():
-    for number, is_few in ((6, True), (60, False)):
-        columns = draw_stream() | {"groups": np.arange(400) % number}
-        _, notes = make_stream(**NOTHING | columns)
-        assert ("intervals are too narrow" in " ".join(notes)) == is_few
-
-
-def test_samples_without_a_label_are_left_out_and_told():
-    columns = draw_stream()
-    columns["labels"][:7] = False
-    made, notes = make_stream(**NOTHING | columns)
-    assert "7 samples without a label" in notes[1]
-    assert sum(map(len, (made.data.train, made.data.tests["imbalanced"]))) == 393
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        ({"groups": np.arange(400) % 6}, "intervals are too narrow"),
+        ({"labels": draw_stream()["labels"] & ~RARE[:, None]}, "8 samples without"),
+        ({"order": None, "task": None}, "in the order of the rows"),
+        ({"order": np.arange(400), "task": None}, "sorted by the column order"),
+        ({}, "in 2 tasks (0, 1)"),
+    ],
+)
+def test_it_is_told_how_a_stream_was_understood(change, note):
+    made, notes = make_stream(**NOTHING | draw_stream() | change)
+    assert note in " ".join(notes)
+    parts = made.data.train, made.data.tests["imbalanced"]
+    assert sum(map(len, parts)) == (392 if "labels" in change else 400)
+    _, notes = make_stream(**NOTHING | draw_stream() | {"groups": np.arange(400) % 60})
+    assert len(notes) == 1
 
 
 BAD = {
