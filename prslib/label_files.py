@@ -96,8 +96,9 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
 
         with readable(f"images of one size in {path}"):
             table, _ = read_table(Path(labels))
-            images = [Image.open(path / name) for name in table.iloc[:, 0]]
-            return np.stack([np.asarray(image.convert("RGB")) for image in images])
+            files = [path / name for name in table.iloc[:, 0]]
+            images = [np.asarray(Image.open(file).convert("RGB")) for file in files]
+            return np.stack(images)
     kind = kind_of(path)
     if kind not in (".npy", ".npz", ".parquet", ".csv"):
         raise ValueError(expected("npy, npz, parquet, csv, or a folder", path))
