@@ -227,11 +227,9 @@ def test_class_that_is_small_or_in_one_group_is_told_trained_and_not_scored(
 @pytest.mark.parametrize(
     ("change", "note"),
     [
-        ({"groups": np.arange(400) % 6}, "intervals are too narrow"),
+        ({"groups": np.arange(400) % 6}, "only 2 groups, so that intervals"),
         ({"labels": draw_stream()["labels"] & ~RARE[:, None]}, "8 samples without"),
-        ({"order": None, "task": None}, "in the order of the rows"),
         ({"order": np.arange(400), "task": None}, "sorted by the column order"),
-        ({}, "in 2 tasks (0, 1)"),
     ],
 )
 def test_it_is_told_how_a_stream_was_understood(change, note):
@@ -239,8 +237,6 @@ def test_it_is_told_how_a_stream_was_understood(change, note):
     assert note in " ".join(notes)
     parts = made.data.train, made.data.tests["imbalanced"]
     assert sum(map(len, parts)) == (392 if "labels" in change else 400)
-    _, notes = make_stream(**NOTHING | draw_stream() | {"groups": np.arange(400) % 60})
-    assert len(notes) == 1
 
 
 BAD = {
