@@ -1,24 +1,15 @@
 """Keep samples of a stream for replay: a sampler and a memory that stay in step."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from prslib.checks import Seed, check_int, expected, generator_of, one_of
+from prslib.checks import Seed, check_int, expected, generator_of
 from prslib.labels import multi_hot
 from prslib.memory import Memory, is_tensor
-from prslib.samplers.base import (
-    Sampler,
-    load_generator,
-    save_generator,
-    to_bytes,
-    to_text,
-)
-
-NAMED = str | list | tuple | set | frozenset | Mapping  # labels of one sample
+from prslib.samplers.base import Sampler, load_generator, save_generator
 
 
 class Buffer:
@@ -32,8 +23,6 @@ class Buffer:
     seed : int, SeedSequence or Generator
         Source of the draws of `sample`, which are independent of the sampler's even if
         both have the same int.
-    classes : sequence of str, optional
-        Names of the C classes; `add` then reads the labels of one sample by name.
 
     Attributes
     ----------
@@ -47,7 +36,7 @@ class Buffer:
     Raises
     ------
     ValueError
-        If the sampler is not empty, or ``classes`` do not match it in number.
+        If the sampler is not empty.
 
     See Also
     --------
@@ -68,13 +57,7 @@ class Buffer:
     array([1, 1])
     """
 
-    def __init__(
-        self,
-        sampler: Sampler,
-        *,
-        seed: Seed = 0,
-        classes: Sequence[str] | None = None,
-    ):
+    def __init__(self, sampler: Sampler, *, seed: Seed = 0):
         if len(sampler):
             raise ValueError(expected("an empty sampler", sampler))
         self.sampler = sampler
@@ -83,13 +66,6 @@ class Buffer:
             entropy = check_int("seed", seed, least=0)
             seed = np.random.SeedSequence(entropy, spawn_key=(1,))
         self.rng = generator_of(seed)
-        self._class_numbers = None
-        if classes is not None:
-            self._class_numbers = {name: c for c, name in enumerate(classes)}
-            count = len(self._class_numbers)
-            if count < len(classes) or sampler.num_classes not in (0, count):
-                what = f"{sampler.num_classes or 'C'} different names"
-                raise ValueError(f"classes: {expected(what, list(classes))}")
 
     def __len__(self) -> int:
         """Return the number of stored samples."""
@@ -109,15 +85,12 @@ class Buffer:
         Parameters
         ----------
         labels : array, tensor, data frame or sparse matrix
-            For a batch: rows (B, C) of bool or of 0 and 1, with NaN for unknown labels,
-            or class numbers (B,). For one sample: a class number, or a row (C,) of bool
-            or float; with ``classes`` also a name, a list or set of names, or a dict of
-            name to bool. A list of names is always read as one sample, never as a batch.
-        **columns : arrays or tensors
-            Inputs and whatever else belongs to the samples, with one row per sample
-            (B, ...). For one sample: the row itself, a number or a text. The first call
-            determines names, dtypes, devices and row shapes. Columns that the sampler
-            ``needs`` are passed to it and not stored.
+            Rows (B, C) of bool or of 0 and 1, with NaN for unknown labels, or class
+            numbers (B,).
+        **columns : arrays or tensors (B, ...)
+            Inputs and whatever else belongs to the samples, with one row per sample. The
+            first call determines names, dtypes, devices and row shapes. Columns that the
+            sampler ``needs`` are passed to it and not stored.
 
         Returns
         -------
@@ -140,22 +113,18 @@ class Buffer:
         >>> buffer.add(np.array([[1, 0, 1], [0, 1, 0]]), x=np.array([0.5, 1.5]))
         array([0, 1])
         """
-        labels, is_one = self._read(labels)
         needs = self.sampler.needs
         context = {name: columns[name] for name in columns.keys() & needs}
         columns = {name: columns[name] for name in columns if name not in needs}
-        if is_one:
-            context = {name: lift(value) for name, value in context.items()}
-            columns = {name: lift(value) for name, value in columns.items()}
         grows = self.sampler.grows
         rows = multi_hot(labels, None if grows else self.sampler.num_classes)
         if not is_plain(labels):
             labels = rows
         if labels.ndim == 1 or not grows:  # else `sample` reads the sampler's labels
             columns = {"labels": labels, **columns}
-        room = self.memory.make_room(len(rows), columns)
+        self.memory.check(len(rows), columns)
         slots = self.sampler.place(rows, **context)
-        self.memory.store(slots, columns, room)
+        self.memory.store(slots, columns)
         return slots
 
     def sample(self, n: int) -> dict[str, Any]:
@@ -198,7 +167,6 @@ class Buffer:
             state.items()}``, because ``torch.load`` refuses arrays by default.
         """
         state = {"generator": save_generator(self.rng)}
-        state["classes"] = to_bytes(self._class_names())
         for name, value in self.sampler.state_dict().items():
             state[f"sampler.{name}"] = value
         for name, value in self.memory.state_dict().items():
@@ -216,12 +184,8 @@ class Buffer:
         Raises
         ------
         ValueError
-            If the state belongs to another sampler, or to classes with other names. The
-            buffer is then unchanged.
+            If the state belongs to another sampler. The buffer is then unchanged.
         """
-        names = to_text(np.asarray(state["classes"]))
-        if names != self._class_names():
-            raise ValueError(f"classes: {expected(self._class_names(), names)}")
         of_sampler = select(state, "sampler.")
         memory = Memory(self.memory.size)
         memory.load_state_dict(select(state, "memory."))
@@ -229,53 +193,12 @@ class Buffer:
         self.memory = memory
         self.rng = load_generator(np.asarray(state["generator"]))
 
-    def _class_names(self) -> str:
-        """Return the names of the classes, if they were given, as text."""
-        return json.dumps(list(self._class_numbers or ()))
-
-    def _read(self, labels: Any) -> tuple[Any, bool]:
-        """Return labels as a batch, and whether they belong to one sample."""
-        if self._class_numbers is not None and isinstance(labels, NAMED):
-            return read_names(labels, self._class_numbers), True
-        if isinstance(labels, Integral):
-            return np.array([labels], np.int64), True
-        if not is_plain(labels):
-            return labels, False
-        is_integer = not any(word in str(labels.dtype) for word in ("bool", "float"))
-        is_number = labels.ndim == 0 and is_integer
-        is_row = labels.ndim == 1 and not is_integer and len(labels) > 0
-        if is_number or is_row:
-            return labels[None], True
-        return labels, False
-
-
-def read_names(labels: Any, numbers: dict[str, int]) -> np.ndarray:
-    """Return the labels of one sample as a row, bool (1, C)."""
-    if isinstance(labels, str):
-        labels = [labels]
-    if not isinstance(labels, Mapping):
-        if len(set(labels)) < len(labels):
-            what = "the names of one sample"
-            raise ValueError(f"labels: {expected(what, list(labels))}")
-        labels = dict.fromkeys(labels, True)
-    row = np.zeros((1, len(numbers)))
-    for name, value in labels.items():
-        row[0, numbers[one_of("class", name, numbers)]] = value
-    return multi_hot(row)
-
 
 def is_plain(labels: Any) -> bool:
     """Return whether labels are an array of numbers or a dense tensor."""
     if isinstance(labels, np.ndarray):
         return labels.dtype.kind in "biuf"
     return is_tensor(labels)
-
-
-def lift(value: Any) -> Any:
-    """Return a value of one sample as a column, (1, ...)."""
-    if callable(value):  # GSS's gradient products
-        return value
-    return value[None] if hasattr(value, "shape") else np.asarray(value)[None]
 
 
 def select(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:

@@ -74,11 +74,10 @@ def check_names(names: Iterable[Any]) -> list[str]:
 
 def check_order(first: Any, second: Any) -> None:
     """Refuse two series or frames with the same row or column names in another order."""
-    for kind in ("index", "columns"):
-        one: Any = getattr(first, kind, None)
-        other: Any = getattr(second, kind, None)
-        if not hasattr(one, "equals") or not hasattr(other, "equals"):
-            continue  # lists have index(), too
+    if not (hasattr(first, "axes") and hasattr(second, "axes")):
+        return
+    kinds = "index", "columns"
+    for kind, one, other in zip(kinds, first.axes, second.axes, strict=False):
         if not one.equals(other) and sorted(map(str, one)) == sorted(map(str, other)):
             what = f"the same order of the {kind} in both"
             got = f"{list(one)[:5]} and {list(other)[:5]}"

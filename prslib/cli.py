@@ -16,10 +16,8 @@ from prslib.paths import (
     figures_dir,
     known_notebooks,
     known_profiles,
-    replacing,
 )
 from prslib.rounding import set_deterministic
-from prslib.samplers.base import UNLABELLED
 
 ERRORS = OSError, ValueError, TypeError, RuntimeError, ImportError, MemoryError
 NOTEBOOKS = "names of notebooks; by default, all "
@@ -107,8 +105,6 @@ def _parser() -> ArgumentParser:
     )
     argument("--rho", type=float, default=0.0, help=RHO + " (default: %(default)s)")
     argument("--seed", type=int, default=0)
-    words = "drop: leave out samples without a label; class: make them a class (default: drop)"
-    argument("--unlabelled", choices=UNLABELLED, default="drop", help=words)
     argument = add("trial", try_samplers)
     argument("inputs", type=Path, help="npy, npz, parquet, CSV, or a folder of images")
     argument("labels", type=Path, help="as `prslib preview` reads them")
@@ -232,26 +228,18 @@ def show_preview(options: Namespace) -> None:
     Example: prslib preview labels.csv --size 2000
     """
     from prslib.label_files import read_labels
-    from prslib.previews import preview
 
     labels, names = read_labels(options.file)
-    result = preview(
+    result = prslib.preview(
         labels,
         options.size,
         rho=options.rho,
         seed=options.seed,
         class_names=names,
-        unlabelled=options.unlabelled,
     )
     print(result)
     if options.picture:
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(10, 5), layout="constrained")
-        result.plot(figure.subplots())
-        kind = options.picture.suffix[1:] or "png"
-        with replacing(options.picture) as file:
-            figure.savefig(file, format=kind)
+        result.plot().figure.savefig(options.picture, bbox_inches="tight")
 
 
 def try_samplers(options: Namespace) -> None:
@@ -262,14 +250,12 @@ def try_samplers(options: Namespace) -> None:
 
     Example: prslib trial features.npy labels.csv --about tasks.csv
     """
-    with naming_extra("training"):
-        from prslib.label_files import read_about, read_inputs, read_labels
-        from prslib.trials import trial
+    from prslib.label_files import read_about, read_inputs, read_labels
 
     labels, names = read_labels(options.labels)
     inputs = read_inputs(options.inputs, options.labels)
     about = read_about(options.about) if options.about else {}
-    result = trial(
+    result = prslib.trial(
         inputs,
         labels,
         class_names=names,
@@ -280,8 +266,7 @@ def try_samplers(options: Namespace) -> None:
     )
     print(result)
     if options.save:
-        with replacing(options.save) as file:
-            result.scores.to_csv(file, index=False, float_format="%.6g")
+        result.scores.to_csv(options.save, index=False, float_format="%.6g")
 
 
 def _notebooks(profile: str, names: list[str]) -> list[str]:

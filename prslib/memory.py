@@ -101,44 +101,42 @@ class Memory:
         {'index': array([7, 8]), 'logits': array([0. , 0.5])}
         """
         slots = check_slots(slots, -1, self.size)
-        self.store(slots, columns, self.make_room(len(slots), columns))
+        self.check(len(slots), columns)
+        self.store(slots, columns)
 
-    def make_room(self, length: int, columns: dict[str, Any]) -> dict[str, Any]:
-        """Check the columns of a batch; return columns to store it in, for `store`."""
+    def check(self, length: int, columns: dict[str, Any]) -> None:
+        """Refuse columns that do not fit each other or the first write."""
         names = columns if self._columns is None else self._columns
         if columns.keys() != names.keys():
             text = expected(f"{sorted(names)}", sorted(columns))
             raise ValueError(f"columns: {text}")
-        room = {}
         for name, column in columns.items():
             check_kind(name, column)
             if tuple(column.shape[:1]) != (length,):
                 got = f"shape {tuple(column.shape)}"
                 raise ValueError(f"column {name!r}: {expected(f'{length} rows', got)}")
-            if self._columns is None:
-                room[name] = allocate(column, self.size)
-                continue
-            stored = self._columns[name]
-            if describe(column) != describe(stored):
-                text = expected(describe(stored), describe(column))
+            kind = describe(names[name])
+            if describe(column) != kind:
+                text = expected(kind, describe(column))
                 raise ValueError(f"column {name!r}: {text}")
-            if isinstance(stored, np.ndarray):  # text may be longer
-                longest = np.promote_types(stored.dtype, column.dtype)
-                stored = stored.astype(longest, copy=False)
-            room[name] = stored
-        return room
 
-    def store(
-        self, slots: np.ndarray, columns: dict[str, Any], room: dict[str, Any]
-    ) -> None:
-        """Store a batch in the columns that `make_room` returned for it."""
+    def store(self, slots: np.ndarray, columns: dict[str, Any]) -> None:
+        """Store a batch that `check` has checked."""
+        if self._columns is None:
+            self._columns = {
+                name: allocate(column, self.size) for name, column in columns.items()
+            }
         last = {slot: row for row, slot in enumerate(slots.tolist()) if slot >= 0}
         to = np.array(list(last), np.int64)
         rows = np.array(list(last.values()), np.int64)
         for name, column in columns.items():
+            stored = self._columns[name]
+            if isinstance(stored, np.ndarray):  # text may be longer
+                longest = np.promote_types(stored.dtype, column.dtype)
+                stored = stored.astype(longest, copy=False)
+                self._columns[name] = stored
             if last:
-                put(room[name], to, take(column, rows))
-        self._columns = room
+                put(stored, to, take(column, rows))
         new = to[~self._is_filled[to]]
         if len(new):
             self._is_filled[new] = True
@@ -264,14 +262,12 @@ def check_slots(slots: Any, least: int, size: int) -> np.ndarray:
 
 def check_kind(name: str, column: Any) -> None:
     """Refuse a column that is neither an array of numbers or text nor a dense tensor."""
-    if is_tensor(column):
-        return
-    if not isinstance(column, np.ndarray) or isinstance(column, np.ma.MaskedArray):
-        text = expected("an array or a dense tensor", type(column).__name__)
-        raise TypeError(f"column {name!r}: {text}")
-    if column.dtype.hasobject:
-        text = expected("numbers or text", f"dtype {column.dtype}", "write astype(str)")
-        raise TypeError(f"column {name!r}: {text}")
+    is_array = isinstance(column, np.ndarray) and not column.dtype.hasobject
+    is_masked = isinstance(column, np.ma.MaskedArray)  # the mask would be lost
+    if is_masked or not (is_array or is_tensor(column)):
+        what = "an array of numbers or text, or a dense tensor"
+        got = f"{type(column).__name__} {getattr(column, 'dtype', '')}".strip()
+        raise TypeError(f"column {name!r}: {expected(what, got)}")
 
 
 def describe(column: Any) -> str:
@@ -297,11 +293,7 @@ def allocate(column: Any, size: int) -> Any:
         return np.zeros(shape, column.dtype)
     # a tensor created in inference mode could not be written outside of it
     with sys.modules["torch"].inference_mode(False):
-        room = column.new_zeros(shape)
-    if len(column):  # raises an error now for a dtype that torch cannot write
-        first = np.zeros(1, np.int64)
-        put(room, first, take(column, first))
-    return room
+        return column.new_zeros(shape)
 
 
 def take(column: Any, rows: np.ndarray) -> Any:
@@ -322,6 +314,4 @@ def put(column: Any, slots: np.ndarray, rows: Any) -> None:
 def as_tensor(array: np.ndarray, like: Any) -> Any:
     """Return an array as a tensor on the device of another, without waiting for a GPU."""
     tensor = sys.modules["torch"].from_numpy(array)
-    if like.device.type in ("cpu", "mps"):
-        return tensor.to(like.device)
-    return tensor.pin_memory().to(like.device, non_blocking=True)
+    return tensor.to(like.device, non_blocking=like.is_cuda)

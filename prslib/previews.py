@@ -3,24 +3,19 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from typing import Any
 
 import numpy as np
 
 from prslib.checks import check_names, expected, one_line
 from prslib.datasets.curation import SMALL, groups_by_mean
-from prslib.label_files import read_labels as read_labels
 from prslib.labels import multi_hot
 from prslib.samplers import SAMPLERS, Sampler, make_sampler
 from prslib.samplers.prs import partition
 
 # samplers that need only labels
 BY_LABELS = tuple(name for name, sampler in SAMPLERS.items() if not sampler.needs)
-MARKERS = "osD^"  # of the methods in a plot
-MOST_NAMES = 80  # names of classes that fit into a plot
 BATCH = 10  # samples per call of `place`, as in the paper
-NO_LABEL = "(no label)"
 NONE_SMALL = (
     "No class is smaller than half the mean class size: use CRS,\n"
     "because a balanced memory has little to gain."
@@ -44,8 +39,7 @@ class Preview:
     size : int
         Capacity of the memories, in samples.
     class_names : tuple of str
-        Names of the classes. With ``unlabelled="class"``, the last class holds the
-        samples without a label.
+        Names of the classes.
     class_group : tuple of str
         Group of each class: "minority" below half the size of the mean class, "majority"
         from twice its size, else "moderate".
@@ -103,33 +97,28 @@ class Preview:
         }
         return {name: values[order].tolist() for name, values in columns.items()}
 
-    def plot(self, ax: Any) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Plot the columns of the table over the classes.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes
-            Axes to plot on.
+        ax : matplotlib.axes.Axes, optional
+            Axes to plot on, by default those of a new figure.
 
         Returns
         -------
         matplotlib.axes.Axes
-            The same axes.
+            The axes.
         """
-        table = self.table
-        places = np.arange(len(self.class_names))
-        ax.plot(places, table["stream"], color="0.7", label="stream")
-        ax.plot(places, table["quota"], "k:", label="quota")
-        for method, marker in zip(self.class_counts, cycle(MARKERS), strict=False):
-            ax.plot(places, table[method], marker, fillstyle="none", label=method)
-        ax.set_yscale("symlog")  # a class may have no sample in memory
-        ax.set(
-            xlabel="class, the most frequent first", ylabel="samples", ylim=(0, None)
+        import pandas as pd
+
+        columns = ["stream", "quota", *self.class_counts]
+        style = ["-", ":", *["o"] * len(self.class_counts)]
+        frame = pd.DataFrame(self.table).set_index("class")[columns]
+        # a class may have no sample in memory
+        return frame.plot(
+            ax=ax, style=style, fillstyle="none", logy="sym", rot=90, ylabel="samples"
         )
-        if len(places) <= MOST_NAMES:
-            ax.set_xticks(places, table["class"], rotation=90)
-        ax.legend()
-        return ax
 
     def __str__(self) -> str:
         """Return the table by class and by group, and the recommendation."""
@@ -162,7 +151,6 @@ def preview(
     rho: float = 0.0,
     seed: int = 0,
     class_names: Sequence[str] | None = None,
-    unlabelled: str = "drop",
 ) -> Preview:
     """Simulate which classes each sampler keeps from a stream (Algorithm 1).
 
@@ -184,8 +172,6 @@ def preview(
         Seed of each sampler.
     class_names : sequence of str, optional
         Names of the classes, by default the columns of a data frame or numbers.
-    unlabelled : {"drop", "class"}
-        Whether samples without a label are dropped or form an additional class.
 
     Returns
     -------
@@ -221,15 +207,9 @@ def preview(
     """
     rows, names = read_rows(labels, class_names)
     class_freq = rows.sum(axis=0)
-    empty = int((~rows.any(axis=1)).sum())
-    if unlabelled == "class":
-        names = [*names, NO_LABEL]
-        class_freq = np.append(class_freq, empty)
     counts = {}
     for method in methods:
-        options: dict[str, Any] = {"unlabelled": unlabelled}
-        if method.lower() in ("prs", "ocdm"):
-            options["rho"] = rho
+        options = {"rho": rho} if method.lower() in ("prs", "ocdm") else {}
         sampler = make_sampler(method, size, rows.shape[1], seed, **options)
         if sampler.needs:
             raise ValueError(expected("a sampler that needs only labels", method))
@@ -242,7 +222,7 @@ def preview(
         quota=size * partition(class_freq, rho).astype(np.float64),
         class_counts=counts,
         samples=len(rows),
-        unlabelled=empty,
+        unlabelled=int((~rows.any(axis=1)).sum()),
     )
 
 
@@ -262,15 +242,12 @@ def read_rows(
 
 
 def count_kept(sampler: Sampler, rows: np.ndarray) -> np.ndarray:
-    """Return l_i after a stream; if samples without a label are a class, it comes last."""
+    """Return l_i after a stream."""
     with warnings.catch_warnings():  # the preview counts samples without a label
         warnings.simplefilter("ignore", UserWarning)
         for start in range(0, len(rows), BATCH):
             sampler.place(rows[start : start + BATCH])
-    if sampler.unlabelled == "drop":
-        return sampler.class_counts
-    stored = sampler.labels_of(np.arange(len(sampler)))
-    return np.append(sampler.class_counts, (~stored.any(axis=1)).sum())
+    return sampler.class_counts
 
 
 def write_cell(value: Any) -> str:

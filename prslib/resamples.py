@@ -43,13 +43,6 @@ def image_draws(images: int, draws: int) -> np.ndarray:
     return weights
 
 
-def resampled_mean(
-    values: np.ndarray, rows: np.ndarray, images: int, draws: int
-) -> np.ndarray:
-    """Average the values of some of N test images, ``rows`` (K,), in each resample."""
-    return weighted_mean(values, image_draws(images, draws)[:, rows])
-
-
 def weighted_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Average values (K,) under each of the weights (draws, K); NaN without any."""
     total = weights.sum(axis=1)

@@ -30,7 +30,7 @@ from prslib.device import check_device
 from prslib.losses import LOSSES, Loss
 from prslib.models import MODELS, Architecture
 from prslib.paths import cache_dir, end_with, replacing
-from prslib.progress import counting
+from prslib.progress import show_progress
 from prslib.samplers import SAMPLERS
 from prslib.sources import (
     hash_modules,
@@ -39,7 +39,7 @@ from prslib.sources import (
     list_modules,
     stamp_package,
 )
-from prslib.train import METHODS, Method, Run, RunConfig, check, count_steps, run
+from prslib.train import METHODS, Method, Run, RunConfig, check, run
 
 TEXT = ("dataset", "method", "schedule", "test_set", "task", "group", "metric")
 FRAMES = ("scores", "gradient_variance", "prequential")
@@ -316,7 +316,8 @@ def train_missing(
 def gather(results: Iterable[str | None], paths: Collection[Path]) -> None:
     """Wait for the results of runs, None or an error's text; raise an error if any failed."""
     try:
-        errors = [error for error in results if error]
+        shown = show_progress(results, len(paths))
+        errors = [error for error in shown if error]
     except (KeyboardInterrupt, BrokenProcessPool) as error:
         stored = sum(path.is_file() for path in paths)
         kept = f"{stored} of {len(paths)} runs are stored and kept"
@@ -333,22 +334,16 @@ def gather(results: Iterable[str | None], paths: Collection[Path]) -> None:
 def results_of(
     missing: dict[Path, RunConfig], workers: int | None, device: str
 ) -> Iterator[str | None]:
-    """Train runs with one bar for all their steps; yield an error's text, or None."""
+    """Check runs, then train them; yield an error's text, or None."""
     address = os.environ.get("RAY_ADDRESS")
     if not address:
         device = check_device(str(device))
-    steps = []
     for config in missing.values():
-        data = load_dataset(config.dataset, images=False)
-        check(config, data)
-        steps.append(count_steps(config, data))
-    with counting(steps) as counts:
-        if address:
-            yield from train_on_ray(missing, counts, address, device)
-        else:
-            data = {c.dataset: fingerprint(c.dataset) for c in missing.values()}
-            task = partial(train_one, data)
-            yield from train_here(missing, counts, workers, device, task)
+        check(config, load_dataset(config.dataset, images=False))
+    if address:
+        return train_on_ray(missing, address, device)
+    data = {c.dataset: fingerprint(c.dataset) for c in missing.values()}
+    return train_here(missing, workers, device, partial(train_one, data))
 
 
 class Interrupted(KeyboardInterrupt):
@@ -360,7 +355,6 @@ class Interrupted(KeyboardInterrupt):
 
 def train_here(
     missing: dict[Path, RunConfig],
-    counts: Path,
     workers: int | None,
     device: str,
     train: Callable[..., str | None],
@@ -385,10 +379,9 @@ def train_here(
         # other arguments start new processes
         initargs=(os.getpid(), dict(REGISTERED), stamp_package()),
     )
-    task = partial(train, device, counts)
-    rows = enumerate(missing.items())
+    task = delayed(partial(train, device))
     with block_interrupts():
-        results = pool(delayed(task)(number, *row) for number, row in rows)
+        results = pool(task(path, config) for path, config in missing.items())
     yield from results
 
 
@@ -424,59 +417,46 @@ def add_registered(registered: dict[tuple[type, str], Any]) -> None:
 
 
 def train_one(
-    data: dict[str, str],
-    device: str,
-    counts: Path,
-    number: int,
-    path: Path,
-    config: RunConfig,
+    data: dict[str, str], device: str, path: Path, config: RunConfig
 ) -> str | None:
     """Train and store a run in a worker process; return the text of its error, if any.
 
     The process loads the data set again, which must be the one in the run's key.
     """
-    done = np.memmap(counts, np.int64, "r+")
-
-    def progress() -> None:
-        done[number] += 1
-
     try:
         if fingerprint(config.dataset) != data[config.dataset]:
             what = f"{config.dataset} as this Python has read it"
             raise ValueError(expected(what, "others", "register it again, or restart"))
-        save(run(config, device, progress), path)
+        save(run(config, device), path)
     except Exception as error:
         return f"{config}: {type(error).__name__}: {error}"
     return None
 
 
 def train_on_ray(
-    missing: dict[Path, RunConfig], counts: Path, address: str, device: str
+    missing: dict[Path, RunConfig], address: str, device: str
 ) -> Iterator[str | None]:
     """Train runs on a Ray cluster, whose machines share no folder with this one."""
     # Ray's ports execute anybody's code, so that the network must be trusted
     with naming_extra("cluster"):
         import ray
     ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-    done = np.memmap(counts, np.int64, "r+")
     code = hash_package(stamp_package())
     try:
         if device != "cpu" and not ray.cluster_resources().get("GPU"):
             raise ConnectionError(expected(f"a GPU in the cluster {address}", "none"))
         tasks = {}
-        for number, (path, config) in enumerate(missing.items()):
+        for path, config in missing.items():
             share = MODELS[config.resolved["model"]].gpu_share if device != "cpu" else 0
             remote = ray.remote(num_cpus=1, num_gpus=share)(train_there)
             facts = fingerprint(config.dataset), code
             task = remote.remote(dict(REGISTERED), device, facts, config)
-            tasks[task] = number, path, config
+            tasks[task] = path, config
         while tasks:
             (task,), _ = ray.wait(list(tasks))
-            number, path, config = tasks.pop(task)
+            path, config = tasks.pop(task)
             try:
                 save(ray.get(task), path)
-                data = load_dataset(config.dataset, images=False)
-                done[number] = count_steps(config, data)
                 yield None
             except Exception as error:
                 yield f"{config}: {type(error).__name__}: {error}"

@@ -465,9 +465,7 @@ class Run:
     record: dict[str, str] = field(default_factory=dict)
 
 
-def run(
-    config: RunConfig, device: str = "cpu", progress: Callable[[], Any] | None = None
-) -> Run:
+def run(config: RunConfig, device: str = "cpu") -> Run:
     """Train on a stream, and score after every task on every test set (Algorithm 1).
 
     Nothing is stored; `run_all` stores runs and trains only missing ones.
@@ -479,8 +477,6 @@ def run(
     device : str
         "cpu", "cuda", "cuda:1" for the second GPU, "mps", or "auto": a GPU if there is
         one.
-    progress : callable, optional
-        Called after each step, such as ``tqdm().update``.
 
     Returns
     -------
@@ -519,8 +515,7 @@ def run(
     data, inputs = load_inputs(config.dataset, fingerprint(config.dataset), place)
     check(config, data)
     with run_settings(place):
-        report = progress or (lambda: None)
-        return train_and_score(config, data, inputs, place, report)
+        return train_and_score(config, data, inputs, place)
 
 
 def train_and_score(
@@ -528,13 +523,12 @@ def train_and_score(
     data: SequentialDataset,
     inputs: dict[str, Tensor],
     device: torch.device,
-    progress: Callable[[], Any],
 ) -> Run:
     """Train, measure and score one configuration."""
     resamples = config.resolved["test_resamples"]
     thresholds: dict[int, dict[str, float]] = {}
     if config.tuned_threshold:
-        thresholds = choose_thresholds(config, data, inputs, device, progress)
+        thresholds = choose_thresholds(config, data, inputs, device)
     trainer = Trainer(config, data, inputs["train"], device)
     segments = list(stream(config, data.train.task))
     steps = sum(len(batches) for _, batches, _ in segments)
@@ -551,7 +545,6 @@ def train_and_score(
                 variances.append(trainer.variance())
             if trainer.steps % CHECKED_EVERY == 0:
                 trainer.check_finite()
-            progress()
         trainer.check_finite()
         for name, test in data.tests.items():
             predict = partial(trainer.probabilities, inputs[name])
@@ -646,15 +639,6 @@ def stream(
         yield seen, np.concatenate(epochs).reshape(-1, size), in_first
 
 
-def count_steps(config: RunConfig, data: SequentialDataset) -> int:
-    """Return the number of steps of a run, including the training for thresholds."""
-    left_out = [()]
-    if config.tuned_threshold:
-        left_out.append(draw_held_out(config, data))
-    streams = [stream(config, data.train.task, rows) for rows in left_out]
-    return sum(len(batches) for segments in streams for _, batches, _ in segments)
-
-
 def draw_held_out(config: RunConfig, data: SequentialDataset) -> np.ndarray:
     """Draw the training samples, int64 rows, that choose a run's thresholds."""
     seed = np.random.SeedSequence(config.seed, spawn_key=(HELD_OUT_KEY,))
@@ -667,7 +651,6 @@ def choose_thresholds(
     data: SequentialDataset,
     inputs: dict[str, Tensor],
     device: torch.device,
-    progress: Callable[[], Any],
 ) -> dict[int, dict[str, float]]:
     """Train without the held-out samples, and choose thresholds on them after each task."""
     left_out = draw_held_out(config, data)
@@ -676,7 +659,6 @@ def choose_thresholds(
     for groups, batches, in_first in stream(config, data.train.task, left_out):
         for new, is_first in zip(batches, in_first, strict=True):
             trainer.step(new, is_first)
-            progress()
         trainer.check_finite()
         rows = left_out[np.isin(data.train.task[left_out], np.concatenate(groups))]
         probabilities = trainer.probabilities(trainer.inputs, rows)

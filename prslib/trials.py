@@ -23,7 +23,6 @@ from prslib.losses import LOSSES
 from prslib.metrics import evaluate_draws
 from prslib.paths import cache_dir, replacing
 from prslib.previews import BY_LABELS, Preview, preview
-from prslib.progress import counting
 from prslib.resamples import image_draws
 from prslib.rounding import set_deterministic
 from prslib.runs import code_of, gather, train_here
@@ -154,8 +153,8 @@ def trial(
     ------
     ValueError
         Before any training, if inputs and labels differ in length, an input is NaN or
-        all are equal, a memory is not smaller than the stream, there is only one task,
-        fewer than two classes have five samples, or a field of `RunConfig` is invalid.
+        infinite, a memory is not smaller than the stream, fewer than two classes have
+        five samples, or a field of `RunConfig` is invalid.
     TypeError
         If `RunConfig` does not have a field, or a trial does not read it.
 
@@ -207,8 +206,8 @@ def list_sizes(memory_size: Any, made: Stream) -> list[int]:
     length = len(made.data.train)
     sizes = np.atleast_1d(memory_size).tolist()
     if max(sizes, default=0) >= length:
-        what = f"a memory smaller than the stream of {length} samples"
-        raise ValueError(expected(what, max(sizes)))
+        what = f"memories smaller than the stream of {length} samples"
+        raise ValueError(expected(what, sizes))
     return sizes
 
 
@@ -235,14 +234,9 @@ def list_configs(
         RunConfig(NAME, name, seed=seed, rho=power, memory_size=size, **fields)
         for size, seed, (name, power) in product(sizes, seeds, variants)
     ]
-    choices = {
-        "seed": seeds,
-        f"sampler besides {BASE}": variants[1:],
-        "memory size": sizes,
-    }
-    for name, values in choices.items():
-        if not len(values):
-            raise ValueError(expected(f"at least one {name}", "none"))
+    if not configs or len(variants) < 2:
+        what = f"a seed, a memory size and a sampler besides {BASE}"
+        raise ValueError(expected(what, "none"))
     return configs
 
 
@@ -272,10 +266,8 @@ def score_all(
         paths[cache_dir() / "trials" / f"{key}.pkl"] = config
     missing = {path: config for path, config in paths.items() if not path.is_file()}
     if missing:
-        steps = sum(map(len, order_rows(made, configs[0])))
-        with counting([steps] * len(missing)) as counts:
-            train = partial(train_one, made)
-            gather(train_here(missing, counts, workers, device, train), missing)
+        train = partial(train_one, made)
+        gather(train_here(missing, workers, device, train), missing)
     frames = []
     for path, config in paths.items():
         names = ("method", "rho", "memory_size", "seed")
@@ -285,25 +277,20 @@ def score_all(
     return label_powers(scores, [power for power in scores["rho"].unique() if power])
 
 
-def train_one(
-    made: Stream, device: str, counts: Path, number: int, path: Path, config: RunConfig
-) -> str | None:
+def train_one(made: Stream, device: str, path: Path, config: RunConfig) -> str | None:
     """Train and store a run in a worker process; return the text of its error, if any."""
     DATASETS[NAME] = made.entry
     set_deterministic()
-    done = np.memmap(counts, np.int64, "r+")
     try:
         place = torch.device(device)
         with run_settings(place), replacing(path) as file:
-            score(made, config, place, done[number : number + 1]).to_pickle(file)
+            score(made, config, place).to_pickle(file)
     except Exception as error:
         return f"{config}: {type(error).__name__}: {error}"
     return None
 
 
-def score(
-    made: Stream, config: RunConfig, device: torch.device, done: np.ndarray
-) -> pd.DataFrame:
+def score(made: Stream, config: RunConfig, device: torch.device) -> pd.DataFrame:
     """Train on the stream, each batch predicted before it is learnt, and score."""
     data = made.data
     inputs = put(data.train.loaded_inputs, device)
@@ -313,7 +300,6 @@ def score(
         for new in rows:
             before[new] = trainer.probabilities(inputs, new)
             trainer.step(new)
-            done[0] = trainer.steps
         trainer.check_finite()
     seen = ~np.isnan(before).any(axis=1)  # the last samples may fill no batch
     once = np.ones((1, seen.sum()))

@@ -11,11 +11,10 @@ RNG = np.random.default_rng(0)
 LABELS = RNG.random((300, 4)) < [0.6, 0.3, 0.1, 0.05]
 LABELS[:, 0] |= ~LABELS.any(axis=1)
 IMAGES = RNG.integers(0, 255, (300, 2, 2), np.uint8)
-NAMES = ("cat", "dog", "eel", "fly")
 
 
-def make_buffer(name="prs", size=20, num_classes=4, seed=0, **options):
-    return Buffer(make_sampler(name, size, num_classes, seed), **options)
+def make_buffer(name="prs", size=20, num_classes=4, seed=0):
+    return Buffer(make_sampler(name, size, num_classes, seed))
 
 
 def fill(buffer, stop=300, cut=10):
@@ -79,53 +78,6 @@ def refuse(buffer, labels, change):
     check_same(buffer, before)
 
 
-def test_one_at_a_time_is_the_same_stream():
-    whole, rows, numbers = (make_buffer() for _ in range(3))
-    single = LABELS.argmax(axis=1)
-    one_hot = np.eye(4, dtype=bool)[single]
-    whole.add(one_hot, x=IMAGES)
-    for y, x in zip(one_hot, IMAGES, strict=True):
-        rows.add(y, x=x)
-    for y, x in zip(single, IMAGES, strict=True):
-        numbers.add(int(y), x=x)
-    check_same(rows, whole)
-    first, second = numbers.sample(10), whole.sample(10)
-    assert (first["x"] == second["x"]).all()
-    assert first["labels"].tolist() == second["labels"].argmax(axis=1).tolist()
-
-
-@pytest.mark.parametrize(
-    ("labels", "row"),
-    [
-        ("dog", [0, 1, 0, 0]),
-        ({"fly", "cat"}, [1, 0, 0, 1]),
-        ({"cat": True, "dog": np.nan, "fly": None}, [1, 0, 0, 0]),
-        (np.array([0.0, 1.0, np.nan, 0.0]), [0, 1, 0, 0]),
-        (3, [0, 0, 0, 1]),
-    ],
-)
-@pytest.mark.parametrize("num_classes", [4, None])
-def test_one_sample_comes_in_any_of_its_forms(labels, row, num_classes):
-    buffer = make_buffer(num_classes=num_classes, classes=NAMES)
-    river = {"weight": 0.5, "is old": True, "colour": "red"}
-    assert buffer.add(labels, x=np.ones((2, 2)), **river).tolist() == [0]
-    missing = [0] * (4 - buffer.sampler.num_classes)
-    assert [*buffer.sampler.class_counts.tolist(), *missing] == row
-    stored = buffer.sample(1)
-    assert stored["x"].shape == (1, 2, 2)
-    assert {name: stored[name].item() for name in river} == river
-
-
-def test_a_state_belongs_to_the_names_of_its_classes():
-    state = make_buffer(classes=NAMES).state_dict()
-    make_buffer(classes=NAMES).load_state_dict(state)
-    for others in (NAMES[::-1], None):
-        with pytest.raises(
-            ValueError, match=r'classes: expected .*, got \["cat", "dog"'
-        ):
-            make_buffer(classes=others).load_state_dict(state)
-
-
 @pytest.mark.parametrize(
     "labels",
     [
@@ -155,24 +107,16 @@ def test_a_state_goes_on_as_the_buffer(tmp_path, name, num_classes):
     check_same(fill(other), fill(buffer))
 
 
-def test_tensors_stay_on_their_device_with_their_labels(tmp_path):
+def test_tensors_stay_tensors_with_their_labels():
     torch = pytest.importorskip("torch")
     x, y = torch.rand(50, 3), torch.from_numpy(LABELS[:50]).float()
     buffer = make_buffer()
     with torch.inference_mode():
         buffer.add(y[:10], x=x[:10])
-    buffer.add(y[10:49], x=x[10:49])
-    buffer.add(y[49], x=x[49])
+    buffer.add(y[10:], x=x[10:])
     replay = buffer.sample(5)
     rows = [x.tolist().index(row) for row in replay["x"].tolist()]
     assert replay["labels"].equal(y[rows])
-    tensors = {
-        name: torch.as_tensor(value) for name, value in buffer.state_dict().items()
-    }
-    torch.save(tensors, tmp_path / "buffer.pt")
-    other = make_buffer()
-    other.load_state_dict(torch.load(tmp_path / "buffer.pt"))
-    assert other.sample(5)["x"].equal(buffer.sample(5)["x"])
     with pytest.raises(ValueError, match=r"expected tensor of torch\.float32"):
-        other.add(y[:10], x=x[:10].double())
-    assert len(other.memory) == len(other.sampler)
+        buffer.add(y[:10], x=x[:10].double())
+    assert len(buffer.memory) == len(buffer.sampler)

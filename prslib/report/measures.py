@@ -19,7 +19,7 @@ from prslib.report.tables import (
     read_scores,
     with_resamples,
 )
-from prslib.resamples import resampled_mean
+from prslib.resamples import image_draws, weighted_mean
 from prslib.samplers import SAMPLERS, Sampler
 from prslib.train import spawn_seeds, stream
 
@@ -141,7 +141,9 @@ def separation(run: Run, neighbours: int) -> pd.DataFrame:
             row = {"group": group, "metric": metric, "value": values.mean()}
             if draws:
                 rows = used["image"].to_numpy()
-                row["draws"] = resampled_mean(values, rows, tested, draws)
+                row["draws"] = weighted_mean(
+                    values, image_draws(tested, draws)[:, rows]
+                )
             table.append(row)
     return pd.DataFrame(table)
 

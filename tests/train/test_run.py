@@ -22,7 +22,7 @@ from prslib.device import run_settings
 from prslib.metrics import best_thresholds, score_rows
 from prslib.resamples import image_draws
 from prslib.scoring import score_test
-from prslib.train import Trainer, count_steps, draw_held_out, stream
+from prslib.train import Trainer, draw_held_out, stream
 
 PICTURES, SEVERAL, ONE_LABEL = "digits70tiny", "cocoseq-tiny", "imbal-digits-tiny"
 
@@ -221,9 +221,7 @@ def test_a_tuned_threshold_is_chosen_on_samples_that_are_held_out(
 
     monkeypatch.setattr(train, "best_thresholds", note)
     config, data = RunConfig(SEVERAL, tuned_threshold=True), load_dataset(SEVERAL)
-    steps = []
-    scores = run(config, progress=lambda: steps.append(1)).scores
-    assert len(steps) == count_steps(config, data)
+    scores = run(config).scores
     rows, (tuning, trainer) = draw_held_out(config, data), trainers
     assert len(set(rows)) == len(data.train) // 5 == chosen[-1][0]
     assert not set(rows) & set(np.concatenate(tuning.steps_of))
@@ -284,7 +282,8 @@ def test_same_configuration_same_numbers_whatever_is_measured(dataset, method):
     other = run(replace(first.config, seed=1))
     assert not first.scores["value"].equals(other.scores["value"])
     data = load_dataset(dataset)
-    steps = count_steps(first.config, data)
+    segments = stream(first.config, data.train.task)
+    steps = sum(len(batches) for _, batches, _ in segments)
     looks = {"variance_points": 3, "features_per_class": 2}
     looks |= {"predictions": True, "prequential": True}
     second = run(replace(first.config, **looks))
