@@ -1,30 +1,15 @@
 """A mock GPU: tensors claim to be on it, but are computed on the CPU.
 
-Inside `Card`, mixing its tensors with the host's raises an error, as on a GPU. Operations
-for which the host would wait are counted, by the function of prslib that calls them.
+Inside `Card`, mixing its tensors with the host's raises an error, as on a GPU.
 """
-
-import traceback
-from collections import Counter
 
 import torch
 from torch.utils import backend_registration
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from prslib.paths import PACKAGE
-
 NAME = "card"
 ATEN = torch.ops.aten
-# operations whose results, or their shapes, are numbers on the host
-WAITS = {
-    ATEN._local_scalar_dense.default,
-    ATEN.equal.default,
-    ATEN.masked_select.default,
-    ATEN.nonzero.default,
-}
-# operations of the same kind if a mask chooses the rows
-CHOICES = {ATEN.index.Tensor, ATEN.index_put_.default, ATEN.index_put.default}
 MOVES = {ATEN._to_copy.default, ATEN.copy_.default}
 
 
@@ -77,13 +62,7 @@ class OnCard(torch.Tensor):
 
 
 class Card(TorchDispatchMode):
-    """Compute on the card; count waits by (what, "file:function" of prslib)."""
-
-    def __init__(self):
-        super().__init__()
-        self.waits = Counter()
-        self.pinned = set()  # addresses of pinned memory
-        self.kept = []  # its tensors, so that no other tensor gets an address
+    """Compute on the card, and refuse to mix its tensors with the host's."""
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
@@ -91,13 +70,11 @@ class Card(TorchDispatchMode):
             x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)
         ]
         if operation is ATEN._pin_memory.default:
-            return self.pin(args[0])
+            return args[0].clone()
         device = kwargs.pop("device", None)
         lands = self.lands(operation, tensors, device)
-        if operation in MOVES:
-            self.note_move(tensors[-1], lands)
-        else:
-            self.note_mixture(operation, tensors)
+        if operation not in MOVES:
+            self.refuse_mixture(operation, tensors)
         if operation is ATEN._to_copy.default:
             kwargs.pop("non_blocking", None)
         if device is not None:
@@ -116,17 +93,6 @@ class Card(TorchDispatchMode):
 
         return tree_map(wrapped, result)
 
-    def pin(self, tensor):
-        """Copy a tensor of the host into pinned memory, which a GPU reads directly."""
-        copy = tensor.clone()
-        self.pinned.add(copy.untyped_storage().data_ptr())
-        self.kept.append(copy)
-        return copy
-
-    def is_pinned(self, tensor):
-        """Return whether a tensor of the host, or what it is a view of, is pinned."""
-        return tensor.untyped_storage().data_ptr() in self.pinned
-
     def lands(self, operation, tensors, device):
         """Return whether an operation's result is on the card."""
         on_card = [isinstance(x, OnCard) for x in tensors]
@@ -136,33 +102,11 @@ class Card(TorchDispatchMode):
             return torch.device(device).type == NAME
         return any(on_card)
 
-    def note_move(self, source, lands):
-        """Count a copy between host and card that the host waits for."""
-        from_card = isinstance(source, OnCard)
-        if from_card and not lands:
-            self.note("to the host")
-        elif lands and not from_card and not self.is_pinned(source):
-            self.note("from pageable memory")
-
-    def note_mixture(self, operation, tensors):
-        """Refuse to mix tensors of card and host, except single numbers; count waits."""
-        if not any(isinstance(x, OnCard) for x in tensors):
-            return
-        if any(x.dim() for x in tensors if not isinstance(x, OnCard)):
+    def refuse_mixture(self, operation, tensors):
+        """Raise an error for tensors of card and host, except single numbers."""
+        on_card = any(isinstance(x, OnCard) for x in tensors)
+        if on_card and any(x.dim() for x in tensors if not isinstance(x, OnCard)):
             raise RuntimeError(f"{operation} on card and host")
-        by_mask = any(x.dtype == torch.bool for x in tensors[1:])
-        if operation in WAITS or (operation in CHOICES and by_mask):
-            self.note(operation.name())
-
-    def note(self, what):
-        """Count a wait by the function of prslib that causes it."""
-        package = f"{PACKAGE}/"  # a checkout may be in a folder of the same name
-        places = [
-            f"{frame.filename.removeprefix(package)}:{frame.name}"
-            for frame in traceback.extract_stack()
-            if frame.filename.startswith(package)
-        ]
-        self.waits[what, places[-1] if places else "a backward pass"] += 1
 
 
 def _computed(x):
