@@ -35,7 +35,7 @@ TEST_WORDS = {
 }
 # fields of a run that change no score, but add scores or measurements
 MEASURED = {"tuned_threshold", "test_resamples", "features_per_class"}
-MEASURED |= {"predictions", "variance_points", "prequential"}
+MEASURED |= {"predictions", "variance_points"}
 Scores = Sequence[float] | Sequence["Run"] | np.ndarray
 VERDICTS = ("holds", "does not hold", "no difference", "undecided", "not run")
 WORDS = {"holds": "above", "does not hold": "below"}  # an interval relative to 0
@@ -151,7 +151,7 @@ def scores(runs: "Run | Sequence[Run]") -> pd.DataFrame:
     >>> bool(by_rho.loc[("balanced", "minority", "mAP")].idxmax() == 0.0)
     True
     """
-    several = cast("list[Run]", [runs] if hasattr(runs, "scores") else list(runs))
+    several: list[Any] = [runs] if hasattr(runs, "scores") else list(runs)
     if not several:
         raise ValueError(expected("at least one run", "none"))
     varied = list_varied([run.config for run in several])
@@ -267,8 +267,7 @@ def compare(
     if not 0 < level < 1:
         raise ValueError(expected("level between 0 and 1", level))
     if any(hasattr(run, "scores") for run in first):
-        runs = cast("Sequence[Run]", first), cast("Sequence[Run]", second)
-        gaps = _paired_gaps(*runs, metric, group, test_set)
+        gaps = _paired_gaps(list(first), list(second), metric, group, test_set)
         return interval(gaps[:, None], level=level)
     check_order(first, second)
     scores = np.asarray(first, float)
@@ -284,11 +283,7 @@ def compare(
 
 
 def _paired_gaps(
-    first: "Sequence[Run]",
-    second: "Sequence[Run]",
-    metric: str,
-    group: str,
-    test_set: str | None,
+    first: list, second: list, metric: str, group: str, test_set: str | None
 ) -> np.ndarray:
     """Return the differences of runs by seed in points, (S, 1 + draws)."""
     runs = [*first, *second]
@@ -313,11 +308,10 @@ def _paired_gaps(
 
 def _last_score(run: "Run", metric: str, group: str, test_set: str) -> np.ndarray:
     """Return a run's score at its end and its resamples, (1 + draws,)."""
-    scores = run.scores
-    one_of("test_set", test_set, scores["test_set"].unique())
-    scores = at_end(scores[scores["test_set"] == test_set])
-    rows = scores[scores["group"] == one_of("group", group, scores["group"].unique())]
-    rows = rows[rows["metric"] == one_of("metric", metric, rows["metric"].unique())]
+    rows = at_end(run.scores)
+    place = {"test_set": test_set, "group": group, "metric": metric}
+    for name, value in place.items():
+        rows = rows[rows[name] == one_of(name, value, rows[name].unique())]
     draws = np.array([])
     if run.resampled is not None:
         # NaN for a class's score, which is not resampled on all tasks
