@@ -91,12 +91,35 @@ def evaluate_draws(
     weights: np.ndarray | None = None,
     decisions: Sequence[Decision] = (),
 ) -> pd.DataFrame:
-    """Return the rows of `evaluate`, with the scores of each draw (see `score_rows`)."""
+    """Return the rows of `evaluate`, with scores under integer weights of the images.
+
+    `weights` (draws, N) state how often each image counts in each draw; by default once,
+    in a single draw. `decisions` add metrics such as "C-F1 (top 3)". The column `draws`
+    holds arrays (draws,).
+    """
+    probabilities, labels, is_known = check(probabilities, labels)
+    count = labels.shape[1]
     names = {*class_names} - {*GROUPS, "overall"}
-    if len(names) != len(class_group) or len(class_names) != len(class_group):
-        what = f"{len(class_group)} distinct class names, none of them a group's"
-        raise ValueError(expected(what, list(class_names)))
-    rows, per_class = score_rows(probabilities, labels, class_group, weights, decisions)
+    if {len(names), len(class_names), len(class_group)} != {count}:
+        what = f"{count} distinct class names, none of them a group's, and their groups"
+        raise ValueError(expected(what, f"{list(class_names)}, {list(class_group)}"))
+    weights = np.ones((1, len(labels))) if weights is None else weights
+    counts = _counts((probabilities > THRESHOLD) & is_known, labels, weights)
+    areas = _areas(probabilities, labels, is_known, weights)
+    further = [
+        (metric, f"{metric} ({how})", _counts(predicted & is_known, labels, weights))
+        for metric, how, predicted in decisions
+    ]
+    groups = np.array([one_of("group", group, GROUPS) for group in class_group])
+    rows = []
+    for group in ("overall", *GROUPS):
+        mask = (groups == group) | (group == "overall")
+        values = _decision_scores(counts, mask)
+        values["mAP"] = _mean(areas, mask & ~np.isnan(areas))
+        for metric, name, others in further:
+            values[name] = _decision_scores(others, mask)[metric]
+        rows += [(group, metric, drawn) for metric, drawn in values.items()]
+    per_class = _class_scores(counts, areas)
     for number, name in enumerate(class_names):
         rows += [
             (name, metric, drawn[:, number]) for metric, drawn in per_class.items()
@@ -114,37 +137,31 @@ def _areas(
     """
     # (N, draws); float32 halves the memory, and sums of integers stay exact
     of_images = np.ascontiguousarray(weights.T, np.float32)
+    negated = np.negative(scores, dtype=float)  # the highest score comes first
     areas = np.full((len(weights), labels.shape[1]), np.nan)
     for index in np.flatnonzero(labels.any(axis=0)):
-        rows = np.flatnonzero(is_known[:, index])
-        ranked = np.negative(scores[rows, index], dtype=float)
-        order = np.argsort(ranked, kind="stable")
-        in_order = rows[order]
-        truth = labels[in_order, index]
-        terms, total = _terms(ranked[order], truth, in_order, of_images)
-        area = terms.sum(axis=0)
+        truth = labels[:, index]
+        levels = np.unique(negated[truth, index])  # distinct scores of positives (K,)
+        level = np.searchsorted(levels, negated[:, index])  # the first that it reaches
+        is_ranked = is_known[:, index] & (level < len(levels))
+        retrieved = _sum_levels(of_images, level, is_ranked).cumsum(axis=0)
+        new_hits = _sum_levels(of_images, level, truth)  # (K, draws)
+        hits = new_hits.cumsum(axis=0)
+        precision = hits.astype(float) / np.maximum(retrieved, 0.5)
+        total = hits[-1]
+        area = (new_hits * precision).sum(axis=0)
         areas[total > 0, index] = area[total > 0] / total[total > 0]
     return areas
 
 
-def _terms(
-    ranked: np.ndarray, truth: np.ndarray, order: np.ndarray, of_images: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the terms of a class's average precisions, (K, draws), and its positives.
-
-    Positives with equal scores share a term. Images are sorted by score, highest first.
-    """
-    positives = np.flatnonzero(truth)
-    ends = np.flatnonzero(np.append(ranked[1:] > ranked[:-1], True))
-    ends = np.unique(ends[np.searchsorted(ends, positives)])  # ties with a positive
-    starts = np.append(0, ends[:-1] + 1)
-    images = of_images[order[: ends[-1] + 1]]
-    retrieved = np.add.reduceat(images, starts, axis=0).cumsum(axis=0)  # (K, draws)
-    images = of_images[order[positives]]
-    new_hits = np.add.reduceat(images, np.searchsorted(positives, starts), axis=0)
-    hits = new_hits.cumsum(axis=0)
-    precision = hits.astype(float) / np.maximum(retrieved, 0.5)
-    return new_hits * precision, hits[-1]
+def _sum_levels(
+    of_images: np.ndarray, level: np.ndarray, is_used: np.ndarray
+) -> np.ndarray:
+    """Sum the weights (N, draws) of some images by their level, (K, draws)."""
+    rows = np.flatnonzero(is_used)
+    order = rows[np.argsort(level[rows], kind="stable")]
+    starts = np.flatnonzero(np.diff(level[order], prepend=-1))
+    return np.add.reduceat(of_images[order], starts, axis=0)
 
 
 def check(
@@ -171,52 +188,14 @@ def check(
     return probabilities, is_positive, is_known
 
 
-def members_of_groups(class_group: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return the classes of each group, bool (C,), "overall" first."""
-    groups = np.array([one_of("group", group, GROUPS) for group in class_group])
-    return {"overall": groups == groups} | {name: groups == name for name in GROUPS}
-
-
-def score_rows(
-    probabilities: ArrayLike,
-    labels: ArrayLike,
-    class_group: Sequence[str],
-    weights: np.ndarray | None = None,
-    decisions: Sequence[Decision] = (),
-) -> tuple[list[tuple[str, str, np.ndarray]], dict[str, np.ndarray]]:
-    """Score groups and classes under integer weights of the images.
-
-    `weights` (draws, N) state how often each image counts in each draw; by default once,
-    in a single draw. `decisions` add metrics such as "C-F1 (top 3)". Return rows of group,
-    metric and values (draws,), and P, R, F1 and AP of every class, each (draws, C).
-    """
-    probabilities, labels, is_known = check(probabilities, labels)
-    if len(class_group) != labels.shape[1]:
-        what = f"a group for {labels.shape[1]} classes"
-        raise ValueError(expected(what, len(class_group)))
-    weights = np.ones((1, len(labels))) if weights is None else weights
-    counts = _counts((probabilities > THRESHOLD) & is_known, labels, weights)
-    areas = _areas(probabilities, labels, is_known, weights)
-    further = [
-        (metric, f"{metric} ({how})", _counts(predicted & is_known, labels, weights))
-        for metric, how, predicted in decisions
-    ]
-    rows = []
-    for group, mask in members_of_groups(class_group).items():
-        values = _decision_scores(counts, mask)
-        values["mAP"] = _mean(areas, mask & ~np.isnan(areas))
-        for metric, name, others in further:
-            values[name] = _decision_scores(others, mask)[metric]
-        rows += [(group, metric, drawn) for metric, drawn in values.items()]
-    return rows, _class_scores(counts, areas)
-
-
 def _counts(
     predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
     """Return true positives, predictions and positives, (3, draws, C)."""
-    kinds = predicted & labels, predicted, labels
-    return np.stack([weights @ kind for kind in kinds])
+    kinds = np.concatenate([predicted & labels, predicted, labels], axis=1)
+    # float32 is faster, and sums of integers stay exact
+    counts = weights.astype(np.float32) @ kinds.astype(np.float32)
+    return np.stack(np.split(counts.astype(float), 3, axis=1))
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
@@ -268,7 +247,7 @@ def _mean(values: np.ndarray, used: np.ndarray) -> np.ndarray:
 
 
 def top_classes(
-    probabilities: np.ndarray, classes: np.ndarray | None = None, count: int = TOP
+    probabilities: np.ndarray, classes: np.ndarray, count: int = TOP
 ) -> np.ndarray:
     """Predict the most probable classes of each sample ("top 3" scores).
 
@@ -276,8 +255,8 @@ def top_classes(
     ----------
     probabilities : ndarray of float of shape (n_samples, n_classes)
         Probabilities of the classes.
-    classes : ndarray of bool of shape (n_classes,), optional
-        Classes that may be predicted, by default all.
+    classes : ndarray of bool of shape (n_classes,)
+        Classes that may be predicted.
     count : int
         Number of classes to predict; all of them if there are fewer.
 
@@ -288,13 +267,11 @@ def top_classes(
 
     Examples
     --------
-    >>> top_classes(np.array([[0.1, 0.3, 0.2]]), count=2)
-    array([[False,  True,  True]])
+    >>> top_classes(np.array([[0.1, 0.3, 0.2]]), np.array([True, True, False]), count=1)
+    array([[False,  True, False]])
     """
-    ranked = np.asarray(probabilities, float)
-    if classes is not None:
-        ranked = np.where(classes, ranked, -1.0)
-        count = min(count, int(classes.sum()))
+    ranked = np.where(classes, probabilities, -1.0)
+    count = min(count, int(classes.sum()))
     best = np.argsort(-ranked, axis=1, kind="stable")[:, :count]
     predicted = np.zeros(ranked.shape, bool)
     np.put_along_axis(predicted, best, True, axis=1)

@@ -9,8 +9,7 @@ import logging
 import os
 import signal
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache, partial
@@ -32,17 +31,11 @@ from prslib.models import MODELS, Architecture
 from prslib.paths import cache_dir, end_with, replacing
 from prslib.progress import show_progress
 from prslib.samplers import SAMPLERS
-from prslib.sources import (
-    hash_modules,
-    hash_package,
-    hash_user_code,
-    list_modules,
-    stamp_package,
-)
+from prslib.sources import hash_modules, hash_user_code, list_modules, stamp_package
 from prslib.train import METHODS, Method, Run, RunConfig, check, run
 
-TEXT = ("dataset", "method", "schedule", "test_set", "task", "group", "metric")
 FRAMES = ("scores", "gradient_variance", "prequential")
+PARTS = (*FRAMES, "features", "predictions")  # of a run, with columns
 TABLES: dict[type, dict[str, Any]] = {
     type: SAMPLERS,
     Method: METHODS,
@@ -50,9 +43,8 @@ TABLES: dict[type, dict[str, Any]] = {
     Architecture: MODELS,
     Loss: LOSSES,
 }
-# what a user has registered, by kind and name, and a hash of its code
-REGISTERED: dict[tuple[type, str], Any] = {}
-USER_CODE: dict[tuple[type, str], str] = {}
+# what a user has registered, by kind and name, and the hash of its code
+REGISTERED: dict[tuple[type, str], tuple[Any, str]] = {}
 
 
 def configs(**fields: Any) -> list[RunConfig]:
@@ -118,10 +110,10 @@ def code_of(method: str, loss: str, model: str, stamp: str) -> str:
     for maker in (network.made_by, network.backbone):
         if isinstance(maker, str):
             modules.append(f"prslib.models.{maker.partition(':')[0]}")
-    keys = (type, row.sampler), (Loss, loss), (Architecture, model)
-    user_code = [USER_CODE.get(key) for key in keys]
+    used = {(type, row.sampler), (Loss, loss), (Architecture, model)}
+    codes = [code for key, (_, code) in REGISTERED.items() if key in used]
     settings = asdict(row), LOSSES[loss].one_label  # which may be registered
-    rows = hash_modules(modules, stamp), user_code, settings
+    rows = hash_modules(modules, stamp), sorted(codes), settings
     return sha256(repr(rows).encode()).hexdigest()
 
 
@@ -172,8 +164,8 @@ def register(name: str, thing: Any) -> None:
     for kind, row in rows.items():
         parts = [row] if kind is type else vars(row).values()
         code = [] if kind is Entry else [part for part in parts if callable(part)]
-        USER_CODE[kind, name] = repr([hash_user_code(part) for part in code])
-        TABLES[kind][name] = REGISTERED[kind, name] = row
+        REGISTERED[kind, name] = row, repr([hash_user_code(part) for part in code])
+        TABLES[kind][name] = row
     fingerprint.cache_clear()
     code_of.cache_clear()
 
@@ -188,18 +180,15 @@ def save(run: Run, path: Path) -> None:
     arrays: dict[str, Any] = {"memory_labels": run.memory_labels}
     about = {"config": asdict(run.config), "record": run.record}
     arrays["about"] = np.array(json.dumps(about, sort_keys=True, default=repr))
-    for table in FRAMES:
-        frame = getattr(run, table)
-        for column in [] if frame is None else frame:
-            kind = str if column in TEXT else None
-            arrays[f"{table}.{column}"] = frame[column].to_numpy(kind)
+    for part in PARTS:
+        columns = getattr(run, part)
+        for name in [] if columns is None else columns:
+            values = np.asarray(columns[name])
+            is_text = values.dtype == object
+            arrays[f"{part}.{name}"] = values.astype(str) if is_text else values
     if run.resampled is not None:
         arrays["resampled"] = run.resampled.to_numpy()
         arrays["resampled_rows"] = run.resampled.index.to_numpy()
-    for name, features in run.features.items():
-        arrays[f"features.{name}"] = features
-    for name, probabilities in run.predictions.items():
-        arrays[f"predictions.{name}"] = probabilities
     with replacing(path) as file:
         np.savez_compressed(file, **arrays)
 
@@ -208,37 +197,35 @@ def load(config: RunConfig, path: Path) -> Run:
     """Read a run from its file."""
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
-    columns: dict[str, dict[str, np.ndarray]] = {}
+    parts: dict[str, dict[str, np.ndarray]] = {part: {} for part in PARTS}
     for name, values in arrays.items():
-        table, _, column = name.partition(".")
+        part, _, column = name.partition(".")
         if column:
-            values = values.astype(object) if column in TEXT else values
-            columns.setdefault(table, {})[column] = values
-    frames = {name: pd.DataFrame(columns[name]) for name in FRAMES if name in columns}
+            is_text = values.dtype.kind == "U"
+            parts[part][column] = values.astype(object) if is_text else values
+    frames = {name: pd.DataFrame(parts[name]) for name in FRAMES if parts[name]}
     resampled = None
     if "resampled" in arrays:
         resampled = pd.DataFrame(arrays["resampled"], arrays["resampled_rows"])
-    record = json.loads(arrays["about"].item())["record"]
-    memory_labels = arrays["memory_labels"]
     return Run(
         config,
-        memory_labels=memory_labels,
+        memory_labels=arrays["memory_labels"],
         resampled=resampled,
-        features=columns.get("features", {}),
-        predictions=columns.get("predictions", {}),
-        record=record,
+        features=parts["features"],
+        predictions=parts["predictions"],
+        record=json.loads(arrays["about"].item())["record"],
         **frames,
     )
 
 
 def run_all(
-    configs: Sequence[RunConfig], workers: int | None = None, device: str = "cpu"
+    configs: Iterable[RunConfig], workers: int | None = None, device: str = "cpu"
 ) -> list[Run]:
     """Return the runs of all configurations; train only those that are not stored.
 
     Parameters
     ----------
-    configs : sequence of RunConfig
+    configs : iterable of RunConfig
         Configurations in any order.
     workers : int, optional
         Number of parallel processes with one thread each; by default one per core or, on
@@ -285,8 +272,7 @@ def run_all(
     10
     """
     configs = list(configs)  # it may be a generator
-    paths = [path_of(config) for config in configs]  # before anybody edits the code
-    train_missing(dict(zip(paths, configs, strict=True)), workers, device)
+    paths = train(configs, workers, device)
     runs = [load(*pair) for pair in zip(configs, paths, strict=True)]
     records = {json.dumps(run.record, sort_keys=True): run.record for run in runs}
     if len(records) > 1:
@@ -297,53 +283,42 @@ def run_all(
 
 def train(
     configs: Iterable[RunConfig], workers: int | None = None, device: str = "cpu"
-) -> None:
-    """Train and store the runs that are not stored, as `run_all` does, and read none."""
-    train_missing({path_of(config): config for config in configs}, workers, device)
-
-
-def train_missing(
-    configs: dict[Path, RunConfig], workers: int | None, device: str
-) -> None:
-    """Train the runs whose files are missing."""
-    missing = [path for path in configs if not path.is_file()]
+) -> list[Path]:
+    """Train the runs that are not stored, as `run_all` does; return all files."""
+    paths, missing = [], {}
+    for config in configs:
+        paths.append(path_of(config))  # before anybody edits the code
+        if not paths[-1].is_file():
+            missing[paths[-1]] = config
+    if not missing:
+        return paths
     # a process that goes from one data set to the other loads each of them again
-    missing.sort(key=lambda path: configs[path].dataset)
-    if missing:
-        gather(results_of({p: configs[p] for p in missing}, workers, device), missing)
-
-
-def gather(results: Iterable[str | None], paths: Collection[Path]) -> None:
-    """Wait for the results of runs, None or an error's text; raise an error if any failed."""
-    try:
-        shown = show_progress(results, len(paths))
-        errors = [error for error in shown if error]
-    except (KeyboardInterrupt, BrokenProcessPool) as error:
-        stored = sum(path.is_file() for path in paths)
-        kept = f"{stored} of {len(paths)} runs are stored and kept"
-        kept += "; the others start again"
-        if isinstance(error, KeyboardInterrupt):
-            raise Interrupted(f"stopped: {kept}") from None
-        why = "a worker process was killed, perhaps for lack of memory"
-        raise RuntimeError(f"{why}: {kept}") from None
-    if errors:
-        what = f"{len(errors)} of {len(paths)} runs failed, the others are stored:"
-        raise RuntimeError("\n".join([what, *errors]))
-
-
-def results_of(
-    missing: dict[Path, RunConfig], workers: int | None, device: str
-) -> Iterator[str | None]:
-    """Check runs, then train them; yield an error's text, or None."""
+    missing = dict(sorted(missing.items(), key=lambda item: item[1].dataset))
     address = os.environ.get("RAY_ADDRESS")
     if not address:
         device = check_device(str(device))
     for config in missing.values():
         check(config, load_dataset(config.dataset, images=False))
     if address:
-        return train_on_ray(missing, address, device)
-    data = {c.dataset: fingerprint(c.dataset) for c in missing.values()}
-    return train_here(missing, workers, device, partial(train_one, data))
+        gather(train_on_ray(missing, address, device), missing)
+    else:
+        data = {c.dataset: fingerprint(c.dataset) for c in missing.values()}
+        gather(train_here(missing, workers, device, partial(train_one, data)), missing)
+    return paths
+
+
+def gather(results: Iterator[str | None], paths: Collection[Path]) -> None:
+    """Wait for runs, each None or an error's text; raise an error if any failed."""
+    count = len(paths)
+    try:
+        errors = [error for error in show_progress(results, count) if error]
+    except KeyboardInterrupt:
+        stored = sum(path.is_file() for path in paths)
+        text = f"{stored} of {count} runs are stored and kept; the others start again"
+        raise Interrupted(f"stopped: {text}") from None
+    if errors:
+        what = f"{len(errors)} of {count} runs failed, the others are stored:"
+        raise RuntimeError("\n".join([what, *errors]))
 
 
 class Interrupted(KeyboardInterrupt):
@@ -357,17 +332,17 @@ def train_here(
     missing: dict[Path, RunConfig],
     workers: int | None,
     device: str,
-    train: Callable[..., str | None],
+    train: Callable[[str, Path, RunConfig], str | None],
 ) -> Iterator[str | None]:
     """Train runs in processes of this machine; yield an error's text, or None."""
     for folder in {path.parent for path in missing}:
         folder.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=folder).close()  # an error before the training, not after it
-    share = 0.0
+    most = cpu_count()
     if device != "cpu":
         models = [config.resolved["model"] for config in missing.values()]
         share = max(MODELS[name].gpu_share for name in models)
-    most = min(cpu_count(), int(1 / share)) if share else cpu_count()
+        most = min(most, int(1 / share))
     count = min(workers or most, len(missing))
     pool = Parallel(
         max(count, 2),  # with 1, joblib would use this process and its older code
@@ -402,7 +377,7 @@ def block_interrupts() -> Iterator[None]:
 
 
 def begin_worker(
-    parent: int, registered: dict[tuple[type, str], Any], _stamp: str = ""
+    parent: int, registered: dict[tuple[type, str], Any], _stamp: str
 ) -> None:
     """Add what is registered, leave Ctrl-C to the parent process, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -412,7 +387,8 @@ def begin_worker(
 
 def add_registered(registered: dict[tuple[type, str], Any]) -> None:
     """Add what another process has registered."""
-    for (kind, name), row in registered.items():
+    REGISTERED.update(registered)
+    for (kind, name), (row, _) in registered.items():
         TABLES[kind][name] = row
 
 
@@ -440,8 +416,8 @@ def train_on_ray(
     # Ray's ports execute anybody's code, so that the network must be trusted
     with naming_extra("cluster"):
         import ray
+
     ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-    code = hash_package(stamp_package())
     try:
         if device != "cpu" and not ray.cluster_resources().get("GPU"):
             raise ConnectionError(expected(f"a GPU in the cluster {address}", "none"))
@@ -449,8 +425,7 @@ def train_on_ray(
         for path, config in missing.items():
             share = MODELS[config.resolved["model"]].gpu_share if device != "cpu" else 0
             remote = ray.remote(num_cpus=1, num_gpus=share)(train_there)
-            facts = fingerprint(config.dataset), code
-            task = remote.remote(dict(REGISTERED), device, facts, config)
+            task = remote.remote(dict(REGISTERED), device, path.stem, config)
             tasks[task] = path, config
         while tasks:
             (task,), _ = ray.wait(list(tasks))
@@ -465,14 +440,11 @@ def train_on_ray(
 
 
 def train_there(
-    registered: dict[tuple[type, str], Any],
-    device: str,
-    facts: tuple[str, str],
-    config: RunConfig,
+    registered: dict[tuple[type, str], Any], device: str, key: str, config: RunConfig
 ) -> Run:
     """Train a run on another machine, if it has the same data and code."""
     add_registered(registered)
-    if (fingerprint(config.dataset), hash_package(stamp_package())) != facts:
+    if key_of(config) != key:
         what = f"{config.dataset} and prslib as on the machine that asked"
         raise ValueError(expected(what, "others", "install them there"))
     return run(config, device)

@@ -12,8 +12,8 @@ from prslib.metrics import (
     TOP,
     TUNED_METRICS,
     Decision,
+    evaluate,
     evaluate_draws,
-    score_rows,
     top_classes,
 )
 from prslib.resamples import image_draws, weighted_mean
@@ -97,14 +97,13 @@ def score_batch(
     probabilities: np.ndarray, labels: np.ndarray, dataset: SequentialDataset
 ) -> pd.DataFrame:
     """Score a batch before it is learnt, over all classes (prequential evaluation)."""
-    rows, _ = score_rows(probabilities, labels, dataset.class_group)
-    table = pd.DataFrame(rows, columns=["group", "metric", "draws"])
+    table = evaluate(probabilities, labels, dataset.class_names, dataset.class_group)
+    table = table[table["group"] == "overall"][["metric", "value"]]
     if dataset.train.single_label:
         right = probabilities.argmax(axis=1) == labels.argmax(axis=1)
-        table.loc[len(table)] = ["overall", "accuracy", [right.mean()]]
-    table = table[table["group"] == "overall"]
-    values = [float(draws[0]) for draws in table["draws"]]
-    return table[["metric"]].assign(value=values)
+        accuracy = pd.DataFrame({"metric": ["accuracy"], "value": [right.mean()]})
+        table = pd.concat([table, accuracy], ignore_index=True)
+    return table
 
 
 def keeps_draws(scores: pd.DataFrame) -> pd.Series:

@@ -254,7 +254,7 @@ class RunConfig:
     ------
     ValueError
         If a name or an option is unknown, a number is out of range, or the model, the
-        loss and the method cannot be combined.
+        loss, the sampler and the method cannot be combined.
     TypeError
         If a value is not a number where a number is expected.
     FileNotFoundError
@@ -355,6 +355,11 @@ class RunConfig:
         if tests_on_them and first_weights in EMBEDDED.values():
             what = f"weights that have not learned from test images of {self.dataset}"
             raise ValueError(expected(what, weights, f"choose {NONE!r}"))
+        sampler = SAMPLERS[method.sampler] if method.sampler else None
+        if method.rehearsal == "der++" and hasattr(sampler, "vectors"):
+            what = f"a sampler that stores samples for {self.method}"
+            advice = "logits of samples do not belong to merged vectors"
+            raise ValueError(expected(what, method.sampler, advice))
         rehearses = method.rehearsal != "mean"
         if rehearses and settings["loss"].startswith("weighted_replay"):
             what = f"a loss of new and replayed samples alike for {method.rehearsal}"

@@ -93,7 +93,7 @@ def test_labels_that_are_not_known_count_nowhere():
         ([[1.2]], [[1]], ["a"], r"in \[0, 1\], got 1.2"),
         ([[0.2]], [[255]], ["a"], "unknown labels, got 255"),
         ([[0.2]], [[1]], ["overall"], "none of them a group's"),
-        ([[0.2, 0.3]], [[1, 0]], ["a", "a"], "1 distinct class names"),
+        ([[0.2, 0.3]], [[1, 0]], ["a", "a"], "2 distinct class names"),
     ],
 )
 def test_bad_input_is_refused(probabilities, labels, names, message):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prslib.metrics import best_thresholds, score_rows
+from prslib.metrics import best_thresholds, evaluate_draws
 from prslib.resamples import image_draws
 from prslib.statistics import interval
 
@@ -12,8 +12,9 @@ DRAWS = [[1, 0, 2, 2, 1, 0], [2, 1, 3, 0, 0, 0]]
 
 def score(probabilities, labels, groups, weights=None):
     """All scores of groups, (rows, draws)."""
-    rows, _ = score_rows(probabilities, labels, groups, weights)
-    return np.array([values for *_, values in rows])
+    names = [str(c) for c in range(len(groups))]
+    frame = evaluate_draws(probabilities, labels, names, groups, weights)
+    return np.stack(frame[~frame["group"].isin(names)]["draws"])
 
 
 @pytest.fixture

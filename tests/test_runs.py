@@ -22,7 +22,6 @@ FULL = {
     "variance_points": 2,
     "features_per_class": 2,
     "predictions": True,
-    "prequential": True,
     "tuned_threshold": True,
     "test_resamples": 5,
 }
@@ -37,7 +36,7 @@ def trained():
 
 
 def assert_equal(loaded, run):
-    for name in ("scores", "gradient_variance", "prequential", "resampled"):
+    for name in ("scores", "gradient_variance", "resampled"):
         first, second = getattr(loaded, name), getattr(run, name)
         if second is None:
             assert first is None

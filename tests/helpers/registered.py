@@ -10,7 +10,7 @@ def forgetting():
     """Undo at the end all registrations of the block."""
     from prslib import runs
 
-    tables = [*runs.TABLES.values(), runs.REGISTERED, runs.USER_CODE]
+    tables = [*runs.TABLES.values(), runs.REGISTERED]
     with ExitStack() as stack:
         for table in tables:
             stack.enter_context(patch.dict(table))

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prslib import METHODS, RunConfig, configs
+from prslib import METHODS, RunConfig, configs, register
 from prslib.datasets import GROUPS, load_dataset
 from prslib.datasets.base import draw_schedule
-from prslib.train import draw_held_out, unread_fields
+from prslib.train import Method, draw_held_out, unread_fields
 
 TINY, ONE_LABEL = "digits70tiny", "imbal-digits-tiny"
 # Sec. 6.1: Adam, ResNet-101, a batch of 10 and as many replayed, a memory of 2000
@@ -112,11 +112,17 @@ REFUSED = [
         ValueError,
         r"a loss of new and replayed samples alike for der\+\+",
     ),
+    (
+        {"method": "DER++, vectors"},
+        ValueError,
+        "a sampler that stores samples for DER.*, got exstream",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("fields", "error", "message"), REFUSED)
-def test_what_does_not_fit_is_refused_in_one_line(fields, error, message):
+def test_what_does_not_fit_is_refused_in_one_line(fields, error, message, registers):
+    register("DER++, vectors", Method(sampler="exstream", rehearsal="der++"))
     with pytest.raises(error, match=message) as caught:
         RunConfig(**{"dataset": TINY} | fields)
     assert "\n" not in str(caught.value)
