@@ -7,7 +7,6 @@ docstrings, comments and the words of errors.
 import ast
 import hashlib
 import inspect
-import linecache
 import sys
 from collections.abc import Iterable
 from functools import lru_cache, partial
@@ -73,14 +72,6 @@ def stamp_package() -> str:
     """Return what changes when a file of the package does."""
     files = sorted(PACKAGE.rglob("*.py"))
     return repr([file.stat().st_mtime_ns for file in files])
-
-
-@lru_cache(1)
-def hash_package(_stamp: str) -> str:
-    """Hash all code of the package."""
-    files = sorted(PACKAGE.rglob("*.py"))
-    rows = [hash_source(file.read_text(encoding="utf-8")) for file in files]
-    return hashlib.sha256(repr(rows).encode()).hexdigest()
 
 
 @lru_cache
@@ -156,7 +147,8 @@ def hash_user_code(thing: Any) -> str:
         for function in functions:
             given += [function.__defaults__, function.__kwdefaults__]
             given += [cell.cell_contents for cell in function.__closure__ or ()]
-        rows.append(hash_source(source_of(part, functions)))
+        lines, _ = inspect.findsource((functions or [part])[0])  # of the whole file
+        rows.append(hash_source("".join(lines)))
     parts = {id(part) for part in list_parts(thing)}  # a function may call itself
     rows += [hash_value(value) for value in given if id(value) not in parts]
     return hashlib.sha256(repr(rows).encode()).hexdigest()
@@ -171,20 +163,8 @@ def hash_value(value: Any) -> str:
     if isinstance(value, type | FunctionType | partial):
         names = [part.__qualname__ for part in list_parts(value)]
         return repr((names, list_modules(value), hash_user_code(value)))
-    array = value.numpy(force=True) if hasattr(value, "numpy") else value
-    if hasattr(array, "tobytes"):  # its text leaves out the middle
-        digest = hashlib.sha256(array.tobytes()).hexdigest()
-        return repr((str(array.dtype), array.shape, digest))
+    if hasattr(value, "numpy"):
+        value = value.numpy(force=True)
+    if hasattr(value, "tobytes"):  # the text of an array leaves out its middle
+        return repr((str(value.dtype), value.shape, value.tobytes()))
     return repr(value)
-
-
-def source_of(thing: Any, functions: list[FunctionType]) -> str:
-    """Return the text of the file, or the cell of a notebook, that defines a thing."""
-    files = [function.__code__.co_filename for function in functions]
-    module = sys.modules.get(thing.__module__)
-    for file in files or [getattr(module, "__file__", None) or ""]:
-        linecache.checkcache(file)
-        if lines := linecache.getlines(file):
-            return "".join(lines)
-    name = thing.__qualname__
-    raise ValueError(f"{name} has no source; define it in a file or a notebook")
