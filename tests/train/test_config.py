@@ -75,6 +75,8 @@ def test_a_run_does_not_depend_on_what_its_method_does_not_read(method):
     changes |= {"replay_batch_size": 3, "ewc_lambda": 1.0, "vector_stages": 2}
     changes |= {"draw": "balanced", "beta": 0.7, "pretrained_stages": 1}
     changes |= {"epochs": 2, "batch_size": 5, "updates": 2, "adam_eps": 1e-4}
+    changes |= {"loss": "focal", "weights": "none", "precision": "bf16"}
+    changes |= {"tuned_threshold": True, "test_resamples": 3, "variance_points": 1}
     for name, value in changes.items():
         same = replace(base, **{name: value}).identity == base.identity
         assert same == (name in unread_fields(method)), name
