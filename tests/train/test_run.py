@@ -19,7 +19,7 @@ from prslib import (
     train,
 )
 from prslib.device import run_settings
-from prslib.metrics import best_thresholds, score_rows
+from prslib.metrics import best_thresholds, evaluate
 from prslib.resamples import image_draws
 from prslib.scoring import score_test
 from prslib.train import Trainer, draw_held_out, stream
@@ -204,8 +204,9 @@ def test_resamples_of_a_task_are_of_its_own_samples():
         for number, often in enumerate(weights, 1):
             again = rows.repeat(often[rows])
             labels = test.labels[again] & classes
-            by_hand, _ = score_rows(given[again], labels, dataset.class_group)
-            for group, metric, (value,) in by_hand:
+            names = dataset.class_names, dataset.class_group
+            by_hand = evaluate(given[again], labels, *names)
+            for group, metric, value in by_hand.itertuples(index=False):
                 assert drawn[group, metric][number] == pytest.approx(value, nan_ok=True)
 
 
@@ -249,10 +250,10 @@ def test_prequential_scores_are_of_a_batch_before_it_is_learnt(monkeypatch):
                 inputs = trainer.as_input(torch.as_tensor(data.train.inputs[new]))
                 given = trainer.model.eval()(inputs).softmax(1).numpy()
             trainer.upper.train()
-            rows, _ = score_rows(given, data.train.labels[new], data.class_group)
-            values = {
-                metric: value[0] for group, metric, value in rows if group == "overall"
-            }
+            names = data.class_names, data.class_group
+            rows = evaluate(given, data.train.labels[new], *names)
+            overall = rows[rows["group"] == "overall"]
+            values = dict(zip(overall["metric"], overall["value"], strict=True))
             by_hand.append({"images": trainer.seen, **values})
         step(trainer, new, is_first)
 
