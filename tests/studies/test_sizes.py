@@ -164,8 +164,8 @@ def settings():
     }
     (words,) = runs
     recipe = recipes["cocoseq-mini"]
-    batch = f"{recipe.batch_size} new images and {recipe.replay_batch_size} images"
-    yield MAIN, f"on a batch of {batch} drawn from memory"
+    batch = f"{recipe.batch_size} new samples and, if the method has a memory,"
+    yield MAIN, f"on a batch of {batch} {recipe.replay_batch_size} samples drawn"
     for page in ("README.md", CHOOSING):
         yield page, f"frozen features in one pass, with {words}"
     assert 0.45 < text / len(load_dataset("reutersseq-cap30").train) < 0.55
