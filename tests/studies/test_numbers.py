@@ -279,7 +279,7 @@ def published():
     yield CHOOSING, f"whose mean is within {SMALL:g} points of the highest"
     sizes = sorted(tables.query("table == 'coco_memory'")["memory_size"].unique())
     sizes = "{:.0f}, {:.0f} and {:.0f} samples".format(*sizes)
-    yield "notebooks/schedules_and_memory.py", f"both with memories of {sizes}"
+    yield "notebooks/schedules_and_memory.py", f"the paper uses memories of {sizes}"
     offline = tables.query(MULTITASK_RA).drop_duplicates("table")["value"].tolist()
     printed = f"twice, as {offline[0]} % and as {offline[1]} %"
     yield (
