@@ -34,11 +34,11 @@
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["digits70tiny"]  # one or more data sets with both test sets
 model: list[str] = ["convnet", "convnet_rnn_attention"]  # networks, the plain one first
-frozen_stages: list[int] = [1, 0]  # of each model; the paper freezes through the first block
-learning_rates: list[float] = [None, 0.0005]  # of each model, None for the data set's default
+frozen_stages: list[int] = [1, 0]  # number of frozen stages of each model
+learning_rates: list[float] = [None, 0.0005]  # step size of each model, None for the data set's default
 costly_models: list[str] = ["convnet_rnn_attention"]  # networks that are trained for only 1 epoch
 weights: str = None  # initial weights: none, a published name or a file; None for each model's default
-epochs: list[int] = [1, 2]  # of Multitask, 1 and 10 in the paper
+epochs: list[int] = [1, 2]  # numbers of epochs of Multitask, 1 and 10 in the paper
 method: list[str] = ["CRS", "PRS"]  # in addition to Multitask; EWC and GSS need a plain network
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 seeds: list[int] = [0]  # one run for each seed

@@ -47,8 +47,8 @@ profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # data sets on whose labels the memories are tracked
 trained: list[str] = ["cocoseq-mini"]  # data sets to train on
 rho: float = None  # power of allocation, None for each data set's default
-seeds: list[int] = [0, 1]  # one run of every deviation for each seed
-varied_seeds: list[int] = [0]  # one memory of every deviation for each seed
+seeds: list[int] = [0, 1]  # one run of every departure for each seed
+varied_seeds: list[int] = [0]  # one memory of every departure for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -241,9 +241,9 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # ## What other papers call PRS
 #
 # Three published papers compare their methods with an implementation of PRS. We reimplemented these
-# samplers and trained networks with them, using the same data, memory size and settings as for our
-# PRS. Each cell contains the mean overall score in percent after the last task, on the test with
-# classes alike. The difference from PRS and its 95 % interval are in parentheses.
+# three implementations and trained networks with them, using the same data, memory size and
+# settings as for our PRS. Each cell contains the mean overall score in percent after the last task,
+# on the test with classes alike. The difference from PRS and its 95 % interval are in parentheses.
 
 # %%
 best = settings.table("contest")

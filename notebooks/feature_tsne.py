@@ -211,9 +211,9 @@ means.pivot(index=keys, columns="group", values="value")[list(ALL_GROUPS)].round
 # ## What holds
 #
 # Each run of PRS is compared with the run of CRS that has the same seed. A difference is
-# significant if its whole 95 % interval is above or below 0. The [`ledger`](ledger.ipynb) tests the
-# paper's claim that PRS is better on the minority classes on these runs, with a correction for the
-# number of claims.
+# significant if its whole 95 % interval is above or below 0. The [`ledger`](ledger.ipynb) uses
+# these runs to test the paper's claim that PRS is better on the minority classes, with a correction
+# for the number of claims.
 
 # %% tags=["compute"]
 cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in ALL_GROUPS]

@@ -77,7 +77,7 @@ settings
 #
 # As the paper notes, the curve of ExStream should be interpreted with care, because ExStream
 # replays stored vectors and, unless the inputs are features, freezes the lower part of the network.
-# Its memory is divided among the classes in advance and fills only as classes arrive.
+# The memory of ExStream is divided among the classes in advance and fills only as classes arrive.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def variances_of(runs: list[prslib.Run]) -> pd.DataFrame:
@@ -119,7 +119,7 @@ settings.show(figure, "curves", narrow=1)
 # ## What can be concluded, and what cannot
 #
 # The [`ledger`](ledger.ipynb) tests the paper's claims on these runs. The paper does not state how
-# it treats batch norm and how many samples of the memory it uses for the variance. The results on
+# it treats batch norm or how many samples of the memory it uses for the variance. The results on
 # MNIST itself are in `figures/paper` and are computed by `papermill
 # notebooks/gradient_variance.ipynb out.ipynb -f params/paper/gradient_variance.yaml -y "{dataset:
 # [imbal-mnistseq], points: [50], seeds: [0, 1, 2, 3, 4], device: cpu}"`.

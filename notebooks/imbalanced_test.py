@@ -110,9 +110,9 @@ display(Markdown(tables.in_short(against)))
 # ## Both powers on both tests
 #
 # The paper uses one $\rho$ for the test with classes alike and another for the test as the stream
-# comes, and reports each only on its test. The table therefore evaluates both powers $\rho$ on both
-# test sets. Each number is the difference PRS minus CRS in an overall score, in points, with its 95
-# % interval. Significant differences are in bold.
+# comes, and reports the scores of each $\rho$ only on one of the tests. The table therefore
+# evaluates both powers $\rho$ on both test sets. Each number is the difference PRS minus CRS in an
+# overall score, in points, with its 95 % interval. Significant differences are in bold.
 
 # %% tags=["compute"]
 scored = rows[rows["measure"] == "score"]

@@ -87,7 +87,7 @@ display(Markdown(ledger.summarise(decided)))
 # deviation, the seeds and the data set, or "not run" if our number is missing.
 #
 # Each row below is about one table of the paper. `cells` is the number of the paper's numbers,
-# `run` counts the numbers of which we have a counterpart, and `synthetic` counts the counterparts
+# `run` counts the numbers for which we have a counterpart, and `synthetic` counts the counterparts
 # on synthetic data. `mean_difference` is the mean absolute difference between our scores and the
 # paper's scores in points. `rank_correlation` is Spearman's rank correlation between our scores of
 # the methods and the paper's scores, averaged over the columns of the paper's table, and `columns`

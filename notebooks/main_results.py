@@ -122,12 +122,12 @@ rows = tables.merge_published(tables.final(history), "main")
 #
 # Scores are means and standard deviations over seeds in percent, measured after the last task on
 # the test samples of all tasks. They are computed over all classes and over three [groups of
-# classes](../docs/metrics.md#groups-of-classes), from frequent (majority) to rare (minority). Each
-# data set has two test sets. In the test with *classes alike*, the kind used for the paper's Table
-# 1, all classes are about equally frequent. The test *as the stream comes* has the class mix of the
-# stream, except on [icons](../docs/other_streams.md). Because micro averages such as O-F1 depend on
-# the class mix of the test set, a method can be better than another on one test set and worse on
-# the other.
+# classes](../docs/metrics.md#groups-of-classes): frequent (majority), moderate and rare (minority)
+# classes. Each data set has two test sets. In the test with *classes alike*, the kind used for the
+# paper's Table 1, all classes are about equally frequent. The test *as the stream comes* has the
+# class mix of the stream, except on [icons](../docs/other_streams.md). Because micro averages such
+# as O-F1 depend on the class mix of the test set, a method can be better than another on one test
+# set and worse on the other.
 #
 # *Forgetting* is the share of the best score on a task that was lost by the end of the stream,
 # averaged over all tasks but the last. It is 100 % if nothing is left of the score, 0 % if nothing
@@ -283,7 +283,7 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 # %% [markdown]
 # The paper calls Multitask the upper bound, although it reports a lower C-F1 for Multitask than for
 # PRS. A possible reason for the lower C-F1 is that Multitask sees every rare image only once, in
-# one epoch of shuffled images, whereas a balanced memory replays it many times.
+# one epoch of shuffled images, whereas a balanced memory replays the same image many times.
 #
 # ## Task by task
 #

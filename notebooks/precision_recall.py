@@ -18,8 +18,8 @@
 # This notebook evaluates the runs of `main_results` on two test sets of each real stream. In the
 # test with *classes alike*, the kind used for the paper's tables, all classes are about equally
 # frequent. The test *as the stream comes* has the class mix of the stream. Precision must not be
-# compared between the two test sets, because it depends on the class mix: a class with few test
-# samples can have only few true positives, but many false positives.
+# compared between the two test sets, because precision depends on the class mix: a class with few
+# test samples can have only few true positives, but many false positives.
 #
 # *If `main_results` has been run, the notebook takes a minute on two cores.*
 
@@ -76,9 +76,9 @@ settings
 # ## Precision and recall, method by method
 #
 # Each row shows the precision and the recall of a method, joined by a line and averaged over seeds
-# after the last task. A method is better, the further both marks are to the right. The upper panels
-# show the test set with classes alike, together with the paper's numbers if there are any, and the
-# lower panels show the test set as the stream comes. For most methods, recall is far below
+# after the last task. The further both marks are to the right, the better the method. The upper
+# panels show the test set with classes alike, together with the paper's numbers if there are any,
+# and the lower panels show the test set as the stream comes. For most methods, recall is far below
 # precision on the minority classes, because after one pass over the stream rare classes hardly ever
 # have a probability above 0.5.
 
@@ -212,8 +212,8 @@ wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
 # ## Every threshold
 #
 # The curves show F1 at thresholds from 0.02 to 0.98 for one run of CRS and one run of PRS on the
-# first data set. If one model has a higher maximum than the other, it ranks the samples better. If
-# its score is higher only near 0.5, it is better calibrated. With a running kernel, the slider
+# first data set. The model whose curve has the higher maximum ranks the samples better. A model
+# whose curve is higher only near 0.5 is better calibrated. With a running kernel, the slider
 # selects the threshold whose scores the legends show, and the menu selects a class group.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]

@@ -100,7 +100,7 @@ settings.write(tables.merge_published(tables.average(rows), "main"), "table")
 # %% [markdown]
 # ## Table 1, by initial weights
 #
-# The tables show scores in percent after the last task, on the test sets of all tasks. In a test
+# The tables show scores in percent after the last task, on the test samples of all tasks. In a test
 # with *classes alike*, all classes are about equally frequent. A test *as the stream comes* has the
 # class mix of the stream. The paper's networks always start from ImageNet's weights.
 

@@ -115,7 +115,7 @@ settings
 # seeds and test samples. mAP and C-F1 ([metrics](../docs/metrics.md)) are measured on a test with
 # *classes alike*, in which all classes are about equally frequent. O-F1 is measured on a test *as
 # the stream comes*, which has the class mix of the stream. The picture shows the first sampler. If
-# you run the notebook, a menu selects another one.
+# you run the notebook, a menu selects another sampler.
 
 # %% tags=["compute"]
 frames, parts = [], []

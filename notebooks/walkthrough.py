@@ -283,7 +283,7 @@ display(Markdown(text), terms.round(4))
 # The sampler removes the candidate whose removal brings the memory closest to the target. The right
 # picture shows the distance to the target after each possible removal. Members of the drawn class
 # that are not candidates have no distance and are shown at the upper edge. Among equally good
-# candidates, one is drawn at random; the paper leaves this choice open. If the first slot was
+# candidates, one is drawn at random; the paper leaves this choice open. If the first slot were
 # always chosen, the newest member of the class would be overwritten again and again.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]

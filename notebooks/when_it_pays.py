@@ -197,8 +197,8 @@ settings.show(figure, "minus_crs", narrow=1)
 # bins were fixed before the runs. The differences are averaged over the classes of a stream in each
 # bin, and then over all streams, including the streams with grey names above. Lines are 95 %
 # intervals over streams. In the second panel, which covers only the four streams above, classes are
-# sorted by the position of their task in the stream. Classes are scored on the test with classes
-# alike, except for `cocoseq-mini`, which is scored on further images of COCO.
+# sorted into thirds of the stream by the position of their task. Classes are scored on the test
+# with classes alike, except for `cocoseq-mini`, which is scored on further images of COCO.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 EDGES = [0, 1 / 4, 1 / 2, 1, 2, np.inf]
@@ -288,13 +288,13 @@ print(f"Expected for all {bins['share'].nunique()} memory sizes, and found: {tex
 # %% [markdown]
 # ## Reuters, subsampled
 #
-# Does the gain depend on the imbalance of the stream or on its length? To separate the two, Reuters
-# is subsampled in two ways. In a *cap*, the size of the largest classes is limited, which reduces
-# `max:min` and shortens the stream. A *part* is as long as a cap, but keeps the class mix of
-# Reuters. The memory has the same size as for the whole stream. For a cap, the test set as the
-# stream comes is subsampled in the same way as the stream. In the profile `seeds`, each cap and
-# each part is drawn three times. Large marks are means over the draws, and small dots are single
-# draws.
+# Does the difference between CBRS and CRS depend on the imbalance of the stream or on its length?
+# To separate the two, Reuters is subsampled in two ways. In a *cap*, the size of the largest
+# classes is limited, which reduces `max:min` and shortens the stream. A *part* is as long as a cap,
+# but keeps the class mix of Reuters. The memory has the same size as for the whole stream. For a
+# cap, the test set as the stream comes is subsampled in the same way as the stream. In the profile
+# `seeds`, each cap and each part is drawn three times. Large marks are means over the draws, and
+# small dots are single draws.
 
 # %% tags=["compute"]
 finished = asked.run_all(on_tests(cut_runs(settings)), device=settings.device)
