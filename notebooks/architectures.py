@@ -27,8 +27,7 @@
 # only one seed, which is too few for any conclusion. In both profiles, Multitask is trained for 1
 # and for 2 epochs (10 in the paper) with the plain network, and for only 1 epoch with AC and RA.
 #
-# *With the profile `quick`, the notebook takes half a minute on two cores. A second run loads the
-# stored results.*
+# *With the profile `quick`, the notebook takes half a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper

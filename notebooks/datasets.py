@@ -147,9 +147,9 @@ settings.show(figure, "classes", narrow=1)
 # term dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq) the tasks may differ in size, provided that
 # each has at least four classes.
 #
-# The curve shows the share of all images whose labels belong to a single group. Images whose labels
-# still belong to several groups after the last step are dropped. A group in which no class has
-# enough images does not become a task. Therefore `clipartseq` has fewer tasks than groups.
+# The curve shows the share of all images whose labels belong to a single group. A group in which no
+# class has enough images does not become a task. Therefore `clipartseq` has fewer tasks than
+# groups.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def clustering_steps(clustering: Clustering) -> pd.DataFrame:

@@ -22,7 +22,7 @@
 # images of COCOseq's imbalanced test set. The profile `seeds` adds `reutersseq`, another real
 # stream, which contains news articles of Reuters-21578.
 #
-# *The notebook takes half a minute on two cores. A second run loads the stored results.*
+# *The notebook takes half a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper

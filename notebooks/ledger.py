@@ -10,8 +10,7 @@
 # # Which of the paper's claims hold?
 #
 # This notebook compares the numbers in the paper's tables with our numbers, and turns the claims in
-# the paper's text into statistical tests, one for each claim and data set. All verdicts are
-# computed by code.
+# the paper's text into statistical tests, one for each claim and data set.
 #
 # The notebook reads the stored runs of the other notebooks with the same profile. Missing runs are
 # trained. If the parameter `missing` is "leave", their numbers are marked as "not run" instead. The
@@ -171,10 +170,10 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # tested on both. For `cocoseq-mini`, scores of single classes are measured on further images ([test
 # sets](../docs/real_coco.md#test-sets)). The column `test` names the test set.
 #
-# How certain are the verdicts? The runs of one seed share the order of the stream and the initial
-# weights. The statistic is therefore computed for each seed, and its interval is Student's t
-# interval over seeds. On real data the interval also accounts for the sampling error of the test
-# set, estimated by resampling the test set.
+# The runs of one seed share the order of the stream and the initial weights. The statistic is
+# therefore computed for each seed, and its interval is Student's t interval over seeds. On real
+# data the interval also accounts for the sampling error of the test set, estimated by resampling
+# the test set.
 #
 # Before correction, a claim *holds* if its whole interval is above 0, and it does *not hold* if the
 # whole interval is below 0, because the opposite is then significant. If the interval contains 0
@@ -184,17 +183,16 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # *undecided*. A claim is also undecided with fewer than five seeds, or if one of its runs never
 # learned a task (its score is 0 throughout).
 #
-# Because many claims are tested at once, the verdicts are corrected for the number of claims on one
-# data set by Holm's method, whereas the intervals are not corrected. Some claims imply others: "PRS
-# outperforms all five baselines" implies "PRS outperforms CRS". A claim that implies others is not
-# included in the number of claims. It holds only if all implied claims hold and its own p value is
-# significant after Bonferroni's correction for the number of claims. It does not hold if an implied
-# claim does not hold.
+# The verdicts are corrected for the number of claims on one data set by Holm's method, whereas the
+# intervals are not corrected. Some claims imply others: "PRS outperforms all five baselines"
+# implies "PRS outperforms CRS". A claim that implies others is not included in the number of
+# claims. It holds only if all implied claims hold and its own p value is significant after
+# Bonferroni's correction for the number of claims. It does not hold if an implied claim does not
+# hold.
 #
-# Two kinds of rows have no corrected verdict. A *sensitivity* repeats the claim above it with
-# another measure. Its verdict is not corrected and is excluded from all counts. A *fact* is true by
-# construction, such as the class shares of a memory that is designed to have these shares. It has a
-# number but no verdict.
+# A *sensitivity* repeats the claim above it with another measure. Its verdict is not corrected and
+# is excluded from all counts. A *fact* is true by construction, such as the class shares of a
+# memory that is designed to have these shares. It has a number but no verdict.
 #
 # If a claim covers several numbers (cells), it is tested on the *weakest* cell, which is the cell
 # with the least evidence of being above 0. Because the intervals differ in width, this is not

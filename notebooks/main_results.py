@@ -33,8 +33,7 @@
 # - `mdiseq` (icons with their tags) and `clipartseq` (clip art with its keywords), **two further
 #   real streams**, which the paper does not use either.
 #
-# *With the profile `quick`, the notebook takes a minute on two cores. A second run loads the stored
-# results.*
+# *With the profile `quick`, the notebook takes a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -95,7 +94,7 @@ settings
 #   (`studies/ewc_strength.py`, `figures/studies/ewc_strength.csv`).
 # - *CRS* (conventional reservoir sampling) keeps every sample of the stream with the same
 #   probability.
-# - *GSS* keeps samples whose gradients differ. With the paper's network, it is the slowest method.
+# - *GSS* keeps samples whose gradients differ.
 # - *ExStream* freezes the lower part of the network and stores, for each class, means of similar
 #   feature vectors.
 # - *CBRS* and *OCDM*, which the paper does not contain, balance the memory as well.
@@ -107,8 +106,7 @@ settings
 # In [`inter_task`](inter_task.ipynb), the network learns from pixels, and EWC and ExStream freeze
 # layers as in the paper.
 #
-# In the notebook, the data frame `scores` contains all final scores, including the scores of each
-# class. For example, `scores.query("metric == 'AP'").pivot_table("value", ["dataset", "test_set",
+# In the notebook, `scores.query("metric == 'AP'").pivot_table("value", ["dataset", "test_set",
 # "group"], "method")` lists the average precision of every class on every test set.
 
 # %% tags=["compute"]
@@ -147,11 +145,11 @@ settings.write(tables.merge_published(averages, "main"), "table")
 settings.show_tables("table")
 
 # %% [markdown]
-# F1 depends on how labels are predicted. In the tables above, a label is predicted if its
-# probability is above 0.5. In the tables below, 0.5 is replaced by the *tuned threshold*, which is
-# chosen for each run on a fifth of its training samples, or the three most probable classes are
-# predicted (*top 3*). The parameter `tuned_threshold` lists the methods whose threshold is tuned.
-# For details see [`precision_recall`](precision_recall.ipynb).
+# In the tables above, a label is predicted if its probability is above 0.5. In the tables below,
+# 0.5 is replaced by the *tuned threshold*, which is chosen for each run on a fifth of its training
+# samples, or the three most probable classes are predicted (*top 3*). The parameter
+# `tuned_threshold` lists the methods whose threshold is tuned. For details see
+# [`precision_recall`](precision_recall.ipynb).
 
 # %% tags=["compute"]
 decided = tables.final(history, F1_OTHERWISE)
@@ -167,11 +165,11 @@ settings.show_tables("thresholds")
 # The pictures show the scores of every method on the test with classes alike, for each class group
 # and overall. Marks are means over seeds, lines extend from the lowest to the highest seed, and
 # hollow marks are the paper's numbers. The methods are sorted by their overall mAP. CRS, PRS and
-# the best method other than Multitask are in colour, and all other methods are grey. On every
-# stream, the difference in mAP between PRS and CRS is largest on the minority classes. On
-# `cocoseq-mini`, the mean C-F1 of these classes is below 6 % for every method, because after one
-# pass over so few images rare classes are hardly ever predicted. Methods differ more in mAP, which
-# needs no threshold. With a running kernel, the menus select another test set or metric.
+# the best method other than Multitask are in colour. On every stream, the difference in mAP between
+# PRS and CRS is largest on the minority classes. On `cocoseq-mini`, the mean C-F1 of these classes
+# is below 6 % for every method, because after one pass over so few images rare classes are hardly
+# ever predicted. Methods differ more in mAP, which needs no threshold. With a running kernel, the
+# menus select another test set or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SHOWN = ["C-F1", "mAP"]

@@ -17,9 +17,9 @@
 # CRS, PRS and two further samplers that balance the memory, CBRS and OCDM, use only labels. Their
 # memories are recomputed without training, and contain the same samples as in the runs of
 # [`main_results`](main_results.ipynb). GSS uses gradients and ExStream uses features, so their
-# memories come from trained runs. No test set is involved. The profile `quick` shows 6 % of the
-# real COCOseq (`cocoseq-mini`) and another real stream, Reuters-21578 (`reutersseq`). If the labels
-# of the paper's data sets are available, `make figures PROFILE=paper DATA=/path` shows the paper's
+# memories come from trained runs. The profile `quick` shows 6 % of the real COCOseq
+# (`cocoseq-mini`) and another real stream, Reuters-21578 (`reutersseq`). If the labels of the
+# paper's data sets are available, `make figures PROFILE=paper DATA=/path` shows the paper's
 # complete streams.
 #
 # *The notebook takes a few seconds if `main_results` has been run, and two minutes

@@ -223,8 +223,7 @@ def lay_out(gaps: pd.DataFrame, rows: list[str]) -> pd.DataFrame:
 #
 # Bars are overall scores after the last task on the test with classes alike, averaged over seeds.
 # *Neither* is CRS with the plain loss, *memory* is PRS with the plain loss, *loss* is CRS with the
-# chosen loss, and *both* is PRS with the chosen loss. A change that raises C-F1 at 0.5, but neither
-# C-F1 at the tuned threshold nor mAP, affects only calibration.
+# chosen loss, and *both* is PRS with the chosen loss.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 BARS = dict(zip(("neither", "memory", "loss", "both"), ("0.45", *HUES[:3]), strict=True))
@@ -295,8 +294,7 @@ for name in settings.dataset:
 # ## Every loss
 #
 # The table shows, for each sampler, how the overall scores change if the plain loss is replaced by
-# another loss. Replayed samples are drawn uniformly. If a loss significantly raises C-F1 at 0.5,
-# but neither C-F1 at the tuned threshold nor mAP, it has only moved the threshold.
+# another loss. Replayed samples are drawn uniformly.
 
 # %%
 lay_out(settings.table("losses"), ["dataset", "loss", "method"]).style

@@ -161,9 +161,8 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 # probable classes of each sample.
 #
 # A gain or a loss of PRS that is present at 0.5 but not at the tuned threshold is due to
-# calibration, because another threshold would have the same effect without another memory. A gain
-# that is present only at the tuned threshold is hidden at 0.5. With a running kernel, the menus
-# select a class group or the other test set.
+# calibration, because another threshold would have the same effect without another memory. With a
+# running kernel, the menus select a class group or the other test set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 WAYS = {"threshold of 0.5": "", "tuned threshold": " (tuned threshold)", "top 3": " (top 3)"}

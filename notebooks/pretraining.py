@@ -31,7 +31,7 @@
 # notebook EWC trains the same layers as CRS and PRS, and its penalty has the same strength for all
 # initial weights.
 #
-# *The notebook takes a minute on two cores. A second run loads the stored results.*
+# *The notebook takes a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -102,7 +102,7 @@ settings.write(tables.merge_published(tables.average(rows), "main"), "table")
 #
 # The tables show scores in percent after the last task, on the test samples of all tasks. In a test
 # with *classes alike*, all classes are about equally frequent. A test *as the stream comes* has the
-# class mix of the stream. The paper's networks always start from ImageNet's weights.
+# class mix of the stream.
 
 # %%
 settings.show_tables("table", by=["weights"])

@@ -28,8 +28,7 @@
 # paper's figure, all classes are about equally frequent. The test *as the stream comes* has the
 # class mix of the stream, so that frequent classes dominate O-F1 ([metrics](../docs/metrics.md)).
 #
-# *With the profile `quick`, the notebook takes about half a minute on two cores. A second run loads
-# the stored results.*
+# *With the profile `quick`, the notebook takes about half a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper

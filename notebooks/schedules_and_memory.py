@@ -27,8 +27,7 @@
 # equally frequent. The paper's tables use this kind of test, so the paper's numbers are compared
 # only with scores on this test. The test *as the stream comes* has the class mix of the stream.
 #
-# *If `main_results` has been run, the notebook takes about a minute on two cores. A second run
-# loads the stored results.*
+# *If `main_results` has been run, the notebook takes about a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper

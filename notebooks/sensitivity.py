@@ -22,8 +22,7 @@
 # standard setting. This rule was fixed before the runs ([rules](../docs/what_holds.md)). The
 # profile `quick` tests two settings on Reuters.
 #
-# *With the profile `quick`, the notebook takes half a minute on two cores. A second run loads the
-# stored results.*
+# *With the profile `quick`, the notebook takes half a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper

@@ -20,8 +20,7 @@
 # that reproduce the paper's numbers. The profile `paper` needs MNIST (`make figures PROFILE=paper
 # DATA=/path`). The profile `quick` runs on `imbal-digits`, and the profile `seeds` also runs on
 # `imbal-colour-digits`. Both are **synthetic data** made of scikit-learn's digits. These data share
-# only the class counts with the paper's data. Therefore our numbers and the paper's numbers are
-# shown separately.
+# only the class counts with the paper's data.
 #
 # *On four cores, the notebook takes about two minutes with the profile `quick`; a second run takes
 # half a minute. With the profile `paper`, it takes 15 minutes.*

@@ -11,8 +11,8 @@
 #
 # The paper's **Figure 1** shows how much of every class is forgotten "over three sequential tasks"
 # by reservoir sampling (CRS), with "a memory size of 1000", and by EWC, which penalises changes of
-# important weights and has no memory. Classes are sorted by size within each task. The paper
-# states: "More severe forgetting occurs for the minority classes in each task."
+# important weights and has no memory. The paper states: "More severe forgetting occurs for the
+# minority classes in each task."
 #
 # The paper uses two measures of forgetting. The caption of Figure 1 cites Chaudhry et al., who use
 # the **plain** difference between the best score before the end and the score at the end, in
@@ -35,8 +35,7 @@
 # of classes are scored on the test with classes alike, as in the paper, and on the test *as the
 # stream comes*, which has the class mix of the stream.
 #
-# *If `main_results` has been run, the notebook takes about half a minute on four cores. A second
-# run loads the stored results.*
+# *If `main_results` has been run, the notebook takes about half a minute on four cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -103,9 +102,8 @@ for name in settings.dataset:
 # The pictures reproduce the paper's Figure 1 with the plain difference, which its caption cites.
 # Each bar shows how many points of AP a class has lost by the end, averaged over seeds; below 0 the
 # class has gained. Classes are sorted by size within each task, and the green line shows their
-# sizes. The paper's figure has panels for CRS and EWC. We add a panel for PRS, which has the same
-# memory size as CRS. If small classes were forgotten more, the bars would rise within each task as
-# the line falls.
+# sizes. The panel for PRS, which has the same memory size as CRS, is not in the paper. If small
+# classes were forgotten more, the bars would rise within each task as the line falls.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SIZE_COLOUR = "#117733"

@@ -18,7 +18,7 @@
 # leaves the memory unchanged.
 #
 # At the end, the same sampler processes a stream about as long as COCOseq, the paper's stream of
-# COCO images. In JupyterLab, sliders above the first picture change the sampler's parameters.
+# COCO images.
 #
 # *The notebook takes 15 seconds; no network is trained.*
 
@@ -55,10 +55,9 @@ settings
 # ## Forty samples
 #
 # The stream has five classes, from A (frequent) to E (rare). About every fourth sample has two
-# labels, which are joined by a line. The sampler sees the samples one by one. The first samples
-# fill the memory (Algorithm 1, lines 6 to 9). Each later sample is either dropped or overwrites
-# another sample, and may itself be overwritten later. The seed was chosen so that one removal
-# illustrates every case below.
+# labels, which are joined by a line. The first samples fill the memory (Algorithm 1, lines 6 to 9).
+# Each later sample is either dropped or overwrites another sample, and may itself be overwritten
+# later. The seed was chosen so that one removal illustrates every case below.
 #
 # With a running kernel, the sliders change the power $\rho$, which the next section explains, and
 # the size of the memory. At $\rho=1$ most of the memory belongs to the frequent class A, whereas at

@@ -22,8 +22,7 @@
 # balanced memory increases mAP and C-F1 on the test with classes alike, and decreases O-F1 on the
 # test as the stream comes. The paper has no such experiment.
 #
-# *With the profile `quick`, the notebook takes a minute on two cores. A second run loads the stored
-# results.*
+# *With the profile `quick`, the notebook takes a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper

@@ -20,7 +20,7 @@
 # an embedded stream of clip art with keywords. The same trial is available as `prslib.trial` in
 # Python and as `prslib trial` in a shell.
 #
-# *The notebook takes half a minute on two cores. A second run loads the stored results.*
+# *The notebook takes half a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke or quick
