@@ -14,30 +14,30 @@
 # network to attend to the same place when the image is flipped or scaled, whereas *RNN-Attention*
 # (RA, Wang et al. 2017) looks at five regions one after another and keeps the best score of every
 # class. For the **table of base architectures**, the paper trains all three networks offline
-# (*Multitask*: all tasks shuffled together) for 1 and for 10 epochs. It scores them on a balanced
+# (*Multitask*: all tasks shuffled together) for 1 and for 10 epochs, and scores them on a balanced
 # and an imbalanced test set. The **tables "AC architecture" and "RA architecture"** list the scores
-# of the online methods with these networks. The paper finds that the plain network is best if every
-# image is seen only once, and that PRS leads with every network.
+# of the [online methods](main_results.ipynb) with these two networks. The paper finds that the
+# plain network is best if every image is seen only once, and that PRS scores highest with every
+# network.
 #
 # The profile `seeds` runs on `digits70seq`, a **synthetic data set** of handwritten digits, with
 # all three networks and five seeds. A small convolutional network replaces ResNet-101, and AC and
-# RA are built upon it. A training step takes longer with RA, and several times as long with AC. The
-# profile `quick` uses a tiny part of the data without AC, and only one seed, which is too few for
-# any conclusion. Both profiles train for 2 epochs instead of the paper's 10, and AC and RA for only
-# 1 epoch.
+# RA are built upon it. Compared with the plain network, a training step takes longer with RA, and
+# several times as long with AC. The profile `quick` uses a tiny part of the data without AC, and
+# only one seed, which is too few for any conclusion. In both profiles, Multitask is trained for 1
+# and for 2 epochs (10 in the paper) with the plain network, and for only 1 epoch with AC and RA.
 #
-# *With the profile `quick`, the notebook takes half a minute on two cores. A second run trains
-# nothing.*
+# *With the profile `quick`, the notebook takes half a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["digits70tiny"]  # one or more data sets with both test sets
 model: list[str] = ["convnet", "convnet_rnn_attention"]  # networks, the plain one first
-frozen_stages: list[int] = [1, 0]  # of each model; the paper freezes through the first block
-learning_rates: list[float] = [None, 0.0005]  # of each model, None for the data set's default
+frozen_stages: list[int] = [1, 0]  # number of frozen stages of each model
+learning_rates: list[float] = [None, 0.0005]  # step size of each model, None for the data set's default
 costly_models: list[str] = ["convnet_rnn_attention"]  # networks that are trained for only 1 epoch
 weights: str = None  # initial weights: none, a published name or a file; None for each model's default
-epochs: list[int] = [1, 2]  # of Multitask, 1 and 10 in the paper
+epochs: list[int] = [1, 2]  # numbers of epochs of Multitask, 1 and 10 in the paper
 method: list[str] = ["CRS", "PRS"]  # in addition to Multitask; EWC and GSS need a plain network
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 seeds: list[int] = [0]  # one run for each seed
@@ -109,20 +109,21 @@ settings
 # ## The networks
 #
 # AC processes an image and its mirror image at two scales, in the ratio 9 to 8. The attention map
-# of a class is the sum of the features, weighted by the weights of that class in the last layer. A
-# mirrored image must give a mirrored map, and both scales must give the same map. These weights are
-# kept fixed in this part of the loss. The labels are weighted by how often they have occurred so
-# far. The original uses the frequencies in the whole training set, which are unknown in a stream.
+# of a class is the sum of the features, weighted by the weights of that class in the last layer.
+# One part of the loss is small if a mirrored image gives a mirrored map and both scales give the
+# same map; this part does not change the weights of the last layer. In the other part, labels are
+# weighted by how often they have occurred so far. The original AC uses the frequencies in the whole
+# training set, which are unknown in a stream.
 #
-# RA reads the feature map with an LSTM. The five regions are half as wide as the map; they start in
-# the middle and in the four quarters and move from there. The paper pretrained RA on ImageNet "to
-# obtain sensible results", whereas in this notebook only the part below the LSTM is pretrained. In
-# the profile `quick` the step size of RA is a quarter of the default of the data set, because with
-# the default the scores may fall again in a second epoch.
+# RA reads the feature map with an LSTM. It looks at five regions, which are half as wide as the
+# map. They start in the middle and in the four quarters of the map and move from there. The paper
+# pretrained RA on ImageNet "to obtain sensible results", whereas in this notebook only the part
+# below the LSTM is pretrained. The step size of RA is a quarter of the default of the data set,
+# because with the default, the scores may fall in a second epoch.
 #
-# To save memory, the paper froze AC up to and including the first residual block. In the table of
-# base architectures it froze the same part of the plain network. In this notebook the first of
-# three convolutions is frozen.
+# To save memory, the paper froze AC up to and including the first residual block, and in the table
+# of base architectures, it froze the same part of the plain network. In these cases, this notebook
+# freezes the first of three convolutions.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def rows_of(runs: list[prslib.Run]) -> pd.DataFrame:
@@ -183,8 +184,9 @@ settings.write(offline, "offline")
 #
 # The tables show the overall scores of Multitask in percent. In a test with *classes alike*, all
 # classes are about equally frequent. A test *as the stream comes* has the class mix of the stream.
-# "convnet [ResNet101]" replaces the paper's ResNet-101, and the other networks are built upon it.
-# The number of epochs in the paper is given in parentheses if it differs.
+# "convnet [ResNet101]" is the small network that replaces the paper's ResNet-101, and the other
+# networks are built upon it. If the paper's number of epochs differs from ours, it is given in
+# parentheses.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:

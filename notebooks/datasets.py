@@ -10,16 +10,17 @@
 # # What are the streams made of, and where do their tasks come from?
 #
 # The paper's Figures "COCOseq" and "NUS-WIDEseq" show two data sets whose images have several
-# labels. Their class sizes are long-tailed, and their tasks share no class. Such data sets are
-# constructed by clustering (Appendix, Algorithm 2): classes that occur together are assigned to the
-# same task, and images whose labels still span two tasks are dropped.
+# labels. In both, class sizes are long-tailed, and no class occurs in two tasks. Such data sets are
+# constructed by clustering (Appendix, Algorithm 2): classes that often occur together are assigned
+# to the same task, and images whose labels belong to several tasks are dropped.
 #
-# Four streams are real. `cocoseq-mini` contains 6 % of COCOseq, as features without the images, and
-# `reutersseq` contains news articles of Reuters-21578. `mdiseq` contains icons with their tags, and
-# `clipartseq` contains clip art with its keywords. `digits70seq` and `digits49seq` are synthetic
-# scenes of handwritten digits, with the class frequencies of COCOseq divided by 4 and of
-# NUS-WIDEseq divided by 6. The profile `paper` shows the complete data sets of the paper if their
-# labels are available (`make figures PROFILE=paper DATA=/path`).
+# This notebook shows four real streams and two synthetic ones. Of the real streams, `cocoseq-mini`
+# contains 6 % of COCOseq, as features without the images, `reutersseq` news articles of
+# Reuters-21578, `mdiseq` icons with their tags, and `clipartseq` clip art with its keywords. The
+# synthetic streams `digits70seq` and `digits49seq` contain scenes of handwritten digits, with the
+# class frequencies of COCOseq divided by 4 and of NUS-WIDEseq divided by 6. The profile `paper`
+# shows the complete data sets of the paper if their labels are available (`make figures
+# PROFILE=paper DATA=/path`).
 #
 # *The notebook takes half a minute.*
 
@@ -52,22 +53,25 @@ settings
 # %% [markdown]
 # ## Sizes
 #
-# *Largest to smallest* is the number of training samples of the largest class divided by the number
-# of the smallest class. Because this ratio depends on only two classes, the table also counts the
-# classes that are smaller than half the mean class size, which depends on all classes. In a test
-# set with *classes alike*, all classes have about the same size. A test set *as the stream comes*
-# has the class mix of the stream. `cocoseq-mini` has a third test set, *further images*.
+# In the second table, *stands for* names the data set of the paper that a stream represents, and
+# *stream* is the number of training samples. *Largest to smallest* is the size of the largest class
+# divided by the size of the smallest class. Because this ratio depends on only two classes, *below
+# half the mean* counts the classes that are smaller than half the mean class size. In a test set
+# with *classes alike*, all classes are about equally frequent. A test set *as the stream comes* has
+# the class mix of the stream, except on [icons](../docs/other_streams.md). `cocoseq-mini` has a
+# third test set, *further images*. The last three rows count the classes of each
+# [group](../docs/metrics.md#groups-of-classes).
 #
 # The data sets of the paper have these sizes:
 #
-# | data set | training images | tasks | majority classes | moderate | minority |
+# | data set | training images | tasks | majority classes | moderate classes | minority classes |
 # | --- | --- | --- | --- | --- | --- |
 # | COCOseq | 35072 | 4 | 18 | 38 | 14 |
 # | NUS-WIDEseq | 48724 | 6 | 10 | 18 | 21 |
 #
-# The [groups](../docs/metrics.md#groups-of-classes) of NUS-WIDEseq are taken from the released
-# lists. The paper also states thresholds, which assign three moderate classes of the lists to the
-# majority; the synthetic data follow the thresholds. The paper reports 6346 test images for COCOseq,
+# The groups of NUS-WIDEseq are taken from the lists that the authors released. According to the
+# limits that the paper states, three of the moderate classes in these lists would be majority
+# classes; `digits49seq` follows these limits. The paper reports 6346 test images for COCOseq,
 # whereas its released files contain 6366.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -103,8 +107,8 @@ sizes.T.map(lambda value: f"{value:,.4g}" if isinstance(value, float) else value
 # Each mark shows the number of training samples of a class on a logarithmic scale, and its colour
 # and shape indicate the class group. Classes are sorted from frequent to rare within each task, and
 # dashed lines separate the tasks. The marks fall steeply because the classes of a task are
-# imbalanced. In NUS-WIDEseq and its synthetic counterpart, as well as in Reuters and clip art, the
-# tasks are imbalanced, too.
+# imbalanced. In NUS-WIDEseq and its synthetic counterpart, as well as in Reuters and clip art,
+# tasks also differ in size.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_class_statistics(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
@@ -134,17 +138,18 @@ settings.show(figure, "classes", narrow=1)
 # %% [markdown]
 # ## The clustering, step by step
 #
-# The clustering starts with one group per class; at this point, only images with a single label
-# could be kept. Each step merges the two groups $j, k$ with the highest score $\ln co_{jk} -
-# \beta\,(elem_j + elem_k)^2$, Eq. (7), in which $co$ counts the images that are covered only by
-# both groups together, and $elem$ counts the images that a single group already covers. The first
-# term keeps images, whereas the second keeps the groups similar in size. With $\beta = 1$ (COCOseq)
-# the second term dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq) the tasks may differ in size,
-# provided that each has at least four classes.
+# The clustering starts with one group per class. An image can be kept if all its labels belong to
+# one group, which at the start is true only of images with a single label. Each step merges the two
+# groups $j, k$ with the highest score $\ln co_{jk} - \beta\,(elem_j + elem_k)^2$, Eq. (7). In this
+# equation, $elem_j$ counts the images that can be kept with group $j$, and $co_{jk}$ counts the
+# further images that can be kept if the groups $j$ and $k$ are merged. The first term keeps many
+# images, whereas the second keeps the groups similar in size. With $\beta = 1$ (COCOseq) the second
+# term dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq) the tasks may differ in size, provided that
+# each has at least four classes.
 #
-# The curve shows the share of all images whose labels belong to a single group. Images whose labels
-# still belong to several groups after the last step are dropped. A group in which no class has
-# enough images is not a task, so that `clipartseq` has fewer tasks than groups.
+# The curve shows the share of all images whose labels belong to a single group. A group in which no
+# class has enough images does not become a task. Therefore `clipartseq` has fewer tasks than
+# groups.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def clustering_steps(clustering: Clustering) -> pd.DataFrame:

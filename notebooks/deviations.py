@@ -9,26 +9,29 @@
 # %% [markdown]
 # # What do shortcuts in PRS cost?
 #
-# Papers that compare their methods with PRS reimplement it, and most of these implementations
-# depart from the paper's Algorithm 1 in some step:
+# Papers that compare their methods with Partitioning Reservoir Sampling (PRS) reimplement it, and
+# most of these implementations take shortcuts, that is, they depart from the paper's [Algorithm
+# 1](walkthrough.ipynb) in some step. These *departures* are:
 #
-# - the slot to overwrite is drawn from the whole memory;
-# - the exponential of Eq. (2) is softened or underflows;
-# - the class that loses a sample is drawn by its target share $p$ of the memory instead of its
+# - the slot to overwrite is drawn from the whole memory instead of from one class;
+# - the exponential of Eq. (2), by which the rarest label of a sample largely determines the
+#   probability to store the sample, is softened or underflows;
+# - the class that loses a sample is drawn by its target share $p$ of the memory instead of by its
 #   surplus above this share;
-# - Eq. (5) omits the absolute value, so that differences cancel;
-# - among equally good slots, the one with the lowest index is overwritten, not a random one;
+# - Eq. (5), the distance from the target shares, omits the absolute value, so that positive and
+#   negative differences cancel;
+# - among equally good slots, the slot with the lowest index is overwritten instead of a random one;
 # - the class counts of a task are known before the task begins;
-# - a whole batch is processed at once.
+# - a whole batch is processed at once instead of sample by sample.
 #
-# The paper itself mentions one further departure. To make room, PRS draws one of the classes that
-# exceed their target. The paper explains (Sec. 3.4): "We found this to be more robust in practice
-# than considering multiple classes with $\delta_i > 0$". The departure *several classes shrink*
-# considers all of these classes.
+# The paper itself mentions one further departure. To make room, PRS draws one of the classes whose
+# surplus $\delta_i$ is positive. The paper explains (Sec. 3.4): "We found this to be more robust in
+# practice than considering multiple classes with $\delta_i > 0$". The departure *several classes
+# shrink* considers all of these classes.
 #
-# This notebook replaces one step of PRS at a time and measures the cost. Conventional reservoir
-# sampling (CRS), which has no partition, serves as a reference. `examples/check_your_prs.py`
-# compares another implementation with prslib's PRS.
+# This notebook replaces one step of PRS at a time and measures how the memory and the mAP change.
+# Conventional reservoir sampling (CRS), which has no partition, serves as a reference. To compare
+# your implementation of PRS with prslib's, use `examples/check_your_prs.py`.
 #
 # The paper has no such experiment. The profile `quick` tracks the memories on `cocoseq-mini` (COCO
 # images) and on `reutersseq` (news articles), and trains on `cocoseq-mini` only. Scores are
@@ -44,8 +47,8 @@ profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # data sets on whose labels the memories are tracked
 trained: list[str] = ["cocoseq-mini"]  # data sets to train on
 rho: float = None  # power of allocation, None for each data set's default
-seeds: list[int] = [0, 1]  # one run of every deviation for each seed
-varied_seeds: list[int] = [0]  # one memory of every deviation for each seed
+seeds: list[int] = [0, 1]  # one run of every departure for each seed
+varied_seeds: list[int] = [0]  # one memory of every departure for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -88,13 +91,12 @@ pd.Series(texts, name="what it does").rename_axis("departure").to_frame()
 # %% [markdown]
 # ## What the memory holds
 #
-# No training is needed, since the samplers see only labels. *Distance to target* is the total
+# No training is needed, because the samplers use only labels. *Distance to target* is the total
 # variation distance between the class distribution of the memory and the target shares $p$. *Share
-# of minority classes* is their share of the labels in memory. *Mean age* is the mean distance of
-# the samples in memory from the end of the stream, as a share of the stream; in reservoir sampling
-# it is 50 % on average. Marks are means over seeds at the end of the stream, and horizontal lines
-# are 95 % intervals. Vertical lines show PRS and CRS for reference. Departures are sorted by their
-# distance to target.
+# of minority classes* is the share of these classes among the labels in memory. *Mean age* is the
+# mean distance of the samples in memory from the end of the stream, as a share of the stream; it is
+# 50 % on average with CRS. Marks are means over seeds, and horizontal lines are 95 % intervals.
+# Vertical lines show PRS and CRS for reference. Departures are sorted by their distance to target.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MIX_LABELS = {
@@ -162,9 +164,10 @@ settings.show(figure, "memory", narrow=1)
 # %% [markdown]
 # ## What the departures cost
 #
-# The picture shows the mAP of each departure after the last task, with classes alike, minus the mAP
-# of PRS with the same seed. Departures are sorted by the overall difference, and lines are 95 %
-# intervals over seeds and test samples. The CSV file also contains the moderate classes.
+# The picture shows the mAP of each departure minus the mAP of PRS with the same seed, after the
+# last task and on the test with classes alike. Departures are sorted by the difference in overall
+# mAP, and lines are 95 % intervals over seeds and test samples. The CSV file also contains the
+# moderate classes.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
@@ -216,16 +219,17 @@ settings.show(figure, "costs", narrow=1)
 # %% [markdown]
 # ## Which departures matter?
 #
-# A departure *costs* something if the whole interval of the difference in overall mAP is below 0.
-# Otherwise, it *does not matter* if the whole interval is within ± half of PRS's lead over CRS, and
-# is *undecided* if not. The verdicts apply only to these data. For example, $e^{-n}$ underflows
-# only if a class has at least 746 samples, and no class of `cocoseq-mini` has so many.
+# A departure *costs* something if the whole 95 % interval of its difference from PRS in overall mAP
+# is below 0. Otherwise, it *does not matter* if the whole interval is within ± half of the
+# difference between PRS and CRS, and is *undecided* if not. The verdicts apply only to these data.
+# For example, the exponential $e^{-n}$ of Eq. (2) underflows only if a class has at least 746
+# samples, and no class of `cocoseq-mini` is so large.
 #
-# COCOseq and NUS-WIDEseq have such classes. On all their labels (`figures/paper/deviations_memory`,
-# one seed) the class distribution of the memory is about the same with underflow as without it. On
-# these data, too, the memory misses the target if the slot is drawn from the whole memory, or if
-# the class is drawn by its target share $p$. If the counts of a task are known in advance, the
-# memory ends farther from the target than with PRS.
+# The complete COCOseq and NUS-WIDEseq contain classes of this size. On all labels of these data
+# sets (`figures/paper/deviations_memory`, one seed), the class shares in memory are about the same
+# with underflow as without it. As on the smaller streams, the memory misses the target if the slot
+# is drawn from the whole memory, or if the class is drawn by its target share $p$. If the class
+# counts of a task are known in advance, the final memory is farther from the target than with PRS.
 
 # %%
 columns = ["dataset", "departure", "difference", "low", "high", "seeds", "verdict"]
@@ -235,11 +239,10 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # %% [markdown]
 # ## What other papers call PRS
 #
-# Three published papers compare their methods with an implementation of PRS. We
-# reimplemented their samplers and trained them with the same data, memory size and settings as our
-# PRS. Each cell contains
-# the mean overall score after the last task, with classes alike, and the difference from PRS with
-# its 95 % interval.
+# Three published papers compare their methods with an implementation of PRS. We reimplemented these
+# three implementations and trained networks with them, using the same data, memory size and
+# settings as for our PRS. Each cell contains the mean overall score in percent after the last task,
+# on the test with classes alike. The difference from PRS and its 95 % interval are in parentheses.
 
 # %%
 best = settings.table("contest")
@@ -250,7 +253,7 @@ keys = ["dataset", "method", "source"]
 best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop_duplicates())
 
 # %% [markdown]
-# These papers use the name "PRS" for three different samplers. The sampler in CUTER overwrites
+# The three papers use the name "PRS" for three different samplers. The sampler in CUTER overwrites
 # random slots and scores below CRS on `cocoseq-mini`. The sampler in Macro-AUC-CL keeps the first
 # samples of the stream and scores below CRS on both data sets. The sampler in EmoGrowth knows the
 # class counts of a task in advance and scores about as high as PRS. However, this sampler rejects

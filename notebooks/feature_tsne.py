@@ -9,18 +9,17 @@
 # %% [markdown]
 # # Does a balanced memory separate the rare classes?
 #
-# The paper's Figure "t-SNE" shows the penultimate features of test images, on MNIST and on COCOseq,
-# for one network trained with reservoir sampling (CRS) and another trained with PRS. The paper
-# concludes: "PRS can represent the minority classes more discriminatively than CRS on both
-# single-label MNIST and multi-label COCOseq experiments."
+# The paper's Figure "t-SNE" shows the features of test images in the last layer but one, for a
+# network trained with reservoir sampling (CRS) and a network trained with PRS, on MNIST and on
+# COCOseq. The paper concludes: "PRS can represent the minority classes more discriminatively than
+# CRS on both single-label MNIST and multi-label COCOseq experiments."
 #
-# Because a t-SNE plot is open to interpretation, this notebook also reports two measures computed
-# in the feature space: how often the nearest neighbours of an image belong to its class, and how
-# far apart the classes are. The profile `quick` runs on two data sets: with an MLP on
-# `imbal-digits`, which is **synthetic data** in place of MNIST, and on `cocoseq-mini`, 6 % of the
-# real COCOseq. For `cocoseq-mini` the penultimate features are the 256 values that the trained
-# network of two layers computes from the 1,280 features of a frozen network. The paper reports no
-# number with its figure.
+# The paper reports no numbers with its figure. Because a t-SNE plot is open to interpretation, this
+# notebook also reports two measures computed in the feature space: how often the nearest neighbours
+# of an image belong to its class, and how far apart the classes are. Two data sets are used:
+# `imbal-digits`, which is **synthetic data** in place of MNIST and is learned by an MLP, and
+# `cocoseq-mini`, 6 % of the real COCOseq. For `cocoseq-mini`, the features are the 256 values that
+# the trained network of two layers computes from the 1,280 features of a frozen network.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores. A second run takes 15
 # seconds.*
@@ -75,8 +74,9 @@ settings
 # %% [markdown]
 # ## Which images
 #
-# The notebook uses the first test images of every class that have only this label, because an image
-# with two labels belongs to no single class. The paper does not state how it coloured such images.
+# For every class, the notebook uses the first test images that have only this label, because an
+# image with two labels belongs to no single class. The paper does not state how it coloured images
+# with two labels.
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
@@ -84,12 +84,11 @@ finished = asked.run_all(planned, device=settings.device)
 # %% [markdown]
 # ## The picture
 #
-# The picture shows one network per method, trained with the first seed. Each class has a colour.
-# The marker shows the class group: circles for majority, triangles for moderate and stars for
-# minority classes. Because seventy colours cannot be distinguished, only a few classes of every
-# group are coloured if there are many: the most frequent of the majority, the middle of the
-# moderate, and the rarest of the minority classes. Some images of the other classes are shown in
-# grey.
+# Each picture shows one network per method, trained with the first seed. Colours distinguish
+# classes, and markers show the class group: circles for majority, triangles for moderate and stars
+# for minority classes. Because seventy colours cannot be distinguished, only a few classes of every
+# group are coloured on `cocoseq-mini`: the most frequent majority classes, moderate classes of
+# middle size and the rarest minority classes. Some images of the other classes are shown in grey.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # Tol's "muted" colours and black: ten classes that the colour-blind can tell apart
@@ -184,12 +183,12 @@ for name in settings.dataset:
 # ## Two measures
 #
 # Both measures are computed from the features themselves, not from the t-SNE coordinates. They
-# cover all classes, including those that the picture shows in grey. *kNN accuracy* is the share of
-# images whose nearest neighbours vote for the correct class; guessing among $C$ classes is correct
-# for one image in $C$. The *silhouette*, multiplied by 100, is 100 for well-separated classes, 0
-# for overlapping classes, and below 0 if images are nearer to another class than to their own. The
-# table shows means over seeds. In a test with *classes alike*, all classes are about equally
-# frequent.
+# cover all classes, including the classes that the pictures show in grey. *kNN accuracy* is the
+# share of images whose nearest neighbours vote for the correct class; guessing among $C$ classes is
+# correct for one image in $C$. The *silhouette*, multiplied by 100, is near 100 for well-separated
+# classes, near 0 for overlapping classes, and below 0 if images are nearer to another class than to
+# their own class. The table shows means over seeds. In a test with *classes alike*, all classes are
+# about equally frequent.
 
 # %% tags=["compute"]
 frames = []
@@ -211,10 +210,10 @@ means.pivot(index=keys, columns="group", values="value")[list(ALL_GROUPS)].round
 # %% [markdown]
 # ## What holds
 #
-# Each run of PRS is compared with the run of CRS that has the same seed. The paper claims that PRS
-# is better on the minority classes. A difference is significant if its whole 95 % interval is
-# above or below 0. [`ledger`](ledger.ipynb) tests the claim on these runs, with a correction for the
-# number of claims.
+# Each run of PRS is compared with the run of CRS that has the same seed. A difference is
+# significant if its whole 95 % interval is above or below 0. The [`ledger`](ledger.ipynb) uses
+# these runs to test the paper's claim that PRS is better on the minority classes, with a correction
+# for the number of claims.
 
 # %% tags=["compute"]
 cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in ALL_GROUPS]
@@ -227,11 +226,12 @@ gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# On single-label data the seed also determines the order of the classes, so that the differences
-# vary widely between seeds. On `cocoseq-mini` a class has only one to ten test images. The numbers
-# for MNIST itself are in `figures/paper` and are computed by this command: `papermill
-# notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml -y "{dataset:
-# [imbal-mnistseq], seeds: [0, 1, 2, 3, 4], device: cpu}"`.
+# On single-label data such as `imbal-digits`, the seed also determines the order of the classes, so
+# that the differences vary widely between seeds. On `cocoseq-mini` a class has only one to ten test
+# images, so that both measures are imprecise. The numbers for MNIST itself are in `figures/paper`
+# and are computed by this command: `papermill notebooks/feature_tsne.ipynb out.ipynb -f
+# params/paper/feature_tsne.yaml -y "{dataset: [imbal-mnistseq], seeds: [0, 1, 2, 3, 4], device:
+# cpu}"`.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 measured = gaps[(gaps["group"] == "minority") & (gaps["metric"] == "kNN accuracy")]

@@ -10,19 +10,19 @@
 # # Does PRS also win on an imbalanced test set?
 #
 # The test set of the paper's main table has the same number of images of every class (*classes
-# alike*). The appendix also tests on images with the class mix of the stream (*as the stream
-# comes*). For this test it sets the power of allocation $\rho$ of PRS to 0.5, which balances the
-# memory only in part, and reports "PRS with $\rho=0.5$ performing better than all the other
-# baselines while remaining very competitive on the majority" (its **Table "Imbalanced test-set
-# comparison"**).
+# alike*). In its appendix, the paper also tests on images with the class mix of the stream (*as the
+# stream comes*). For this test, the power of allocation $\rho$ of Partitioning Reservoir Sampling
+# (PRS) is 0.5, with which the memory is balanced only in part. The paper reports "PRS with
+# $\rho=0.5$ performing better than all the other baselines while remaining very competitive on the
+# majority" (its **Table "Imbalanced test-set comparison"**).
 #
 # The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
-# frozen EfficientNet-Lite0. Each method trains a network of two layers on these features, whereas
-# the paper trains a ResNet-101 end to end on all images. The test uses 579 images of COCOseq's
-# imbalanced test set. The profile `seeds` adds `reutersseq`, another real stream, which contains
-# news articles of Reuters-21578.
+# frozen EfficientNet-Lite0. Each [method](main_results.ipynb) trains a network of two layers on
+# these features, whereas the paper trains a ResNet-101 end to end on all images. The test uses 579
+# images of COCOseq's imbalanced test set. The profile `seeds` adds `reutersseq`, another real
+# stream, which contains news articles of Reuters-21578.
 #
-# *The notebook takes half a minute on two cores. A second run trains nothing.*
+# *The notebook takes half a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -69,9 +69,8 @@ settings
 # %% [markdown]
 # ## The table
 #
-# The table shows means and standard deviations over seeds in percent, measured after the last task
-# on the test as the stream comes. PRS uses the $\rho$ that the paper chooses for this kind of test
-# set.
+# The tables show means and standard deviations over seeds in percent, measured after the last task
+# on the test as the stream comes. PRS uses $\rho = 0.5$, as in the paper.
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
@@ -89,8 +88,9 @@ settings.show_tables("table")
 # ## PRS against each other method
 #
 # Differences are computed between runs with the same seed, on the test as the stream comes. A
-# difference is significant if its whole 95 % interval is on one side of 0, without the correction
-# for the number of claims in [`ledger`](ledger.ipynb). Because O-F1 pools the predictions of all classes, it is dominated by the majority classes.
+# difference is significant if its whole 95 % interval is on one side of 0; the
+# [`ledger`](ledger.ipynb) also corrects for the number of claims. Because O-F1 pools the
+# predictions of all classes, it is dominated by the majority classes.
 
 # %% tags=["compute"]
 pairs = [(group, metric) for group in ["overall", "majority"] for metric in MAIN_METRICS]
@@ -109,10 +109,10 @@ display(Markdown(tables.in_short(against)))
 # %% [markdown]
 # ## Both powers on both tests
 #
-# The paper uses a different $\rho$ for each kind of test set and does not report the scores of one
-# $\rho$ on both. The table therefore evaluates both powers on both test sets. Each number is PRS
-# minus CRS in an overall score, in points, with its 95 % interval, and significant differences are
-# in bold.
+# The paper uses one $\rho$ for the test with classes alike and another for the test as the stream
+# comes, and reports the scores of each $\rho$ only on one of the tests. The table therefore
+# evaluates both powers $\rho$ on both test sets. Each number is the difference PRS minus CRS in an
+# overall score, in points, with its 95 % interval. Significant differences are in bold.
 
 # %% tags=["compute"]
 scored = rows[rows["measure"] == "score"]

@@ -11,18 +11,18 @@
 #
 # Tasks, like classes, differ in size: in the paper's stream NUS-WIDEseq, Task 3 has about a tenth
 # as many training images as Task 1. The paper's **Figure "Inter-task imbalance"** compares all
-# methods on Task 3 only, at the end of the stream. The paper reports that "PRS performs
-# overwhelmingly better than the other baselines in all the metrics". Because the figure shows the
-# scores without printing them, only the order of the methods can be compared.
+# [methods](main_results.ipynb) only on Task 3, at the end of the stream. According to the paper,
+# "PRS performs overwhelmingly better than the other baselines in all the metrics". Because the
+# figure shows the scores without printing them, only the order of the methods can be compared.
 #
 # The profile `seeds` runs on `digits49seq`, a **synthetic data set** with NUS-WIDEseq's class
-# frequencies divided by 6. The profile `quick` runs on a tiny part of it, with too few seeds for
-# any conclusion. In the paper's schedule Task 3 comes first, which makes it the oldest task as well
-# as the smallest.
+# frequencies divided by 6. The profile `quick` runs on a tiny part of this data set, with too few
+# seeds for any conclusion. In the paper's schedule the smallest task, Task 3, comes first and is
+# therefore also the oldest.
 #
 # Every run is scored on two test sets. In the test with *classes alike*, the kind that the paper
-# uses, all classes have about the same number of samples. The test *as the stream comes* has the class
-# mix of the stream.
+# uses, all classes are about equally frequent. The test *as the stream comes* has the class mix of
+# the stream.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores.*
 
@@ -131,11 +131,11 @@ for name in settings.dataset:
 # ## Task by task
 #
 # The picture shows the overall mAP on the test samples of each task after the whole stream, for
-# CRS, PRS and the method other than Multitask that has the highest mAP on the smallest task with
-# classes alike. The smallest task is on the right, and the number of its training samples is given
-# in parentheses. Marks are means over seeds, and lines extend from the lowest to the highest seed.
-# Because tasks differ in their number of classes and in their position in the schedule, methods
-# should only be compared within a task.
+# CRS, for PRS and for the method with the highest mAP on the smallest task with classes alike
+# (Multitask excluded). Tasks are sorted by their number of training samples, which is given in
+# parentheses; the smallest task is on the right. Marks are means over seeds, and lines extend from
+# the lowest to the highest seed. Because tasks differ in their number of classes and in their
+# position in the schedule, methods should only be compared within a task.
 
 # %%
 for name in settings.dataset:
@@ -152,9 +152,10 @@ for name in settings.dataset:
 # ## PRS against each other method on the smallest task
 #
 # Differences are computed between runs with the same seed. A difference is significant if its whole
-# interval is on one side of 0. [`ledger`](ledger.ipynb) tests the claim with a correction. The
-# paper's claim concerns neither Multitask, which sees all tasks at once, nor CBRS and OCDM, which
-# it does not contain.
+# 95 % interval is on one side of 0, without correction for the number of claims; the
+# [`ledger`](ledger.ipynb) tests the paper's claim with such a correction. The claim concerns
+# neither Multitask, which sees all tasks at once, nor CBRS and OCDM, which the paper does not
+# contain.
 
 # %% tags=["compute"]
 ends = pick_smallest(rows)

@@ -9,22 +9,21 @@
 # %% [markdown]
 # # Which of the paper's claims hold?
 #
-# The paper prints numbers in its tables and makes claims in its text. This notebook compares every
-# number of the paper with the number measured here, and turns every claim into a statistical test
-# for each data set. All verdicts, in the summary as well as in the tables, are computed by code.
+# This notebook compares the numbers in the paper's tables with our numbers, and turns the claims in
+# the paper's text into statistical tests, one for each claim and data set.
 #
-# The notebook reads the runs of the profile's other notebooks from the cache. Missing runs are
-# trained, unless `missing` is "leave", in which case their cells are marked as "not run". The data
-# are of three kinds, which are never pooled:
+# The notebook reads the stored runs of the other notebooks with the same profile. Missing runs are
+# trained. If the parameter `missing` is "leave", their numbers are marked as "not run" instead. The
+# data are of three kinds, which are never pooled:
 #
 # - `cocoseq-mini` is **a part of the paper's own data**: 2,072 of COCOseq's 35,072 training images,
-#   as features of a frozen network. Each method trains a network of two layers on them.
+#   as features of a frozen network. Each method trains a network of two layers on these features.
 # - `reutersseq` (news), `mdiseq` (icons) and `clipartseq` (clip art) are **other real streams**.
 #   The paper reports no numbers for them, but its claims about samplers can be tested on them, too.
 # - **Synthetic data** are small data sets of handwritten digits that are used with a small network.
-#   They allow a comparison of the order of the methods, but not of the scores themselves.
+#   On them, the order of the methods can be compared with the paper, but not the scores themselves.
 #
-# *The notebook takes half a minute if all runs are in the cache.*
+# *The notebook takes half a minute if all runs are stored.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # profile whose runs are read: smoke, quick, seeds, laptop or paper
@@ -70,8 +69,8 @@ settings.write(ledger.decide(results, settings.level), "claims")
 # power $\rho$ of PRS determines the class shares of its memory: with 0 they are equal, and with 1
 # they are as in the stream. In a test set with *classes alike*, the kind that the paper uses, all
 # classes are about equally frequent, whereas a test set *as the stream comes* has the class mix of
-# the stream. The paper's network, trained end to end on all of the paper's images, is not among
-# these runs: only the profile `paper` trains it.
+# the stream. None of these runs trains the paper's network end to end on all of the paper's images,
+# which only the profile `paper` does.
 
 # %%
 decided = settings.table("claims")
@@ -86,12 +85,12 @@ display(Markdown(ledger.summarise(decided)))
 # of 2000. The file `ledger_cells.csv` has one row per number, which contains the standard
 # deviation, the seeds and the data set, or "not run" if our number is missing.
 #
-# The summary below has one row per table of the paper. It lists the number of cells that were run,
-# how many of these were run on synthetic data (`synthetic`), and the mean absolute difference
-# between our scores and the paper's in points. The last columns give Spearman's rank correlation
-# between our scores of the methods and the paper's scores, averaged over the columns of the paper's
-# table, and the number of these columns. The correlation is 1 if the order of the methods is the
-# same.
+# Each row below is about one table of the paper. `cells` is the number of the paper's numbers,
+# `run` counts the numbers for which we have a counterpart, and `synthetic` counts the counterparts
+# on synthetic data. `mean_difference` is the mean absolute difference between our scores and the
+# paper's scores in points. `rank_correlation` is Spearman's rank correlation between our scores of
+# the methods and the paper's scores, averaged over the columns of the paper's table, and `columns`
+# is the number of these columns. The correlation is 1 if the order of the methods is the same.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MATCH = ["stands_for", "method", "test_set", *SETTINGS, *CELL]
@@ -166,41 +165,41 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # metrics, all methods or all schedules has to be true in every case. The same statistic is computed
 # from the paper's tables if they contain the necessary numbers.
 #
-# Claims are tested with classes alike, except for claims about an imbalanced test, which are tested
-# as the stream comes, and claims that compare the two. For `cocoseq-mini`, scores of single classes
-# are measured on further images ([test sets](../docs/real_coco.md#test-sets)). The column `test`
-# names the test set.
+# Claims are tested on a test set with classes alike. Only claims about an imbalanced test set are
+# tested on a test set as the stream comes, and claims that compare both kinds of test set are
+# tested on both. For `cocoseq-mini`, scores of single classes are measured on further images ([test
+# sets](../docs/real_coco.md#test-sets)). The column `test` names the test set.
 #
-# How certain are the verdicts? The runs of one seed share the order of the stream and the initial
-# weights. The statistic is therefore computed for each seed, and its interval is Student's t
-# interval over seeds. On real data the interval also accounts for the sampling error of the test
-# set, estimated by resampling the test set.
+# The runs of one seed share the order of the stream and the initial weights. The statistic is
+# therefore computed for each seed, and its interval is Student's t interval over seeds. On real
+# data the interval also accounts for the sampling error of the test set, estimated by resampling
+# the test set.
 #
 # Before correction, a claim *holds* if its whole interval is above 0, and it does *not hold* if the
-# whole interval is below 0, because the opposite is then significant. If the interval contains 0 and
-# is within 2 points of it, the verdict is *no difference*, because a larger difference is excluded.
-# For rank correlations the limit is 0.1. For variances (square points) and other units it is half
-# of the paper's effect. In all other cases the claim is *undecided*. It is also undecided with
-# fewer than five seeds, or if one of its runs never learned a task (its score is 0 throughout).
+# whole interval is below 0, because the opposite is then significant. If the interval contains 0
+# and is within 2 points of it, the verdict is *no difference*, because a larger difference is
+# excluded. For rank correlations this limit is 0.1 instead of 2 points; for variances (in square
+# points) and other units it is half of the paper's effect. In all other cases the claim is
+# *undecided*. A claim is also undecided with fewer than five seeds, or if one of its runs never
+# learned a task (its score is 0 throughout).
 #
-# Because many claims are tested at once, the verdicts are corrected for the number of claims on one
-# data set by Holm's method, whereas the intervals are not corrected. Some claims imply others: "PRS
-# outperforms all five baselines" implies "PRS outperforms CRS". Such a claim is not included in the
-# number of claims. It holds only if all claims that it implies hold and its own p value is
-# significant after Bonferroni's correction for this number. It does not hold if an implied claim
-# does not hold.
+# The verdicts are corrected for the number of claims on one data set by Holm's method, whereas the
+# intervals are not corrected. Some claims imply others: "PRS outperforms all five baselines"
+# implies "PRS outperforms CRS". A claim that implies others is not included in the number of
+# claims. It holds only if all implied claims hold and its own p value is significant after
+# Bonferroni's correction for the number of claims. It does not hold if an implied claim does not
+# hold.
 #
-# Two kinds of rows have no such verdict. A *sensitivity* repeats the claim above it with another
-# measure. Its verdict is not corrected and is excluded from all counts. A *fact* is true by
-# construction, such as the class shares of a memory that is designed to have them, and has a number
-# but no verdict.
+# A *sensitivity* repeats the claim above it with another measure. Its verdict is not corrected and
+# is excluded from all counts. A *fact* is true by construction, such as the class shares of a
+# memory that is designed to have these shares. It has a number but no verdict.
 #
-# If a claim covers several numbers (cells), it is tested on the *weakest* one, which has the least
-# evidence of being above 0. Because the intervals differ in width, this is not always the smallest
-# number. The tables show the effect of the weakest cell and its interval. The upper end of the
-# interval is corrected for the number of cells. The claim does not hold if any cell is
-# significantly below 0. It holds if every cell is significantly above 0; this criterion needs no
-# correction.
+# If a claim covers several numbers (cells), it is tested on the *weakest* cell, which is the cell
+# with the least evidence of being above 0. Because the intervals differ in width, this is not
+# always the cell with the smallest number. The tables show the effect and the interval of the
+# weakest cell; the upper end of this interval is corrected for the number of cells. The claim does
+# not hold if any cell is significantly below 0. It holds if every cell is significantly above 0;
+# this criterion needs no correction for the number of cells.
 
 # %%
 display(ledger.counts(decided))
@@ -255,12 +254,12 @@ style.join_panels(figure, f"{title}; verdicts after Holm's correction")
 settings.show(figure, "headlines")
 
 # %% [markdown]
-# The following tables list all claims that were run, question by question. Each entry contains the verdict and
-# the effect with its interval, in the unit that ends the claim's description; a negative effect
-# contradicts the claim. Unless the claim holds, round brackets name the weakest cell: the score,
-# with the class group or setting where necessary, and after "vs." what it is compared with. If an
-# entry is empty, the claim was not tested on this data set. The file `ledger_claims.csv` has one row
-# per claim and data set.
+# The following tables list all claims that were run, question by question. Each entry contains the
+# verdict and the effect with its interval, in the unit at the end of the claim's description; a
+# negative effect contradicts the claim. Unless the claim holds, the weakest cell is named in
+# parentheses: its score, its class group or setting if there are several, and after "vs." the
+# method that it is compared with. If an entry is empty, the claim was not tested on this data set.
+# The file `ledger_claims.csv` has one row per claim and data set.
 
 # %%
 questions = decided["claim"].map(lambda name: CLAIMS[name].question)
@@ -270,9 +269,9 @@ for question, rows in decided.groupby(questions, sort=False):
         display(Markdown(f"**{question}**\n\n{table}"))
 
 # %% [markdown]
-# One more claim is about runtime: Table 1 uses fewer seeds for GSS "due to its computational
-# complexity". The runtime was measured separately, for training steps of the paper's network on a
-# GPU with ten new and ten replayed images per step.
+# One more claim is about runtime: in its Table 1, the paper uses fewer seeds for GSS "due to its
+# computational complexity". The runtime was measured separately, for training steps of the paper's
+# network on a GPU with ten new and ten replayed images per step.
 
 # %%
 card = pd.read_csv(project_root() / "figures" / "bench" / "card_h100.csv")
@@ -284,14 +283,16 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 # %% [markdown]
 # ## When the paper's images and synthetic data differ
 #
-# The table lists the claims whose uncorrected verdicts differ between two data sets that represent
-# the same data set of the paper, with their final verdicts and effects. Three properties
-# distinguish these data sets:
+# If two of our data sets represent the same data set of the paper, a claim can have different
+# verdicts on them. The table lists the claims whose uncorrected verdicts differ, and shows their
+# corrected verdicts. Three properties distinguish our data sets:
 #
-# - **The number of images.** Because the network for `cocoseq-mini` is trained for only about 200
-#   steps, few rare classes reach the threshold of 0.5, and F1 is less informative than mAP.
-# - **A frozen or a trained network.** [`pretraining`](pretraining.ipynb) uses synthetic data and
-#   trains either the whole network or only its last layer.
+# - **The number of images.** Because `cocoseq-mini` has few images, its network is trained for only
+#   about 200 steps. Rare classes therefore seldom reach the threshold of 0.5, so that F1 is less
+#   informative than mAP.
+# - **A frozen or a trained network.** The features of `cocoseq-mini` come from a frozen network,
+#   whereas the networks for synthetic data learn from pixels. [`pretraining`](pretraining.ipynb)
+#   compares both ways on synthetic data.
 # - **The test images.** Intervals on `cocoseq-mini` account for the sampling error of the test
 #   images, which the intervals on synthetic data ignore because these data sets have many test
 #   images.
@@ -316,20 +317,22 @@ display(settings.table("versions"))
 # - A claim that does not hold on synthetic data is not thereby refuted, because it may require a
 #   property that these data lack. Conversely, a claim that holds may depend on a special property
 #   of these data: the network was pretrained on digits and sees the same digits again in new
-#   colours. [`pretraining`](pretraining.ipynb) compares PRS with CRS from other initial weights.
-# - Some claims fail in the paper's own tables, too: its upper bound, Multitask, has a lower C-F1
-#   than PRS, and after some tasks PRS is not ahead of ExStream. The column `paper` shows these
-#   cases.
-# - Mainly two kinds of claims are *not run*. The claims about schedules, memory sizes and networks on
-#   NUS-WIDEseq require six tasks. On the corresponding synthetic data set, networks learn from
-#   pixels, and the further runs would take longer than all runs on real data together. No
-#   smaller data set has six tasks and enough samples of the rare classes. Claims about networks
-#   that learn from pixels cannot be tested on features, and therefore not on `cocoseq-mini`. The
-#   profile `paper` tests both kinds on the paper's data.
-# - Other versions of the packages may round the last digit differently, which changes the numbers
-#   of a run and possibly the verdict of a claim near its limit. `make verify` reports by how much.
-# - Intervals cover the variance over seeds and, on real data, over test samples. They do not extend
-#   to other data sets, sizes or settings.
+#   colours. [`pretraining`](pretraining.ipynb) compares PRS with CRS for other initial weights.
+# - Some claims are contradicted by the paper's own tables: Multitask, which the paper calls the
+#   upper bound, has a lower C-F1 than PRS, and after some tasks PRS is not ahead of ExStream. The
+#   column `paper` shows these cases.
+# - Mainly two kinds of claims are *not run*. First, claims about schedules, memory sizes and
+#   networks on NUS-WIDEseq require a data set with six tasks. On the synthetic data set that
+#   represents NUS-WIDEseq, these runs would take longer than all runs on real data together,
+#   because networks learn from pixels. No smaller data set has six tasks and enough samples of the
+#   rare classes. Second, claims about networks that learn from pixels cannot be tested on
+#   `cocoseq-mini`, which contains only features. The profile `paper` tests both kinds of claims on
+#   the paper's data.
+# - Other versions of the packages may round the last digit differently, which can change the
+#   numbers of a run and the verdict of a claim near a limit. `make verify` reports how much the
+#   numbers change.
+# - Intervals account for the variance over seeds and, on real data, over test samples. They do not
+#   account for the variation between data sets, sizes or settings.
 # - After correction, the probability of at least one wrong "holds" or "does not hold" on a data set
 #   is at most about 5 %. Sensitivities are not corrected, so a sensitivity that holds is only
 #   suggestive.

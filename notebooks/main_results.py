@@ -9,30 +9,31 @@
 # %% [markdown]
 # # Does a partitioned memory keep the rare classes?
 #
-# In continual learning with replay, a learner sees a stream of images once, task after task, and
-# may keep a few of them in a small memory to rehearse. Here images have several labels, and classes
-# are long-tailed. *Partitioning Reservoir Sampling* (PRS) chooses which images are kept: it
-# allocates to class $i$ a share $p_i \propto n_i^{\rho}$ of the memory, where $n_i$ is the number
-# of its samples so far. With $\rho$ near 0, as in the paper, the shares are about equal. The
-# paper's main claim, which its **Table 1** supports, is that PRS beats Finetune, EWC, CRS, GSS and
-# ExStream in C-F1, O-F1 and mAP ([metrics](../docs/metrics.md)), most of all on the rare classes.
+# In continual learning with replay, a learner sees the samples of a stream once, task after task,
+# and may keep a few samples in a small memory to rehearse. In this notebook, samples have several
+# labels, and class sizes are long-tailed. *Partitioning Reservoir Sampling* (PRS) allocates to
+# class $i$ a share $p_i \propto n_i^{\rho}$ of the memory, where $n_i$ is the number of samples of
+# the class so far. With $\rho$ near 0, as in the paper, the shares are about equal. The paper's
+# main claim, based on its **Table 1**, is that PRS scores higher in C-F1, O-F1 and mAP
+# ([metrics](../docs/metrics.md)) than Finetune, EWC, CRS, GSS and ExStream, above all on the rare
+# classes. The next section describes these methods.
 #
-# This notebook trains every method with several seeds and compares its scores with the paper's. The
-# profile `quick` runs on the first two of these real data sets, and the profile `seeds` runs on all
-# four:
+# This notebook trains every method with several seeds and compares the scores with the paper's
+# scores. The profile `quick` runs on the first two of these real data sets, and the profile `seeds`
+# runs on all four:
 #
-# - `cocoseq-mini`, **the paper's own images**: 2,072 of COCOseq's 35,072 training images, as
-#   features of a frozen EfficientNet-Lite0. Each method trains a network of two layers, the *head*,
-#   on these features, whereas the paper trains a ResNet-101 end to end on all images. The tables
-#   show scores on 323 images of the paper's balanced test set and on 579 of its imbalanced test set
-#   ([test sets](../docs/real_coco.md#test-sets)).
-# - `reutersseq`, **another real stream**, which the paper does not use: news articles of
-#   Reuters-21578 with their topics (7,471 for training and 2,909 for testing), as features of their
-#   words. The largest class has 219 times as many articles as the smallest.
-# - `mdiseq` and `clipartseq`, **two further real streams** of icons with their tags and of clip art
-#   with its keywords.
+# - `cocoseq-mini` (COCO in the tables), **the paper's own images**: 2,072 of COCOseq's 35,072
+#   training images, as features of a frozen EfficientNet-Lite0. Each method trains a network of two
+#   layers, the *head*, on these features, whereas the paper trains a ResNet-101 end to end on all
+#   images. The tables show scores on 323 images of the paper's balanced test set and on 579 images
+#   of its imbalanced test set ([test sets](../docs/real_coco.md#test-sets)).
+# - `reutersseq` (Reuters), **another real stream**, which the paper does not use: news articles of
+#   Reuters-21578 with their topics (7,471 for training and 2,909 for testing), as features computed
+#   from their words. The largest class has 219 times as many articles as the smallest.
+# - `mdiseq` (icons with their tags) and `clipartseq` (clip art with its keywords), **two further
+#   real streams**, which the paper does not use either.
 #
-# *With the profile `quick`, the notebook takes a minute on two cores. A second run trains nothing.*
+# *With the profile `quick`, the notebook takes a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -81,31 +82,32 @@ settings
 # %% [markdown]
 # ## Training
 #
-# Every step makes one update on a batch of 10 new images and 10 images drawn from memory, if the
-# method has one. Afterwards the sampler chooses which of the new images are stored in the memory.
+# Every step updates the network once, on a batch of 10 new samples and, if the method has a memory,
+# 10 samples drawn from it. Afterwards the method's *sampler* chooses which of the new samples to
+# store in the memory.
 #
-# - *Finetune* has no memory. *Multitask* sees the samples of all tasks once, shuffled together.
-# - *EWC* has no memory either, but penalises changes of the weights that were important for earlier
-#   tasks. Because the strength of the penalty in the paper does not carry over to other networks,
-#   `studies/ewc_strength.py` tuned the strength for each data set, with other seeds and on held-out
-#   training images (`figures/studies/ewc_strength.csv`).
-# - *CRS* (conventional reservoir sampling) keeps every image with the same probability.
-# - *GSS* keeps images whose gradients differ. With the paper's network, it is the slowest method.
-# - *ExStream* freezes the lower part of the network and keeps prototypes of the features of each
-#   class.
-# - *CBRS* and *OCDM* are further samplers that balance the memory. The paper has no numbers for
-#   them.
+# - *Finetune* has no memory. *Multitask* has no memory either, and sees the samples of all tasks
+#   once, shuffled together.
+# - *EWC* replaces the memory by a penalty on changes of the weights that were important for earlier
+#   tasks. The penalty's strength in the paper does not carry over to other networks. It was
+#   therefore tuned for each data set, with other seeds and on held-out training samples
+#   (`studies/ewc_strength.py`, `figures/studies/ewc_strength.csv`).
+# - *CRS* (conventional reservoir sampling) keeps every sample of the stream with the same
+#   probability.
+# - *GSS* keeps samples whose gradients differ.
+# - *ExStream* freezes the lower part of the network and stores, for each class, means of similar
+#   feature vectors.
+# - *CBRS* and *OCDM*, which the paper does not contain, balance the memory as well.
 #
-# The paper's network starts from ImageNet weights and all its layers are trained, except that EWC
-# freezes all layers but the last, and ExStream freezes the lower half. On the four streams above,
-# every method trains only the head: EWC penalises changes of the whole head, ExStream stores the
-# input features, and GSS compares gradients of the head. In [`inter_task`](inter_task.ipynb), the
-# network learns from pixels, and EWC and ExStream freeze layers as in the paper. Stored runs are
-# loaded instead of being trained again.
+# The paper's network starts from ImageNet weights. EWC trains only the last layer of this network,
+# ExStream trains the upper half, and the other methods train all layers. On the four streams above,
+# every method trains the whole head on fixed features. EWC penalises changes of the whole head,
+# ExStream stores features that are the input of the head, and GSS compares gradients of the head.
+# In [`inter_task`](inter_task.ipynb), the network learns from pixels, and EWC and ExStream freeze
+# layers as in the paper.
 #
-# In the notebook the data frame `scores` contains every final score, including the scores of each
-# class, for further analysis. `scores.query("metric == 'AP'").pivot_table("value", ["dataset",
-# "test_set", "group"], "method")` lists the average precision of every class on every test set.
+# In the notebook, `scores.query("metric == 'AP'").pivot_table("value", ["dataset", "test_set",
+# "group"], "method")` lists the average precision of every class on every test set.
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
@@ -117,20 +119,23 @@ rows = tables.merge_published(tables.final(history), "main")
 # ## Table 1
 #
 # Scores are means and standard deviations over seeds in percent, measured after the last task on
-# the test sets of all tasks. Each data set has two kinds of test set. In a test with *classes
-# alike*, every class has about the same weight. The paper's tables use such a test, and the paper's
-# numbers are shown with the measured ones. A test *as the stream comes* has the class distribution
-# of the stream. Because micro averages such as O-F1 depend on the class distribution of the test,
-# the same models can gain on one test set and lose on the other. Forgetting is how much of the best
-# score was lost, in percent: 100 if nothing is left of the earlier tasks, and 0 if nothing was lost;
-# negative values mean that the score rose. Multitask sees all tasks at once and is excluded when
-# the best numbers are set in bold.
+# the test samples of all tasks. They are computed over all classes and over three [groups of
+# classes](../docs/metrics.md#groups-of-classes): frequent (majority), moderate and rare (minority)
+# classes. Each data set has two test sets. In the test with *classes alike*, the kind used for the
+# paper's Table 1, all classes are about equally frequent. The test *as the stream comes* has the
+# class mix of the stream, except on [icons](../docs/other_streams.md). Because micro averages such
+# as O-F1 depend on the class mix of the test set, a method can be better than another on one test
+# set and worse on the other.
 #
-# On `cocoseq-mini` ExStream scores about as high as PRS in mAP with classes alike, because it
-# stores and merges the input features of the head, and these features do not change during
-# training. In the paper, by contrast, the upper half of the network continues to learn. A variant
-# of ExStream that keeps the older of two close vectors instead of their mean falls behind PRS on
-# further images (`studies/exstream_merging.py`, `figures/studies/exstream_merging.csv`).
+# *Forgetting* is the share of the best score on a task that was lost by the end of the stream,
+# averaged over all tasks but the last. It is 100 % if nothing is left of the score, 0 % if nothing
+# was lost, and negative if the score rose. Multitask sees all tasks at once, and is therefore
+# excluded when the best numbers are set in bold.
+#
+# On `cocoseq-mini`, ExStream scores about as high as PRS in mAP with classes alike. One reason is
+# that ExStream replaces two close vectors by their mean: a variant that keeps the older vector
+# instead has a lower mAP than PRS on further test images (`studies/exstream_merging.py`,
+# `figures/studies/exstream_merging.csv`).
 
 # %% tags=["compute"]
 averages = tables.average(tables.final(history, settings.metrics))
@@ -140,10 +145,10 @@ settings.write(tables.merge_published(averages, "main"), "table")
 settings.show_tables("table")
 
 # %% [markdown]
-# F1 depends on how labels are predicted. In the tables above, a label is predicted if its
-# probability is above 0.5. The tables below show F1 at the *tuned threshold*, which is chosen for
-# each run on a fifth of its training samples; the parameter `tuned_threshold` lists the methods
-# that have one. *Top 3* predicts the three most probable classes. For details see
+# In the tables above, a label is predicted if its probability is above 0.5. In the tables below,
+# 0.5 is replaced by the *tuned threshold*, which is chosen for each run on a fifth of its training
+# samples, or the three most probable classes are predicted (*top 3*). The parameter
+# `tuned_threshold` lists the methods whose threshold is tuned. For details see
 # [`precision_recall`](precision_recall.ipynb).
 
 # %% tags=["compute"]
@@ -157,14 +162,14 @@ settings.show_tables("thresholds")
 # %% [markdown]
 # ## The groups
 #
-# The pictures show every method in every class group, with classes alike. Marks are means over
-# seeds, lines extend from the lowest to the highest seed, and hollow marks are the paper's numbers.
-# The methods are sorted by their overall mAP. CRS, PRS and the best method other than Multitask are
-# in colour, and all other methods are grey. In mAP, PRS differs most from CRS on the minority
-# classes. On `cocoseq-mini` the mean C-F1 of these classes is below 6 % for every method, because
-# after one pass over so few images hardly any rare class is predicted. The mAP, which needs no
-# threshold, shows larger differences. With a running kernel, the menus select another test set or
-# metric.
+# The pictures show the scores of every method on the test with classes alike, for each class group
+# and overall. Marks are means over seeds, lines extend from the lowest to the highest seed, and
+# hollow marks are the paper's numbers. The methods are sorted by their overall mAP. CRS, PRS and
+# the best method other than Multitask are in colour. On every stream, the difference in mAP between
+# PRS and CRS is largest on the minority classes. On `cocoseq-mini`, the mean C-F1 of these classes
+# is below 6 % for every method, because after one pass over so few images rare classes are hardly
+# ever predicted. Methods differ more in mAP, which needs no threshold. With a running kernel, the
+# menus select another test set or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SHOWN = ["C-F1", "mAP"]
@@ -245,9 +250,10 @@ for name in settings.dataset:
 # ## PRS against CRS
 #
 # Differences are computed between runs with the same seed, which have the same stream and the same
-# initial weights. With at least five seeds, we call a difference significant if its whole interval
-# is on one side of 0. The interval is Student's t interval over seeds and also accounts for the
-# sampling error of the test set. `main_results_prs_minus_crs.csv` lists all differences.
+# initial weights. The 95 % interval of a difference is Student's t interval over seeds and also
+# accounts for the sampling error of the test set. With at least five seeds, we call a difference
+# significant if this whole interval is on one side of 0. `main_results_prs_minus_crs.csv` lists all
+# differences.
 
 # %% tags=["compute"]
 cells = [(group, metric) for group in ALL_GROUPS for metric in MAIN_METRICS]
@@ -260,7 +266,7 @@ against_crs = settings.show_contrasts("prs_minus_crs", title, "group")
 # %% [markdown]
 # ## PRS against each other method
 #
-# The paper's first claim is that PRS has the best overall scores of all methods except Multitask.
+# The paper claims that PRS has the best overall scores of all methods except Multitask.
 
 # %% tags=["compute"]
 cells = [("overall", metric) for metric in MAIN_METRICS]
@@ -274,16 +280,17 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 
 # %% [markdown]
 # The paper calls Multitask the upper bound, although it reports a lower C-F1 for Multitask than for
-# PRS. A possible reason is that Multitask sees every rare image only once, in one epoch of shuffled
-# images, whereas a balanced memory replays it many times.
+# PRS. A possible reason for the lower C-F1 is that Multitask sees every rare image only once, in
+# one epoch of shuffled images, whereas a balanced memory replays the same image many times.
 #
 # ## Task by task
 #
-# After each task, the picture shows the overall mAP on the test sets of all tasks so far, minus the
-# mAP of CRS with the same seed. Vertical lines extend one standard deviation. The paper's numbers,
-# from its appendix "Task Progression Results", are in a separate panel. The dashed line is
-# Multitask, which has only one score, after all tasks. Finetune and EWC are omitted because they
-# score lower at the end of every stream; the CSV file contains all scores.
+# The picture shows each method's overall mAP after each task, measured on the test samples of all
+# tasks so far, minus the mAP of CRS with the same seed. Vertical lines extend one standard
+# deviation up and down. The paper's numbers, from its appendix "Task Progression Results", are in a
+# separate panel. Multitask has only one score, after all tasks, which is shown as a dashed line.
+# Finetune and EWC are omitted because they score lower than all other methods at the end of every
+# stream; the CSV file contains all scores.
 
 # %% tags=["compute"]
 steps = history[(history["task"] == "seen") & (history["group"] == "overall")]

@@ -9,17 +9,18 @@
 # %% [markdown]
 # # What is in the memory when the stream has ended?
 #
-# The paper's **Figure "memory distribution"** explains its main table. Conventional reservoir
-# sampling (CRS) keeps every *sample* with the same probability, so its memory is on average as
-# skewed as the stream. PRS allocates a share to every *class*, "without any auxiliary task
-# information".
+# The paper explains the scores of its main table by its **Figure "memory distribution"**.
+# Conventional reservoir sampling (CRS) keeps every *sample* with the same probability, so that its
+# memory is on average as imbalanced as the stream. Partitioning Reservoir Sampling (PRS) allocates
+# a share of the memory to every *class*, "without any auxiliary task information".
 #
-# CRS, PRS and the further samplers CBRS and OCDM use only labels. Their memories are recomputed
-# without training, and contain the same samples as in the runs of
+# CRS, PRS and two further samplers that balance the memory, CBRS and OCDM, use only labels. Their
+# memories are recomputed without training, and contain the same samples as in the runs of
 # [`main_results`](main_results.ipynb). GSS uses gradients and ExStream uses features, so their
-# memories come from trained runs. No test set is involved. The profile `quick` shows 6 % of the
-# real COCOseq (`cocoseq-mini`) and another real stream, Reuters-21578 (`reutersseq`). With the
-# paper's labels, `make figures PROFILE=paper DATA=/path` shows its complete streams.
+# memories come from trained runs. The profile `quick` shows 6 % of the real COCOseq
+# (`cocoseq-mini`) and another real stream, Reuters-21578 (`reutersseq`). If the labels of the
+# paper's data sets are available, `make figures PROFILE=paper DATA=/path` shows the paper's
+# complete streams.
 #
 # *The notebook takes a few seconds if `main_results` has been run, and two minutes
 # otherwise.*
@@ -70,9 +71,9 @@ settings
 # The pictures show the share of every class among the labels in memory. Classes are sorted by group
 # (majority, moderate, minority), and within a group from frequent to rare. Grey bars show the
 # shares in the stream. The target shares of PRS are proportional to the class frequencies to the
-# power $\rho$; with $\rho$ near 0 all classes have about the same target. ExStream divides its
-# memory among the classes in advance, and each of its vectors counts once, however many images are
-# merged in it.
+# power $\rho$; with $\rho$ near 0 all classes have about the same target share. ExStream divides
+# its memory among the classes in advance. It stores vectors into which similar samples are merged,
+# and each vector counts once.
 #
 # The page [Which samples stay in memory?](../docs/memories.html), a single file for any browser, has
 # sliders that change $\rho$, the size of the memory and the imbalance of the stream.
@@ -130,11 +131,11 @@ for name in settings.dataset:
 # %% [markdown]
 # ## How far from the target?
 #
-# The table shows the total variation distance between the class distribution of a memory and two
-# targets: a uniform distribution ($\rho = 0$) and the distribution of the stream ($\rho = 1$). A
-# distance of 0 % means identical distributions, and 100 % means no class in common. The paper
-# reports no such number, but in its figure CRS matches the distribution of the stream and PRS is
-# nearly uniform.
+# The table shows the total variation distance between the class shares in a memory and two targets:
+# equal shares ($\rho = 0$) and the shares in the stream ($\rho = 1$). At 0 % the shares are
+# identical, and at 100 % no class is in common. The rows *Stream* show the distances of the stream
+# itself. The paper reports no distances, but in its figure the class shares of CRS match the
+# stream, and the shares of PRS are nearly equal.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def distances_to_targets(shares: pd.DataFrame) -> pd.DataFrame:
@@ -152,7 +153,8 @@ settings.write(distances_to_targets(by_class), "distance")
 
 # %%
 to_targets = settings.table("distance")
-to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]].mean().round(1)
+means = to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]].mean()
+means.set_axis(["to equal shares (%)", "to the shares in the stream (%)"], axis=1).round(1)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 means = answers.first_set(to_targets).groupby("method")[["to equal", "to stream"]].mean()

@@ -9,23 +9,24 @@
 # %% [markdown]
 # # Can a loss replace a balanced memory?
 #
-# A balanced memory increases the share of rare classes among the replayed samples. A loss can give
-# rare classes more weight without changing the memory, and so can a balanced *draw*, which replays
-# samples of every class with the same probability. Is the effect the same? The paper does not
-# investigate this question. This notebook trains networks with the balanced memory of PRS and with
-# the memory of CRS, which has the class mix of the stream. Each memory is combined with the plain
-# loss and with other losses, and two kinds of scores are compared:
+# A balanced memory increases the share of rare classes among the replayed samples. Rare classes can
+# also be given more weight without changing the memory: by another loss, or by a balanced *draw*,
+# which replays samples of every class with the same probability. Do these have the same effect as a
+# balanced memory? The paper does not investigate this question. This notebook trains networks with
+# the balanced memory of PRS and with the memory of CRS, which has the class mix of the stream. Each
+# memory is combined with the plain loss (`multilabel_soft_margin`) and with other losses, and two
+# kinds of [scores](../docs/metrics.md) are compared:
 #
-# - *mAP* depends only on the **ranking** of the samples by each class's probability;
+# - *mAP* depends only on the **ranking** of the samples by the probability of each class.
 # - *C-F1* and *O-F1* also depend on the **threshold** above which a label is predicted. They are
-#   reported at 0.5 and at the *tuned threshold* of each run, which is chosen on training samples
-#   that are held out in a second training.
+#   reported at a threshold of 0.5 and at the *tuned threshold* of each run, which is chosen on
+#   training samples that a second training holds out.
 #
-# If a change raises C-F1 at 0.5 but neither mAP nor C-F1 at the tuned threshold, tuning the
-# threshold alone could have had the same effect. We examine this for the gains of the memory and of
-# the loss, and for what both cost in O-F1.
+# If a change of the memory, the loss or the draw raises C-F1 at 0.5, but neither mAP nor C-F1 at
+# the tuned threshold, another threshold could have had the same effect without this change. The
+# tables below also show what each change costs in O-F1.
 #
-# The parameters of every loss were chosen on held-out training samples by the same rule
+# The parameters of all losses were chosen on held-out training samples by the same rule
 # (`studies/loss_strength.py`). See [Loss functions](../docs/losses/index.md) for the formulas.
 #
 # *With the profile `quick`, the notebook takes a minute on two cores.*
@@ -105,8 +106,8 @@ settings
 # ## The rule
 #
 # The following rule was fixed before the results were known. The *chosen loss* of a data set is the
-# loss with the highest mean of C-F1, O-F1 and mAP on the held-out training samples. Each change is
-# made separately, while everything else is kept:
+# loss with the highest mean of C-F1, O-F1 and mAP on the held-out training samples. Each of these
+# changes is made while everything else is kept:
 #
 # | change | from | to |
 # | --- | --- | --- |
@@ -117,10 +118,11 @@ settings
 # A change *moves the ranking* if it changes the overall mAP significantly, that is, if the interval
 # of the difference does not contain 0. It *moves the threshold* if it changes C-F1 at 0.5
 # significantly, but C-F1 at the tuned threshold does not change significantly in the same
-# direction. It moves *F1 at any threshold* if it changes C-F1 significantly in the same direction
-# at both thresholds, but not the mAP. All of this is measured on a test with *classes alike*, in
-# which all classes are about equally frequent. The 95 % intervals cover seeds and test samples;
-# with fewer than five seeds, no difference is called significant.
+# direction. It moves *F1 at any threshold* if it changes C-F1 significantly and in the same
+# direction at both thresholds, but does not change mAP significantly. These differences are
+# measured on a test with *classes alike*, in which all classes are about equally frequent. The 95 %
+# intervals account for the variation over seeds and test samples; with fewer than five seeds, no
+# difference is called significant.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OWN = "C-F1 (tuned threshold)"
@@ -205,7 +207,7 @@ def say_moved(clearly: pd.Series) -> str:
         return "ranking and threshold"
     if ranking or threshold:
         return "the ranking" if ranking else "the threshold"
-    return "F1 at any threshold" if clearly["C-F1"] else "neither significantly"
+    return "F1 at any threshold" if clearly["C-F1"] else "neither ranking nor threshold"
 
 
 def lay_out(gaps: pd.DataFrame, rows: list[str]) -> pd.DataFrame:
@@ -219,10 +221,9 @@ def lay_out(gaps: pd.DataFrame, rows: list[str]) -> pd.DataFrame:
 # %% [markdown]
 # ## Neither, one or both
 #
-# Bars are overall scores after the last task with classes alike, averaged over seeds. *Neither* is
-# CRS with the plain loss, *memory* is PRS with the plain loss, *loss* is CRS with the chosen loss,
-# and *both* is PRS with the chosen loss. The difference between the bars at 0.5 and at the tuned
-# threshold is the effect of calibration.
+# Bars are overall scores after the last task on the test with classes alike, averaged over seeds.
+# *Neither* is CRS with the plain loss, *memory* is PRS with the plain loss, *loss* is CRS with the
+# chosen loss, and *both* is PRS with the chosen loss.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 BARS = dict(zip(("neither", "memory", "loss", "both"), ("0.45", *HUES[:3]), strict=True))
@@ -272,10 +273,10 @@ settings.show(figure, "scores", narrow=1)
 # ## What each change moves
 #
 # The tables show differences in points with 95 % intervals, and significant differences are in
-# bold. *Memory and loss* changes both at once, *memory, with the loss* changes the memory while the
-# chosen loss is used, and *loss, with the memory* changes the loss while the memory of PRS is used.
-# O-F1 is measured on a test *as the stream comes*, that is, with the class mix of the stream. On
-# this test the majority classes have the largest weight, so that a change that helps the rare
+# bold. *Memory and loss* changes the memory and the loss at once, *memory, with the loss* changes
+# the memory while the chosen loss is used, and *loss, with the memory* changes the loss while the
+# memory of PRS is used. O-F1 is measured on a test *as the stream comes*, which has the class mix
+# of the stream. The majority classes dominate O-F1 on this test, so that a change that helps rare
 # classes can lower O-F1.
 
 # %%
@@ -285,7 +286,7 @@ for name in settings.dataset:
     table = lay_out(of_set, ["change"])
     alike = of_set[of_set["test_set"] == BALANCED]
     clearly = alike.pivot(index="change", columns="metric", values="clearly")
-    table["it moves"] = [say_moved(clearly.loc[change]) for change in table.index]
+    table["the change moves"] = [say_moved(clearly.loc[change]) for change in table.index]
     text = f"**{name}**, chosen loss: {choose_loss(settings, name)}"
     display(Markdown(answers.name_streams(text)), table.style)
 
@@ -293,8 +294,7 @@ for name in settings.dataset:
 # ## Every loss
 #
 # The table shows, for each sampler, how the overall scores change if the plain loss is replaced by
-# another loss. Replayed samples are drawn uniformly. A loss that raises C-F1 significantly at 0.5,
-# but changes neither C-F1 at the tuned threshold nor mAP, has only moved the threshold.
+# another loss. Replayed samples are drawn uniformly.
 
 # %%
 lay_out(settings.table("losses"), ["dataset", "loss", "method"]).style

@@ -9,20 +9,19 @@
 # %% [markdown]
 # # Where does F1 come from, precision or recall?
 #
-# C-F1 and O-F1 in the main table are harmonic means of a precision and a recall. The paper's
-# appendix reports both by class group (**tables "CP, CR, OP, OR"** for COCOseq and NUS-WIDEseq).
-# The precision C-P and the recall C-R are means over classes, whereas O-P and O-R pool the
-# decisions of all classes. A method that seldom predicts a rare class can have a high precision but
-# a low recall.
+# C-F1 and O-F1 in the [main table](main_results.ipynb) are harmonic means of a precision and a
+# recall. The paper's appendix reports precision and recall by class group (**tables "CP, CR, OP,
+# OR"** for COCOseq and NUS-WIDEseq). The precision C-P and the recall C-R are means over classes,
+# whereas O-P and O-R pool the predictions for all classes. A method that seldom predicts a rare
+# class can have a high precision, but has a low recall on this class.
 #
 # This notebook evaluates the runs of `main_results` on two test sets of each real stream. In the
 # test with *classes alike*, the kind used for the paper's tables, all classes are about equally
-# frequent. The test *as the stream comes* has the class mix of the stream. Numbers are not compared
-# between the two kinds of test set, because precision depends on the class distribution of the
-# test: a class with few test samples can have only few true positives, but many false positives.
+# frequent. The test *as the stream comes* has the class mix of the stream. Precision must not be
+# compared between the two test sets, because precision depends on the class mix: a class with few
+# test samples can have only few true positives, but many false positives.
 #
-# *The notebook takes a minute on two cores if `main_results`, whose runs it shares, has been
-# run.*
+# *If `main_results` has been run, the notebook takes a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -77,11 +76,11 @@ settings
 # ## Precision and recall, method by method
 #
 # Each row shows the precision and the recall of a method, joined by a line and averaged over seeds
-# after the last task; the further both are to the right, the better the method. The upper panels
-# show the test set with classes alike, together with the paper's numbers if there are any, and the
-# lower panels show the test set as the stream comes. For most methods, recall is far below
-# precision on the rare classes, because after one pass hardly any rare class has a probability
-# above 0.5.
+# after the last task. The further both marks are to the right, the better the method. The upper
+# panels show the test set with classes alike, together with the paper's numbers if there are any,
+# and the lower panels show the test set as the stream comes. For most methods, recall is far below
+# precision on the minority classes, because after one pass over the stream rare classes hardly ever
+# have a probability above 0.5.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 COLOURS = {"C-P": ("precision", HUES[0]), "C-R": ("recall", HUES[2])}
@@ -137,9 +136,10 @@ for name in settings.dataset:
 # %% [markdown]
 # ## What a balanced memory changes
 #
-# The table shows the differences PRS minus CRS in points, with 95 % intervals over seeds and test
-# samples. Significant differences are in bold. With fewer than five seeds, no difference is
-# called significant; there is no correction for multiple testing.
+# The table shows how much C-P, C-R, O-P and O-R differ between PRS, which balances the memory, and
+# CRS, which keeps the class mix of the stream. Differences are PRS minus CRS in points, with 95 %
+# intervals over seeds and test samples. Significant differences are in bold, without correction for
+# multiple testing. With fewer than five seeds, no difference is called significant.
 
 # %% tags=["compute"]
 pairs = list(product(ALL_GROUPS, PRECISION_RECALL))
@@ -153,17 +153,16 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 # %% [markdown]
 # ## What a threshold does
 #
-# By default a label is predicted if its probability is above 0.5. After one pass the predicted
-# probabilities of rare classes are far below 0.5, so that F1 at 0.5 largely measures calibration.
-# This affects both the gains and the losses of a balanced memory. The same models are therefore
-# scored in two more ways. The *tuned threshold* is one threshold per run for all classes, chosen on
-# a fifth of the training samples that a second training holds out; test samples are never used for
-# tuning. *Top 3* predicts the three most probable classes of each sample.
+# By default a label is predicted if its probability is above 0.5. After one pass over the stream,
+# the predicted probabilities of rare classes are far below 0.5, so that F1 at 0.5 largely measures
+# calibration. The same models are therefore scored in two more ways. The *tuned threshold* is one
+# threshold per run for all classes. It is chosen on a fifth of the training samples, which a second
+# training holds out; test samples are never used for tuning. *Top 3* predicts the three most
+# probable classes of each sample.
 #
-# A gain or a loss that is present at 0.5 but not at the tuned threshold is due to calibration,
-# because another threshold would have the same effect without another memory. A gain that is
-# present only at the tuned threshold is hidden by the threshold of 0.5. With a running kernel, the
-# menus select a class group or the other test set.
+# A gain or a loss of PRS that is present at 0.5 but not at the tuned threshold is due to
+# calibration, because another threshold would have the same effect without another memory. With a
+# running kernel, the menus select a class group or the other test set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 WAYS = {"threshold of 0.5": "", "tuned threshold": " (tuned threshold)", "top 3": " (top 3)"}
@@ -212,9 +211,9 @@ wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
 # ## Every threshold
 #
 # The curves show F1 at thresholds from 0.02 to 0.98 for one run of CRS and one run of PRS on the
-# first data set. A model whose curve has the higher maximum ranks better, whereas a model that is
-# better only at 0.5 is better calibrated. With a running kernel, the slider selects the threshold
-# whose scores the legends show, and the menu selects a class group.
+# first data set. The model whose curve has the higher maximum ranks the samples better. A model
+# whose curve is higher only near 0.5 is better calibrated. With a running kernel, the slider
+# selects the threshold whose scores the legends show, and the menu selects a class group.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 GRID = np.arange(0.02, 0.99, 0.02).round(2)
@@ -269,10 +268,10 @@ settings.show(figure, "curves", narrow=1, redraw=partial(draw_thresholds, curves
 # %% [markdown]
 # ## The tables
 #
-# The tables show means and standard deviations over seeds in percent after the last task; the paper
-# prints no overall columns. On the paper's balanced test set every class has the same number of
-# positives, so that O-R equals C-R. In our test sets O-R differs from C-R, because not all classes
-# have the same number of test samples.
+# The tables show means and standard deviations over seeds in percent after the last task. The paper
+# prints no overall columns. In its tables O-R equals C-R, because every class of its balanced test
+# set has the same number of positives. In our test sets the numbers of positives differ between
+# classes, so that O-R differs from C-R.
 
 # %%
 settings.show_tables("table")

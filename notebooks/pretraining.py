@@ -9,26 +9,29 @@
 # %% [markdown]
 # # Do the conclusions depend on the pretrained weights?
 #
-# The paper's networks start from weights trained on ImageNet, whose classes include most classes of
-# COCO, and all their layers are trained. On `cocoseq-mini` the pretrained network is frozen
-# instead. How much do the results depend on this choice, which the paper does not investigate? This
-# notebook trains methods of **Table 1** on `digits70seq`, **synthetic data** of coloured digits
-# with the class frequencies of COCOseq divided by 4, on which a small convolutional network can be
-# trained end to end. It varies the initial weights and the layers that are frozen.
+# The paper trains all layers of networks that start from weights pretrained on ImageNet, whose
+# classes include most classes of COCO. In the other notebooks, the pretrained network for
+# `cocoseq-mini` is frozen instead. How much do the results depend on the initial weights and on
+# freezing? The paper does not investigate this question. This notebook trains
+# [methods](main_results.ipynb) of **Table 1** on `digits70seq`, **synthetic data** of coloured
+# digits with the class frequencies of COCOseq divided by 4, on which a small convolutional network
+# can be trained end to end. The notebook varies the initial weights and the number of frozen
+# layers.
 #
 # The weights `random` are not pretrained. The weights `digits` were pretrained on 20,000 scenes of
 # the stream's ten digits, in seven colours that occur in no stream. We pretrained five such
-# networks and assigned them to the seeds in rotation. With *frozen*, all layers except the last
-# keep their initial weights. The profile `seeds` adds the weights `turned digits`, which were
-# pretrained on the same scenes with every digit rotated by 90 degrees, so that the shapes of the
-# stream are new to the network. All weights are in the folder `data`, and `studies/pretrain.py`
-# trains them again. The profile `paper` compares random weights with ImageNet's weights on COCOseq.
+# networks and assigned them to the seeds in rotation. If the weights are *frozen*, all layers
+# except the last keep their initial weights. The profile `seeds` adds the weights `turned digits`,
+# which were pretrained on the same scenes with every digit rotated by 90 degrees, so that the
+# shapes of the stream are new to the network. The pretrained weights are in the folder `data`, and
+# `studies/pretrain.py` trains them again. The profile `paper` compares random weights with
+# ImageNet's weights on COCOseq.
 #
-# The paper freezes the network of EWC up to its last layer, because EWC works poorly otherwise. In
-# this notebook EWC trains the same layers as the other methods. The strength of its penalty is the
-# same for all initial weights.
+# The paper freezes all layers but the last for EWC, because EWC works poorly otherwise. In this
+# notebook EWC trains the same layers as CRS and PRS, and its penalty has the same strength for all
+# initial weights.
 #
-# *The notebook takes a minute on two cores. A second run trains nothing.*
+# *The notebook takes a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -97,9 +100,9 @@ settings.write(tables.merge_published(tables.average(rows), "main"), "table")
 # %% [markdown]
 # ## Table 1, by initial weights
 #
-# The tables show scores in percent after the last task, on the test sets of all tasks. In a test
+# The tables show scores in percent after the last task, on the test samples of all tasks. In a test
 # with *classes alike*, all classes are about equally frequent. A test *as the stream comes* has the
-# class mix of the stream. The paper's networks always start from ImageNet's weights.
+# class mix of the stream.
 
 # %%
 settings.show_tables("table", by=["weights"])
@@ -107,8 +110,8 @@ settings.show_tables("table", by=["weights"])
 # %% [markdown]
 # ## What PRS gains and what it costs
 #
-# The picture shows PRS minus CRS in mAP for each of the initial weights. The CSV file also contains
-# C-F1 and O-F1.
+# The picture shows the difference in mAP, PRS minus CRS, for each kind of initial weights. The CSV
+# file also contains C-F1 and O-F1.
 
 # %% tags=["compute"]
 groups = ("majority", "minority", "overall")

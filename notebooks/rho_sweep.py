@@ -9,26 +9,26 @@
 # %% [markdown]
 # # How much balance is best?
 #
-# PRS allocates to class $i$, which has occurred $n_i$ times, a share $p_i \propto n_i^{\rho}$ of
-# the memory; $\rho$ is the power of allocation. At $\rho = 1$ every class has its share of the
-# stream. According to the paper, this "is identical to the conventional sampling";
-# [`ledger`](ledger.ipynb) measures whether it is. At 0 every class has the same share, and below 0
-# rare classes have larger shares than frequent ones. The paper's **Figure "power of allocation"**
+# Partitioning Reservoir Sampling (PRS) allocates to class $i$, which has occurred $n_i$ times, a
+# share $p_i \propto n_i^{\rho}$ of the memory; $\rho$ is the power of allocation. At $\rho = 1$,
+# the target shares in memory equal the shares in the stream. According to the paper, this "is
+# identical to the conventional sampling", that is, to conventional reservoir sampling (CRS); the
+# [`ledger`](ledger.ipynb) tests this claim. At $\rho = 0$ all classes have equal shares, and below
+# 0 rare classes have larger shares than frequent ones. The paper's **Figure "power of allocation"**
 # varies $\rho$ from $-1$ to $1$ on COCOseq and finds that "as $\rho$ moves away from the vicinity
 # of balance, the performance gradually declines in all metrics". The paper sets $\rho$ within
 # $[-0.2, 0.2]$, and the authors' code uses $-0.03$ for COCOseq.
 #
 # The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
-# frozen EfficientNet-Lite0. Each method trains a network of two layers on these features, whereas
+# frozen EfficientNet-Lite0. PRS and CRS train a network of two layers on these features, whereas
 # the paper trains a ResNet-101 end to end on all images. The profile `seeds` adds `reutersseq`,
 # another real stream, which contains news articles of Reuters-21578.
 #
 # Every run is scored on two test sets. In the test with *classes alike*, the kind used for the
-# paper's figure, every class has about the same weight. The test *as the stream comes* has the
-# class distribution of the stream, so that frequent classes have the largest weight.
+# paper's figure, all classes are about equally frequent. The test *as the stream comes* has the
+# class mix of the stream, so that frequent classes dominate O-F1 ([metrics](../docs/metrics.md)).
 #
-# *With the profile `quick`, the notebook takes about half a minute on two cores. A second run trains
-# nothing.*
+# *With the profile `quick`, the notebook takes about half a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -82,12 +82,12 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Overall
 #
-# The picture shows C-F1, O-F1 and mAP after the last task, averaged over seeds, with bands of one
-# standard deviation and a ring at the best $\rho$ of each metric. The left panel corresponds to the
-# paper's figure. Because the paper prints no numbers, only the shape can be compared: a ring inside
-# $[-0.2, 0.2]$ agrees with the paper's claim. Whether the lowest and the highest $\rho$ are
-# significantly worse is tested in [`ledger`](ledger.ipynb). With a running kernel, the menus select
-# another class group or metric.
+# The pictures show C-F1, O-F1 and mAP after the last task, averaged over seeds, with bands of one
+# standard deviation and a ring at the best $\rho$ of each metric. The left panel for COCO
+# corresponds to the paper's figure. Because the paper prints no numbers, only the shape of the
+# curves can be compared: a ring inside $[-0.2, 0.2]$ agrees with the paper's claim. The
+# [`ledger`](ledger.ipynb) tests whether the lowest and the highest $\rho$ score significantly lower
+# than $\rho$ near 0. With a running kernel, the menus select another class group or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 METRIC_STYLES = style.styles_for([*MAIN_METRICS, *PRECISION_RECALL])
@@ -139,11 +139,10 @@ for name in settings.dataset:
 # %% [markdown]
 # ## What does each $\rho$ gain, and what does it cost?
 #
-# The picture shows the score of PRS at each $\rho$ minus the score of CRS with the same seed;
-# overall scores have 95 % intervals over seeds and test samples. With $\rho = 1$, the target of PRS
-# is the class mix of the stream, which CRS keeps. Because the best $\rho$ is chosen post hoc from
-# the same runs, the estimate of its gain is optimistic. The paper uses 0.5 for its imbalanced test
-# set.
+# The picture shows the mean score of PRS at each $\rho$ minus the mean score of CRS with the same
+# seeds, overall and for each class group. The band is the 95 % interval of the overall difference
+# over seeds and test samples. Because the best $\rho$ is chosen post hoc from the same runs, the
+# estimate of its gain is optimistic. For its imbalanced test set, the paper uses $\rho = 0.5$.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OVERALL = {"overall": "black"} | GROUP_COLOURS

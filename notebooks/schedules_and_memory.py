@@ -9,24 +9,25 @@
 # %% [markdown]
 # # Do the results depend on task order or memory size?
 #
-# The paper trains COCOseq in five schedules, that is, orders of the tasks, and NUS-WIDEseq in four.
-# It trains both with memories of 1000, 2000 and 3000 samples. The scores are in **Table 2** and in
-# four tables of the appendix, which also report forgetting for NUS-WIDEseq. The paper claims that
-# CRS, GSS and ExStream fluctuate "depending on the permuted schedule, while our PRS is
-# comparatively robust", and that "PRS outperforms all the baselines with multiple memory sizes".
+# The paper uses five *schedules*, that is, orders of the tasks, for COCOseq and four for
+# NUS-WIDEseq. For both data sets, the paper uses memories of 1000, 2000 and 3000 samples. The
+# scores are in **Table 2** and in four tables of the appendix, which also report forgetting for
+# NUS-WIDEseq. The paper claims that CRS, GSS and ExStream fluctuate "depending on the permuted
+# schedule, while our PRS is comparatively robust", and that "PRS outperforms all the baselines with
+# multiple memory sizes".
 #
 # The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
-# frozen EfficientNet-Lite0. Each method trains a network of two layers on these features, whereas
-# the paper trains a ResNet-101 end to end on all images. The standard memory for `cocoseq-mini`
-# holds 120 samples, and memories of 60 and 180 samples are also tested. The profile `seeds` adds
-# `reutersseq`, another real stream, with several orders of its four tasks.
+# frozen EfficientNet-Lite0. Each [method](main_results.ipynb) trains a network of two layers on
+# these features, whereas the paper trains a ResNet-101 end to end on all images. The standard
+# memory for `cocoseq-mini` holds 120 samples, and memories of 60 and 180 samples are also tested.
+# The profile `seeds` adds `reutersseq`, a real stream of news articles, with several orders of its
+# four tasks.
 #
-# Every run is scored on two test sets. In the test with *classes alike*, every class has about the
-# same weight. The paper's tables use this kind of test, so the paper's numbers are compared only
-# with these scores. The test *as the stream comes* has the class distribution of the stream.
+# Every run is scored on two test sets. In the test with *classes alike*, all classes are about
+# equally frequent. The paper's tables use this kind of test, so the paper's numbers are compared
+# only with scores on this test. The test *as the stream comes* has the class mix of the stream.
 #
-# *If `main_results` has been run, the notebook takes about a minute on two cores. A second run
-# trains nothing.*
+# *If `main_results` has been run, the notebook takes about a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -171,7 +172,7 @@ settings.write(gaps, "sizes_prs_minus_crs")
 # The picture shows PRS minus CRS with the same seed, for each order of the tasks, with 95 %
 # intervals over seeds and test samples. Tasks are identified by their numbers, and the first row of
 # a panel is the standard order. The paper's differences, from its appendix, are shown only for the
-# test with classes alike, the kind that the paper used.
+# test with classes alike.
 
 # %%
 title = "Overall scores: PRS minus CRS by order of the tasks"
@@ -184,10 +185,9 @@ by_order = settings.show_contrasts("schedules_prs_minus_crs", title, "order")
 # ## Memory sizes
 #
 # The picture shows PRS minus CRS for each memory size, in the standard order of the tasks. The
-# corresponding sizes of the paper are in brackets. The paper claims that PRS outperforms all
-# baselines at every size. For NUS-WIDEseq the appendix observes "a large jump in performance
-# from 1000 to 2000 memory size, but the gap quickly narrows when the memory grows from 2000 to
-# 3000".
+# corresponding sizes in the paper are in brackets. For NUS-WIDEseq the paper's appendix observes "a
+# large jump in performance from 1000 to 2000 memory size, but the gap quickly narrows when the
+# memory grows from 2000 to 3000".
 
 # %%
 title = "Overall scores: PRS minus CRS by memory size"
@@ -196,9 +196,9 @@ by_size = settings.show_contrasts("sizes_prs_minus_crs", title, "memory")
 # %% [markdown]
 # ## Table 2
 #
-# The table compares our overall scores for COCOseq's schedules and memory sizes, in percent and
-# with classes alike, with Table 2 of the paper. The numbers for PRS in Table 2 differ from the
-# numbers in the paper's appendix, which are shown in the pictures.
+# The table compares our overall scores on the test with classes alike, in percent, with Table 2 of
+# the paper for COCOseq's schedules and memory sizes. The paper's numbers for PRS in Table 2 differ
+# from the numbers in its appendix, which the pictures above show.
 # `schedules_and_memory_schedules.csv` and `schedules_and_memory_sizes.csv` contain every data set,
 # class group and test set.
 

@@ -9,20 +9,20 @@
 # %% [markdown]
 # # Do the findings survive other settings?
 #
-# The main results use one step size, one memory size and one update per batch. This notebook
-# changes one setting at a time. The step size is multiplied by 1/3 or 3, and the memory size by 1/4
-# or 4. Other settings are three updates per batch, three epochs, and 50 replayed samples instead
-# of 10. The last setting is an epsilon of 1e-4 for Adam, as in the paper, instead of 1e-8, as in
-# the released code. With three epochs, only the first one fills the memory. Each sampler is
-# compared with CRS in the same setting. CBRS, PRS and OCDM balance the memory, whereas CRS keeps
-# the class mix of the stream.
+# The [main results](main_results.ipynb) use one step size, one memory size and one update per
+# batch. This notebook changes one setting at a time. The step size is multiplied by 1/3 or 3, and
+# the memory size by 1/4 or 4. Three further settings use three updates per batch instead of one,
+# three epochs instead of one, and 50 replayed samples per step instead of 10. The last setting is
+# an epsilon of 1e-4 for Adam, as in the paper, instead of 1e-8, as in the released code. With three
+# epochs, samples are stored in the memory only during the first epoch. The samplers CBRS, PRS and
+# OCDM, which balance the memory, are compared in each setting with CRS, which keeps the class mix
+# of the stream.
 #
-# A finding *survives* a setting if the mean difference has the same sign as in the standard
-# setting. This rule was fixed before the runs ([rules](../docs/what_holds.md)). The profile `quick`
-# tests two settings on Reuters.
+# A finding *survives* a setting if the mean difference from CRS has the same sign as in the
+# standard setting. This rule was fixed before the runs ([rules](../docs/what_holds.md)). The
+# profile `quick` tests two settings on Reuters.
 #
-# *With the profile `quick`, the notebook takes half a minute on two cores. A second run trains
-# nothing.*
+# *With the profile `quick`, the notebook takes half a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -110,10 +110,11 @@ settings
 # %% [markdown]
 # ## Each sampler minus CRS, setting by setting
 #
-# Differences are computed between runs with the same seed, with 95 % intervals over seeds and test
-# samples. mAP and C-F1 are measured on a test with *classes alike*, in which all classes are about
-# equally frequent. O-F1 is measured on a test *as the stream comes*, which has the class mix of the
-# stream. The picture shows the first sampler. If you run the notebook, a menu selects another one.
+# Differences are computed between runs with the same seed, and their 95 % intervals account for
+# seeds and test samples. mAP and C-F1 ([metrics](../docs/metrics.md)) are measured on a test with
+# *classes alike*, in which all classes are about equally frequent. O-F1 is measured on a test *as
+# the stream comes*, which has the class mix of the stream. The picture shows the first sampler. If
+# you run the notebook, a menu selects another sampler.
 
 # %% tags=["compute"]
 frames, parts = [], []
@@ -184,10 +185,10 @@ settings.show(draw(settings.method[0]), "minus_crs", narrow=1, redraw=draw, meth
 # %% [markdown]
 # ## What survives
 #
-# Each row is one sampler on one stream in one score. `standard` is the mean difference in the
-# standard setting, with its interval from `low` to `high`. `survives` counts the other settings in
-# which this difference has the same sign. `turns` lists the settings with the opposite sign, in
-# capitals if the difference is significant there.
+# Each row is about one sampler, stream and score. `standard` is the mean difference from CRS in the
+# standard setting, with its 95 % interval from `low` to `high`. `settings` is the number of other
+# settings, and `survives` counts the ones in which the difference has the same sign. `turns` lists
+# the settings with the opposite sign, in capitals if the difference is significant there.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def survivors(gaps: pd.DataFrame) -> pd.DataFrame:

@@ -11,17 +11,16 @@
 #
 # The paper's appendix trains on long-tailed versions of MNIST and SVHN, in which five pairs of
 # classes are learned one after the other. Its **tables of Imbal-MNISTseq and Imbal-SVHNseq** report
-# the accuracy on the **whole** test set after each pair, including classes that have not been seen
-# yet. The paper claims that "even in the single-labeled classification setting, PRS proves very
-# successful compared to all the other baselines".
+# the accuracy after each pair on the **whole** test set, which includes classes that have not been
+# seen yet. The paper claims that "even in the single-labeled classification setting, PRS proves
+# very successful compared to all the other baselines".
 #
 # The order of the classes is not published. This notebook therefore trains the methods in several
 # orders, shows how much the numbers vary if only the order changes, and searches for the orders
 # that reproduce the paper's numbers. The profile `paper` needs MNIST (`make figures PROFILE=paper
 # DATA=/path`). The profile `quick` runs on `imbal-digits`, and the profile `seeds` also runs on
-# `imbal-colour-digits`. Both are **synthetic data** made of scikit-learn's digits. They share only
-# the class counts with the paper's data, so that their numbers and the paper's numbers are shown
-# separately.
+# `imbal-colour-digits`. Both are **synthetic data** made of scikit-learn's digits. These data share
+# only the class counts with the paper's data.
 #
 # *On four cores, the notebook takes about two minutes with the profile `quick`; a second run takes
 # half a minute. With the profile `paper`, it takes 15 minutes.*
@@ -84,9 +83,9 @@ settings
 # ## The data
 #
 # Class $c$ keeps a share $f_c = \min(1, \pi_c / (\max\pi - \min\pi))$ of its training images, with
-# $\pi_c = 0.6 / (c+1)^{1.6}$. This rule selects the images that the authors released, and the
-# totals are the paper's 11543 and 14181. The synthetic data sets `imbal-digits` and
-# `imbal-colour-digits` have the same counts, with images made from scikit-learn's handwritten
+# $\pi_c = 0.6 / (c+1)^{1.6}$. For MNIST and SVHN, this rule selects the images that the authors
+# released, and the totals are the paper's 11543 and 14181. The synthetic data sets `imbal-digits`
+# and `imbal-colour-digits` have the same counts, with images made from scikit-learn's handwritten
 # digits.
 
 # %%
@@ -137,7 +136,8 @@ for name in names:
 
 # %% [markdown]
 # The pictures show the accuracy after each task minus the accuracy of CRS with the same seed.
-# Vertical lines extend one standard deviation. The paper's numbers are in a separate panel.
+# Vertical lines extend one standard deviation up and down. The paper's numbers are in a separate
+# panel.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # methods that are not compared with CRS; all other methods have a memory
@@ -207,8 +207,8 @@ settings.write_answer(sentence, names[0])
 # ## The effect of the order
 #
 # To isolate the effect of the order, `studies/class_orders.py` trained CRS and PRS in random orders
-# of the classes, always with the same seed. Each dot is one order, and PRS is better than CRS above
-# the line.
+# of the classes, always with the same seed. Each dot is one order; if it is above the line, PRS is
+# better than CRS.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 STUDY = "studies/class_orders.csv"  # made by the script of that name
@@ -265,17 +265,18 @@ for name in mlps:
     shares = shares.unstack().round(1).rename(columns=lambda share: f"{100 * share:.0f}th percentile")
     values = last.pivot(index="schedule", columns="method", values="value")
     gap = values["PRS"] - values["CRS"]
-    text = f"{name}: PRS scores higher than CRS in {(gap > 0).sum()} of {len(gap)} orders. The"
-    text += f" median of PRS minus CRS is {gap.median():.1f} points, and the range is {gap.min():.1f} to {gap.max():.1f} points."
+    text = f"{name}: PRS has a higher accuracy than CRS in {(gap > 0).sum()} of {len(gap)} orders. PRS"
+    text += f" minus CRS is {gap.median():.1f} points in the median and {gap.min():.1f} to {gap.max():.1f} points over all orders."
     display(Markdown(text), shares)
 
 # %% [markdown]
 # ## The published method and the released code
 #
 # With one label per image, all members of the class that loses a sample are equally good candidates
-# for removal. The paper leaves the choice open, and our implementation chooses at random. The
-# released code removes the first candidate in slot order, so that it repeatedly replaces the newest
-# member of a class and keeps the oldest. The class distribution of the memory is the same.
+# for removal. The paper leaves the choice among these candidates open, and our implementation
+# chooses at random. The released code removes the first candidate in slot order, so that it
+# repeatedly replaces the newest member of a class and keeps the oldest members. The class
+# distribution of the memory is the same with both.
 
 # %%
 for name in mlps:
@@ -283,21 +284,22 @@ for name in mlps:
     last = by_order.query("method == 'PRS' and trained_tasks == 5")
     values = last.pivot(index="schedule", columns="variant", values="value")
     gap = values["authors"] - values["paper"]
-    text = f"- {name}: the released code of PRS minus our implementation is {gap.mean():+.1f} points after the "
-    text += f"last task (s.d. {gap.std():.1f} over {len(gap)} orders, standard error "
+    text = f"- {name}: released code minus our implementation is {gap.mean():+.1f} points in accuracy "
+    text += f"after the last task (standard deviation {gap.std():.1f} over {len(gap)} orders, standard error "
     display(Markdown(f"{text}{gap.sem():.1f})."))
 
 # %% [markdown]
 # ## Which order was it?
 #
-# The accuracy of a method cannot exceed the share of the test set that its classes make up. In the
-# paper, Finetune reaches 21.47 % after its first task, and in MNIST only the pairs {1, 2} and {1,
-# 7} are that large. A mean of 21.47 % is possible only if nearly every seed began with one of these
-# pairs. The order was therefore fixed, and it did not begin with {0, 1}. Because Finetune remembers little except its last
-# pair, its score also roughly identifies this pair. `studies/class_orders.py` searched in three
-# rounds. Round 1 trained Finetune in all remaining orders, round 2 added CRS and PRS for the orders
-# closest to the paper's numbers, and round 3 trained all seeds for the closest of these. The
-# distance is the root mean square of the differences from the paper's table.
+# The accuracy of a method cannot exceed the share of the test set that belongs to the classes seen
+# so far. In the paper, Finetune reaches 21.47 % after its first task, and in MNIST only the pairs
+# {1, 2} and {1, 7} are that large. A mean of 21.47 % is possible only if nearly every seed began
+# with one of these pairs. The order was therefore the same for all seeds, and it did not begin with
+# {0, 1}. Because Finetune remembers little except the last pair, its accuracy after the last task
+# roughly identifies this pair, too. `studies/class_orders.py` searched in three rounds. Round 1
+# trained Finetune in all remaining orders, round 2 added CRS and PRS for the orders closest to the
+# paper's numbers, and round 3 trained all seeds for the closest orders of round 2. The distance
+# between an order and the paper is the root mean square of the differences from the paper's table.
 
 # %% tags=["compute"]
 for name in mlps if settings.search else []:
@@ -311,8 +313,8 @@ for name in mlps if settings.search else []:
     nearest = measures.distances(third)
     best, agree = nearest.iloc[0], (nearest["largest"] <= 5).sum()
     text = f"{agree} of these {len(nearest)} orders agree with all {best.cells} numbers of the "
-    text += f"paper within 5 points. The nearest, {best.schedule}, is {best.rms:.1f} points away "
-    text += f"in root mean square, {best.largest:.1f} in the worst number."
+    text += f"paper within 5 points. The nearest order, {best.schedule}, differs from the paper by {best.rms:.1f} "
+    text += f"points in root mean square and by at most {best.largest:.1f} points in a single number."
     display(nearest.round(1), Markdown(text))
     figure, axes = plt.subplots(1, 2, figsize=(10, 4))
     style.plot_progression(third[third["schedule"] == best.schedule], axes[0], "accuracy")
@@ -327,31 +329,32 @@ for name in mlps if settings.search else []:
 # The following conclusions are based on the profile `paper`, which uses MNIST itself and five seeds
 # (`figures/paper/single_label_imbal-mnistseq*.csv`).
 #
-# - **The table can be reproduced, except for GSS.** Multitask, which does not depend on the order,
-#   is close to the paper's number. Two orders of the last round, both of which begin with {1, 2},
-#   agree with all numbers of Finetune, CRS and PRS within 5 points. Only the order was searched,
-#   whereas the training settings were fixed before. However, the two orders were selected from
-#   5,040 by the same fifteen numbers with which they are compared.
+# - **The paper's table can be reproduced, except for GSS.** Multitask, which does not depend on the
+#   order, is close to the paper's number. Two orders of the last round, both of which begin with
+#   {1, 2}, agree with all numbers of Finetune, CRS and PRS within 5 points. Only the order was
+#   searched, whereas the training settings were fixed before. However, the two orders were selected
+#   from 5,040 by the same fifteen numbers with which they are compared.
 # - **The row of GSS is not reproduced.** In the nearest order GSS ends between CRS and PRS, as in
-#   the paper, but at a much lower accuracy. Its accuracy also falls after the third task, like the
-#   accuracy of the other methods. In the paper it does not.
-# - **Other balanced samplers perform like PRS** in this order: CBRS and OCDM end close to it.
+#   the paper, but at a much lower accuracy. The accuracy of GSS also falls after the third task,
+#   like the accuracy of the other methods, whereas it does not fall in the paper.
+# - **Other balanced samplers perform like PRS.** In the nearest order, CBRS and OCDM end close to
+#   PRS.
 # - **The dip after the third task is due to the order.** In all of the nearest orders the second
 #   pair contains 0, by far the largest class, and the third pair consists of rare classes. Few
 #   random orders produce a dip in CRS or PRS.
-# - **The paper's order cannot be identified.** The two orders agree with the paper about equally
-#   well, and other orders nearly as well. Among so many orders, the best would agree to some extent
-#   by coincidence. However, only orders that begin with {1, 2} agree with the accuracy after the
-#   first task, because Finetune stays below the paper's number if it begins with {1, 7}, the only
-#   other pair that is large enough.
-# - **The lead of PRS over CRS is due to the method.** PRS is ahead in nearly all random orders,
-#   with one seed each, and its median lead is about as large as in the paper. In the plain order
-#   {0, 1}, {2, 3}, ... the lead is smaller and the methods with a memory end far below the paper's
-#   numbers, because the last pair has the fewest images. The single order of the paper therefore
-#   reveals little about the scores to be expected in other orders.
-# - **"After four tasks" depends on the order:** averaged over the random orders, PRS is ahead after
-#   every task, and its lead grows with each task.
-# - **The released code of PRS does not score higher.** It keeps different samples, and its mean
-#   over random orders is slightly lower.
-# - The experiment on SVHN has not been run, because it needs the SVHN files and a GPU. Only the
-#   paper's numbers are shown.
+# - **The paper's order cannot be identified.** The two orders of the first item agree with the
+#   paper about equally well, and other orders nearly as well. Among so many orders, the best ones
+#   would agree to some extent by coincidence. However, only orders that begin with {1, 2} agree
+#   with the accuracy after the first task, because Finetune stays below the paper's number if it
+#   begins with {1, 7}, the only other pair that is large enough.
+# - **The lead of PRS over CRS is due to the method.** PRS is ahead of CRS in nearly all random
+#   orders, with one seed each, and its median lead is about as large as in the paper. In the plain
+#   order {0, 1}, {2, 3}, ... the lead is smaller and the methods with a memory end far below the
+#   paper's numbers, because the last pair has the fewest images. The single order of the paper
+#   therefore reveals little about the scores to be expected in other orders.
+# - **That PRS outperforms "after four tasks" depends on the order.** Averaged over the random
+#   orders, PRS is ahead of CRS after every task, and its lead grows with each task.
+# - **The released code of PRS does not score higher.** It keeps other samples than our
+#   implementation, and its mean accuracy over random orders is slightly lower.
+# - **SVHN was not tested**, because the experiment needs the SVHN files and a GPU. Only the paper's
+#   numbers for SVHN are shown.

@@ -9,34 +9,33 @@
 # %% [markdown]
 # # Are the rare classes forgotten first?
 #
-# The paper's **Figure 1** shows how much reservoir sampling (CRS) and EWC, which has no memory,
-# forget of every class "over three sequential tasks" with "a memory size of 1000". Classes are
-# sorted by size within each task. The paper states: "More severe forgetting occurs for the minority
-# classes in each task."
+# The paper's **Figure 1** shows how much of every class is forgotten "over three sequential tasks"
+# by reservoir sampling (CRS), with "a memory size of 1000", and by EWC, which penalises changes of
+# important weights and has no memory. The paper states: "More severe forgetting occurs for the
+# minority classes in each task."
 #
-# The paper uses two measures of forgetting. The caption cites Chaudhry et al., who use the
-# **plain** difference between the best score before the end and the score at the end, in points.
-# Table 1 reports the **normalised** difference, as a share of the best score. The two measures can
-# disagree, because a rare class that was never learned well has few points to lose and may yet lose
-# all of them.
+# The paper uses two measures of forgetting. The caption of Figure 1 cites Chaudhry et al., who use
+# the **plain** difference between the best score before the end and the score at the end, in
+# points. Table 1 reports the **normalised** difference, as a share of the best score. The two
+# measures can disagree, because a rare class that was never learned well has few points to lose,
+# but may lose all of them.
 #
-# The caption leaves two further choices open. Because COCOseq has four tasks and forgetting is
-# defined for all but the last, we plot the first three tasks, evaluated after training on the
-# fourth. Because the caption does not name the score, we plot average precision (AP), which needs
-# no threshold. The profile `quick` runs on `cocoseq-mini`, 6 % of the real COCOseq as features of a
-# frozen network. The memory of 60 samples is half of the standard size for this stream, just as
-# 1000 is half of the paper's standard size of 2000. The profile `seeds` adds `reutersseq`, another
-# real stream, which contains news articles of Reuters-21578.
+# The caption leaves open which three of COCOseq's four tasks are plotted, and in which score. We
+# plot the first three tasks after training on the fourth, because forgetting is not defined for the
+# last task. The score is average precision (AP), which needs no threshold. The profile `quick` runs
+# on `cocoseq-mini`, 6 % of the real COCOseq as features of a frozen network. The memory of 60
+# samples is half of the standard size for this stream, just as 1000 is half of the paper's standard
+# size of 2000. The profile `seeds` adds `reutersseq`, another real stream, which contains news
+# articles of Reuters-21578.
 #
-# The test set depends on the score. Because the AP of a single class needs many positives, it is
-# measured on 3,199 further images of COCO for `cocoseq-mini` ([test
-# sets](../docs/real_coco.md#test-sets)). For `reutersseq`, which has no further articles, it is
-# measured on the test with *classes alike*, in which all classes are about equally frequent. Groups
-# of classes are scored on this kind of test, as in the paper, and on the test *as the stream
-# comes*, which has the class mix of the stream.
+# The test set depends on the score. Because the AP of a single class needs many positives, this AP
+# is measured on 3,199 further images of COCO for `cocoseq-mini` ([test
+# sets](../docs/real_coco.md#test-sets)). `reutersseq` has no further articles, so its classes are
+# scored on the test with *classes alike*, in which all classes are about equally frequent. Groups
+# of classes are scored on the test with classes alike, as in the paper, and on the test *as the
+# stream comes*, which has the class mix of the stream.
 #
-# *If `main_results` has been run, the notebook takes about half a minute on four cores. A second
-# run trains nothing.*
+# *If `main_results` has been run, the notebook takes about half a minute on four cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -100,12 +99,11 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Class by class
 #
-# The picture reproduces the paper's figure with the measure that its caption cites. Each bar shows
-# how many points of AP a class has lost by the end, averaged over seeds; below 0 the class has
-# gained. Classes are sorted by size within each task, and the green line shows their size. The
-# paper's figure has a panel for CRS and one for EWC. A panel for PRS, with the same memory size as
-# CRS, is added. If small classes were forgotten more, the bars would rise within each task as the
-# line falls.
+# The pictures reproduce the paper's Figure 1 with the plain difference, which its caption cites.
+# Each bar shows how many points of AP a class has lost by the end, averaged over seeds; below 0 the
+# class has gained. Classes are sorted by size within each task, and the green line shows their
+# sizes. The panel for PRS, which has the same memory size as CRS, is not in the paper. If small
+# classes were forgotten more, the bars would rise within each task as the line falls.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SIZE_COLOUR = "#117733"
@@ -152,12 +150,13 @@ for name in settings.dataset:
 #
 # The closest published numbers are the *forget* rows of Table 1, which give the share of the best
 # score that a group of classes has lost. They were measured with a memory of 2000, which is twice
-# as large relative to the stream, so more forgetting is expected in our runs. The picture shows the
-# forgetting of mAP on the minority classes minus the forgetting on the majority classes, computed
-# for each seed, with 95 % intervals over seeds and test samples. Above 0 the minority is forgotten
-# more, as in the paper for CRS and EWC on COCOseq. The [`ledger`](ledger.ipynb) tests this claim on
-# the runs of `main_results`, whose memory is twice as large. It also tests the rank correlation
-# between the size of a class and its forgetting within each task.
+# as large as ours relative to the stream, so that we expect more forgetting in our runs. The
+# picture shows, for both measures, the forgetting of mAP on the minority classes minus the
+# forgetting on the majority classes, with 95 % intervals over seeds and test samples. Above 0 the
+# minority classes are forgotten more than the majority classes, as in the paper for CRS and EWC on
+# COCOseq. The [`ledger`](ledger.ipynb) tests this claim on the runs of `main_results`, which have
+# the standard memory size. The ledger also tests the rank correlation between the size of a class
+# and its forgetting within each task.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 LOST = {"forget": "share of the best mAP", "lost": "points of mAP"}

@@ -12,12 +12,13 @@
 # This notebook follows *Partitioning Reservoir Sampling* (PRS), which fills a small replay memory,
 # over forty samples. The paper gives an overview in Figure 2 and the steps in Algorithm 1. The
 # *partition* determines each class's share of the memory. *Sample-in* decides whether a new sample
-# enters, and *sample-out* selects the sample that it replaces. Every number below is computed by
-# the sampler: `sampler.explain(label)` returns what the sampler would do and why. It uses the same
-# functions as `sampler.place(labels)`, which stores samples, but changes nothing.
+# enters the memory, and *sample-out* selects the sample that the new one replaces. Every number
+# below is computed by the sampler: `sampler.explain(label)` returns what the sampler would do and
+# why. This method uses the same functions as `sampler.place(labels)`, which stores samples, but
+# leaves the memory unchanged.
 #
 # At the end, the same sampler processes a stream about as long as COCOseq, the paper's stream of
-# COCO images. In JupyterLab, sliders above the first picture change the sampler's parameters.
+# COCO images.
 #
 # *The notebook takes 15 seconds; no network is trained.*
 
@@ -54,10 +55,9 @@ settings
 # ## Forty samples
 #
 # The stream has five classes, from A (frequent) to E (rare). About every fourth sample has two
-# labels, which are joined by a line. The sampler sees the samples one by one. The first samples
-# fill the memory (Algorithm 1, lines 6 to 9). Each later sample is either dropped or overwrites
-# another sample, and may itself be overwritten later. The seed was chosen so that one removal
-# illustrates every case below.
+# labels, which are joined by a line. The first samples fill the memory (Algorithm 1, lines 6 to 9).
+# Each later sample is either dropped or overwrites another sample, and may itself be overwritten
+# later. The seed was chosen so that one removal illustrates every case below.
 #
 # With a running kernel, the sliders change the power $\rho$, which the next section explains, and
 # the size of the memory. At $\rho=1$ most of the memory belongs to the frequent class A, whereas at
@@ -148,10 +148,10 @@ settings.show(figure, "stream", redraw=partial(draw_again, stream, settings.seed
 # n_j^\rho$. In a memory of $m$ samples its quota is $m_i = m\,p_i$. With $\rho = 0$ all classes
 # have the same share. With $\rho = 1$ each class has its share of the stream, as it has on average
 # in conventional reservoir sampling. A power between 0 and 1 is a compromise, and a power below 0,
-# such as -0.03 in the authors' code for COCOseq, gives rare classes more than frequent ones. In the
-# right picture, lines are the quotas, scaled to the number of labels in memory as in Equation 3.
-# Marks are the labels in memory after the forty samples. A class stays below its quota if too few
-# of its samples have occurred in the stream.
+# such as -0.03 in the authors' code for COCOseq, gives rare classes larger shares than frequent
+# ones. In the right picture, lines are the quotas, scaled to the number of labels in memory as in
+# Equation 3. Marks are the labels in memory after the forty samples. A class stays below its quota
+# if too few of its samples have occurred in the stream.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 RHO_MARKERS = "oDs^vP"
@@ -217,9 +217,9 @@ settings.show(figure, "partition")
 #
 # A new sample enters a full memory with probability $s = \min(1, \sum_i w_i\, m_i / n_i)$. The
 # weights $w_i$ are the softmax of $-n_i$ over the labels of the sample, so the rarest label has
-# nearly all the weight. The probability is therefore close to the ratio $m_i / n_i$ of the rarest
-# class. The letters above the marks are the labels of each sample, and the table shows the terms of
-# the sum for one sample with several labels.
+# nearly all the weight. The probability is therefore close to the ratio $m_i / n_i$ of this label's
+# class, capped at 1. The letters above the marks are the labels of each sample, and the table shows
+# the terms of the sum for one sample with several labels.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 ENTRIES = {"entered": FATES["kept"], "dropped": FATES["dropped"]}
@@ -271,19 +271,19 @@ display(Markdown(text), terms.round(4))
 # %% [markdown]
 # ## Sample-out (Equations 3 to 5)
 #
-# If the memory is full and a sample has been accepted, which sample must leave? The surplus
-# $\delta_i = l_i - p_i \sum_j l_j$ is the number of labels by which a class exceeds its target. One
-# of the classes with a surplus is drawn with probability softmax$(\delta_i)$. The left picture
-# shows the surpluses and these probabilities; the drawn class is orange. The candidates $K$ are the
-# members of this class with the fewest labels of classes without a surplus. In the paper's notation
-# they have the largest $\neg y \cdot q$ (`score` in the table), with $q_i = 1$ for a class without
-# a surplus.
+# If the memory is full and a sample has been accepted, which sample must leave? If $l_i$ is the
+# number of labels of class $i$ in memory, the surplus $\delta_i = l_i - p_i \sum_j l_j$ is the
+# number of labels by which the class exceeds its target. One of the classes with a positive surplus
+# is drawn with probability softmax$(\delta_i)$. The left picture shows the surpluses and these
+# probabilities; the drawn class is orange. The candidates $K$ are the members of this class with
+# the fewest labels of classes without a surplus. In the paper's notation they have the largest
+# $\neg y \cdot q$ (`score` in the table), with $q_i = 1$ for a class without a surplus.
 #
 # The sampler removes the candidate whose removal brings the memory closest to the target. The right
-# picture shows the distance to the target after each possible removal. Members that are not
-# candidates have no distance and are shown at the upper edge. One of the equally good candidates is
-# drawn at random; the paper leaves this choice open. Always choosing the first slot would keep
-# overwriting the newest member of the class.
+# picture shows the distance to the target after each possible removal. Members of the drawn class
+# that are not candidates have no distance and are shown at the upper edge. Among equally good
+# candidates, one is drawn at random; the paper leaves this choice open. If the first slot were
+# always chosen, the newest member of the class would be overwritten again and again.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 ROLES = {  # of a sample when a slot is overwritten

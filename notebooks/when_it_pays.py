@@ -13,15 +13,16 @@
 # of the frequent classes. We test whether this is worthwhile on four real streams: `cocoseq-mini`
 # (COCO images), `reutersseq` (news articles), `mdiseq` (icons) and `clipartseq` (clip art). The
 # samplers CBRS, PRS and OCDM balance the memory and are compared with CRS, which keeps the class
-# distribution of the stream. Every stream has two test sets. In a test with *classes alike*, a rare
-# class has the same weight as a frequent one. A test *as the stream comes* has the class mix of the
-# stream, so that frequent classes dominate micro averages such as O-F1.
+# distribution of the stream. Every stream has two test sets. In the test with *classes alike*, all
+# classes are about equally frequent. The test *as the stream comes* has the class mix of the stream
+# (except on [icons](../docs/other_streams.md)), so that frequent classes dominate micro averages
+# such as O-F1 ([metrics](../docs/metrics.md)).
 #
-# The hypotheses were fixed before the runs ([rules](../docs/what_holds.md)): mAP and C-F1 increase
-# on the test with classes alike, and O-F1 decreases on the test as the stream comes. The paper has
-# no such experiment.
+# The hypotheses were fixed before the runs ([rules](../docs/what_holds.md)): compared with CRS, a
+# balanced memory increases mAP and C-F1 on the test with classes alike, and decreases O-F1 on the
+# test as the stream comes. The paper has no such experiment.
 #
-# *With the profile `quick`, the notebook takes a minute on two cores. A second run trains nothing.*
+# *With the profile `quick`, the notebook takes a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
@@ -108,10 +109,10 @@ settings
 # %% [markdown]
 # ## The streams
 #
-# `samples` is the length of the stream, `labels` is the mean number of labels per sample, and
-# `slots` is the size of the memory divided by the number of classes. `max:min` is the size of the
-# largest class divided by the size of the smallest, and `small` is the share of classes that are
-# smaller than half the mean class size.
+# `samples` is the length of the stream, `labels` is the mean number of labels per sample, `memory`
+# is the number of samples in a full memory, and `slots` is this number divided by the number of
+# classes. `largest` and `smallest` are class sizes, and `max:min` is their ratio. `small` is the
+# share of classes that are smaller than half the mean class size.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def stream_sizes(names) -> pd.DataFrame:
@@ -139,12 +140,11 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 # %% [markdown]
 # ## Each sampler minus CRS
 #
-# The left panel shows mAP with classes alike, and the right panel shows O-F1 as the stream comes.
-# Both are overall scores after the last task. Lines are 95 % intervals over seeds and test samples.
-# The grey names mark further streams from
-# [public collections](../docs/other_streams.md#further-public-collections), of which this repository
-# contains only the results. The CSV file also contains C-F1, and every score on
-# both test sets.
+# The left panel shows mAP on the test with classes alike, and the right panel shows O-F1 on the
+# test as the stream comes. Both scores are computed over all classes after the last task. Lines are
+# 95 % intervals over seeds and test samples. Grey names mark further streams from [public
+# collections](../docs/other_streams.md#further-public-collections), of which this repository
+# contains only the results. The CSV file contains all scores on both test sets.
 
 # %% tags=["compute"]
 finished = asked.run_all(on_tests(stream_runs(settings)), device=settings.device)
@@ -191,13 +191,13 @@ settings.show(figure, "minus_crs", narrow=1)
 # %% [markdown]
 # ## Which classes gain
 #
-# The first panel shows the difference in AP of a class, CBRS minus CRS, as a function of the size
-# of the class relative to the mean class size. The difference is averaged over the classes of each
-# stream, and each mark is the mean of these averages over all streams, including the streams with
-# grey names. Lines are 95 % intervals over streams. The bins were fixed before the runs. The second
-# panel shows the difference by the position of the class's task in the stream, from first to last.
-# Classes are scored on the test with classes alike, except for `cocoseq-mini`, which is scored on
-# further images of COCO.
+# The first panel shows how the average precision (AP) of a class differs between CBRS and CRS.
+# Classes are sorted into bins by their size relative to the mean class size of their stream; the
+# bins were fixed before the runs. The differences are averaged over the classes of a stream in each
+# bin, and then over all streams, including the streams with grey names above. Lines are 95 %
+# intervals over streams. In the second panel, which covers only the four streams above, classes are
+# sorted into thirds of the stream by the position of their task. Classes are scored on the test
+# with classes alike, except for `cocoseq-mini`, which is scored on further images of COCO.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 EDGES = [0, 1 / 4, 1 / 2, 1, 2, np.inf]
@@ -287,12 +287,13 @@ print(f"Expected for all {bins['share'].nunique()} memory sizes, and found: {tex
 # %% [markdown]
 # ## Reuters, subsampled
 #
-# Does the gain depend on the imbalance of the stream or on its length? To separate the two, Reuters
-# is subsampled in two ways. A *cap* limits the size of the largest classes, which reduces max:min
-# and shortens the stream. A *part* is as long as a cap but keeps the class distribution. The memory
-# has the same size as for the whole stream, and for a cap, the test set as the stream comes is
-# subsampled in the same way. In the profile `seeds`, each cap and each part is drawn three times.
-# Large marks are means over the draws, and small dots are single draws.
+# Does the difference between CBRS and CRS depend on the imbalance of the stream or on its length?
+# To separate the two, Reuters is subsampled in two ways. In a *cap*, the size of the largest
+# classes is limited, which reduces `max:min` and shortens the stream. A *part* is as long as a cap,
+# but keeps the class mix of Reuters. The memory has the same size as for the whole stream. For a
+# cap, the test set as the stream comes is subsampled in the same way as the stream. In the profile
+# `seeds`, each cap and each part is drawn three times. Large marks are means over the draws, and
+# small dots are single draws.
 
 # %% tags=["compute"]
 finished = asked.run_all(on_tests(cut_runs(settings)), device=settings.device)
@@ -339,13 +340,12 @@ settings.show(figure, "cuts", narrow=1)
 # %% [markdown]
 # ## Can the labels predict the gain?
 #
-# The *constant* rule predicts the same for every stream: mAP and C-F1 increase on the test with
-# classes alike, and O-F1 decreases on the test as the stream comes. A property of the labels
-# *predicts* the gain (CBRS minus CRS in mAP) if its rank correlation with the gain has a 95 %
-# interval (Fisher's z) above 0. The correlation is computed on streams from which the property was
-# not derived. Both properties in the table were suggested by results on Reuters, which is therefore
-# excluded. The first row counts the streams on which the constant rule predicts the sign of the
-# change in mAP correctly.
+# The *gain* is the difference CBRS minus CRS in mAP on the test with classes alike. The *constant*
+# rule predicts a positive gain on every stream; the first row of the table counts the streams on
+# which this is right. A property of the labels *predicts* the gain if the 95 % interval (Fisher's
+# z) of its rank correlation with the gain is above 0. The table tests two properties, `max:min` and
+# `small`. Both were suggested by results on Reuters, which is therefore excluded from the
+# correlations.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def forecasts(gaps: pd.DataFrame) -> pd.DataFrame:
@@ -376,10 +376,11 @@ display(settings.table("forecasts").round(2))
 # %% [markdown]
 # ## Which sampler to use
 #
-# For each sampler, the table shows the mean and the range over streams of the difference from CRS.
-# `above` and `below` count the streams on which the difference is significant, that is, the whole
-# interval is above or below 0. F1 at the tuned threshold, which is chosen on a fifth of the stream,
-# shows how much of a difference at 0.5 is due to calibration.
+# For each sampler, the table shows the mean, the lowest and the highest difference from CRS over
+# the four streams, in points. `above` and `below` count the streams on which the whole 95 %
+# interval of the difference is above or below 0. By default, labels with a probability above 0.5
+# are predicted; the *tuned threshold* is chosen for each run on a fifth of its stream. A difference
+# in F1 that vanishes at the tuned threshold is due to calibration.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def ranges(gaps: pd.DataFrame) -> pd.DataFrame:

@@ -12,15 +12,15 @@
 # Because the gain of a balanced memory cannot be predicted from the labels of a stream, this
 # notebook measures it. It trains a small network on your stream with each sampler and holds out
 # samples for two tests. CBRS, PRS and OCDM, which balance the memory, are compared with reservoir
-# sampling (CRS). It then reports which sampler is best for which score and at what cost, or that
-# the data do not suffice for a recommendation. [Your own data](../docs/own_data.md) describes the
-# file formats and the rule by which a sampler is recommended.
+# sampling (CRS). The notebook then reports for each score which sampler is best and at what cost,
+# or that the data do not suffice for a recommendation. [Your own data](../docs/own_data.md)
+# describes the file formats and the rule by which a sampler is recommended.
 #
 # Name your files in the parameters and run all cells. Without files the notebook uses `clipartseq`,
 # an embedded stream of clip art with keywords. The same trial is available as `prslib.trial` in
 # Python and as `prslib trial` in a shell.
 #
-# *The notebook takes half a minute on two cores. A second run trains nothing.*
+# *The notebook takes half a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke or quick
@@ -75,9 +75,9 @@ settings
 #
 # The network sees the stream once, in batches of ten new samples and ten samples from the memory.
 # Each batch is also scored before the network is trained on it (*tested, then trained*, or
-# prequential evaluation). After training, the held-out samples are scored *as the stream comes*,
-# that is, with the class mix of the stream, and with *classes alike*, that is, about equally
-# frequent.
+# prequential evaluation). After training, the network is scored on two sets of held-out samples.
+# The test *as the stream comes* has the class mix of the stream, and in the test with *classes
+# alike*, all classes are about equally frequent.
 
 # %% tags=["compute"]
 result = trial(
@@ -142,8 +142,9 @@ display(settings.table("memories").round(2))
 # %% [markdown]
 # ## By group of classes
 #
-# The tables show the differences in mAP by group, and the overall scores averaged over seeds. For
-# further analysis, `result.scores` and `result.differences` also contain the AP of every class.
+# The first table shows the differences in mAP from CRS by class group, and the second table shows
+# the overall scores, averaged over seeds. For further analysis, `result.scores` and
+# `result.differences` also contain the AP of every class.
 
 # %%
 gaps = settings.table("differences")

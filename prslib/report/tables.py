@@ -317,9 +317,9 @@ def in_short(gaps: pd.DataFrame) -> str:
     )
     if alike:
         whose = (
-            "interval of one other is"
+            "interval of one other difference is"
             if alike == 1
-            else f"intervals of {alike} others are"
+            else f"intervals of {alike} other differences are"
         )
         text += f" The {whose} within ±{SMALL:g} points."
     if gaps["seeds"].max() < DECIDING:
