@@ -85,7 +85,7 @@ def sizes():
     yield TAIL, f"measured on {further:,} further images of COCO"
     for page in (LEDGER, MAIN):
         yield page, f"{ours} of COCOseq's {stream} training images"
-    yield "README.md", f"COCO refers to {ours} of the {stream} images"
+    yield "README.md", f"COCO consists of {ours} of the {stream} training images"
     yield INDEX, f"samples after a stream of {ours} COCO images"
     yield SPEED, f"ResNet-101 on photographs ({ours} training images of COCO)"
     share = f"{100 * row['stream'] / whole['stream']:.0f} %"
@@ -154,7 +154,7 @@ def settings():
     yield REUTERS, f"The memory holds {text} documents, {same} paper's {paper} samples"
     yield REUTERS, f"keep its memory of {text} documents"
     yield REUTERS, f"Its memory holds {memory['reutersseq-tiny']} documents"
-    pictures = f"{memory['mdiseq']} icons and {memory['clipartseq']} clip art pictures"
+    pictures = f"{memory['mdiseq']} icons or {memory['clipartseq']} clip art pictures"
     yield OTHERS, f"The memory holds {pictures}, {same} {paper} samples in the paper's"
     runs = {
         f"{recipes[name].batch_size} new and {recipes[name].replay_batch_size} replayed "
