@@ -102,7 +102,7 @@ def sentences():
     kept = f"{len(clear) - len(turned)} of the {len(clear)} significant differences"
     yield (
         SUMMARY,
-        f"{kept} keep their sign; the other {IN_WORDS[len(turned)]} are on icons",
+        f"{kept} from CRS keep their sign; the other {IN_WORDS[len(turned)]} are on icons",
     )
     assert set(turned) == {"mdiseq"}
     sizes = table_of("schedules_and_memory_sizes", "seeds")
@@ -129,7 +129,7 @@ def sentences():
     table = table_of("exstream_merging").query("metric == 'mAP'")
     table = table.set_index("method").round(1)
     worth, rest = table.loc["ExStream"], -table.loc["Unmerged", "difference"]
-    loss = f"loses {worth['difference']} points of mAP"
+    loss = f"loses {worth['difference']} points of [mAP](../metrics.md) compared with"
     yield EXSTREAM, loss
     yield (
         EXSTREAM,
