@@ -133,7 +133,7 @@ def settings():
     yield INDEX, f"What a memory of {coco} samples keeps"
     yield INDEX, f"class in a memory of {coco} samples after"
     same = "which is the same share of the stream as the"
-    yield REAL_COCO, f"The memory holds {coco} images, {same} paper's {paper}."
+    yield REAL_COCO, f"The replay memory holds {coco} images, {same} paper's {paper}."
     (width,) = networks.head.keywords["widths"]
     yield REAL_COCO, f"The chosen width is {width};"
     yield (
