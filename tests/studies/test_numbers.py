@@ -133,7 +133,7 @@ def sentences():
     yield EXSTREAM, loss
     yield (
         EXSTREAM,
-        f"CI {worth['low']} to {worth['high']}, 10 seeds, the open test images",
+        f"CI {worth['low']} to {worth['high']}, 10 seeds, [test set](../real_coco.md#test-sets)",
     )
     yield EXSTREAM, f"The variant is {rest} points below PRS"
 
