@@ -17,7 +17,7 @@ import torch
 from choosing import VOTERS, load_held_out, save, score
 from tqdm import tqdm
 
-from prslib import DATASETS
+from prslib import DATASETS, register
 from prslib.datasets import Entry, SequentialDataset, Split
 
 DATA = "reutersseq"
@@ -46,7 +46,7 @@ def main() -> None:
     rows = []
     for components in COMPONENTS:
         data = cut(whole, components)
-        DATASETS[f"{DATA}-held-out"] = Entry(lambda images, data=data: data, recipe)
+        register(f"{DATA}-held-out", Entry(lambda images, data=data: data, recipe))
         for step in tqdm(STEPS, f"{components} components", unit="step size"):
             fields = {"learning_rate": step, "ewc_lambda": 1500.0}
             scores = {name: score(DATA, name, **fields).mean() for name in VOTERS}
