@@ -228,10 +228,13 @@ gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 #
 # On single-label data such as `imbal-digits`, the seed also determines the order of the classes, so
 # that the differences vary widely between seeds. On `cocoseq-mini` a class has only one to ten test
-# images, so that both measures are imprecise. The numbers for MNIST itself are in `figures/paper`
-# and are computed by this command: `papermill notebooks/feature_tsne.ipynb out.ipynb -f
-# params/paper/feature_tsne.yaml -y "{dataset: [imbal-mnistseq], seeds: [0, 1, 2, 3, 4], device:
-# cpu}"`.
+# images, so that both measures are imprecise. The numbers for MNIST itself are in `figures/paper`;
+# they are computed by this command:
+#
+# ```sh
+# papermill notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml \
+#   -y "{dataset: [imbal-mnistseq], seeds: [0, 1, 2, 3, 4], device: cpu}"
+# ```
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 measured = gaps[(gaps["group"] == "minority") & (gaps["metric"] == "kNN accuracy")]

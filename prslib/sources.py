@@ -7,6 +7,7 @@ docstrings, comments and the words of errors.
 import ast
 import hashlib
 import inspect
+import linecache
 import sys
 from collections.abc import Iterable
 from functools import lru_cache, partial
@@ -147,8 +148,7 @@ def hash_user_code(thing: Any) -> str:
         for function in functions:
             given += [function.__defaults__, function.__kwdefaults__]
             given += [cell.cell_contents for cell in function.__closure__ or ()]
-        lines, _ = inspect.findsource((functions or [part])[0])  # of the whole file
-        rows.append(hash_source("".join(lines)))
+        rows.append(hash_source(source_of(part, functions)))
     parts = {id(part) for part in list_parts(thing)}  # a function may call itself
     rows += [hash_value(value) for value in given if id(value) not in parts]
     return hashlib.sha256(repr(rows).encode()).hexdigest()
@@ -163,8 +163,20 @@ def hash_value(value: Any) -> str:
     if isinstance(value, type | FunctionType | partial):
         names = [part.__qualname__ for part in list_parts(value)]
         return repr((names, list_modules(value), hash_user_code(value)))
-    if hasattr(value, "numpy"):
-        value = value.numpy(force=True)
-    if hasattr(value, "tobytes"):  # the text of an array leaves out its middle
-        return repr((str(value.dtype), value.shape, value.tobytes()))
+    array = value.numpy(force=True) if hasattr(value, "numpy") else value
+    if hasattr(array, "tobytes"):  # its text leaves out the middle
+        digest = hashlib.sha256(array.tobytes()).hexdigest()
+        return repr((str(array.dtype), array.shape, digest))
     return repr(value)
+
+
+def source_of(thing: Any, functions: list[FunctionType]) -> str:
+    """Return the text of the file, or the cell of a notebook, that defines a thing."""
+    files = [function.__code__.co_filename for function in functions]
+    module = sys.modules.get(thing.__module__)
+    for file in files or [getattr(module, "__file__", None) or ""]:
+        linecache.checkcache(file)
+        if lines := linecache.getlines(file):
+            return "".join(lines)
+    name = thing.__qualname__
+    raise ValueError(f"{name} has no source; define it in a file or a notebook")

@@ -166,7 +166,7 @@ def test_an_executed_cell_counts_as_a_file():
     linecache.cache.pop("<cell 1 of a test>")
     lost = execute_cell(OWN, "<lost>")["Own"]
     linecache.cache.pop("<lost>")
-    with pytest.raises(OSError, match="source code"):
+    with pytest.raises(ValueError, match="Own has no source; define it in a file"):
         register("Own", lost)
 
 
