@@ -232,8 +232,7 @@ gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 # they are computed by this command:
 #
 # ```sh
-# papermill notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml \
-#   -y "{dataset: [imbal-mnistseq], seeds: [0, 1, 2, 3, 4], device: cpu}"
+# papermill notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml -y "{dataset: [imbal-mnistseq], seeds: [0, 1, 2, 3, 4], device: cpu}"
 # ```
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
