@@ -339,13 +339,14 @@ def commands_of(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser
 def describe(command: argparse.ArgumentParser) -> str:
     """Return the section of a command."""
     text = re.sub(r"(\$[\w/<>]+|--[\w-]+)", r"`\1`", command.description)
-    lines = [f"## {command.prog}", "", text, ""]
+    options = []
     for action in command._actions[1:]:  # without --help
         name = ", ".join(action.option_strings) or action.dest
         meaning = (action.help or "") % vars(action)
-        lines.append(f"- `{name}`: {meaning}" if meaning else f"- `{name}`")
+        options.append(f"- `{name}`: {meaning}" if meaning else f"- `{name}`")
     example = command.epilog.removeprefix("example: ")
-    return "\n".join([*lines, "", "```sh", example, "```"])
+    parts = [f"## {command.prog}", text, "\n".join(options), f"```sh\n{example}\n```"]
+    return "\n\n".join(filter(None, parts))
 
 
 def count_claims() -> str:

@@ -37,7 +37,7 @@ def add_command(
     text, _, example = inspect.cleandoc(run.__doc__ or "").partition("\n\nExample: ")
     summary, _, _ = text.partition("\n")
     parser = commands.add_parser(name, description=text, help=summary)
-    parser.epilog = f"example: {example}" if example else None
+    parser.epilog = f"example: {example.replace('NAME', name)}" if example else None
     # argparse's own pattern lacks exponents and mistakes -1e-3 for an option
     parser._negative_number_matcher = re.compile(r"-\.?\d")
     parser.set_defaults(command=partial(run, *settings))
@@ -84,7 +84,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     Missing or broken images are left out. If more than 1 % are left out, an error is
     raised unless --allow-missing is given.
 
-    Example: prslib prepare cocoseq --images DIR --annotations DIR
+    Example: prslib prepare NAME --images DIR --annotations DIR
     """
     folder = prepared.file.parent
     if (folder / "images.npy").is_file():
@@ -201,7 +201,7 @@ def prepare_source(source: single_label.Source, _options: argparse.Namespace) ->
     The files are searched for in $PRSLIB_DATA: MNIST/raw for MNIST, train_32x32.mat and
     test_32x32.mat for SVHN.
 
-    Example: prslib prepare imbal-mnistseq
+    Example: prslib prepare NAME
     """
     dataset = single_label.load_source(source, images=True, download=True)
     counts = " ".join(map(str, dataset.class_freq.tolist()))
