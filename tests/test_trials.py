@@ -138,9 +138,10 @@ def test_one_label_a_sample_asks_for_accuracy(stored):
     assert set(result.answers["metric"]) == {"mAP", "accuracy"}
 
 
-def test_field_that_a_trial_does_not_read_is_refused():
-    with pytest.raises(TypeError, match="fields that a trial reads, got epochs"):
-        trial(**draw_stream(), epochs=2)
+@pytest.mark.parametrize("name", ["epochs", "prequential"])
+def test_field_that_a_trial_does_not_read_is_refused(name):
+    with pytest.raises(TypeError, match=f"fields that a trial reads, got {name}"):
+        trial(**draw_stream(), **{name: 1})
 
 
 def test_bad_sample_is_named_by_its_row_among_all_samples():
