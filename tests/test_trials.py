@@ -168,7 +168,7 @@ def test_order_sorts_the_stream_and_rows_keep_theirs():
     turned = made_of(**{name: rows[::-1] for name, rows in columns.items()})
     assert plain.task is None
     np.testing.assert_array_equal(backwards.data.train.inputs, turned.data.train.inputs)
-    days = pd.date_range("2020-01-01", periods=400).strftime("%Y%m%d")
+    days = pd.date_range("2016-06-01", periods=400).strftime("%Y%m%d")
     dated = made_of(**columns, order=days[::-1])
     np.testing.assert_array_equal(dated.data.train.inputs, turned.data.train.inputs)
 
