@@ -4,18 +4,36 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, TextIO
 
 from tqdm import tqdm
 
-# only this process writes bars; a killed kernel would leave tqdm's own lock, a semaphore
-tqdm.set_lock(threading.RLock())
+
+class Bar(tqdm):
+    """A bar that ends no training if it cannot be written, such as to a closed pipe."""
+
+    def display(self, *arguments: Any, **options: Any) -> bool:
+        """Write the bar."""
+        with suppress(OSError):
+            super().display(*arguments, **options)
+        return True
+
+    def close(self) -> None:
+        """Write the bar for the last time."""
+        with suppress(OSError):
+            super().close()
+
+
+# only this process writes bars; a killed kernel would leave tqdm's own lock, a semaphore,
+# which other bars keep, because `process_map` sends it to its processes
+Bar.set_lock(threading.RLock())
 
 
 def show_progress(results: Iterable[Any], count: int) -> Iterator[Any]:
     """Yield the results of runs, and show how many of all runs have finished."""
     title = f"training {count} run{'s' if count > 1 else ''}"
-    yield from tqdm(results, title, count, unit="run", file=bar_stream())
+    yield from Bar(results, title, count, unit="run", file=bar_stream())
 
 
 def bar_stream() -> TextIO:

@@ -35,7 +35,7 @@ TEST_WORDS = {
 }
 # fields of a run that change no score, but add scores or measurements
 MEASURED = {"tuned_threshold", "test_resamples", "features_per_class"}
-MEASURED |= {"predictions", "variance_points"}
+MEASURED |= {"predictions", "variance_points", "prequential"}
 Scores = Sequence[float] | Sequence["Run"] | np.ndarray
 VERDICTS = ("holds", "does not hold", "no difference", "undecided", "not run")
 WORDS = {"holds": "above", "does not hold": "below"}  # an interval relative to 0

@@ -107,6 +107,14 @@ def make_stream(
 def check_columns(columns: dict[str, Any], length: int) -> dict[str, np.ndarray]:
     """Return the given columns as arrays; refuse missing values and other lengths."""
     arrays = {name: as_array(name, x) for name, x in columns.items() if x is not None}
+    if "order" in arrays and arrays["order"].dtype.kind in "OUS":
+        # text such as 31/12/2021 would be sorted by its day; to numpy, 20211231 is a year
+        try:
+            dates = pd.to_datetime(arrays["order"], format="ISO8601", utc=True)
+        except (ValueError, TypeError):
+            what = "order as numbers, or as dates such as 2021-03-31"
+            raise ValueError(expected(what, "other text")) from None
+        arrays["order"] = dates.to_numpy()
     for name, column in arrays.items():
         if len(column) != length:
             what = f"{name} of {length} samples, as many as labels"
@@ -117,9 +125,6 @@ def check_columns(columns: dict[str, Any], length: int) -> dict[str, np.ndarray]
     if {"task", "order"} <= {*arrays}:
         raise ValueError(expected("task or order", "both"))
     arrays["inputs"] = check_inputs(arrays["inputs"])
-    if "order" in arrays and arrays["order"].dtype.kind in "OUS":
-        # text such as 31/12/2021 would be sorted by its day
-        arrays["order"] = arrays["order"].astype("datetime64[us]")
     return arrays
 
 

@@ -1,5 +1,6 @@
 """Stored runs: a file each, whole or not at all, whatever happens to who trains them."""
 
+import io
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ from registered import execute_cell
 
 from prslib import RunConfig, register, run, run_all, runs
 from prslib.paths import project_root
+from prslib.progress import show_progress
 from prslib.runs import load, path_of, save
 
 SEVERAL, ONE_LABEL = "cocoseq-tiny", "imbal-digits-tiny"
@@ -155,6 +157,13 @@ def test_what_does_not_fit_is_refused_before_any_training(
 
 
 # worker processes
+
+
+def test_a_bar_that_nobody_reads_ends_no_training(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Mock(spec=io.StringIO, write=Mock()))
+    sys.stderr.write.side_effect = BrokenPipeError
+    assert list(show_progress("ab", 2)) == ["a", "b"]
+    assert sys.stderr.write.called
 
 
 NEWEST = """from prslib import Sampler

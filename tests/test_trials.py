@@ -138,9 +138,10 @@ def test_one_label_a_sample_asks_for_accuracy(stored):
     assert set(result.answers["metric"]) == {"mAP", "accuracy"}
 
 
-def test_field_that_a_trial_does_not_read_is_refused():
-    with pytest.raises(TypeError, match="fields that a trial reads, got epochs"):
-        trial(**draw_stream(), epochs=2)
+@pytest.mark.parametrize("name", ["epochs", "prequential"])
+def test_field_that_a_trial_does_not_read_is_refused(name):
+    with pytest.raises(TypeError, match=f"fields that a trial reads, got {name}"):
+        trial(**draw_stream(), **{name: 1})
 
 
 def test_bad_sample_is_named_by_its_row_among_all_samples():
@@ -167,6 +168,9 @@ def test_order_sorts_the_stream_and_rows_keep_theirs():
     turned = made_of(**{name: rows[::-1] for name, rows in columns.items()})
     assert plain.task is None
     np.testing.assert_array_equal(backwards.data.train.inputs, turned.data.train.inputs)
+    days = pd.date_range("2016-06-01", periods=400).strftime("%Y%m%d")
+    dated = made_of(**columns, order=days[::-1])
+    np.testing.assert_array_equal(dated.data.train.inputs, turned.data.train.inputs)
 
 
 def test_each_class_is_held_out_by_its_share_and_groups_stay_whole():
@@ -244,7 +248,9 @@ BAD = {
     "nan": ({"inputs": np.full((400, 2), np.nan)}, "NaN or infinity in sample 0"),
     "shape": ({"inputs": np.zeros((400, 2, 2))}, "features \\(N, D\\)"),
     "task and order": ({"order": np.arange(400)}, "task or order"),
-    "date": ({"task": None, "order": ["31/12/2021"] * 400}, "31/12/2021"),
+    "date": ({"task": None, "order": ["31/12/2021"] * 400}, "such as 2021-03-31"),
+    "no date": ({"task": None, "order": [""] * 400}, "one value of order for every"),
+    "number as text": ({"task": None, "order": ["300000"] * 400}, "order as numbers"),
     "batch": ({"batch_size": 401}, "a batch of at least 401 training samples in each"),
     "channels first": (
         {"inputs": np.zeros((400, 3, 8, 8), np.uint8)},
