@@ -43,6 +43,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from prslib import load_dataset, trial
+from prslib.checks import expected
 from prslib.label_files import read_about, read_inputs, read_labels
 from prslib.report import notebook, style
 from prslib.report.style import STYLE
@@ -50,8 +51,12 @@ from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 
 def read_stream(settings) -> dict:
-    """Read the files of the parameters, or an embedded stream if there are none."""
-    if not (settings.inputs or settings.labels or settings.about):
+    """Read the files of the parameters, or an embedded stream."""
+    files = [settings.inputs, settings.labels]
+    if any([*files, settings.about]) and not all(files):
+        got = f"inputs {settings.inputs!r} and labels {settings.labels!r}"
+        raise notebook.ParameterError(expected("inputs and labels together", got))
+    if not settings.inputs:
         stream = load_dataset(settings.dataset)
         train = stream.train
         columns = {"inputs": train.inputs, "labels": train.labels, "task": train.task}

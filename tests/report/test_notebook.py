@@ -142,9 +142,9 @@ def test_a_heading_names_the_paper_only_beside_its_numbers():
 
 
 @pytest.mark.parametrize("given", ["inputs", "labels", "about"])
-def test_your_stream_does_not_replace_a_file_by_an_embedded_stream(given):
+def test_your_stream_needs_inputs_and_labels_together(given):
     settings = Settings.of("quick", "your_stream", **{given: "file.csv"})
-    with pytest.raises((ValueError, FileNotFoundError)):
+    with pytest.raises(ValueError, match="expected inputs and labels together, got"):
         functions_of("your_stream").read_stream(settings)
 
 
