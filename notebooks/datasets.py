@@ -59,8 +59,8 @@ settings
 # half the mean* counts the classes that are smaller than half the mean class size. In a test set
 # with *classes alike*, all classes are about equally frequent. A test set *as the stream comes* has
 # the class mix of the stream, except on [icons](../docs/other_streams.md). `cocoseq-mini` has a
-# third test set, *further images*. The last three rows count the classes of each
-# [group](../docs/metrics.md#groups-of-classes).
+# third test set of *further images* of COCO ([test sets](../docs/real_coco.md#test-sets)). The last
+# three rows count the classes of each [group](../docs/metrics.md#groups-of-classes).
 #
 # The data sets of the paper have these sizes:
 #

@@ -91,12 +91,13 @@ pd.Series(texts, name="what it does").rename_axis("departure").to_frame()
 # %% [markdown]
 # ## What the memory holds
 #
-# No training is needed, because the samplers use only labels. *Distance to target* is the total
-# variation distance between the class distribution of the memory and the target shares $p$. *Share
-# of minority classes* is the share of these classes among the labels in memory. *Mean age* is the
-# mean distance of the samples in memory from the end of the stream, as a share of the stream; it is
-# 50 % on average with CRS. Marks are means over seeds, and horizontal lines are 95 % intervals.
-# Vertical lines show PRS and CRS for reference. Departures are sorted by their distance to target.
+# The memory is filled without training, because the samplers use only labels. *Distance to target*
+# is the total variation distance between the class distribution of the memory and the target shares
+# $p$. *Share of minority classes* is the share of these classes among the labels in memory. *Mean
+# age* is the mean distance of the samples in memory from the end of the stream, as a share of the
+# stream; it is 50 % on average with CRS. Marks are means over seeds, and horizontal lines are 95 %
+# intervals. Vertical lines show PRS and CRS for reference. Departures are sorted by their distance
+# to target.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MIX_LABELS = {

@@ -287,8 +287,9 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 #
 # The picture shows each method's overall mAP after each task, measured on the test samples of all
 # tasks so far, minus the mAP of CRS with the same seed. Vertical lines extend one standard
-# deviation up and down. The paper's numbers, from its appendix "Task Progression Results", are in a
-# separate panel. Multitask has only one score, after all tasks, which is shown as a dashed line.
+# deviation over seeds above and below the mean. The paper's numbers, from its appendix "Task
+# Progression Results", are in a separate panel. Multitask has only one score, after all tasks,
+# which is shown as a dashed line.
 # Finetune and EWC are omitted because they score lower than all other methods at the end of every
 # stream; the CSV file contains all scores.
 

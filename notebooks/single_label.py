@@ -136,8 +136,8 @@ for name in names:
 
 # %% [markdown]
 # The pictures show the accuracy after each task minus the accuracy of CRS with the same seed.
-# Vertical lines extend one standard deviation up and down. The paper's numbers are in a separate
-# panel.
+# Vertical lines extend one standard deviation over seeds above and below the mean. The paper's
+# numbers are in a separate panel.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # methods that are not compared with CRS; all other methods have a memory
@@ -329,11 +329,11 @@ for name in mlps if settings.search else []:
 # The following conclusions are based on the profile `paper`, which uses MNIST itself and five seeds
 # (`figures/paper/single_label_imbal-mnistseq*.csv`).
 #
-# - **The paper's table can be reproduced, except for GSS.** Multitask, which does not depend on the
-#   order, is close to the paper's number. Two orders of the last round, both of which begin with
-#   {1, 2}, agree with all numbers of Finetune, CRS and PRS within 5 points. Only the order was
-#   searched, whereas the training settings were fixed before. However, the two orders were selected
-#   from 5,040 by the same fifteen numbers with which they are compared.
+# - **The paper's table can be reproduced, except for GSS.** Multitask, which does not depend on
+#   the order, is close to the paper's number. Two orders of the last round, both of which begin
+#   with {1, 2}, agree with all numbers of Finetune, CRS and PRS within 5 points. Only the order
+#   was searched, whereas the training settings were fixed beforehand. However, the two orders were
+#   selected from 5,040 by the same fifteen numbers with which they are compared.
 # - **The row of GSS is not reproduced.** In the nearest order GSS ends between CRS and PRS, as in
 #   the paper, but at a much lower accuracy. The accuracy of GSS also falls after the third task,
 #   like the accuracy of the other methods, whereas it does not fall in the paper.
@@ -347,13 +347,14 @@ for name in mlps if settings.search else []:
 #   would agree to some extent by coincidence. However, only orders that begin with {1, 2} agree
 #   with the accuracy after the first task, because Finetune stays below the paper's number if it
 #   begins with {1, 7}, the only other pair that is large enough.
-# - **The lead of PRS over CRS is due to the method.** PRS is ahead of CRS in nearly all random
-#   orders, with one seed each, and its median lead is about as large as in the paper. In the plain
-#   order {0, 1}, {2, 3}, ... the lead is smaller and the methods with a memory end far below the
-#   paper's numbers, because the last pair has the fewest images. The single order of the paper
-#   therefore reveals little about the scores to be expected in other orders.
-# - **That PRS outperforms "after four tasks" depends on the order.** Averaged over the random
-#   orders, PRS is ahead of CRS after every task, and its lead grows with each task.
+# - **The lead of PRS over CRS is due to the method, not to the order.** PRS is ahead of CRS in
+#   nearly all random orders, with one seed each, and its median lead is about as large as in the
+#   paper. In the plain order {0, 1}, {2, 3}, ... the lead is smaller and the methods with a memory
+#   end far below the paper's numbers, because the last pair has the fewest images. The single order
+#   of the paper therefore reveals little about the scores to be expected in other orders.
+# - **Whether PRS "starts to outperform" CRS only "after four tasks" depends on the order.**
+#   Averaged over the random orders, PRS is ahead of CRS after every task, and its lead grows with
+#   each task.
 # - **The released code of PRS does not score higher.** It keeps other samples than our
 #   implementation, and its mean accuracy over random orders is slightly lower.
 # - **SVHN was not tested**, because the experiment needs the SVHN files and a GPU. Only the paper's

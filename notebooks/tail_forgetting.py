@@ -152,11 +152,11 @@ for name in settings.dataset:
 # score that a group of classes has lost. They were measured with a memory of 2000, which is twice
 # as large as ours relative to the stream, so that we expect more forgetting in our runs. The
 # picture shows, for both measures, the forgetting of mAP on the minority classes minus the
-# forgetting on the majority classes, with 95 % intervals over seeds and test samples. Above 0 the
-# minority classes are forgotten more than the majority classes, as in the paper for CRS and EWC on
-# COCOseq. The [`ledger`](ledger.ipynb) tests this claim on the runs of `main_results`, which have
-# the standard memory size. The ledger also tests the rank correlation between the size of a class
-# and its forgetting within each task.
+# forgetting on the majority classes, with 95 % intervals over seeds and test samples. A
+# difference above 0 means that the minority classes are forgotten more than the majority classes,
+# as in the paper for CRS and EWC on COCOseq. The [`ledger`](ledger.ipynb) tests this claim on the
+# runs of `main_results`, which have the standard memory size. The ledger also tests the rank
+# correlation between the size of a class and its forgetting within each task.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 LOST = {"forget": "share of the best mAP", "lost": "points of mAP"}
