@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import expected, naming_extra, one_line, readable
+from prslib.checks import (
+    check_names,
+    expected,
+    naming_extra,
+    one_line,
+    readable,
+)
 from prslib.labels import multi_hot
 
 SHOWN_NAMES = 20  # names of columns in a message
@@ -165,12 +171,16 @@ def load_array(file: Path, name: str) -> tuple[np.ndarray, np.ndarray | None]:
 def read_csv(file: Path) -> tuple[np.ndarray, list[str], str]:
     """Read one column of class names, or else columns of 0 and 1."""
     table, separator = read_table(file)
+    header = read_cells(file, separator, header=None, nrows=1).iloc[0].tolist()
+    # pandas numbers repeated names, such as those of a first row without names; the
+    # index of a written data frame has none
+    check_names(header if header[0] else header[1:])
     if all(name.replace(".", "", 1).isdigit() for name in table):
         raise ValueError(expected("a header that names the classes", list(table)))
     named = [name for name in LABEL_COLUMNS if name in table]
     if named:
         columns = named[:1]
-        labels, names = read_names(table[named[0]])
+        labels, names = read_names(read_cells(file, separator)[named[0]])
     else:
         labels, names = read_columns(table)
         columns = names
@@ -195,8 +205,7 @@ def read_table(file: Path) -> tuple[Any, str]:
         return pd.read_csv(file, sep=separator, nrows=0).shape[1]
 
     separator = max("\t;|,", key=count_columns)
-    texts: Any = dict.fromkeys(LABEL_COLUMNS, str)  # also names such as 3
-    table = pd.read_csv(file, sep=separator, skipinitialspace=True, dtype=texts)
+    table = pd.read_csv(file, sep=separator, skipinitialspace=True)
     # pandas takes the cells of an additional column as the index
     if not table.index.equals(pd.RangeIndex(len(table))):
         what = "one cell per name in the header, with points in decimal numbers"
@@ -205,9 +214,18 @@ def read_table(file: Path) -> tuple[Any, str]:
     return table.drop(columns="Unnamed: 0", errors="ignore"), separator
 
 
+def read_cells(file: Path, separator: str, **rows: Any) -> Any:
+    """Read the cells of a CSV file as text, even 3 and NA, which may be names."""
+    import pandas as pd
+
+    form: Any = {"sep": separator, "skipinitialspace": True, "na_filter": False}
+    return pd.read_csv(file, dtype=str, **form, **rows)
+
+
 def read_names(cells: Any) -> tuple[np.ndarray, list[str]]:
     """Return cells of class names, separated by | or ;, as rows (N, C) and names."""
-    cells = cells.str.strip().str.replace(r"\s*[|;]\s*", "|", regex=True)
+    cells = cells.str.strip().replace(["nan", "NaN", "-1"], "")
+    cells = cells.str.replace(r"\s*[|;]\s*", "|", regex=True)
     rows = cells.str.get_dummies("|")
     wrong = [name for name in rows if "," in name or name[0] in "[{"]
     if wrong:

@@ -1,5 +1,6 @@
 """Convert labels from rows of 0 and 1, or class numbers, to boolean rows."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from prslib.checks import as_array, expected
 
 MOST_CLASSES = 1_000_000  # a larger class number is probably a mistake
+OF_NAMES = "scikit-learn's MultiLabelBinarizer makes rows of lists and sets"
 
 
 def multi_hot(labels: Any, num_classes: int | None = None) -> np.ndarray:
@@ -62,10 +64,18 @@ def read_array(labels: Any) -> np.ndarray:
     # lists could be rows as well as class numbers
     if isinstance(labels, list | tuple) and any(map(np.iterable, labels)):
         got = f"a {type(labels).__name__} of {type(labels[0]).__name__}"
-        advice = "scikit-learn's MultiLabelBinarizer makes rows of lists and sets"
-        raise ValueError(f"labels: {expected('an array', got, advice)}")
+        raise ValueError(f"labels: {expected('an array', got, OF_NAMES)}")
     values = as_array("labels", labels)
-    return values.astype(float) if values.dtype == object else values
+    if values.dtype == object:
+        with suppress(TypeError, ValueError):
+            if hasattr(labels, "to_numpy"):  # NA of pandas
+                return labels.to_numpy(float, na_value=np.nan)
+            return values.astype(float)
+    if values.dtype.kind not in "biuf":
+        what = "an array of numbers"
+        got = f"{values.dtype} {values.shape}"
+        raise ValueError(f"labels: {expected(what, got, OF_NAMES)}")
+    return values
 
 
 def one_hot(numbers: np.ndarray, num_classes: int | None) -> np.ndarray:

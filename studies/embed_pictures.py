@@ -345,8 +345,8 @@ def main() -> None:
     embedded = DATA / made
     if embedded.is_file():
         first, second = read_arrays(made), read_arrays(embedded)
-        same = [name for name in second if np.array_equal(first[name], second[name])]
-        print(f"{len(same)} of {len(second)} arrays equal the embedded ones")
+        same = [name for name in first if np.array_equal(first[name], second[name])]
+        print(f"{len(same)} of {len(first)} arrays equal the embedded ones")
     if options.embed:
         made = made.replace(embedded)
     print(made)

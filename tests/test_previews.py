@@ -91,6 +91,10 @@ def test_arrays_and_names_that_are_numbers_are_read(tmp_path):
     (tmp_path / "y.csv").write_text('label\n3\n""\n2\n')
     labels, names = read_labels(tmp_path / "y.csv")
     assert labels.tolist() == [[0, 1], [0, 0], [1, 0]] and names == ["2", "3"]
+    (tmp_path / "y.csv").write_text("x,label\na,NA\nb,-1\nc,None\nd,nan\n")
+    labels, names = read_labels(tmp_path / "y.csv")
+    assert labels.tolist() == [[1, 0], [0, 0], [0, 1], [0, 0]]
+    assert names == ["NA", "None"]
 
 
 @pytest.mark.parametrize(
@@ -106,6 +110,8 @@ def test_arrays_and_names_that_are_numbers_are_read(tmp_path):
         ("classes.csv", b"y\n3\n2\n3\n", "or one called labels with class names"),
         ("lists.csv", b"labels\n['cat']\n", r"separated by \| or ;, got"),
         ("rows.csv", b"id,label\na,cat\na,dog\n", "one row per sample in 'id'"),
+        ("twice.csv", b"cat,cat\n1,0\n", r"unique .* got \['cat'\]"),
+        ("nameless.csv", b"a.jpg,1,0,0\nb.jpg,0,1,0\n", r"unique .* got \['0'\]"),
         ("lone.csv", b"cat\n1\n0\n", "two or more columns of 0 and 1, .* cat"),
     ],
 )

@@ -42,6 +42,9 @@ def test_frames_are_read():
     pandas = pytest.importorskip("pandas")
     check_rows(pandas.DataFrame(ROWS))
     check_rows(pandas.Series([2, 0, 3]))
+    unknown = pandas.DataFrame(np.where(ROWS, 1, pandas.NA), dtype="Int64")
+    check_rows(unknown)
+    check_rows(unknown.astype("boolean"))
 
 
 def test_tensors_are_read():
@@ -67,6 +70,8 @@ def test_bool_rows_are_read_without_a_copy_and_others_are_not_modified():
         ([True, False], r"got bool \(2,\)"),
         ([[1], [0, 2]], "a list of list; scikit-learn's MultiLabelBinarizer"),
         (np.ma.array(ROWS, mask=ROWS), "an array, got a masked one; fill it"),
+        (np.array([["cat", "dog"]]), r"numbers, got <U3 \(1, 2\)"),
+        (np.array([[0], [1, 2]], object), r"numbers, got object \(2,\)"),
         (np.array(3), r"got int64 \(\)"),
         (np.array([0.0, 2.0]), r"got float64 \(2,\)"),
         (np.array([1, -1]), "class numbers from 0 to 3, got -1"),
