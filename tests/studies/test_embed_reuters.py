@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from prslib.datasets import reuters
 from prslib.datasets.arrays import read_arrays
+from prslib.datasets.prepared import Selection
 
 HEAD = '<!DOCTYPE lewis SYSTEM "lewis.dtd">\n'
 TOPIC = [f"topic-{letter}" for letter in "abcdefghijklmnopqrst"]
@@ -75,3 +77,13 @@ def test_made_twice_the_file_has_the_same_bytes(study, collection, tmp_path):
     assert stored["features"].dtype == np.int8
     assert stored["features"].shape == (len(stored["labels"]), 4)
     assert "word1" not in str(list(stored.values()))
+
+
+def test_a_new_file_is_compared_with_the_embedded_one(study, tmp_path):
+    made = tmp_path / "made.npz"
+    selection = Selection.load(reuters.FILE)
+    selection.save(made)
+    assert study.count_differing(made, reuters.FILE) == 0
+    selection.task[0] += 1
+    selection.save(made)
+    assert study.count_differing(made, reuters.FILE) == 1
