@@ -190,14 +190,12 @@ def cuter(folder: str) -> dict[str, Make]:
 
 def peers(options: argparse.Namespace) -> dict[str, Make]:
     """Return the buffers of other libraries that can be run; name those that cannot."""
-    found = {}
+    found = mammoth(options.mammoth) if options.mammoth else {}
     for join in (capymoa, avalanche):
         try:
             found |= join()
         except ImportError as error:
             print(f"{join.__name__}: left out, {error}")
-    if options.mammoth:
-        found |= mammoth(options.mammoth)
     if options.cuter:
         found |= cuter(options.cuter)
     return found

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 from articles import REPORTED
-from jinja2 import Template
+from jinja2 import StrictUndefined, Template
 
 from prslib import statistics
 from prslib.cli import _parser
@@ -70,7 +70,8 @@ def render(name: str) -> str:
     An indented line of a template continues the line above it.
     """
     text = (ROOT / "docs" / "_templates" / f"{name}.jinja").read_text("utf-8")
-    return Template(re.sub(r"\n +", " ", text)).render(globals()).strip()
+    template = Template(re.sub(r"\n +", " ", text), undefined=StrictUndefined)
+    return template.render(globals()).strip()
 
 
 def answer(notebook: str) -> str:

@@ -57,7 +57,8 @@ def embed_all(root: Path, files: list[str]) -> np.ndarray:
 def labels_by_file(annotations: Path, class_names: np.ndarray) -> dict[str, np.ndarray]:
     """Read the labels of all images of COCO, bool (C,), by the images' file names."""
     corpus = coco.PREPARED.read(annotations)
-    columns = np.searchsorted(corpus.names, class_names)
+    names = corpus.names.tolist()
+    columns = [names.index(name) for name in class_names.tolist()]
     return dict(zip(corpus.files.tolist(), corpus.labels[:, columns], strict=True))
 
 

@@ -228,7 +228,9 @@ def merge(pictures: Iterator[Picture]) -> list[Picture]:
 
 def number_families(pictures: list[Picture]) -> Rows:
     """Number the families; a picture with copies joins the families of its copies."""
-    pairs = [(row, key) for row, of in enumerate(pictures) for key in of.families]
+    pairs = [
+        (row, key) for row, picture in enumerate(pictures) for key in picture.families
+    ]
     rows, keys = np.array([row for row, _ in pairs]), [key for _, key in pairs]
     columns = np.unique(keys, return_inverse=True)[1] + len(pictures)
     size = int(columns.max()) + 1
@@ -265,7 +267,9 @@ def select(
     counted = [label for picture in pictures for label in picture.labels]
     words, counts = np.unique(counted, return_counts=True)
     names = words[counts >= LEAST]
-    labels = np.array([[name in of.labels for name in names] for of in pictures])
+    labels = np.array(
+        [[name in picture.labels for name in names] for picture in pictures]
+    )
     rows = np.flatnonzero(labels.any(axis=1))
     corpus = labels[rows]
     settings = search_clusters(corpus, tuple(names.tolist()))

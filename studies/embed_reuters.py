@@ -172,7 +172,7 @@ def make(texts: Path, made: Path, components: int = COMPONENTS) -> None:
 
 
 def count_differing(made: Path, stored: Path) -> int:
-    """Count the entries in which the arrays of two files differ."""
+    """Count the entries in which the arrays of a new file differ from the stored ones."""
     first, second = read_arrays(made), read_arrays(stored)
     return sum(int((array != second[name]).sum()) for name, array in first.items())
 

@@ -6,6 +6,8 @@ ExStream merges input vectors of the head, which never become stale. The variant
 same closest pair but keeps the older of the two vectors instead of their mean.
 """
 
+import argparse
+
 import numpy as np
 import pandas as pd
 from choosing import save
@@ -41,6 +43,7 @@ class Unmerged(ExStream):
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     register("Unmerged", Unmerged)
     method = ["ExStream", "Unmerged", "PRS"]
     runs = run_all(configs(**FIELDS, method=method))

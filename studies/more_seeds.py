@@ -9,6 +9,8 @@ the images' share of the variance in percent, and `narrower`, the reduction of t
 standard error of the difference by thirty seeds in percent.
 """
 
+import argparse
+
 import pandas as pd
 from choosing import save
 
@@ -22,6 +24,7 @@ CASES += [("reutersseq", name) for name in ("balanced", "imbalanced")]
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     # the runs of the main table
     grid = {"method": ["CRS", "PRS"], "seed": SEEDS, "tuned_threshold": True}
     planned = []

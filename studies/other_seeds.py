@@ -6,6 +6,8 @@ its interval is farther from 0 than the interval is wide. A firm difference must
 sign; differences that are not firm are listed with both values.
 """
 
+import argparse
+
 import pandas as pd
 from choosing import save
 
@@ -21,6 +23,7 @@ KEYS = ["dataset", "test_set", "group", "metric", "method"]
 
 def main() -> None:
     """Train, compare with the report's table, and write both."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     table = pd.read_csv(figures_dir("seeds") / "when_it_pays_minus_crs.csv")
     fixed = {"dataset": list(table["dataset"].unique()), "seed": OTHERS}
     fixed["tuned_threshold"] = True

@@ -9,6 +9,7 @@ votes with the strength of cocoseq-mini; afterwards,
 `studies/ewc_strength.py reutersseq` chooses its strength for the selected setting.
 """
 
+import argparse
 from dataclasses import replace
 
 import numpy as np
@@ -40,6 +41,7 @@ def cut(dataset: SequentialDataset, components: int) -> SequentialDataset:
 
 def main() -> None:
     """Train, and write every method's score of every setting, the best first."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     torch.set_num_threads(1)
     recipe = replace(DATASETS[DATA].recipe, test_resamples=0)
     whole = load_held_out(DATA, images=True)

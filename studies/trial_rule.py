@@ -9,6 +9,8 @@ metric and test.
 The rule was fixed before any stream was tried (docs/own_data.md).
 """
 
+import argparse
+
 import pandas as pd
 from choosing import save
 
@@ -67,6 +69,7 @@ def check_stream(name: str) -> pd.DataFrame:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for name in STREAMS:
         save(check_stream(name), "trial_rule")
 

@@ -4,6 +4,7 @@ A file of sentences has a heading per page, and below it parts of sentences of t
 Values are in braces, as in `str.format`.
 """
 
+import re
 from string import Formatter
 
 import pandas as pd
@@ -46,6 +47,10 @@ def fill(file, values):
 
 
 def contains(page, sentence):
-    """Tell whether a page, or the text of a notebook, contains a sentence."""
+    """Tell whether a page, or the text of a notebook, contains a sentence.
+
+    A number at an end of the sentence must be a whole number of the page.
+    """
     text = (ROOT / page).read_text("utf-8").replace("\n# ", " ")
-    return sentence in " ".join(text.split())
+    pattern = rf"(?<![\d,.]){re.escape(sentence)}(?![,.]?\d)"
+    return re.search(pattern, " ".join(text.split())) is not None
