@@ -328,7 +328,7 @@ def in_short(gaps: pd.DataFrame) -> str:
     text += " For each data set, the highest and the lowest "
     text += f"{'significant ' if has_clear.any() else ''}difference"
     if has_clear.any() and not has_clear.all():
-        text += " (or of all differences, if none is significant)"
+        text += " or, if none is significant, the highest and the lowest difference"
     lines = [f"{text}:\n"]
     for _, rows in gaps.groupby("dataset", sort=False):
         clear = rows[rows["clearly"] != ""]
