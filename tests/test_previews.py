@@ -42,6 +42,19 @@ def test_it_holds_what_the_samplers_hold():
     assert f"3000 samples, {empty} of them without a label" in str(result)
 
 
+@pytest.mark.parametrize(
+    ("small", "recommended"),
+    [(0, "No class is smaller"), (3, "use CRS.\nOnly one"), (4, "C-F1, use CBRS")],
+)
+def test_a_balanced_memory_is_recommended_for_more_than_a_few_small_classes(
+    small, recommended
+):
+    sizes = np.where(np.arange(25) < small, 2, 20)
+    text = str(prslib.preview(np.repeat(np.arange(25), sizes), 50))
+    assert recommended in text
+    assert f"{small} of 25" in text or small == 0
+
+
 @pytest.mark.usefixtures("registers")
 def test_it_knows_registered_samplers_that_need_only_labels():
     prslib.register("Newest", type("Newest", (SAMPLERS["crs"],), {}))
