@@ -26,6 +26,7 @@ FULL = {
     "predictions": True,
     "tuned_threshold": True,
     "test_resamples": 5,
+    "prequential": True,
 }
 
 
@@ -38,7 +39,7 @@ def trained():
 
 
 def assert_equal(loaded, run):
-    for name in ("scores", "gradient_variance", "resampled"):
+    for name in ("scores", "gradient_variance", "prequential", "resampled"):
         first, second = getattr(loaded, name), getattr(run, name)
         if second is None:
             assert first is None

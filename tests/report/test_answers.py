@@ -52,6 +52,9 @@ def test_a_range_names_its_lowest_case_and_counts_those_on_either_side():
         f"{words} It is significantly above 0 in 1 of 2 cases, and significantly below 0"
         " in 1."
     )
+    assert describe_range(gaps.assign(clearly=""), "network").endswith(
+        "above 0 in none of 2 cases, and significantly below 0 in none."
+    )
 
 
 def test_a_difference_is_said_with_its_interval_and_seeds():
