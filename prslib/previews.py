@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ NONE_SMALL = (
     "No class is smaller than half the mean class size: use CRS,\n"
     "because a balanced memory has little to gain."
 )
+MOST_NAMES = 80  # on the axis of a picture
 FEW = 0.12  # largest share of small classes in the stream reutersseq-cap30
 SMALL_CLASSES = "Classes smaller than half the mean class size: {small} of {classes}.\n"
 FEW_SMALL = (
@@ -120,11 +122,18 @@ class Preview:
         import pandas as pd
 
         columns = ["stream", "quota", *self.class_counts]
-        style = ["-", ":", *["o"] * len(self.class_counts)]
+        markers = [marker for marker, _ in zip(cycle("os^vDX"), self.class_counts)]
         frame = pd.DataFrame(self.table).set_index("class")[columns]
-        # a class may have no sample in memory
+        every = 1 + len(frame) // MOST_NAMES
         return frame.plot(
-            ax=ax, style=style, fillstyle="none", logy="sym", rot=90, ylabel="samples"
+            ax=ax,
+            figsize=(10, 5) if ax is None else None,
+            style=["-", ":", *markers],
+            fillstyle="none",
+            logy="sym",  # a class may have no sample in memory
+            xticks=range(0, len(frame), every),
+            rot=90,
+            ylabel="samples",
         )
 
     def __str__(self) -> str:
