@@ -190,15 +190,15 @@ def cuter(folder: str) -> dict[str, Make]:
 
 def peers(options: argparse.Namespace) -> dict[str, Make]:
     """Return the buffers of other libraries that can be run; name those that cannot."""
-    found = mammoth(options.mammoth) if options.mammoth else {}
+    buffers = mammoth(options.mammoth) if options.mammoth else {}
     for join in (capymoa, avalanche):
         try:
-            found |= join()
+            buffers |= join()
         except ImportError as error:
             print(f"{join.__name__}: left out, {error}")
     if options.cuter:
-        found |= cuter(options.cuter)
-    return found
+        buffers |= cuter(options.cuter)
+    return buffers
 
 
 def zipf(length: int, num_classes: int) -> np.ndarray:

@@ -172,8 +172,8 @@ def read_csv(file: Path) -> tuple[np.ndarray, list[str], str]:
     """Read one column of class names, or else columns of 0 and 1."""
     table, separator = read_table(file)
     header = read_cells(file, separator, header=None, nrows=1).iloc[0].tolist()
-    # pandas numbers repeated names, such as those of a first row without names; the
-    # index of a written data frame has none
+    # pandas renames repeated names, which occur if the first row is no header; the index
+    # of a written data frame has no name
     check_names(header if header[0] else header[1:])
     if all(name.replace(".", "", 1).isdigit() for name in table):
         raise ValueError(expected("a header that names the classes", list(table)))

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -122,7 +122,7 @@ class Preview:
         import pandas as pd
 
         columns = ["stream", "quota", *self.class_counts]
-        markers = [marker for marker, _ in zip(cycle("os^vDX"), self.class_counts)]
+        markers = islice(cycle("os^vDX"), len(self.class_counts))
         frame = pd.DataFrame(self.table).set_index("class")[columns]
         every = 1 + len(frame) // MOST_NAMES
         return frame.plot(

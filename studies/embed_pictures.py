@@ -106,10 +106,10 @@ class Package(NamedTuple):
     def read(self, folder: Path) -> bytes:
         """Read the file in a folder; raise an error if it has another version."""
         files = [file.read_bytes() for file in folder.glob(self.pattern)]
-        found = [hashlib.sha256(content).hexdigest() for content in files]
-        if found != [self.sha256]:
+        digests = [hashlib.sha256(content).hexdigest() for content in files]
+        if digests != [self.sha256]:
             what = f"one file {self.pattern} in {folder} with SHA-256 {self.sha256}"
-            raise ValueError(expected(what, found, self.command))
+            raise ValueError(expected(what, digests, self.command))
         return files[0]
 
 

@@ -54,7 +54,7 @@ def test_trial_scores_are_those_of_a_run_on_the_same_split(monkeypatch, register
     made = made_of(**draw_stream())
     monkeypatch.setitem(DATASETS, NAME, made.entry)
     (config,) = list_configs([20], ["PRS"], [0.0], [3], {})[1:]
-    found = score(made, config, torch.device("cpu"))
+    scores = score(made, config, torch.device("cpu"))
 
     def with_tasks(split):
         return type(split)(
@@ -70,7 +70,7 @@ def test_trial_scores_are_those_of_a_run_on_the_same_split(monkeypatch, register
     register("split", Entry(lambda images: same, recipe, data_source="other"))
     trained = run(RunConfig("split", "PRS", seed=3, memory_size=20)).scores
     trained = trained[(trained["trained_tasks"] == 2) & (trained["task"] == "seen")]
-    both = found.merge(trained, on=["test_set", "group", "metric"])
+    both = scores.merge(trained, on=["test_set", "group", "metric"])
     assert len(both) > 2 * 12
     np.testing.assert_allclose(both["value_x"], 100 * both["value_y"])
 

@@ -140,7 +140,7 @@ def make_rows(make: Callable, items: Sequence, workers: int | None) -> Iterable:
         items,  # ty: ignore[invalid-argument-type]
         batch_size=None,
         num_workers=0 if workers == 1 else workers,
-        # both run in the workers
+        # run in the workers, as does worker_init_fn
         collate_fn=make,
         worker_init_fn=partial(begin_worker, os.getpid()),
     )
