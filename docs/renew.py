@@ -21,7 +21,7 @@ from prslib.cli import _parser
 from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, project_root, replacing
 from prslib.report import ledger
-from prslib.report.answers import STREAMS, join_words
+from prslib.report.answers import STREAMS, join_words, name_streams
 from prslib.report.claims import CLAIMS
 from prslib.report.ledger import as_markdown
 from prslib.report.tables import TEST_WORDS, write_differences
@@ -140,7 +140,12 @@ def give_verdict() -> str:
             row[column] = say_range(ends)
         rows.append(row | {"use": choose_for(test_set, group, metric)})
     rows += [sum_up_subsampled(), sum_up_single_label()]
-    return as_markdown(pd.DataFrame(rows))
+    usual = measure_small_classes()["usual"]
+    return (
+        f"{as_markdown(pd.DataFrame(rows))}\n\n"
+        "*Small* classes are smaller than half the mean class size. On the four streams, "
+        f"{usual} of the classes are small."
+    )
 
 
 def say_gain(method: str, test_set: str, group: str, metric: str) -> str:
@@ -160,22 +165,31 @@ def say_prs_minus_cbrs(test_set: str, metric: str) -> str:
     return say_range(gaps.loc[gaps["metric"] == metric, "difference"])
 
 
-def sum_up_subsampled() -> dict:
-    """Return the verdict's row for a stream with few small classes."""
+def measure_small_classes() -> dict[str, str]:
+    """Return the shares of small classes, and the imbalance, of a subsampled Reuters."""
     sizes = read_numbers("when_it_pays_streams").set_index("dataset")
     draws = sizes[sizes.index.str.fullmatch(r"reutersseq-cap30(-\d)?")]
+    return {
+        "few": say_percents(draws["small"]),
+        "usual": say_percents(sizes.loc[list(STREAMS), "small"]),  # on the four streams
+        "imbalance": f"{draws['max:min'].mean():.0f}:1",
+    }
+
+
+def sum_up_subsampled() -> dict:
+    """Return the verdict's row for a stream with few small classes."""
+    size = measure_small_classes()
     row = {
-        "your test": f"few small classes ({say_percents(draws['small'])} are smaller than half "
-        f"the mean size, compared with {say_percents(sizes.loc[list(STREAMS), 'small'])} "
-        "on the four streams; Reuters, subsampled to an imbalance of "
-        f"{draws['max:min'].mean():.0f}:1)",
+        "your test": f"few small classes ({size['few']}; Reuters, subsampled to an imbalance "
+        f"of {size['imbalance']})",
         "score": "classes alike: mAP, C-F1; as the stream comes: O-F1",
     }
     means = mean_of_draws("cap30")
     for method, column in SAMPLERS.items():
         row[column] = "not run"
         if method in means.index:
-            row[column] = say_scores(means.loc[method])
+            mean_ap, c_f1, o_f1 = say_three(means, method)
+            row[column] = f"mAP {mean_ap}, C-F1 {c_f1}; O-F1 {o_f1}"
     return row | {"use": choose(means, means[MEASURED[2]])}
 
 
@@ -191,10 +205,9 @@ def mean_of_draws(cut: str) -> pd.DataFrame:
     return rows.pivot_table("difference", "method", scores)[MEASURED]
 
 
-def say_scores(means: pd.Series) -> str:
-    """Return the differences in the scores of `MEASURED` as text."""
-    gains = [f"{metric} {mean:+.1f}" for (_, metric), mean in means.items()]
-    return f"{', '.join(gains[:2])}; {gains[2]}"
+def say_three(means: pd.DataFrame, method: str = "CBRS") -> list[str]:
+    """Return a sampler's differences in the scores of `MEASURED`, such as "+0.6"."""
+    return means.loc[method].map("{:+.1f}".format).tolist()
 
 
 def sum_up_single_label() -> dict:
@@ -269,19 +282,6 @@ def say_further(method: str, test_set: str, metric: str) -> str:
         "method == @method and test_set == @test_set and metric == @metric"
     )
     return say_range(rows["difference"])
-
-
-def name_leaders() -> str:
-    """Return which samplers are significantly above CRS in `COST` on further streams."""
-    rows = read_numbers("more_streams", "studies").query(
-        "test_set == 'imbalanced' and metric == 'O-F1' and low > 0"
-    )
-    leaders = [
-        f"{SAMPLERS[row['method']].replace(', ', ' with ')} on {row['dataset']} "
-        f"({row['difference']:+.1f} points)"
-        for row in rows.to_dict("records")
-    ]
-    return f"only {join_words(leaders)}" if leaders else "no sampler"
 
 
 def check_rule() -> dict[str, int]:
@@ -365,6 +365,23 @@ def count_claims() -> str:
     main = sum(claim.headline for claim in CLAIMS.values())
     holding = len(find_holding()) or "none"
     return f"{table}\n\nOf the {main} main claims, which the picture shows, {holding} hold on COCO."
+
+
+def list_main_claims() -> str:
+    """Return a table of the main claims about scores with the real streams by verdict."""
+    decided = ledger.on_real_data(read_numbers("ledger_claims"))
+    rows = []
+    for name, claim in CLAIMS.items():
+        verdicts = decided[decided["claim"] == name]
+        if not claim.headline or verdicts.empty:
+            continue
+        about = f"{', '.join(claim.metrics)}; {ledger.say_tests(verdicts)}"
+        row = {"claim of the paper": claim.statement, "scores; test": about}
+        streams = verdicts.groupby("verdict")["dataset"].agg(join_words)
+        rows.append(row | streams.map(name_streams).to_dict())
+    columns = ["claim of the paper", "scores; test", *statistics.VERDICTS]
+    table = pd.DataFrame(rows, columns=columns)
+    return as_markdown(table.dropna(axis=1, how="all").fillna("-"))
 
 
 KINDS = {
