@@ -13,9 +13,8 @@
 # over forty samples. The paper gives an overview in Figure 2 and the steps in Algorithm 1. The
 # *partition* determines each class's share of the memory. *Sample-in* decides whether a new sample
 # enters the memory, and *sample-out* selects the sample that the new one replaces. Every number
-# below is computed by the sampler: `sampler.explain(label)` returns what the sampler would do and
-# why. This method uses the same functions as `sampler.place(labels)`, which stores samples, but
-# leaves the memory unchanged.
+# below is computed by the sampler: `sampler.explain(label)` returns what `sampler.place(labels)`
+# would do with a sample and why, but leaves the memory unchanged.
 #
 # At the end, the same sampler processes a stream about as long as COCOseq, the paper's stream of
 # COCO images.
@@ -149,8 +148,10 @@ settings.show(figure, "stream", redraw=partial(draw_again, stream, settings.seed
 # have the same share. With $\rho = 1$ each class has its share of the stream, as it has on average
 # in conventional reservoir sampling. A power between 0 and 1 is a compromise, and a power below 0,
 # such as -0.03 in the authors' code for COCOseq, gives rare classes larger shares than frequent
-# ones. In the right picture, lines are the quotas, scaled to the number of labels in memory as in
-# Equation 3. Marks are the labels in memory after the forty samples. A class stays below its quota
+# ones.
+#
+# In the right picture, marks are the labels in memory after the forty samples, and lines are the
+# quotas, scaled to the number of labels in memory as in Equation 3. A class stays below its quota
 # if too few of its samples have occurred in the stream.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -280,10 +281,10 @@ display(Markdown(text), terms.round(4))
 # $\neg y \cdot q$ (`score` in the table), with $q_i = 1$ for a class without a surplus.
 #
 # The sampler removes the candidate whose removal brings the memory closest to the target. The right
-# picture shows the distance to the target after each possible removal. Members of the drawn class
-# that are not candidates have no distance and are shown at the upper edge. Among equally good
-# candidates, one is drawn at random; the paper leaves this choice open. If the first slot were
-# always chosen, the newest member of the class would be overwritten again and again.
+# picture shows the distance to the target after each possible removal; members of the drawn class
+# that are not candidates are at the upper edge. Among equally good candidates, one is drawn at
+# random. The paper leaves this choice open, but if the first slot were always chosen, the newest
+# member of the class would be overwritten again and again.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 ROLES = {  # of a sample when a slot is overwritten
