@@ -21,10 +21,10 @@
 # network.
 #
 # The profile `seeds` runs on `digits70seq`, a **synthetic data set** of handwritten digits, with
-# all three networks and five seeds. A small convolutional network replaces ResNet-101, and AC and
-# RA are built upon it. Multitask is trained for 1 and for 2 epochs (10 in the paper) with the plain
-# network, and for only 1 epoch with AC and RA. The profile `quick` uses a tiny part of the data
-# without AC, and only one seed, which is too few for any conclusion.
+# all three networks and five seeds. A small convolutional network, `convnet`, replaces ResNet-101,
+# and AC and RA are built upon it. Multitask is trained for 1 and for 2 epochs (10 in the paper)
+# with the plain network, and for only 1 epoch with AC and RA. The profile `quick` uses a tiny part
+# of the data without AC, and only one seed, which is too few for any conclusion.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores.*
 
@@ -183,9 +183,7 @@ settings.write(offline, "offline")
 #
 # The tables show the overall scores of Multitask in percent. In a test with *classes alike*, all
 # classes are about equally frequent. A test *as the stream comes* has the class mix of the stream.
-# "convnet [ResNet101]" is the small network that replaces the paper's ResNet-101, and the other
-# networks are built upon it. If the paper's number of epochs differs from ours, it is given in
-# parentheses.
+# If the paper's number of epochs differs from ours, it is given in parentheses.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -205,7 +203,7 @@ for _, shown in settings.table("offline").groupby(["dataset", "test_set"], sort=
 #
 # The paper's numbers for the plain network come from its main table, for which no layer was frozen.
 # The paper prints the C-F1 of Multitask with RA twice, as 39.2 % and as 33.0 %. The table below
-# shows the second value, which the paper prints in its table of methods.
+# shows the second value.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
@@ -228,8 +226,7 @@ settings.show_tables("methods", by=["network"])
 # ## Does PRS lead with every network?
 #
 # The paper claims that "PRS always performs superior to other baselines no matter the
-# architecture". This claim and the paper's other claims about networks are tested in
-# [`ledger`](ledger.ipynb).
+# architecture". The [`ledger`](ledger.ipynb) tests this claim.
 
 # %%
 title = "Overall scores: PRS minus CRS by network"

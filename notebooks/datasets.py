@@ -60,13 +60,13 @@ settings
 # ## Sizes
 #
 # In the second table, *stands for* names the data set of the paper that a stream represents, and
-# *stream* is the number of training samples. *Largest to smallest* is the size of the largest class
-# divided by the size of the smallest class. Because this ratio depends on only two classes, *below
-# half the mean* counts the classes that are smaller than half the mean class size. In a test set
-# with *classes alike*, all classes are about equally frequent. A test set *as the stream comes* has
-# the class mix of the stream, except on [icons](../docs/other_streams.md). `cocoseq-mini` has a
-# third test set of *further images* of COCO ([test sets](../docs/real_coco.md#test-sets)). The last
-# three rows count the classes of each [group](../docs/metrics.md#groups-of-classes).
+# *stream* is the number of training samples. *Largest to smallest* is the ratio of the largest to
+# the smallest class size, and *below half the mean* counts the classes that are smaller than half
+# the mean class size. In a test set with *classes alike*, all classes are about equally frequent. A
+# test set *as the stream comes* has the class mix of the stream, except on
+# [icons](../docs/other_streams.md). `cocoseq-mini` has a third test set of *further images* of COCO
+# ([test sets](../docs/real_coco.md#test-sets)). The last three rows count the classes of each
+# [group](../docs/metrics.md#groups-of-classes).
 #
 # The data sets of the paper have these sizes:
 #
@@ -196,7 +196,7 @@ settings.show(figure, "clustering")
 # %% [markdown]
 # ## Images
 #
-# The pictures show some images of every task, one task per row, with all labels of each image.
+# Each row shows some images of a task with all their labels.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataFrame:

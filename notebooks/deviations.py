@@ -95,8 +95,7 @@ pd.Series(texts, name="what it does").rename_axis("departure").to_frame()
 # $p$. *Share of minority classes* is the share of these classes among the labels in memory. *Mean
 # age* is the mean distance of the samples in memory from the end of the stream, as a share of the
 # stream; it is 50 % on average with CRS. Marks are means over seeds, and horizontal lines are 95 %
-# intervals. Vertical lines show PRS and CRS for reference. Departures are sorted by their distance
-# to target.
+# intervals. Vertical lines show PRS and CRS for reference.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MIX_LABELS = {
@@ -165,9 +164,8 @@ settings.show(figure, "memory", narrow=1)
 # ## What the departures cost
 #
 # The picture shows the mAP of each departure minus the mAP of PRS with the same seed, after the
-# last task and on the test with classes alike. Departures are sorted by the difference in overall
-# mAP, and lines are 95 % intervals over seeds and test samples. The CSV file also contains the
-# moderate classes.
+# last task and on the test with classes alike. Lines are 95 % intervals over seeds and test
+# samples.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def against_prs(rows: pd.DataFrame) -> pd.DataFrame:

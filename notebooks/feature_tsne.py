@@ -76,8 +76,7 @@ settings
 # ## Which images
 #
 # For every class, the notebook uses the first test images that have only this label, because an
-# image with two labels belongs to no single class. The paper does not state how it coloured images
-# with two labels.
+# image with two labels belongs to no single class.
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
@@ -87,9 +86,9 @@ finished = asked.run_all(planned, device=settings.device)
 #
 # Each picture shows one network per method, trained with the first seed. Colours distinguish
 # classes, and markers show the class group: circles for majority, triangles for moderate and stars
-# for minority classes. Because seventy colours cannot be distinguished, only a few classes of every
-# group are coloured on `cocoseq-mini`: the most frequent majority classes, moderate classes of
-# middle size and the rarest minority classes. Some images of the other classes are shown in grey.
+# for minority classes. On `cocoseq-mini`, only a few classes of every group are coloured: the most
+# frequent majority classes, moderate classes of middle size and the rarest minority classes. Some
+# images of the other classes are shown in grey.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # Tol's "muted" colours and black: ten classes that the colour-blind can tell apart

@@ -297,8 +297,7 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 #   whereas the networks for synthetic data learn from pixels. [`pretraining`](pretraining.ipynb)
 #   compares both ways on synthetic data.
 # - **The test images.** Intervals on `cocoseq-mini` account for the sampling error of the test
-#   images, which the intervals on synthetic data ignore because these data sets have many test
-#   images.
+#   images. Intervals on synthetic data, which have many test images, ignore it.
 
 # %%
 run = decided[(decided["alone"] != "not run") & (decided["data"] != "other")]
@@ -330,9 +329,8 @@ display(settings.table("versions"))
 #   from its pixels, these runs would take longer than all runs on real data together. Second,
 #   claims about networks that learn from pixels cannot be tested on `cocoseq-mini`, which contains
 #   only features.
-# - Other versions of the packages may round the last digit differently, which can change the
-#   numbers of a run and the verdict of a claim near a limit. `make verify` reports how much the
-#   numbers change.
+# - With other versions of the packages, the numbers of a run and the verdict of a claim near a
+#   limit can change. `make verify` reports how much the numbers change.
 # - Intervals account for the variance over seeds and, on real data, over test samples. They do not
 #   account for the variation between data sets, sizes or settings.
 # - After correction, the probability of at least one wrong "holds" or "does not hold" on a data set

@@ -101,13 +101,9 @@ settings
 #
 # The paper's network starts from ImageNet weights. EWC trains only the last layer of this network,
 # ExStream trains the upper half, and the other methods train all layers. On the four streams above,
-# every method trains the whole head on fixed features. EWC penalises changes of the whole head,
-# ExStream stores features that are the input of the head, and GSS compares gradients of the head.
-# In [`inter_task`](inter_task.ipynb), the network learns from pixels, and EWC and ExStream freeze
+# every method trains the whole head on fixed features, which ExStream stores. In
+# [`inter_task`](inter_task.ipynb), the network learns from pixels, and EWC and ExStream freeze
 # layers as in the paper.
-#
-# In the notebook, `scores.query("metric == 'AP'").pivot_table("value", ["dataset", "test_set",
-# "group"], "method")` lists the average precision of every class on every test set.
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
@@ -128,9 +124,8 @@ rows = tables.merge_published(tables.final(history), "main")
 # on the other.
 #
 # *Forgetting* is the share of the best score on a task that was lost by the end of the stream,
-# averaged over all tasks but the last. It is 100 % if nothing is left of the score, 0 % if nothing
-# was lost, and negative if the score rose. Multitask sees all tasks at once, and is therefore
-# excluded when the best numbers are set in bold.
+# averaged over all tasks but the last. It is negative if the score rose. The best numbers are in
+# bold, except for Multitask, which sees all tasks at once.
 #
 # On `cocoseq-mini`, ExStream scores about as high as PRS in mAP with classes alike. One reason is
 # that ExStream replaces two close vectors by their mean: a variant that keeps the older vector
@@ -164,12 +159,11 @@ settings.show_tables("thresholds")
 #
 # The pictures show the scores of every method on the test with classes alike, for each class group
 # and overall. Marks are means over seeds, lines extend from the lowest to the highest seed, and
-# hollow marks are the paper's numbers. The methods are sorted by their overall mAP. CRS, PRS and
-# the best method other than Multitask are in colour. On every stream, the difference in mAP between
-# PRS and CRS is largest on the minority classes. On `cocoseq-mini`, the mean C-F1 of these classes
-# is below 6 % for every method, because after one pass over so few images rare classes are hardly
-# ever predicted. Methods differ more in mAP, which needs no threshold. With a running kernel, the
-# menus select another test set or metric.
+# hollow marks are the paper's numbers. CRS, PRS and the best method other than Multitask are in
+# colour. On every stream, the difference in mAP between PRS and CRS is largest on the minority
+# classes. On `cocoseq-mini`, the mean C-F1 of these classes is below 6 % for every method, because
+# after one pass over so few images rare classes are hardly ever predicted. Methods differ more in
+# mAP, which needs no threshold. With a running kernel, the menus select another test set or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SHOWN = ["C-F1", "mAP"]

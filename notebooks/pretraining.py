@@ -113,8 +113,7 @@ settings.show_tables("table", by=["weights"])
 # %% [markdown]
 # ## What PRS gains and what it costs
 #
-# The picture shows the difference in mAP, PRS minus CRS, for each kind of initial weights. The CSV
-# file also contains C-F1 and O-F1.
+# The picture shows the difference in mAP, PRS minus CRS, for each kind of initial weights.
 
 # %% tags=["compute"]
 groups = ("majority", "minority", "overall")

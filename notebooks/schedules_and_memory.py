@@ -185,9 +185,7 @@ by_order = settings.show_contrasts("schedules_prs_minus_crs", title, "order")
 # ## Memory sizes
 #
 # The picture shows PRS minus CRS for each memory size, in the standard order of the tasks. The
-# corresponding sizes in the paper are in brackets. For NUS-WIDEseq the paper's appendix observes "a
-# large jump in performance from 1000 to 2000 memory size, but the gap quickly narrows when the
-# memory grows from 2000 to 3000".
+# corresponding sizes in the paper are in brackets.
 
 # %%
 title = "Overall scores: PRS minus CRS by memory size"

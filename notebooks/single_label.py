@@ -293,9 +293,9 @@ for name in mlps:
 # The accuracy of a method cannot exceed the share of the test set that belongs to the classes seen
 # so far. In the paper, Finetune reaches 21.47 % after its first task, and in MNIST only the pairs
 # {1, 2} and {1, 7} are that large. A mean of 21.47 % over seeds is possible only if nearly every
-# seed began with one of these pairs. The order was therefore the same for all seeds, and it did not
-# begin with {0, 1}. Because Finetune remembers little except the last pair, its accuracy after the
-# last task roughly identifies the last pair.
+# seed began with one of these pairs. The order was therefore the same for all seeds, and not the
+# plain order, which begins with {0, 1}. Because Finetune remembers little except the last pair, its
+# accuracy after the last task roughly identifies the last pair.
 #
 # `studies/class_orders.py` searched in three rounds. Round 1 trained Finetune in all remaining
 # orders, round 2 added CRS and PRS for the orders closest to the paper's numbers, and round 3
@@ -332,9 +332,8 @@ for name in mlps if settings.search else []:
 #
 # - **The paper's table can be reproduced, except for GSS.** Multitask, which does not depend on the
 #   order, is close to the paper's number. Two orders of the last round, both of which begin with
-#   {1, 2}, agree with all numbers of Finetune, CRS and PRS within 5 points. The training settings
-#   were fixed before the search. However, the two orders were selected from 5,040 by the same
-#   fifteen numbers with which they are compared.
+#   {1, 2}, agree with all numbers of Finetune, CRS and PRS within 5 points. However, the two orders
+#   were selected from 5,040 by the same fifteen numbers with which they are compared.
 # - **The row of GSS is not reproduced.** In the nearest order GSS ends between CRS and PRS, as in
 #   the paper, but at a much lower accuracy. After the third task, its accuracy falls in our runs
 #   but not in the paper.
@@ -343,11 +342,11 @@ for name in mlps if settings.search else []:
 # - **The dip after the third task is due to the order.** In all of the nearest orders the second
 #   pair contains 0, by far the largest class, and the third pair consists of rare classes. Few
 #   random orders produce a dip in CRS or PRS.
-# - **The paper's order cannot be identified.** The two orders of the first item agree with the
-#   paper about equally well, and other orders nearly as well. Among so many orders, the best ones
-#   would agree to some extent by coincidence. However, the paper's order probably begins with {1,
-#   2}, because Finetune stays below the paper's accuracy after the first task if it begins with {1,
-#   7}, the only other pair that is large enough.
+# - **The paper's order cannot be identified.** The two orders above agree with the paper about
+#   equally well, other orders agree nearly as well, and among so many orders some agree by
+#   coincidence. However, the paper's order probably begins with {1, 2}, because Finetune stays
+#   below the paper's accuracy after the first task if it begins with {1, 7}, the only other pair
+#   that is large enough.
 # - **The lead of PRS over CRS is due to the method, not to the order.** PRS is ahead of CRS in
 #   nearly all random orders, with one seed each, and its median lead is about as large as in the
 #   paper. In the plain order {0, 1}, {2, 3}, ... the lead is smaller and the methods with a memory

@@ -16,9 +16,6 @@
 # below is computed by the sampler: `sampler.explain(label)` returns what `sampler.place(labels)`
 # would do with a sample and why, but leaves the memory unchanged.
 #
-# At the end, the same sampler processes a stream about as long as COCOseq, the paper's stream of
-# COCO images.
-#
 # *The notebook takes 15 seconds; no network is trained.*
 
 # %% tags=["parameters"]
@@ -59,8 +56,7 @@ settings
 # later. The seed was chosen so that one removal illustrates every case below.
 #
 # With a running kernel, the sliders change the power $\rho$, which the next section explains, and
-# the size of the memory. At $\rho=1$ most of the memory belongs to the frequent class A, whereas at
-# $\rho=0$ all classes have about the same share.
+# the size of the memory.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 FATES = {
@@ -381,10 +377,10 @@ display(Markdown(f"{text} ({names(shown.memory[shown.slot])})."), members)
 # %% [markdown]
 # ## A long stream
 #
-# In this section the same sampler processes a stream about as long as COCOseq, which has 35,072
-# images of 70 classes with 1.22 labels per image. The memory has the same relative size as in the
-# paper, 2,000 for 35,000 samples. The stream is drawn at random, and the probability of a class
-# decreases with its rank.
+# In this section, the same sampler processes a stream about as long as COCOseq, the paper's stream
+# of COCO images, which has 35,072 images of 70 classes with 1.22 labels per image. The memory has
+# the same relative size as in the paper, 2,000 for 35,000 samples. The stream is drawn at random,
+# and the probability of a class decreases with its rank.
 
 # %%
 size = settings.samples * 2 // 35

@@ -146,7 +146,7 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 # test as the stream comes. Both scores are computed over all classes after the last task. Lines are
 # 95 % intervals over seeds and test samples. Grey names mark further streams from [public
 # collections](../docs/other_streams.md#further-public-collections), of which this repository
-# contains only the results. The CSV file contains all scores on both test sets.
+# contains only the results.
 
 # %% tags=["compute"]
 finished = asked.run_all(on_tests(stream_runs(settings)), device=settings.device)
@@ -197,9 +197,10 @@ settings.show(figure, "minus_crs", narrow=1)
 # Classes are sorted into bins by their size relative to the mean class size of their stream; the
 # bins were fixed before the runs. The differences are averaged over the classes of a stream in each
 # bin, and then over all streams, including the streams with grey names above. Lines are 95 %
-# intervals over streams. The second panel covers only the four streams of the introduction; its
-# bins are the thirds of the stream to which the task of a class belongs. Classes are scored on the
-# test with classes alike, except for `cocoseq-mini`, which is scored on further images of COCO.
+# intervals over streams. In the second panel, which covers only the four streams of the
+# introduction, the bins are thirds of the stream, by the position of the class's task. Classes are
+# scored on the test with classes alike, except for `cocoseq-mini`, which is scored on further
+# images of COCO.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 EDGES = [0, 1 / 4, 1 / 2, 1, 2, np.inf]
