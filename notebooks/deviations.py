@@ -242,11 +242,10 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # %% [markdown]
 # ## What other papers call PRS
 #
-# Three published papers compare their methods with an implementation of PRS. We reimplemented these
-# implementations and trained networks with them, on the same data, with the same memory size and
-# settings as for our PRS. Each cell contains the mean overall score in percent after the last task,
-# on the test with classes alike, and in parentheses the difference from our PRS with its 95 %
-# interval.
+# Three published papers compare their methods with an implementation of PRS. We reimplemented all
+# three and trained networks with them, on the same data, with the same memory size and settings as
+# for our PRS. Each cell contains the mean overall score in percent after the last task, on the test
+# with classes alike, and in parentheses the difference from our PRS with its 95 % interval.
 
 # %%
 best = settings.table("contest")

@@ -9,17 +9,17 @@
 # %% [markdown]
 # # Does a balanced memory separate the rare classes?
 #
-# The paper's Figure "t-SNE" shows the features of test images in the last layer but one of two
-# networks, one trained with reservoir sampling (CRS) and one with PRS, on MNIST and on COCOseq. The
-# paper concludes: "PRS can represent the minority classes more discriminatively than CRS on both
-# single-label MNIST and multi-label COCOseq experiments."
+# The paper's Figure "t-SNE" compares two networks, one trained with reservoir sampling (CRS) and
+# one with PRS, on MNIST and on COCOseq. It shows the features of test images in the last layer but
+# one. The paper concludes: "PRS can represent the minority classes more discriminatively than CRS
+# on both single-label MNIST and multi-label COCOseq experiments."
 #
 # The paper reports no numbers with its figure. Because a t-SNE plot is open to interpretation, this
 # notebook also computes two measures in the feature space: how often the nearest neighbours of an
 # image belong to its class, and how far apart the classes are. Two data sets are used:
 #
 # - `imbal-digits`, **synthetic data** in place of MNIST, which an MLP learns;
-# - `cocoseq-mini`, 6 % of the real COCOseq, where the features are the 256 values that the trained
+# - `cocoseq-mini`, 6 % of the real COCOseq. Its features are the 256 values that the trained
 #   network of two layers computes from the 1,280 features of a frozen network.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores. A second run takes 15

@@ -130,12 +130,12 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Task by task
 #
-# The picture shows the overall mAP on the test samples of each task after the whole stream, for
-# CRS, for PRS and for the method with the highest mAP on the smallest task with classes alike
-# (Multitask excluded). Tasks are sorted by their number of training samples, which is given in
-# parentheses; the smallest task is on the right. Marks are means over seeds, and lines extend from
-# the lowest to the highest seed. Compare methods only within a task, because tasks differ in their
-# number of classes and in their position in the stream.
+# The picture shows the overall mAP on the test samples of each task after the whole stream. In
+# addition to CRS and PRS, it shows the method with the highest mAP on the smallest task with
+# classes alike (Multitask excluded). Tasks are sorted by their number of training samples, which is
+# given in parentheses; the smallest task is on the right. Marks are means over seeds, and lines
+# extend from the lowest to the highest seed. Compare methods only within a task, because tasks
+# differ in their number of classes and in their position in the stream.
 
 # %%
 for name in settings.dataset:

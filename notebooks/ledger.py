@@ -166,10 +166,11 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # Each claim is reduced to one statistic that is positive if the claim is true. The same statistic
 # is computed from the paper's tables if they contain the necessary numbers.
 #
-# Claims are tested on a test set with classes alike. Only claims about an imbalanced test set are
-# tested on a test set as the stream comes, and claims that compare both kinds of test set are
-# tested on both. For `cocoseq-mini`, scores of single classes are measured on further images ([test
-# sets](../docs/real_coco.md#test-sets)). The column `test` names the test set.
+# Claims are tested on a test set with classes alike, with two exceptions: claims about an
+# imbalanced test set are tested on a test set as the stream comes, and claims that compare both
+# kinds of test set are tested on both. For `cocoseq-mini`, scores of single classes are measured on
+# further images ([test sets](../docs/real_coco.md#test-sets)). The column `test` names the test
+# set.
 #
 # The runs of one seed share the order of the stream and the initial weights. The statistic is
 # therefore computed for each seed, and its interval is Student's t interval over seeds. On real
@@ -183,15 +184,14 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # - shows *no difference* if the interval contains 0 and is within 2 points of it (instead of 2
 #   points: 0.1 for rank correlations, and half of the paper's effect for variances and other
 #   units);
-# - is *undecided* in all other cases, with fewer than five seeds, or if one of its runs never
-#   learned a task (its score is 0 throughout).
+# - is *undecided* in all other cases, and also with fewer than five seeds or if one of its runs
+#   never learned a task (its score is 0 throughout).
 #
-# The verdicts are corrected for the number of claims on one data set by Holm's method, whereas the
-# intervals are not corrected. Some claims imply others: "PRS outperforms all five baselines"
-# implies "PRS outperforms CRS". A claim that implies others is not included in the number of
-# claims. It holds only if all implied claims hold and its own p value is significant after
-# Bonferroni's correction for the number of claims. It does not hold if an implied claim does not
-# hold.
+# Holm's method corrects the verdicts for the number of claims on one data set. The intervals are
+# not corrected. Some claims imply others: "PRS outperforms all five baselines" implies "PRS
+# outperforms CRS". A claim that implies others is not included in the number of claims. It holds
+# only if all implied claims hold and its own p value is significant after Bonferroni's correction
+# for the number of claims. It does not hold if an implied claim does not hold.
 #
 # A *sensitivity* repeats the claim above it with another measure. Its verdict is not corrected and
 # is excluded from all counts. A *fact* is true by construction, such as the class shares of a
@@ -286,8 +286,8 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 # %% [markdown]
 # ## When the paper's images and synthetic data differ
 #
-# Two of our data sets can represent the same data set of the paper, with different verdicts on a
-# claim. The table lists the claims whose uncorrected verdicts differ, and shows the corrected
+# If two of our data sets represent the same data set of the paper, their verdicts on a claim can
+# differ. The table lists the claims whose uncorrected verdicts differ, and shows the corrected
 # verdicts. Three properties distinguish the data sets:
 #
 # - **The number of images.** Because `cocoseq-mini` has few images, its network is trained for only

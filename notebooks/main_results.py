@@ -15,8 +15,8 @@
 # class $i$ a share $p_i \propto n_i^{\rho}$ of the memory, where $n_i$ is the number of samples of
 # the class so far. With $\rho$ near 0, as in the paper, the shares are about equal. The paper's
 # main claim, based on its **Table 1**, is that PRS scores higher in C-F1, O-F1 and mAP
-# ([metrics](../docs/metrics.md)) than Finetune, EWC, CRS, GSS and ExStream, which the next section
-# describes, above all on the rare classes.
+# ([metrics](../docs/metrics.md)) than Finetune, EWC, CRS, GSS and ExStream, above all on the rare
+# classes. The next section describes these methods.
 #
 # This notebook trains every method with several seeds and compares the scores with the paper's
 # scores. The profile `quick` runs on the first two of these real data sets, and the profile `seeds`
@@ -273,8 +273,8 @@ title = "Overall scores: PRS minus each other method"
 against = settings.show_contrasts("prs_minus_others", title, "than")
 
 # %% [markdown]
-# The paper calls Multitask the upper bound, although its C-F1 in the paper is lower than the C-F1
-# of PRS. A possible reason is that Multitask sees every rare image only once, whereas a balanced
+# The paper calls Multitask the upper bound, although it reports a lower C-F1 for Multitask than for
+# PRS. A possible reason is that Multitask sees every rare image only once, whereas a balanced
 # memory replays the same image many times.
 #
 # ## Task by task

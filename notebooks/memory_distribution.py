@@ -71,8 +71,8 @@ settings
 # (majority, moderate, minority), and within a group from frequent to rare. Grey bars show the
 # shares in the stream. The target shares of PRS are proportional to the class frequencies to the
 # power $\rho$; with $\rho$ near 0 all classes have about the same target share. ExStream divides
-# its memory among the classes in advance, and merges similar samples into one vector, which counts
-# once.
+# its memory among the classes in advance. It merges similar samples into one vector, which counts
+# as one sample.
 #
 # The page [Which samples stay in memory?](../docs/memories.html), a single file for any browser, has
 # sliders that change $\rho$, the size of the memory and the imbalance of the stream.

@@ -9,12 +9,12 @@
 # %% [markdown]
 # # Can a loss replace a balanced memory?
 #
-# A balanced memory increases the share of rare classes among the replayed samples. Another loss, or
-# a balanced *draw*, which replays samples of every class with the same probability, can also give
-# rare classes more weight. Do these changes have the same effect as a balanced memory? The paper
-# does not investigate this question. This notebook trains networks with the balanced memory of PRS
-# and with the memory of CRS, which has the class mix of the stream. Each memory is combined with
-# the plain loss (`multilabel_soft_margin`) and with other losses. Two kinds of
+# A balanced memory increases the share of rare classes among the replayed samples. Rare classes can
+# also be given more weight by another loss, or by a balanced *draw*, which replays samples of every
+# class with the same probability. Do these changes have the same effect as a balanced memory? The
+# paper does not investigate this question. This notebook trains networks with the balanced memory
+# of PRS and with the memory of CRS, which has the class mix of the stream. Each memory is combined
+# with the plain loss (`multilabel_soft_margin`) and with other losses. Two kinds of
 # [scores](../docs/metrics.md) are compared:
 #
 # - *mAP* depends only on the **ranking** of the samples by the probability of each class.

@@ -155,8 +155,8 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 # By default a label is predicted if its probability is above 0.5. After one pass over the stream,
 # the predicted probabilities of rare classes are far below 0.5, so that F1 at 0.5 largely measures
 # calibration. The same models are therefore scored in two more ways. The *tuned threshold* is one
-# threshold per run for all classes, which is chosen on a fifth of the training samples that a
-# second training holds out. *Top 3* predicts the three most probable classes of each sample.
+# threshold per run for all classes. It is chosen with a second training, which holds out a fifth of
+# the training samples. *Top 3* predicts the three most probable classes of each sample.
 #
 # A difference between PRS and CRS that is present at 0.5 but not at the tuned threshold is due to
 # calibration. With a running kernel, the menus select a class group or the other test set.

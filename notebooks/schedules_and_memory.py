@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Do the results depend on task order or memory size?
 #
-# The paper uses five *schedules*, that is, orders of the tasks, for COCOseq and four for
+# The paper uses several orders of the tasks (*schedules*), five for COCOseq and four for
 # NUS-WIDEseq. For both data sets, the paper uses memories of 1000, 2000 and 3000 samples. The
 # scores are in **Table 2** and in four tables of the appendix, which also report forgetting for
 # NUS-WIDEseq. The paper claims that CRS, GSS and ExStream fluctuate "depending on the permuted
@@ -195,10 +195,9 @@ by_size = settings.show_contrasts("sizes_prs_minus_crs", title, "memory")
 # ## Table 2
 #
 # The table compares our overall scores on the test with classes alike, in percent, with the paper's
-# Table 2 for COCOseq's schedules and memory sizes. For PRS, the numbers of Table 2 differ from the
-# numbers in the paper's appendix, which the pictures above show.
-# `schedules_and_memory_schedules.csv` and `schedules_and_memory_sizes.csv` contain every data set,
-# class group and test set.
+# Table 2 for COCOseq's schedules and memory sizes. The pictures above use the paper's appendix,
+# whose numbers for PRS differ from Table 2. `schedules_and_memory_schedules.csv` and
+# `schedules_and_memory_sizes.csv` contain every data set, class group and test set.
 
 # %% tags=["compute"]
 settings.write(table_2(by_schedule, by_memory), "table_2")

@@ -343,7 +343,7 @@ for name in mlps if settings.search else []:
 #   pair contains 0, by far the largest class, and the third pair consists of rare classes. Few
 #   random orders produce a dip in CRS or PRS.
 # - **The paper's order cannot be identified.** The two orders above agree with the paper about
-#   equally well, other orders agree nearly as well, and among so many orders some agree by
+#   equally well, and other orders nearly as well. Among so many orders, some would agree by
 #   coincidence. However, the paper's order probably begins with {1, 2}, because Finetune stays
 #   below the paper's accuracy after the first task if it begins with {1, 7}, the only other pair
 #   that is large enough.

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # What does PRS do with one sample?
 #
-# This notebook follows *Partitioning Reservoir Sampling* (PRS), which fills a small replay memory,
-# over forty samples. The paper gives an overview in Figure 2 and the steps in Algorithm 1. The
+# *Partitioning Reservoir Sampling* (PRS) fills a small replay memory. This notebook follows it over
+# forty samples. The paper gives an overview in Figure 2 and the steps in Algorithm 1. The
 # *partition* determines each class's share of the memory. *Sample-in* decides whether a new sample
 # enters the memory, and *sample-out* selects the sample that the new one replaces. Every number
 # below is computed by the sampler: `sampler.explain(label)` returns what `sampler.place(labels)`
