@@ -21,11 +21,10 @@
 # network.
 #
 # The profile `seeds` runs on `digits70seq`, a **synthetic data set** of handwritten digits, with
-# all three networks and five seeds. A small convolutional network replaces ResNet-101, and AC and
-# RA are built upon it. Compared with the plain network, a training step takes longer with RA, and
-# several times as long with AC. The profile `quick` uses a tiny part of the data without AC, and
-# only one seed, which is too few for any conclusion. In both profiles, Multitask is trained for 1
-# and for 2 epochs (10 in the paper) with the plain network, and for only 1 epoch with AC and RA.
+# all three networks and five seeds. A small convolutional network, `convnet`, replaces ResNet-101,
+# and AC and RA are built upon it. Multitask is trained for 1 and for 2 epochs (10 in the paper)
+# with the plain network, and for only 1 epoch with AC and RA. The profile `quick` uses a tiny part
+# of the data without AC, and only one seed, which is too few for any conclusion.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores.*
 
@@ -110,20 +109,20 @@ settings
 #
 # AC processes an image and its mirror image at two scales, in the ratio 9 to 8. The attention map
 # of a class is the sum of the features, weighted by the weights of that class in the last layer.
-# One part of the loss is small if a mirrored image gives a mirrored map and both scales give the
-# same map; this part does not change the weights of the last layer. In the other part, labels are
-# weighted by how often they have occurred so far. The original AC uses the frequencies in the whole
-# training set, which are unknown in a stream.
+# The loss has two parts. The first part, which does not change the weights of the last layer, is
+# small if a mirrored image gives a mirrored map and both scales give the same map. In the second
+# part, labels are weighted by their frequency in the stream so far, whereas the original AC uses
+# the frequencies in the whole training set.
 #
-# RA reads the feature map with an LSTM. It looks at five regions, which are half as wide as the
-# map. They start in the middle and in the four quarters of the map and move from there. The paper
-# pretrained RA on ImageNet "to obtain sensible results", whereas in this notebook only the part
-# below the LSTM is pretrained. The step size of RA is a quarter of the default of the data set,
-# because with the default, the scores may fall in a second epoch.
+# RA reads five regions of the feature map with an LSTM. The regions are half as wide as the map;
+# they start in its middle and in its four quarters and move from there. The paper pretrained RA on
+# ImageNet "to obtain sensible results", whereas in this notebook only the part below the LSTM is
+# pretrained. The step size of RA is a quarter of the default of the data set, because with the
+# default, the scores may fall in a second epoch.
 #
-# To save memory, the paper froze AC up to and including the first residual block, and in the table
-# of base architectures, it froze the same part of the plain network. In these cases, this notebook
-# freezes the first of three convolutions.
+# To save memory, the paper froze AC up to and including the first residual block. For the table of
+# base architectures, it froze the same part of the plain network. In these two cases, this notebook
+# freezes the first of the three convolutions.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def rows_of(runs: list[prslib.Run]) -> pd.DataFrame:
@@ -184,9 +183,7 @@ settings.write(offline, "offline")
 #
 # The tables show the overall scores of Multitask in percent. In a test with *classes alike*, all
 # classes are about equally frequent. A test *as the stream comes* has the class mix of the stream.
-# "convnet [ResNet101]" is the small network that replaces the paper's ResNet-101, and the other
-# networks are built upon it. If the paper's number of epochs differs from ours, it is given in
-# parentheses.
+# If the paper's number of epochs differs from ours, it is given in parentheses.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -206,7 +203,7 @@ for _, shown in settings.table("offline").groupby(["dataset", "test_set"], sort=
 #
 # The paper's numbers for the plain network come from its main table, for which no layer was frozen.
 # The paper prints the C-F1 of Multitask with RA twice, as 39.2 % and as 33.0 %. The table below
-# shows the second value, which the paper prints in its table of methods.
+# shows the second value.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
@@ -229,8 +226,7 @@ settings.show_tables("methods", by=["network"])
 # ## Does PRS lead with every network?
 #
 # The paper claims that "PRS always performs superior to other baselines no matter the
-# architecture". This claim and the paper's other claims about networks are tested in
-# [`ledger`](ledger.ipynb).
+# architecture". The [`ledger`](ledger.ipynb) tests this claim.
 
 # %%
 title = "Overall scores: PRS minus CRS by network"

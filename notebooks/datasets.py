@@ -14,13 +14,19 @@
 # constructed by clustering (Appendix, Algorithm 2): classes that often occur together are assigned
 # to the same task, and images whose labels belong to several tasks are dropped.
 #
-# This notebook shows four real streams and two synthetic ones. Of the real streams, `cocoseq-mini`
-# contains 6 % of COCOseq, as features without the images, `reutersseq` news articles of
-# Reuters-21578, `mdiseq` icons with their tags, and `clipartseq` clip art with its keywords. The
-# synthetic streams `digits70seq` and `digits49seq` contain scenes of handwritten digits, with the
-# class frequencies of COCOseq divided by 4 and of NUS-WIDEseq divided by 6. The profile `paper`
-# shows the complete data sets of the paper if their labels are available (`make figures
-# PROFILE=paper DATA=/path`).
+# This notebook shows four real streams and two synthetic ones:
+#
+# - `cocoseq-mini`: 6 % of COCOseq, as features without the images;
+# - `reutersseq`: news articles of Reuters-21578 with their topics;
+# - `mdiseq`: icons with their tags;
+# - `clipartseq`: clip art with its keywords;
+# - `digits70seq` (synthetic): scenes of handwritten digits, with the class frequencies of COCOseq
+#   divided by 4;
+# - `digits49seq` (synthetic): scenes of handwritten digits, with the class frequencies of
+#   NUS-WIDEseq divided by 6.
+#
+# The profile `paper` shows the complete data sets of the paper if their labels are available
+# (`make figures PROFILE=paper DATA=/path`).
 #
 # *The notebook takes half a minute.*
 
@@ -54,13 +60,13 @@ settings
 # ## Sizes
 #
 # In the second table, *stands for* names the data set of the paper that a stream represents, and
-# *stream* is the number of training samples. *Largest to smallest* is the size of the largest class
-# divided by the size of the smallest class. Because this ratio depends on only two classes, *below
-# half the mean* counts the classes that are smaller than half the mean class size. In a test set
-# with *classes alike*, all classes are about equally frequent. A test set *as the stream comes* has
-# the class mix of the stream, except on [icons](../docs/other_streams.md). `cocoseq-mini` has a
-# third test set of *further images* of COCO ([test sets](../docs/real_coco.md#test-sets)). The last
-# three rows count the classes of each [group](../docs/metrics.md#groups-of-classes).
+# *stream* is the number of training samples. *Largest to smallest* is the ratio of the largest to
+# the smallest class size, and *below half the mean* counts the classes that are smaller than half
+# the mean class size. In a test set with *classes alike*, all classes are about equally frequent. A
+# test set *as the stream comes* has the class mix of the stream, except on
+# [icons](../docs/other_streams.md). `cocoseq-mini` has a third test set of *further images* of COCO
+# ([test sets](../docs/real_coco.md#test-sets)). The last three rows count the classes of each
+# [group](../docs/metrics.md#groups-of-classes).
 #
 # The data sets of the paper have these sizes:
 #
@@ -69,10 +75,10 @@ settings
 # | COCOseq | 35072 | 4 | 18 | 38 | 14 |
 # | NUS-WIDEseq | 48724 | 6 | 10 | 18 | 21 |
 #
-# The groups of NUS-WIDEseq are taken from the lists that the authors released. According to the
-# limits that the paper states, three of the moderate classes in these lists would be majority
-# classes; `digits49seq` follows these limits. The paper reports 6346 test images for COCOseq,
-# whereas its released files contain 6366.
+# The groups of NUS-WIDEseq are taken from the lists that the authors released. Three classes that
+# are moderate in these lists would be majority classes by the limits that the paper states;
+# `digits49seq` follows the stated limits. The paper reports 6346 test images for COCOseq, whereas
+# its released files contain 6366.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def count_sizes(dataset: SequentialDataset) -> dict:
@@ -106,9 +112,8 @@ sizes.T.map(lambda value: f"{value:,.4g}" if isinstance(value, float) else value
 #
 # Each mark shows the number of training samples of a class on a logarithmic scale, and its colour
 # and shape indicate the class group. Classes are sorted from frequent to rare within each task, and
-# dashed lines separate the tasks. The marks fall steeply because the classes of a task are
-# imbalanced. In NUS-WIDEseq and its synthetic counterpart, as well as in Reuters and clip art,
-# tasks also differ in size.
+# dashed lines separate the tasks. In NUS-WIDEseq and its synthetic counterpart, as well as in
+# Reuters and clip art, tasks also differ in size.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_class_statistics(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
@@ -142,14 +147,13 @@ settings.show(figure, "classes", narrow=1)
 # one group, which at the start is true only of images with a single label. Each step merges the two
 # groups $j, k$ with the highest score $\ln co_{jk} - \beta\,(elem_j + elem_k)^2$, Eq. (7). In this
 # equation, $elem_j$ counts the images that can be kept with group $j$, and $co_{jk}$ counts the
-# further images that can be kept if the groups $j$ and $k$ are merged. The first term keeps many
-# images, whereas the second keeps the groups similar in size. With $\beta = 1$ (COCOseq) the second
-# term dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq) the tasks may differ in size, provided that
-# each has at least four classes.
+# further images that can be kept if the groups $j$ and $k$ are merged. The first term favours
+# merges that keep many images, and the second favours groups of similar size. With $\beta = 1$
+# (COCOseq) the second term dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq) the tasks may differ in
+# size, provided that each has at least four classes.
 #
 # The curve shows the share of all images whose labels belong to a single group. A group in which no
-# class has enough images does not become a task. Therefore `clipartseq` has fewer tasks than
-# groups.
+# class has enough images does not become a task, so `clipartseq` has fewer tasks than groups.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def clustering_steps(clustering: Clustering) -> pd.DataFrame:
@@ -192,7 +196,7 @@ settings.show(figure, "clustering")
 # %% [markdown]
 # ## Images
 #
-# The pictures show some images of every task, one task per row, with all labels of each image.
+# Each row shows some images of a task with all their labels.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataFrame:

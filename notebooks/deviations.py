@@ -10,7 +10,7 @@
 # # What do shortcuts in PRS cost?
 #
 # Papers that compare their methods with Partitioning Reservoir Sampling (PRS) reimplement it, and
-# most of these implementations take shortcuts, that is, they depart from the paper's [Algorithm
+# most of these implementations take shortcuts: they depart from the paper's [Algorithm
 # 1](walkthrough.ipynb) in some step. These *departures* are:
 #
 # - the slot to overwrite is drawn from the whole memory instead of from one class;
@@ -18,16 +18,16 @@
 #   probability to store the sample, is softened or underflows;
 # - the class that loses a sample is drawn by its target share $p$ of the memory instead of by its
 #   surplus above this share;
-# - Eq. (5), the distance from the target shares, omits the absolute value, so that positive and
-#   negative differences cancel;
+# - in Eq. (5), the distance from the target shares, the absolute value is omitted, so that positive
+#   and negative differences cancel;
 # - among equally good slots, the slot with the lowest index is overwritten instead of a random one;
 # - the class counts of a task are known before the task begins;
 # - a whole batch is processed at once instead of sample by sample.
 #
-# The paper itself mentions one further departure. To make room, PRS draws one of the classes whose
-# surplus $\delta_i$ is positive. The paper explains (Sec. 3.4): "We found this to be more robust in
-# practice than considering multiple classes with $\delta_i > 0$". The departure *several classes
-# shrink* considers all of these classes.
+# The paper itself mentions one further departure, *several classes shrink*. To make room, PRS draws
+# one of the classes whose surplus $\delta_i$ is positive, whereas this departure considers all of
+# them. The paper explains (Sec. 3.4): "We found this to be more robust in practice than considering
+# multiple classes with $\delta_i > 0$".
 #
 # This notebook replaces one step of PRS at a time and measures how the memory and the mAP change.
 # Conventional reservoir sampling (CRS), which has no partition, serves as a reference. To compare
@@ -36,8 +36,7 @@
 # The paper has no such experiment. The profile `quick` tracks the memories on `cocoseq-mini` (COCO
 # images) and on `reutersseq` (news articles), and trains on `cocoseq-mini` only. Scores are
 # measured on a test set with *classes alike*, in which all classes are about equally frequent: for
-# `cocoseq-mini`, 323 images of the paper's balanced test set. The profile `paper` tracks the
-# memories on all labels of COCOseq and NUS-WIDEseq.
+# `cocoseq-mini`, 323 images of the paper's balanced test set.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores. A second run takes 15
 # seconds.*
@@ -96,8 +95,7 @@ pd.Series(texts, name="what it does").rename_axis("departure").to_frame()
 # $p$. *Share of minority classes* is the share of these classes among the labels in memory. *Mean
 # age* is the mean distance of the samples in memory from the end of the stream, as a share of the
 # stream; it is 50 % on average with CRS. Marks are means over seeds, and horizontal lines are 95 %
-# intervals. Vertical lines show PRS and CRS for reference. Departures are sorted by their distance
-# to target.
+# intervals. Vertical lines show PRS and CRS for reference.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MIX_LABELS = {
@@ -166,9 +164,8 @@ settings.show(figure, "memory", narrow=1)
 # ## What the departures cost
 #
 # The picture shows the mAP of each departure minus the mAP of PRS with the same seed, after the
-# last task and on the test with classes alike. Departures are sorted by the difference in overall
-# mAP, and lines are 95 % intervals over seeds and test samples. The CSV file also contains the
-# moderate classes.
+# last task and on the test with classes alike. Lines are 95 % intervals over seeds and test
+# samples.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
@@ -220,17 +217,22 @@ settings.show(figure, "costs", narrow=1)
 # %% [markdown]
 # ## Which departures matter?
 #
-# A departure *costs* something if the whole 95 % interval of its difference from PRS in overall mAP
-# is below 0. Otherwise, it *does not matter* if the whole interval is within ± half of the
-# difference between PRS and CRS, and is *undecided* if not. The verdicts apply only to these data.
-# For example, the exponential $e^{-n}$ of Eq. (2) underflows only if a class has at least 746
-# samples, and no class of `cocoseq-mini` is so large.
+# The verdict on a departure depends on the 95 % interval of its difference from PRS in overall mAP:
 #
-# The complete COCOseq and NUS-WIDEseq contain classes of this size. On all labels of these data
-# sets (`figures/paper/deviations_memory`, one seed), the class shares in memory are about the same
-# with underflow as without it. As on the smaller streams, the memory misses the target if the slot
-# is drawn from the whole memory, or if the class is drawn by its target share $p$. If the class
-# counts of a task are known in advance, the final memory is farther from the target than with PRS.
+# - It *costs* something if the whole interval is below 0.
+# - Otherwise, it *does not matter* if the whole interval is within ± half of the difference between
+#   PRS and CRS.
+# - In all other cases, it is *undecided*.
+#
+# The verdicts apply only to these data. For example, the exponential $e^{-n}$ of Eq. (2) underflows
+# only if a class has at least 746 samples, and no class of `cocoseq-mini` is so large.
+#
+# The complete COCOseq and NUS-WIDEseq contain classes of this size. On their labels (profile
+# `paper`, `figures/paper/deviations_memory`, one seed), the class shares in memory are about the
+# same with underflow as without it. As on the smaller streams, the memory misses the target if the
+# slot is drawn from the whole memory, or if the class is drawn by its target share $p$. If the
+# class counts of a task are known in advance, the final memory is farther from the target than with
+# PRS.
 
 # %%
 columns = ["dataset", "departure", "difference", "low", "high", "seeds", "verdict"]
@@ -240,10 +242,10 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # %% [markdown]
 # ## What other papers call PRS
 #
-# Three published papers compare their methods with an implementation of PRS. We reimplemented these
-# three implementations and trained networks with them, using the same data, memory size and
-# settings as for our PRS. Each cell contains the mean overall score in percent after the last task,
-# on the test with classes alike. The difference from PRS and its 95 % interval are in parentheses.
+# Three published papers compare their methods with an implementation of PRS. We reimplemented all
+# three and trained networks with them, on the same data, with the same memory size and settings as
+# for our PRS. Each cell contains the mean overall score in percent after the last task, on the test
+# with classes alike, and in parentheses the difference from our PRS with its 95 % interval.
 
 # %%
 best = settings.table("contest")
@@ -257,8 +259,8 @@ best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop
 # The three papers use the name "PRS" for three different samplers. The sampler in CUTER overwrites
 # random slots and scores below CRS on `cocoseq-mini`. The sampler in Macro-AUC-CL keeps the first
 # samples of the stream and scores below CRS on both data sets. The sampler in EmoGrowth knows the
-# class counts of a task in advance and scores about as high as PRS. However, this sampler rejects
-# every sample whose classes all have 746 images or more; COCOseq has such classes.
+# class counts of a task in advance and scores about as high as our PRS, but rejects every sample
+# whose classes all have 746 images or more. COCOseq has such classes.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(settings.table("costs"), group="overall", metric="mAP")

@@ -9,17 +9,18 @@
 # %% [markdown]
 # # Does a balanced memory separate the rare classes?
 #
-# The paper's Figure "t-SNE" shows the features of test images in the last layer but one, for a
-# network trained with reservoir sampling (CRS) and a network trained with PRS, on MNIST and on
-# COCOseq. The paper concludes: "PRS can represent the minority classes more discriminatively than
-# CRS on both single-label MNIST and multi-label COCOseq experiments."
+# The paper's Figure "t-SNE" compares two networks, one trained with reservoir sampling (CRS) and
+# one with PRS, on MNIST and on COCOseq. It shows the features of test images in the last layer but
+# one. The paper concludes: "PRS can represent the minority classes more discriminatively than CRS
+# on both single-label MNIST and multi-label COCOseq experiments."
 #
 # The paper reports no numbers with its figure. Because a t-SNE plot is open to interpretation, this
-# notebook also reports two measures computed in the feature space: how often the nearest neighbours
-# of an image belong to its class, and how far apart the classes are. Two data sets are used:
-# `imbal-digits`, which is **synthetic data** in place of MNIST and is learned by an MLP, and
-# `cocoseq-mini`, 6 % of the real COCOseq. For `cocoseq-mini`, the features are the 256 values that
-# the trained network of two layers computes from the 1,280 features of a frozen network.
+# notebook also computes two measures in the feature space: how often the nearest neighbours of an
+# image belong to its class, and how far apart the classes are. Two data sets are used:
+#
+# - `imbal-digits`, **synthetic data** in place of MNIST, which an MLP learns;
+# - `cocoseq-mini`, 6 % of the real COCOseq. Its features are the 256 values that the trained
+#   network of two layers computes from the 1,280 features of a frozen network.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores. A second run takes 15
 # seconds.*
@@ -75,8 +76,7 @@ settings
 # ## Which images
 #
 # For every class, the notebook uses the first test images that have only this label, because an
-# image with two labels belongs to no single class. The paper does not state how it coloured images
-# with two labels.
+# image with two labels belongs to no single class.
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
@@ -86,9 +86,9 @@ finished = asked.run_all(planned, device=settings.device)
 #
 # Each picture shows one network per method, trained with the first seed. Colours distinguish
 # classes, and markers show the class group: circles for majority, triangles for moderate and stars
-# for minority classes. Because seventy colours cannot be distinguished, only a few classes of every
-# group are coloured on `cocoseq-mini`: the most frequent majority classes, moderate classes of
-# middle size and the rarest minority classes. Some images of the other classes are shown in grey.
+# for minority classes. On `cocoseq-mini`, only a few classes of every group are coloured: the most
+# frequent majority classes, moderate classes of middle size and the rarest minority classes. Some
+# images of the other classes are shown in grey.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # Tol's "muted" colours and black: ten classes that the colour-blind can tell apart
@@ -182,13 +182,12 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Two measures
 #
-# Both measures are computed from the features themselves, not from the t-SNE coordinates. They
-# cover all classes, including the classes that the pictures show in grey. *kNN accuracy* is the
-# share of images whose nearest neighbours vote for the correct class; guessing among $C$ classes is
-# correct for one image in $C$. The *silhouette*, multiplied by 100, is near 100 for well-separated
-# classes, near 0 for overlapping classes, and below 0 if images are nearer to another class than to
-# their own class. The table shows means over seeds. In a test with *classes alike*, all classes are
-# about equally frequent.
+# Both measures are computed from the features themselves, not from the t-SNE coordinates, and cover
+# all classes. *kNN accuracy* is the share of images whose nearest neighbours vote for the correct
+# class; guessing among $C$ classes is correct for one image in $C$. The *silhouette*, multiplied by
+# 100, is near 100 for well-separated classes, near 0 for overlapping classes, and below 0 if images
+# are nearer to another class than to their own class. The table shows means over seeds. In the test
+# with *classes alike*, all classes are about equally frequent.
 
 # %% tags=["compute"]
 frames = []
@@ -228,8 +227,8 @@ gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 #
 # On single-label data such as `imbal-digits`, the seed also determines the order of the classes, so
 # that the differences vary widely between seeds. On `cocoseq-mini` a class has only one to ten test
-# images, so that both measures are imprecise. The numbers for MNIST itself are in `figures/paper`;
-# they are computed by this command:
+# images, so that both measures are imprecise. The numbers for MNIST itself, in `figures/paper`, are
+# computed by this command:
 #
 # ```sh
 # papermill notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml -y "{dataset: [imbal-mnistseq], seeds: [0, 1, 2, 3, 4], device: cpu}"

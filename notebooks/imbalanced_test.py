@@ -12,9 +12,9 @@
 # The test set of the paper's main table has the same number of images of every class (*classes
 # alike*). In its appendix, the paper also tests on images with the class mix of the stream (*as the
 # stream comes*). For this test, the power of allocation $\rho$ of Partitioning Reservoir Sampling
-# (PRS) is 0.5, with which the memory is balanced only in part. The paper reports "PRS with
-# $\rho=0.5$ performing better than all the other baselines while remaining very competitive on the
-# majority" (its **Table "Imbalanced test-set comparison"**).
+# (PRS) is 0.5, which balances the memory only in part. The paper reports "PRS with $\rho=0.5$
+# performing better than all the other baselines while remaining very competitive on the majority"
+# (its **Table "Imbalanced test-set comparison"**).
 #
 # The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
 # frozen EfficientNet-Lite0. Each [method](main_results.ipynb) trains a network of two layers on
@@ -109,10 +109,10 @@ display(Markdown(tables.in_short(against)))
 # %% [markdown]
 # ## Both powers on both tests
 #
-# The paper uses one $\rho$ for the test with classes alike and another for the test as the stream
-# comes, and reports the scores of each $\rho$ only on one of the tests. The table therefore
-# evaluates both powers $\rho$ on both test sets. Each number is the difference PRS minus CRS in an
-# overall score, in points, with its 95 % interval. Significant differences are in bold.
+# The paper reports scores of one $\rho$ on the test with classes alike, and of another $\rho$ on
+# the test as the stream comes. The table evaluates both $\rho$ on both test sets. Each number is
+# the difference PRS minus CRS in an overall score, in points, with its 95 % interval. Significant
+# differences are in bold.
 
 # %% tags=["compute"]
 scored = rows[rows["measure"] == "score"]

@@ -13,8 +13,8 @@
 # the paper's text into statistical tests, one for each claim and data set.
 #
 # The notebook reads the stored runs of the other notebooks with the same profile. Missing runs are
-# trained. If the parameter `missing` is "leave", their numbers are marked as "not run" instead. The
-# data are of three kinds, which are never pooled:
+# trained or, if the parameter `missing` is "leave", marked as "not run". The data are of three
+# kinds, which are never pooled:
 #
 # - `cocoseq-mini` is **a part of the paper's own data**: 2,072 of COCOseq's 35,072 training images,
 #   as features of a frozen network. Each method trains a network of two layers on these features.
@@ -69,8 +69,8 @@ settings.write(ledger.decide(results, settings.level), "claims")
 # power $\rho$ of PRS determines the class shares of its memory: with 0 they are equal, and with 1
 # they are as in the stream. In a test set with *classes alike*, the kind that the paper uses, all
 # classes are about equally frequent, whereas a test set *as the stream comes* has the class mix of
-# the stream. None of these runs trains the paper's network end to end on all of the paper's images,
-# which only the profile `paper` does.
+# the stream. None of these runs trains the paper's network end to end on all of the paper's images;
+# only the profile `paper` does.
 
 # %%
 decided = settings.table("claims")
@@ -82,15 +82,17 @@ display(Markdown(ledger.summarise(decided)))
 # Each number of the paper is compared with the mean over seeds of our runs with the same method,
 # architecture, order of the tasks, number of epochs, kind of test set, class group and metric.
 # Memory sizes are matched as fractions of the standard size: 60 of 120 samples corresponds to 1000
-# of 2000. The file `ledger_cells.csv` has one row per number, which contains the standard
-# deviation, the seeds and the data set, or "not run" if our number is missing.
+# of 2000. The file `ledger_cells.csv` has one row per number of the paper, with our standard
+# deviation, seeds and data set, or "not run" if our number is missing.
 #
-# Each row below is about one table of the paper. `cells` is the number of the paper's numbers,
-# `run` counts the numbers for which we have a counterpart, and `synthetic` counts the counterparts
-# on synthetic data. `mean_difference` is the mean absolute difference between our scores and the
-# paper's scores in points. `rank_correlation` is Spearman's rank correlation between our scores of
-# the methods and the paper's scores, averaged over the columns of the paper's table, and `columns`
-# is the number of these columns. The correlation is 1 if the order of the methods is the same.
+# Each row below is about one table of the paper:
+#
+# - `cells` counts the numbers in the table, `run` the numbers for which we have a counterpart, and
+#   `synthetic` the counterparts on synthetic data.
+# - `mean_difference` is the mean absolute difference between our scores and the paper's, in points.
+# - `rank_correlation` is Spearman's rank correlation between our scores of the methods and the
+#   paper's, averaged over the `columns` of the table. It is 1 if the order of the methods is the
+#   same.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MATCH = ["stands_for", "method", "test_set", *SETTINGS, *CELL]
@@ -161,45 +163,46 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # %% [markdown]
 # ## Every claim
 #
-# Each claim is reduced to one statistic that is positive if the claim is true. A claim about all
-# metrics, all methods or all schedules has to be true in every case. The same statistic is computed
-# from the paper's tables if they contain the necessary numbers.
+# Each claim is reduced to one statistic that is positive if the claim is true. The same statistic
+# is computed from the paper's tables if they contain the necessary numbers.
 #
-# Claims are tested on a test set with classes alike. Only claims about an imbalanced test set are
-# tested on a test set as the stream comes, and claims that compare both kinds of test set are
-# tested on both. For `cocoseq-mini`, scores of single classes are measured on further images ([test
-# sets](../docs/real_coco.md#test-sets)). The column `test` names the test set.
+# Claims are tested on a test set with classes alike, with two exceptions: claims about an
+# imbalanced test set are tested on a test set as the stream comes, and claims that compare both
+# kinds of test set are tested on both. For `cocoseq-mini`, scores of single classes are measured on
+# further images ([test sets](../docs/real_coco.md#test-sets)). The column `test` names the test
+# set.
 #
 # The runs of one seed share the order of the stream and the initial weights. The statistic is
 # therefore computed for each seed, and its interval is Student's t interval over seeds. On real
-# data the interval also accounts for the sampling error of the test set, estimated by resampling
-# the test set.
+# data the interval also accounts for the sampling error of the test set, which is estimated by
+# resampling.
 #
-# Before correction, a claim *holds* if its whole interval is above 0, and it does *not hold* if the
-# whole interval is below 0, because the opposite is then significant. If the interval contains 0
-# and is within 2 points of it, the verdict is *no difference*, because a larger difference is
-# excluded. For rank correlations this limit is 0.1 instead of 2 points; for variances (in square
-# points) and other units it is half of the paper's effect. In all other cases the claim is
-# *undecided*. A claim is also undecided with fewer than five seeds, or if one of its runs never
-# learned a task (its score is 0 throughout).
+# Before correction, a claim
 #
-# The verdicts are corrected for the number of claims on one data set by Holm's method, whereas the
-# intervals are not corrected. Some claims imply others: "PRS outperforms all five baselines"
-# implies "PRS outperforms CRS". A claim that implies others is not included in the number of
-# claims. It holds only if all implied claims hold and its own p value is significant after
-# Bonferroni's correction for the number of claims. It does not hold if an implied claim does not
-# hold.
+# - *holds* if the whole interval is above 0;
+# - does *not hold* if the whole interval is below 0;
+# - shows *no difference* if the interval contains 0 and is within 2 points of it (instead of 2
+#   points: 0.1 for rank correlations, and half of the paper's effect for variances and other
+#   units);
+# - is *undecided* in all other cases, and also with fewer than five seeds or if one of its runs
+#   never learned a task (its score is 0 throughout).
+#
+# Holm's method corrects the verdicts for the number of claims on one data set. The intervals are
+# not corrected. Some claims imply others: "PRS outperforms all five baselines" implies "PRS
+# outperforms CRS". A claim that implies others is not included in the number of claims. It holds
+# only if all implied claims hold and its own p value is significant after Bonferroni's correction
+# for the number of claims. It does not hold if an implied claim does not hold.
 #
 # A *sensitivity* repeats the claim above it with another measure. Its verdict is not corrected and
 # is excluded from all counts. A *fact* is true by construction, such as the class shares of a
 # memory that is designed to have these shares. It has a number but no verdict.
 #
-# If a claim covers several numbers (cells), it is tested on the *weakest* cell, which is the cell
-# with the least evidence of being above 0. Because the intervals differ in width, this is not
-# always the cell with the smallest number. The tables show the effect and the interval of the
-# weakest cell; the upper end of this interval is corrected for the number of cells. The claim does
-# not hold if any cell is significantly below 0. It holds if every cell is significantly above 0;
-# this criterion needs no correction for the number of cells.
+# A claim about all metrics, all methods or all schedules covers several numbers (cells). It holds
+# if every cell is significantly above 0, which needs no correction for the number of cells, and
+# does not hold if any cell is significantly below 0. The tables show the effect and the interval of
+# the *weakest* cell, the one with the least evidence of being above 0. Because intervals differ in
+# width, this is not always the cell with the smallest number. The upper end of its interval is
+# corrected for the number of cells.
 
 # %%
 display(ledger.counts(decided))
@@ -257,9 +260,9 @@ settings.show(figure, "headlines")
 # The following tables list all claims that were run, question by question. Each entry contains the
 # verdict and the effect with its interval, in the unit at the end of the claim's description; a
 # negative effect contradicts the claim. Unless the claim holds, the weakest cell is named in
-# parentheses: its score, its class group or setting if there are several, and after "vs." the
-# method that it is compared with. If an entry is empty, the claim was not tested on this data set.
-# The file `ledger_claims.csv` has one row per claim and data set.
+# parentheses: its score, its class group or setting if there are several, and the method that it is
+# compared with, after "vs.". If an entry is empty, the claim was not tested on this data set. The
+# file `ledger_claims.csv` has one row per claim and data set.
 
 # %%
 questions = decided["claim"].map(lambda name: CLAIMS[name].question)
@@ -269,9 +272,9 @@ for question, rows in decided.groupby(questions, sort=False):
         display(Markdown(f"**{question}**\n\n{table}"))
 
 # %% [markdown]
-# One more claim is about runtime: in its Table 1, the paper uses fewer seeds for GSS "due to its
-# computational complexity". The runtime was measured separately, for training steps of the paper's
-# network on a GPU with ten new and ten replayed images per step.
+# One more claim is about runtime: in Table 1, the paper uses fewer seeds for GSS "due to its
+# computational complexity". We measured the time of training steps of the paper's network on a GPU,
+# with ten new and ten replayed images per step.
 
 # %%
 card = pd.read_csv(project_root() / "figures" / "bench" / "card_h100.csv")
@@ -283,9 +286,9 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 # %% [markdown]
 # ## When the paper's images and synthetic data differ
 #
-# If two of our data sets represent the same data set of the paper, a claim can have different
-# verdicts on them. The table lists the claims whose uncorrected verdicts differ, and shows their
-# corrected verdicts. Three properties distinguish our data sets:
+# If two of our data sets represent the same data set of the paper, their verdicts on a claim can
+# differ. The table lists the claims whose uncorrected verdicts differ, and shows the corrected
+# verdicts. Three properties distinguish the data sets:
 #
 # - **The number of images.** Because `cocoseq-mini` has few images, its network is trained for only
 #   about 200 steps. Rare classes therefore seldom reach the threshold of 0.5, so that F1 is less
@@ -294,8 +297,7 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 #   whereas the networks for synthetic data learn from pixels. [`pretraining`](pretraining.ipynb)
 #   compares both ways on synthetic data.
 # - **The test images.** Intervals on `cocoseq-mini` account for the sampling error of the test
-#   images, which the intervals on synthetic data ignore because these data sets have many test
-#   images.
+#   images. Intervals on synthetic data, which have many test images, ignore it.
 
 # %%
 run = decided[(decided["alone"] != "not run") & (decided["data"] != "other")]
@@ -315,27 +317,24 @@ display(settings.table("versions"))
 # ## How to read the verdicts
 #
 # - A claim that does not hold on synthetic data is not thereby refuted, because it may require a
-#   property that these data lack. Conversely, a claim that holds may depend on a special property
-#   of these data: the network was pretrained on digits and sees the same digits again in new
-#   colours. [`pretraining`](pretraining.ipynb) compares PRS with CRS for other initial weights.
+#   property that these data lack. Conversely, a claim may hold only because the network was
+#   pretrained on digits and sees the same digits again in new colours.
+#   [`pretraining`](pretraining.ipynb) compares PRS with CRS for other initial weights.
 # - Some claims are contradicted by the paper's own tables: Multitask, which the paper calls the
 #   upper bound, has a lower C-F1 than PRS, and after some tasks PRS is not ahead of ExStream. The
 #   column `paper` shows these cases.
-# - Mainly two kinds of claims are *not run*. First, claims about schedules, memory sizes and
-#   networks on NUS-WIDEseq require a data set with six tasks. On the synthetic data set that
-#   represents NUS-WIDEseq, these runs would take longer than all runs on real data together,
-#   because networks learn from pixels. No smaller data set has six tasks and enough samples of the
-#   rare classes. Second, claims about networks that learn from pixels cannot be tested on
-#   `cocoseq-mini`, which contains only features. The profile `paper` tests both kinds of claims on
-#   the paper's data.
-# - Other versions of the packages may round the last digit differently, which can change the
-#   numbers of a run and the verdict of a claim near a limit. `make verify` reports how much the
-#   numbers change.
+# - Mainly two kinds of claims are *not run*, which the profile `paper` tests on the paper's data.
+#   First, claims about schedules, memory sizes and networks on NUS-WIDEseq require a data set with
+#   six tasks. The data set that represents NUS-WIDEseq is synthetic, and because networks learn
+#   from its pixels, these runs would take longer than all runs on real data together. Second,
+#   claims about networks that learn from pixels cannot be tested on `cocoseq-mini`, which contains
+#   only features.
+# - With other versions of the packages, the numbers of a run and the verdict of a claim near a
+#   limit can change. `make verify` reports how much the numbers change.
 # - Intervals account for the variance over seeds and, on real data, over test samples. They do not
 #   account for the variation between data sets, sizes or settings.
 # - After correction, the probability of at least one wrong "holds" or "does not hold" on a data set
-#   is at most about 5 %. Sensitivities are not corrected, so a sensitivity that holds is only
-#   suggestive.
+#   is at most about 5 %. Sensitivities are not corrected, so their verdicts are only suggestive.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 texts = []

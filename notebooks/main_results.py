@@ -89,25 +89,21 @@ settings
 # - *Finetune* has no memory. *Multitask* has no memory either, and sees the samples of all tasks
 #   once, shuffled together.
 # - *EWC* replaces the memory by a penalty on changes of the weights that were important for earlier
-#   tasks. The penalty's strength in the paper does not carry over to other networks. It was
-#   therefore tuned for each data set, with other seeds and on held-out training samples
+#   tasks. Because the paper's strength of the penalty does not carry over to other networks, the
+#   strength was tuned for each data set, with other seeds and on held-out training samples
 #   (`studies/ewc_strength.py`, `figures/studies/ewc_strength.csv`).
 # - *CRS* (conventional reservoir sampling) keeps every sample of the stream with the same
 #   probability.
 # - *GSS* keeps samples whose gradients differ.
 # - *ExStream* freezes the lower part of the network and stores, for each class, means of similar
 #   feature vectors.
-# - *CBRS* and *OCDM*, which the paper does not contain, balance the memory as well.
+# - *CBRS* and *OCDM*, which are not in the paper, balance the memory, as PRS does.
 #
 # The paper's network starts from ImageNet weights. EWC trains only the last layer of this network,
 # ExStream trains the upper half, and the other methods train all layers. On the four streams above,
-# every method trains the whole head on fixed features. EWC penalises changes of the whole head,
-# ExStream stores features that are the input of the head, and GSS compares gradients of the head.
-# In [`inter_task`](inter_task.ipynb), the network learns from pixels, and EWC and ExStream freeze
+# every method trains the whole head on fixed features, which ExStream stores. In
+# [`inter_task`](inter_task.ipynb), the network learns from pixels, and EWC and ExStream freeze
 # layers as in the paper.
-#
-# In the notebook, `scores.query("metric == 'AP'").pivot_table("value", ["dataset", "test_set",
-# "group"], "method")` lists the average precision of every class on every test set.
 
 # %% tags=["compute"]
 finished = asked.run_all(planned, device=settings.device)
@@ -124,13 +120,12 @@ rows = tables.merge_published(tables.final(history), "main")
 # classes. Each data set has two test sets. In the test with *classes alike*, the kind used for the
 # paper's Table 1, all classes are about equally frequent. The test *as the stream comes* has the
 # class mix of the stream, except on [icons](../docs/other_streams.md). Because micro averages such
-# as O-F1 depend on the class mix of the test set, a method can be better than another on one test
-# set and worse on the other.
+# as O-F1 depend on the class mix of the test set, a method can lead on one test set and fall behind
+# on the other.
 #
 # *Forgetting* is the share of the best score on a task that was lost by the end of the stream,
-# averaged over all tasks but the last. It is 100 % if nothing is left of the score, 0 % if nothing
-# was lost, and negative if the score rose. Multitask sees all tasks at once, and is therefore
-# excluded when the best numbers are set in bold.
+# averaged over all tasks but the last. It is negative if the score rose. The best numbers are in
+# bold, except for Multitask, which sees all tasks at once.
 #
 # On `cocoseq-mini`, ExStream scores about as high as PRS in mAP with classes alike. One reason is
 # that ExStream replaces two close vectors by their mean: a variant that keeps the older vector
@@ -146,10 +141,10 @@ settings.show_tables("table")
 
 # %% [markdown]
 # In the tables above, a label is predicted if its probability is above 0.5. In the tables below,
-# 0.5 is replaced by the *tuned threshold*, which is chosen for each run on a fifth of its training
-# samples, or the three most probable classes are predicted (*top 3*). The parameter
-# `tuned_threshold` lists the methods whose threshold is tuned. For details see
-# [`precision_recall`](precision_recall.ipynb).
+# either 0.5 is replaced by the *tuned threshold*, which is chosen for each run on a fifth of its
+# training samples, or the three most probable classes are predicted (*top 3*). For details see
+# [`precision_recall`](precision_recall.ipynb). The parameter `tuned_threshold` lists the methods
+# whose threshold is tuned.
 
 # %% tags=["compute"]
 decided = tables.final(history, F1_OTHERWISE)
@@ -164,12 +159,11 @@ settings.show_tables("thresholds")
 #
 # The pictures show the scores of every method on the test with classes alike, for each class group
 # and overall. Marks are means over seeds, lines extend from the lowest to the highest seed, and
-# hollow marks are the paper's numbers. The methods are sorted by their overall mAP. CRS, PRS and
-# the best method other than Multitask are in colour. On every stream, the difference in mAP between
-# PRS and CRS is largest on the minority classes. On `cocoseq-mini`, the mean C-F1 of these classes
-# is below 6 % for every method, because after one pass over so few images rare classes are hardly
-# ever predicted. Methods differ more in mAP, which needs no threshold. With a running kernel, the
-# menus select another test set or metric.
+# hollow marks are the paper's numbers. CRS, PRS and the best method other than Multitask are in
+# colour. On every stream, the difference in mAP between PRS and CRS is largest on the minority
+# classes. On `cocoseq-mini`, the mean C-F1 of these classes is below 6 % for every method, because
+# after one pass over so few images rare classes are hardly ever predicted. Methods differ more in
+# mAP, which needs no threshold. With a running kernel, the menus select another test set or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SHOWN = ["C-F1", "mAP"]
@@ -280,18 +274,17 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 
 # %% [markdown]
 # The paper calls Multitask the upper bound, although it reports a lower C-F1 for Multitask than for
-# PRS. A possible reason for the lower C-F1 is that Multitask sees every rare image only once, in
-# one epoch of shuffled images, whereas a balanced memory replays the same image many times.
+# PRS. A possible reason is that Multitask sees every rare image only once, whereas a balanced
+# memory replays the same image many times.
 #
 # ## Task by task
 #
 # The picture shows each method's overall mAP after each task, measured on the test samples of all
 # tasks so far, minus the mAP of CRS with the same seed. Vertical lines extend one standard
 # deviation over seeds above and below the mean. The paper's numbers, from its appendix "Task
-# Progression Results", are in a separate panel. Multitask has only one score, after all tasks,
-# which is shown as a dashed line.
-# Finetune and EWC are omitted because they score lower than all other methods at the end of every
-# stream; the CSV file contains all scores.
+# Progression Results", are in a separate panel. A dashed line shows the only score of Multitask,
+# after all tasks. Finetune and EWC are omitted because they score lower than all other methods at
+# the end of every stream; the CSV file contains all scores.
 
 # %% tags=["compute"]
 steps = history[(history["task"] == "seen") & (history["group"] == "overall")]

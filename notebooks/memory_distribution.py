@@ -15,12 +15,11 @@
 # a share of the memory to every *class*, "without any auxiliary task information".
 #
 # CRS, PRS and two further samplers that balance the memory, CBRS and OCDM, use only labels. Their
-# memories are recomputed without training, and contain the same samples as in the runs of
+# memories are therefore computed without training, with the same samples as in the runs of
 # [`main_results`](main_results.ipynb). GSS uses gradients and ExStream uses features, so their
-# memories come from trained runs. The profile `quick` shows 6 % of the real COCOseq
-# (`cocoseq-mini`) and another real stream, Reuters-21578 (`reutersseq`). If the labels of the
-# paper's data sets are available, `make figures PROFILE=paper DATA=/path` shows the paper's
-# complete streams.
+# memories come from these runs. The profile `quick` shows 6 % of the real COCOseq (`cocoseq-mini`)
+# and another real stream, Reuters-21578 (`reutersseq`). If the labels of the paper's data sets are
+# available, `make figures PROFILE=paper DATA=/path` shows the paper's complete streams.
 #
 # *The notebook takes a few seconds if `main_results` has been run, and two minutes
 # otherwise.*
@@ -72,8 +71,8 @@ settings
 # (majority, moderate, minority), and within a group from frequent to rare. Grey bars show the
 # shares in the stream. The target shares of PRS are proportional to the class frequencies to the
 # power $\rho$; with $\rho$ near 0 all classes have about the same target share. ExStream divides
-# its memory among the classes in advance. It stores vectors into which similar samples are merged,
-# and each vector counts once.
+# its memory among the classes in advance. It merges similar samples into one vector, which counts
+# as one sample.
 #
 # The page [Which samples stay in memory?](../docs/memories.html), a single file for any browser, has
 # sliders that change $\rho$, the size of the memory and the imbalance of the stream.
@@ -135,7 +134,7 @@ for name in settings.dataset:
 # equal shares ($\rho = 0$) and the shares in the stream ($\rho = 1$). At 0 % the shares are
 # identical, and at 100 % no class is in common. The rows *Stream* show the distances of the stream
 # itself. The paper reports no distances, but in its figure the class shares of CRS match the
-# stream, and the shares of PRS are nearly equal.
+# stream, and the class shares of PRS are nearly equal.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def distances_to_targets(shares: pd.DataFrame) -> pd.DataFrame:

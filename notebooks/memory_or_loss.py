@@ -10,21 +10,20 @@
 # # Can a loss replace a balanced memory?
 #
 # A balanced memory increases the share of rare classes among the replayed samples. Rare classes can
-# also be given more weight without changing the memory: by another loss, or by a balanced *draw*,
-# which replays samples of every class with the same probability. Do these have the same effect as a
-# balanced memory? The paper does not investigate this question. This notebook trains networks with
-# the balanced memory of PRS and with the memory of CRS, which has the class mix of the stream. Each
-# memory is combined with the plain loss (`multilabel_soft_margin`) and with other losses, and two
-# kinds of [scores](../docs/metrics.md) are compared:
+# also be given more weight by another loss, or by a balanced *draw*, which replays samples of every
+# class with the same probability. Do these changes have the same effect as a balanced memory? The
+# paper does not investigate this question. This notebook trains networks with the balanced memory
+# of PRS and with the memory of CRS, which has the class mix of the stream. Each memory is combined
+# with the plain loss (`multilabel_soft_margin`) and with other losses. Two kinds of
+# [scores](../docs/metrics.md) are compared:
 #
 # - *mAP* depends only on the **ranking** of the samples by the probability of each class.
 # - *C-F1* and *O-F1* also depend on the **threshold** above which a label is predicted. They are
 #   reported at a threshold of 0.5 and at the *tuned threshold* of each run, which is chosen on
 #   training samples that a second training holds out.
 #
-# If a change of the memory, the loss or the draw raises C-F1 at 0.5, but neither mAP nor C-F1 at
-# the tuned threshold, another threshold could have had the same effect without this change. The
-# tables below also show what each change costs in O-F1.
+# If a change raises C-F1 at 0.5, but neither mAP nor C-F1 at the tuned threshold, another threshold
+# could have had the same effect without this change.
 #
 # The parameters of all losses were chosen on held-out training samples by the same rule
 # (`studies/loss_strength.py`). See [Loss functions](../docs/losses/index.md) for the formulas.
@@ -105,9 +104,7 @@ settings
 # %% [markdown]
 # ## The rule
 #
-# The following rule was fixed before the results were known. The *chosen loss* of a data set is the
-# loss with the highest mean of C-F1, O-F1 and mAP on the held-out training samples. Each of these
-# changes is made while everything else is kept:
+# The following rule was fixed before the results were known. One of these is changed at a time:
 #
 # | change | from | to |
 # | --- | --- | --- |
@@ -115,14 +112,18 @@ settings
 # | loss | the plain loss | the chosen loss |
 # | draw | uniform | balanced over classes |
 #
-# A change *moves the ranking* if it changes the overall mAP significantly, that is, if the interval
-# of the difference does not contain 0. It *moves the threshold* if it changes C-F1 at 0.5
-# significantly, but C-F1 at the tuned threshold does not change significantly in the same
-# direction. It moves *F1 at any threshold* if it changes C-F1 significantly and in the same
-# direction at both thresholds, but does not change mAP significantly. These differences are
-# measured on a test with *classes alike*, in which all classes are about equally frequent. The 95 %
-# intervals account for the variation over seeds and test samples; with fewer than five seeds, no
-# difference is called significant.
+# The *chosen loss* of a data set is the loss with the highest mean of C-F1, O-F1 and mAP on the
+# held-out training samples. A difference is significant if its 95 % interval over seeds and test
+# samples does not contain 0, and if there are at least five seeds. A change moves
+#
+# - *the ranking* if it changes the overall mAP significantly;
+# - *the threshold* if it changes C-F1 at 0.5 significantly, but C-F1 at the tuned threshold does
+#   not change significantly in the same direction;
+# - *F1 at any threshold* if it changes C-F1 significantly and in the same direction at both
+#   thresholds, but does not change mAP significantly.
+#
+# These differences are measured on a test with *classes alike*, in which all classes are about
+# equally frequent.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OWN = "C-F1 (tuned threshold)"
@@ -272,12 +273,15 @@ settings.show(figure, "scores", narrow=1)
 # %% [markdown]
 # ## What each change moves
 #
-# The tables show differences in points with 95 % intervals, and significant differences are in
-# bold. *Memory and loss* changes the memory and the loss at once, *memory, with the loss* changes
-# the memory while the chosen loss is used, and *loss, with the memory* changes the loss while the
-# memory of PRS is used. O-F1 is measured on a test *as the stream comes*, which has the class mix
-# of the stream. The majority classes dominate O-F1 on this test, so that a change that helps rare
-# classes can lower O-F1.
+# The tables show differences in points with 95 % intervals; significant differences are in bold.
+# Three rows combine changes:
+#
+# - *memory and loss* changes both at once;
+# - *memory, with the loss* changes the memory while the chosen loss is used;
+# - *loss, with the memory* changes the loss while the memory of PRS is used.
+#
+# O-F1 is measured on a test *as the stream comes*, which has the class mix of the stream. Because
+# the majority classes dominate O-F1 on this test, a change that helps rare classes can lower O-F1.
 
 # %%
 changes = settings.table("changes")
@@ -305,20 +309,14 @@ cells = alike.set_index(["dataset", "change", "metric"])
 gain = cells["difference"].map("{:+.1f}".format)
 
 
-def say_gains(metric: str) -> str:
-    """Say what the memory and the loss change, data set by data set."""
-    changed = [
-        f"by {gain[name, 'memory', metric]} and {gain[name, 'loss', metric]} points on {name}"
-        for name in settings.dataset
-    ]
-    return answers.join_words(changed)
+def say_gains(change: str, metric: str) -> str:
+    """Say how much a change of the memory or the loss gains, data set by data set."""
+    gains = [f"{gain[name, change, metric]} points on {name}" for name in settings.dataset]
+    return f"by {answers.join_words(gains)}"
 
 
-added = [
-    f"{answers.say_points(cells.loc[(name, 'loss, with the memory', OWN)])} on {name}"
-    for name in settings.dataset
-]
-sentence = "With classes alike, the memory of PRS and another loss, each alone, change C-F1 at tuned "
-sentence += f"thresholds {say_gains(OWN)}, and C-F1 at the threshold of 0.5 {say_gains('C-F1')}. Together with "
-sentence += f"the memory of PRS, the loss changes C-F1 at tuned thresholds by another {answers.join_words(added)}."
+sentence = "With classes alike, the memory of PRS changes C-F1 at the tuned threshold "
+sentence += f"{say_gains('memory', OWN)}, another loss {say_gains('loss', OWN)}, and both together "
+sentence += f"{say_gains('memory and loss', OWN)}. At the threshold of 0.5, the memory changes C-F1 "
+sentence += f"{say_gains('memory', 'C-F1')}, and the loss {say_gains('loss', 'C-F1')}."
 settings.write_answer(sentence, answers.first_set(changes)["dataset"].iloc[0])

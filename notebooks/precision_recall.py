@@ -12,14 +12,14 @@
 # C-F1 and O-F1 in the [main table](main_results.ipynb) are harmonic means of a precision and a
 # recall. The paper's appendix reports precision and recall by class group (**tables "CP, CR, OP,
 # OR"** for COCOseq and NUS-WIDEseq). The precision C-P and the recall C-R are means over classes,
-# whereas O-P and O-R pool the predictions for all classes. A method that seldom predicts a rare
-# class can have a high precision, but has a low recall on this class.
+# whereas the precision O-P and the recall O-R pool the predictions for all classes. A method that
+# seldom predicts a rare class can have a high precision on this class, but has a low recall.
 #
 # This notebook evaluates the runs of `main_results` on two test sets of each real stream. In the
 # test with *classes alike*, the kind used for the paper's tables, all classes are about equally
-# frequent. The test *as the stream comes* has the class mix of the stream. Precision must not be
-# compared between the two test sets, because precision depends on the class mix: a class with few
-# test samples can have only few true positives, but many false positives.
+# frequent. The test *as the stream comes* has the class mix of the stream. Do not compare precision
+# between the two test sets, because it depends on the class mix: a class with few test samples can
+# have only few true positives, but many false positives.
 #
 # *If `main_results` has been run, the notebook takes a minute on two cores.*
 
@@ -75,12 +75,11 @@ settings
 # %% [markdown]
 # ## Precision and recall, method by method
 #
-# Each row shows the precision and the recall of a method, joined by a line and averaged over seeds
-# after the last task. The further both marks are to the right, the better the method. The upper
-# panels show the test set with classes alike, together with the paper's numbers if there are any,
-# and the lower panels show the test set as the stream comes. For most methods, recall is far below
-# precision on the minority classes, because after one pass over the stream rare classes hardly ever
-# have a probability above 0.5.
+# Each row shows the precision and the recall of a method after the last task, averaged over seeds
+# and joined by a line. The upper panels show the test set with classes alike, together with the
+# paper's numbers if there are any, and the lower panels show the test set as the stream comes. For
+# most methods, recall is far below precision on the minority classes, because after one pass over
+# the stream rare classes hardly ever have a probability above 0.5.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 COLOURS = {"C-P": ("precision", HUES[0]), "C-R": ("recall", HUES[2])}
@@ -136,10 +135,10 @@ for name in settings.dataset:
 # %% [markdown]
 # ## What a balanced memory changes
 #
-# The table shows how much C-P, C-R, O-P and O-R differ between PRS, which balances the memory, and
-# CRS, which keeps the class mix of the stream. Differences are PRS minus CRS in points, with 95 %
-# intervals over seeds and test samples. Significant differences are in bold, without correction for
-# multiple testing. With fewer than five seeds, no difference is called significant.
+# PRS balances the memory, whereas CRS keeps the class mix of the stream. The table shows the
+# differences PRS minus CRS in points, with 95 % intervals over seeds and test samples. Significant
+# differences are in bold, without correction for multiple testing. With fewer than five seeds, no
+# difference is called significant.
 
 # %% tags=["compute"]
 pairs = list(product(ALL_GROUPS, PRECISION_RECALL))
@@ -156,13 +155,11 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 # By default a label is predicted if its probability is above 0.5. After one pass over the stream,
 # the predicted probabilities of rare classes are far below 0.5, so that F1 at 0.5 largely measures
 # calibration. The same models are therefore scored in two more ways. The *tuned threshold* is one
-# threshold per run for all classes. It is chosen on a fifth of the training samples, which a second
-# training holds out; test samples are never used for tuning. *Top 3* predicts the three most
-# probable classes of each sample.
+# threshold per run for all classes. It is chosen with a second training, which holds out a fifth of
+# the training samples. *Top 3* predicts the three most probable classes of each sample.
 #
-# A gain or a loss of PRS that is present at 0.5 but not at the tuned threshold is due to
-# calibration, because another threshold would have the same effect without another memory. With a
-# running kernel, the menus select a class group or the other test set.
+# A difference between PRS and CRS that is present at 0.5 but not at the tuned threshold is due to
+# calibration. With a running kernel, the menus select a class group or the other test set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 WAYS = {"threshold of 0.5": "", "tuned threshold": " (tuned threshold)", "top 3": " (top 3)"}
@@ -211,9 +208,9 @@ wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
 # ## Every threshold
 #
 # The curves show F1 at thresholds from 0.02 to 0.98 for one run of CRS and one run of PRS on the
-# first data set. The model whose curve has the higher maximum ranks the samples better. A model
-# whose curve is higher only near 0.5 is better calibrated. With a running kernel, the slider
-# selects the threshold whose scores the legends show, and the menu selects a class group.
+# first data set. If one curve has the higher maximum, its model ranks the samples better. If it is
+# higher only near 0.5, its model is better calibrated. With a running kernel, the slider selects
+# the threshold whose scores the legends show, and the menu selects a class group.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 GRID = np.arange(0.02, 0.99, 0.02).round(2)
@@ -270,8 +267,7 @@ settings.show(figure, "curves", narrow=1, redraw=partial(draw_thresholds, curves
 #
 # The tables show means and standard deviations over seeds in percent after the last task. The paper
 # prints no overall columns. In its tables O-R equals C-R, because every class of its balanced test
-# set has the same number of positives. In our test sets the numbers of positives differ between
-# classes, so that O-R differs from C-R.
+# set has the same number of positives, which is not the case in our test sets.
 
 # %%
 settings.show_tables("table")
@@ -280,13 +276,14 @@ settings.show_tables("table")
 alike = answers.first_set(gaps)
 alike = alike[alike["test_set"] == BALANCED].set_index(["group", "metric"])["difference"]
 changes = []
-for group in ("majority", "minority"):
-    points = [f"{alike[group, metric]:+.1f}" for metric in COLOURS]
-    changes.append(f"by {answers.join_words(points)} points on the {group} classes")
-names = [name for name, _ in COLOURS.values()]
+for metric, (word, _) in COLOURS.items():
+    points = [
+        f"{alike[group, metric]:+.1f} points on the {group} classes"
+        for group in ("majority", "minority")
+    ]
+    changes.append(f"{word} by {answers.join_words(points)}")
 name = answers.first_set(gaps)["dataset"].iloc[0]
-sentence = f"Compared with CRS on {name} with classes alike, PRS changes {answers.join_words(names)} "
-sentence += f"{answers.join_words(changes)}."
+sentence = f"Compared with CRS on {name} with classes alike, PRS changes {', and '.join(changes)}."
 gains = answers.first_set(overall[overall["test_set"] == BALANCED])
 gains = gains.query("f1 == 'C-F1' and way != 'top 3'")
 points = [f"by {row.difference:+.1f} points at the {row.way}" for row in gains.itertuples()]

@@ -12,20 +12,23 @@
 # The paper trains all layers of networks that start from weights pretrained on ImageNet, whose
 # classes include most classes of COCO. In the other notebooks, the pretrained network for
 # `cocoseq-mini` is frozen instead. How much do the results depend on the initial weights and on
-# freezing? The paper does not investigate this question. This notebook trains
-# [methods](main_results.ipynb) of **Table 1** on `digits70seq`, **synthetic data** of coloured
-# digits with the class frequencies of COCOseq divided by 4, on which a small convolutional network
-# can be trained end to end. The notebook varies the initial weights and the number of frozen
-# layers.
+# freezing? The paper does not investigate this question. This notebook varies both for
+# [methods](main_results.ipynb) of **Table 1** and a small convolutional network. The data are
+# `digits70seq`, **synthetic data** of coloured digits with the class frequencies of COCOseq divided
+# by 4.
 #
-# The weights `random` are not pretrained. The weights `digits` were pretrained on 20,000 scenes of
-# the stream's ten digits, in seven colours that occur in no stream. We pretrained five such
-# networks and assigned them to the seeds in rotation. If the weights are *frozen*, all layers
-# except the last keep their initial weights. The profile `seeds` adds the weights `turned digits`,
-# which were pretrained on the same scenes with every digit rotated by 90 degrees, so that the
-# shapes of the stream are new to the network. The pretrained weights are in the folder `data`, and
-# `studies/pretrain.py` trains them again. The profile `paper` compares random weights with
-# ImageNet's weights on COCOseq.
+# The initial weights are:
+#
+# - `random`: not pretrained;
+# - `digits`: pretrained on 20,000 scenes of the stream's ten digits, in seven colours that occur in
+#   no stream;
+# - `turned digits` (profile `seeds`): pretrained on the same scenes with every digit rotated by 90
+#   degrees, so that the shapes of the stream are new to the network.
+#
+# The weights `digits` are those of five networks, which are assigned to the seeds in rotation. If
+# the weights are *frozen*, all layers except the last keep their initial weights. The pretrained
+# weights are in the folder `data`, and `studies/pretrain.py` trains them again. The profile `paper`
+# compares random weights with ImageNet's weights on COCOseq.
 #
 # The paper freezes all layers but the last for EWC, because EWC works poorly otherwise. In this
 # notebook EWC trains the same layers as CRS and PRS, and its penalty has the same strength for all
@@ -110,8 +113,7 @@ settings.show_tables("table", by=["weights"])
 # %% [markdown]
 # ## What PRS gains and what it costs
 #
-# The picture shows the difference in mAP, PRS minus CRS, for each kind of initial weights. The CSV
-# file also contains C-F1 and O-F1.
+# The picture shows the difference in mAP, PRS minus CRS, for each kind of initial weights.
 
 # %% tags=["compute"]
 groups = ("majority", "minority", "overall")

@@ -12,7 +12,7 @@
 # Partitioning Reservoir Sampling (PRS) allocates to class $i$, which has occurred $n_i$ times, a
 # share $p_i \propto n_i^{\rho}$ of the memory; $\rho$ is the power of allocation. At $\rho = 1$,
 # the target shares in memory equal the shares in the stream. According to the paper, this "is
-# identical to the conventional sampling", that is, to conventional reservoir sampling (CRS); the
+# identical to the conventional sampling", namely conventional reservoir sampling (CRS); the
 # [`ledger`](ledger.ipynb) tests this claim. At $\rho = 0$ all classes have equal shares, and below
 # 0 rare classes have larger shares than frequent ones. The paper's **Figure "power of allocation"**
 # varies $\rho$ from $-1$ to $1$ on COCOseq and finds that "as $\rho$ moves away from the vicinity
@@ -85,7 +85,7 @@ for name in settings.dataset:
 # The pictures show C-F1, O-F1 and mAP after the last task, averaged over seeds, with bands of one
 # standard deviation and a ring at the best $\rho$ of each metric. The left panel for COCO
 # corresponds to the paper's figure. Because the paper prints no numbers, only the shape of the
-# curves can be compared: a ring inside $[-0.2, 0.2]$ agrees with the paper's claim. The
+# curves can be compared. A ring inside $[-0.2, 0.2]$ agrees with the paper's claim. The
 # [`ledger`](ledger.ipynb) tests whether the lowest and the highest $\rho$ score significantly lower
 # than $\rho$ near 0. With a running kernel, the menus select another class group or metric.
 
@@ -201,6 +201,6 @@ for name in settings.dataset:
     cells = overall[(overall["dataset"] == name) & (overall["rho"] == chosen)]["difference"]
     ends.append(f"{cells.min():+.1f} to {cells.max():+.1f} points on {name}")
 places = [f"rho = {rho:g} is the safest on {answers.join_words(names)}" for rho, names in best.items()]
-sentence = f"{answers.join_words(places)}: its worst difference from CRS, over C-F1, O-F1 and mAP on both test sets,"
-sentence += f" is the highest of all tested rho. Its differences from CRS are {answers.join_words(ends)}."
+sentence = f"{answers.join_words(places)}: over C-F1, O-F1 and mAP on both test sets, its lowest difference from CRS"
+sentence += f" is higher than with any other tested rho. Its differences are {answers.join_words(ends)}."
 settings.write_answer(sentence, settings.dataset[0])

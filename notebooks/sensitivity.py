@@ -9,14 +9,20 @@
 # %% [markdown]
 # # Do the findings survive other settings?
 #
-# The [main results](main_results.ipynb) use one step size, one memory size and one update per
-# batch. This notebook changes one setting at a time. The step size is multiplied by 1/3 or 3, and
-# the memory size by 1/4 or 4. Three further settings use three updates per batch instead of one,
-# three epochs instead of one, and 50 replayed samples per step instead of 10. The last setting is
-# an epsilon of 1e-4 for Adam, as in the paper, instead of 1e-8, as in the released code. With three
-# epochs, samples are stored in the memory only during the first epoch. The samplers CBRS, PRS and
-# OCDM, which balance the memory, are compared in each setting with CRS, which keeps the class mix
-# of the stream.
+# The [main results](main_results.ipynb) use one value of each setting. This notebook changes one
+# setting at a time:
+#
+# | setting | standard | changed to |
+# | --- | --- | --- |
+# | step size | as in the main results | 1/3 or 3 times as large |
+# | memory size | as in the main results | 1/4 or 4 times as large |
+# | updates per batch | 1 | 3 |
+# | epochs | 1 | 3, with samples stored only in the first |
+# | replayed samples per step | 10 | 50 |
+# | epsilon of Adam | 1e-8, as in the released code | 1e-4, as in the paper |
+#
+# In each setting, the samplers CBRS, PRS and OCDM, which balance the memory, are compared with CRS,
+# which keeps the class mix of the stream.
 #
 # A finding *survives* a setting if the mean difference from CRS has the same sign as in the
 # standard setting. This rule was fixed before the runs ([rules](../docs/what_holds.md)). The
@@ -187,8 +193,8 @@ settings.show(draw(settings.method[0]), "minus_crs", narrow=1, redraw=draw, meth
 #
 # Each row is about one sampler, stream and score. `standard` is the mean difference from CRS in the
 # standard setting, with its 95 % interval from `low` to `high`. `settings` is the number of other
-# settings, and `survives` counts the ones in which the difference has the same sign. `turns` lists
-# the settings with the opposite sign, in capitals if the difference is significant there.
+# settings, and `survives` counts those in which the difference has the same sign. `turns` lists the
+# settings with the opposite sign, in capitals if the difference is significant there.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def survivors(gaps: pd.DataFrame) -> pd.DataFrame:

@@ -17,10 +17,10 @@
 #
 # The order of the classes is not published. This notebook therefore trains the methods in several
 # orders, shows how much the numbers vary if only the order changes, and searches for the orders
-# that reproduce the paper's numbers. The profile `paper` needs MNIST (`make figures PROFILE=paper
-# DATA=/path`). The profile `quick` runs on `imbal-digits`, and the profile `seeds` also runs on
-# `imbal-colour-digits`. Both are **synthetic data** made of scikit-learn's digits. These data share
-# only the class counts with the paper's data.
+# that reproduce the paper's numbers. The profile `quick` runs on `imbal-digits`, and the profile
+# `seeds` also runs on `imbal-colour-digits`. Both are **synthetic data**, which share only the
+# class counts with the paper's data. The profile `paper` needs MNIST
+# (`make figures PROFILE=paper DATA=/path`).
 #
 # *On four cores, the notebook takes about two minutes with the profile `quick`; a second run takes
 # half a minute. With the profile `paper`, it takes 15 minutes.*
@@ -84,8 +84,8 @@ settings
 #
 # Class $c$ keeps a share $f_c = \min(1, \pi_c / (\max\pi - \min\pi))$ of its training images, with
 # $\pi_c = 0.6 / (c+1)^{1.6}$. For MNIST and SVHN, this rule selects the images that the authors
-# released, and the totals are the paper's 11543 and 14181. The synthetic data sets `imbal-digits`
-# and `imbal-colour-digits` have the same counts, with images made from scikit-learn's handwritten
+# released, in total the paper's 11543 and 14181. The synthetic data sets `imbal-digits` and
+# `imbal-colour-digits` have the same counts, with images made from scikit-learn's handwritten
 # digits.
 
 # %%
@@ -99,8 +99,8 @@ table.assign(total=table.sum(axis=1))
 # The tables show the mean and standard deviation over seeds of the accuracy in percent on the whole
 # test set, in which all classes have about the same size. In the rows "drawn for each seed", the
 # order of the classes differs between seeds, which causes most of the variance. Each table is
-# followed by the table of the paper. With synthetic data only the order of the methods can be
-# compared with the paper, not the numbers.
+# followed by the paper's table. With synthetic data, only the ranking of the methods can be
+# compared with the paper.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def printed_accuracies(stands_for: str) -> pd.DataFrame:
@@ -175,9 +175,8 @@ for name in names:
 # ## What holds
 #
 # Differences are computed between runs with the same seed. The picture compares the methods that
-# have a memory with CRS after the last task. Because the paper claims that "PRS starts to
-# outperform after four tasks have been trained", the sentences below the picture compare PRS with
-# CRS after each task.
+# have a memory with CRS after the last task. The sentences below it compare PRS with CRS after each
+# task, because the paper claims that "PRS starts to outperform after four tasks have been trained".
 
 # %% tags=["compute"]
 by, cells = ["order", "trained_tasks"], [("overall", "accuracy")]
@@ -207,8 +206,8 @@ settings.write_answer(sentence, names[0])
 # ## The effect of the order
 #
 # To isolate the effect of the order, `studies/class_orders.py` trained CRS and PRS in random orders
-# of the classes, always with the same seed. Each dot is one order; if it is above the line, PRS is
-# better than CRS.
+# of the classes, always with the same seed. Each dot is one order; above the line, PRS is better
+# than CRS.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 STUDY = "studies/class_orders.csv"  # made by the script of that name
@@ -273,10 +272,10 @@ for name in mlps:
 # ## The published method and the released code
 #
 # With one label per image, all members of the class that loses a sample are equally good candidates
-# for removal. The paper leaves the choice among these candidates open, and our implementation
-# chooses at random. The released code removes the first candidate in slot order, so that it
-# repeatedly replaces the newest member of a class and keeps the oldest members. The class
-# distribution of the memory is the same with both.
+# for removal. The paper leaves open which of them is removed. Our implementation draws one at
+# random, whereas the released code removes the first in slot order, so that it repeatedly replaces
+# the newest member of a class and keeps the oldest members. The class distribution of the memory is
+# the same.
 
 # %%
 for name in mlps:
@@ -293,13 +292,15 @@ for name in mlps:
 #
 # The accuracy of a method cannot exceed the share of the test set that belongs to the classes seen
 # so far. In the paper, Finetune reaches 21.47 % after its first task, and in MNIST only the pairs
-# {1, 2} and {1, 7} are that large. A mean of 21.47 % is possible only if nearly every seed began
-# with one of these pairs. The order was therefore the same for all seeds, and it did not begin with
-# {0, 1}. Because Finetune remembers little except the last pair, its accuracy after the last task
-# roughly identifies this pair, too. `studies/class_orders.py` searched in three rounds. Round 1
-# trained Finetune in all remaining orders, round 2 added CRS and PRS for the orders closest to the
-# paper's numbers, and round 3 trained all seeds for the closest orders of round 2. The distance
-# between an order and the paper is the root mean square of the differences from the paper's table.
+# {1, 2} and {1, 7} are that large. A mean of 21.47 % over seeds is possible only if nearly every
+# seed began with one of these pairs. The order was therefore the same for all seeds, and not the
+# plain order, which begins with {0, 1}. Because Finetune remembers little except the last pair, its
+# accuracy after the last task roughly identifies the last pair.
+#
+# `studies/class_orders.py` searched in three rounds. Round 1 trained Finetune in all remaining
+# orders, round 2 added CRS and PRS for the orders closest to the paper's numbers, and round 3
+# trained all seeds for the closest orders of round 2. The distance of an order from the paper is
+# the root mean square of the differences from the paper's table.
 
 # %% tags=["compute"]
 for name in mlps if settings.search else []:
@@ -329,33 +330,32 @@ for name in mlps if settings.search else []:
 # The following conclusions are based on the profile `paper`, which uses MNIST itself and five seeds
 # (`figures/paper/single_label_imbal-mnistseq*.csv`).
 #
-# - **The paper's table can be reproduced, except for GSS.** Multitask, which does not depend on
-#   the order, is close to the paper's number. Two orders of the last round, both of which begin
-#   with {1, 2}, agree with all numbers of Finetune, CRS and PRS within 5 points. Only the order
-#   was searched, whereas the training settings were fixed beforehand. However, the two orders were
-#   selected from 5,040 by the same fifteen numbers with which they are compared.
+# - **The paper's table can be reproduced, except for GSS.** Multitask, which does not depend on the
+#   order, is close to the paper's number. Two orders of the last round, both of which begin with
+#   {1, 2}, agree with all numbers of Finetune, CRS and PRS within 5 points. However, the two orders
+#   were selected from 5,040 by the same fifteen numbers with which they are compared.
 # - **The row of GSS is not reproduced.** In the nearest order GSS ends between CRS and PRS, as in
-#   the paper, but at a much lower accuracy. The accuracy of GSS also falls after the third task,
-#   like the accuracy of the other methods, whereas it does not fall in the paper.
+#   the paper, but at a much lower accuracy. After the third task, its accuracy falls in our runs
+#   but not in the paper.
 # - **Other balanced samplers perform like PRS.** In the nearest order, CBRS and OCDM end close to
 #   PRS.
 # - **The dip after the third task is due to the order.** In all of the nearest orders the second
 #   pair contains 0, by far the largest class, and the third pair consists of rare classes. Few
 #   random orders produce a dip in CRS or PRS.
-# - **The paper's order cannot be identified.** The two orders of the first item agree with the
-#   paper about equally well, and other orders nearly as well. Among so many orders, the best ones
-#   would agree to some extent by coincidence. However, only orders that begin with {1, 2} agree
-#   with the accuracy after the first task, because Finetune stays below the paper's number if it
-#   begins with {1, 7}, the only other pair that is large enough.
+# - **The paper's order cannot be identified.** The two orders above agree with the paper about
+#   equally well, and other orders nearly as well. Among so many orders, some would agree by
+#   coincidence. However, the paper's order probably begins with {1, 2}, because Finetune stays
+#   below the paper's accuracy after the first task if it begins with {1, 7}, the only other pair
+#   that is large enough.
 # - **The lead of PRS over CRS is due to the method, not to the order.** PRS is ahead of CRS in
 #   nearly all random orders, with one seed each, and its median lead is about as large as in the
 #   paper. In the plain order {0, 1}, {2, 3}, ... the lead is smaller and the methods with a memory
-#   end far below the paper's numbers, because the last pair has the fewest images. The single order
-#   of the paper therefore reveals little about the scores to be expected in other orders.
+#   end far below the paper's numbers, because the last pair has the fewest images. The paper's
+#   scores in a single order are therefore no guide to the scores in other orders.
 # - **Whether PRS "starts to outperform" CRS only "after four tasks" depends on the order.**
 #   Averaged over the random orders, PRS is ahead of CRS after every task, and its lead grows with
 #   each task.
-# - **The released code of PRS does not score higher.** It keeps other samples than our
-#   implementation, and its mean accuracy over random orders is slightly lower.
+# - **The released code of PRS does not score higher.** Its mean accuracy over random orders is
+#   slightly lower than with our implementation.
 # - **SVHN was not tested**, because the experiment needs the SVHN files and a GPU. Only the paper's
 #   numbers for SVHN are shown.

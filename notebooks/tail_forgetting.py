@@ -22,18 +22,18 @@
 #
 # The caption leaves open which three of COCOseq's four tasks are plotted, and in which score. We
 # plot the first three tasks after training on the fourth, because forgetting is not defined for the
-# last task. The score is average precision (AP), which needs no threshold. The profile `quick` runs
-# on `cocoseq-mini`, 6 % of the real COCOseq as features of a frozen network. The memory of 60
-# samples is half of the standard size for this stream, just as 1000 is half of the paper's standard
-# size of 2000. The profile `seeds` adds `reutersseq`, another real stream, which contains news
-# articles of Reuters-21578.
+# last task. The score is average precision (AP), which needs no threshold.
 #
-# The test set depends on the score. Because the AP of a single class needs many positives, this AP
-# is measured on 3,199 further images of COCO for `cocoseq-mini` ([test
-# sets](../docs/real_coco.md#test-sets)). `reutersseq` has no further articles, so its classes are
-# scored on the test with *classes alike*, in which all classes are about equally frequent. Groups
-# of classes are scored on the test with classes alike, as in the paper, and on the test *as the
-# stream comes*, which has the class mix of the stream.
+# The profile `quick` runs on `cocoseq-mini`, 6 % of the real COCOseq as features of a frozen
+# network. The memory of 60 samples is half of the standard size for this stream, just as 1000 is
+# half of the paper's standard size of 2000. The profile `seeds` adds `reutersseq`, another real
+# stream, which contains news articles of Reuters-21578.
+#
+# Groups of classes are scored on two test sets. In the test with *classes alike*, the kind used in
+# the paper, all classes are about equally frequent. The test *as the stream comes* has the class
+# mix of the stream. Single classes are scored on the test with classes alike, except for
+# `cocoseq-mini`, which has too few positives per class in this test. There the AP of a class is
+# measured on 3,199 further images of COCO ([test sets](../docs/real_coco.md#test-sets)).
 #
 # *If `main_results` has been run, the notebook takes about half a minute on four cores.*
 
@@ -150,13 +150,14 @@ for name in settings.dataset:
 #
 # The closest published numbers are the *forget* rows of Table 1, which give the share of the best
 # score that a group of classes has lost. They were measured with a memory of 2000, which is twice
-# as large as ours relative to the stream, so that we expect more forgetting in our runs. The
-# picture shows, for both measures, the forgetting of mAP on the minority classes minus the
-# forgetting on the majority classes, with 95 % intervals over seeds and test samples. A
-# difference above 0 means that the minority classes are forgotten more than the majority classes,
-# as in the paper for CRS and EWC on COCOseq. The [`ledger`](ledger.ipynb) tests this claim on the
-# runs of `main_results`, which have the standard memory size. The ledger also tests the rank
-# correlation between the size of a class and its forgetting within each task.
+# as large as ours relative to the stream, so that we expect more forgetting in our runs.
+#
+# The picture shows, for both measures, the forgetting of mAP on the minority classes minus the
+# forgetting on the majority classes, with 95 % intervals over seeds and test samples. A difference
+# above 0 means that the minority classes are forgotten more, as in the paper for CRS and EWC on
+# COCOseq. The [`ledger`](ledger.ipynb) tests this claim on the runs of `main_results`, which have
+# the standard memory size, and also the rank correlation between the size of a class and its
+# forgetting within each task.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 LOST = {"forget": "share of the best mAP", "lost": "points of mAP"}
@@ -189,9 +190,9 @@ gaps = settings.show_contrasts("groups", title, "method", across="lost")
 alike = answers.first_set(gaps)
 alike = alike[(alike["test_set"] == BALANCED) & (alike["method"] == "CRS")].set_index("lost")
 share, points = (alike.loc[LOST[measure]] for measure in ("forget", "lost"))
-sentence = f"On {share['dataset']} with classes alike, forgetting of CRS on minority minus majority classes is "
-sentence += f"{answers.say_points(share)} if it is measured as a share of the best mAP, and "
-sentence += f"{answers.say_points(points)} if it is measured in points of mAP. The memory has "
+sentence = f"With CRS on {share['dataset']} (classes alike), the forgetting of the minority classes minus the "
+sentence += f"forgetting of the majority classes is {answers.say_points(share)} as a share of the best mAP, and "
+sentence += f"{answers.say_points(points)} as a plain difference of mAP. The memory has "
 sentence += f"{100 * settings.memory_share:g} % of the standard size."
 if share["seeds"] > 1:
     sentence += " The intervals are not corrected for the number of claims."

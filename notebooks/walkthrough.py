@@ -9,16 +9,12 @@
 # %% [markdown]
 # # What does PRS do with one sample?
 #
-# This notebook follows *Partitioning Reservoir Sampling* (PRS), which fills a small replay memory,
-# over forty samples. The paper gives an overview in Figure 2 and the steps in Algorithm 1. The
+# *Partitioning Reservoir Sampling* (PRS) fills a small replay memory. This notebook follows it over
+# forty samples. The paper gives an overview in Figure 2 and the steps in Algorithm 1. The
 # *partition* determines each class's share of the memory. *Sample-in* decides whether a new sample
 # enters the memory, and *sample-out* selects the sample that the new one replaces. Every number
-# below is computed by the sampler: `sampler.explain(label)` returns what the sampler would do and
-# why. This method uses the same functions as `sampler.place(labels)`, which stores samples, but
-# leaves the memory unchanged.
-#
-# At the end, the same sampler processes a stream about as long as COCOseq, the paper's stream of
-# COCO images.
+# below is computed by the sampler: `sampler.explain(label)` returns what `sampler.place(labels)`
+# would do with a sample and why, but leaves the memory unchanged.
 #
 # *The notebook takes 15 seconds; no network is trained.*
 
@@ -60,8 +56,7 @@ settings
 # later. The seed was chosen so that one removal illustrates every case below.
 #
 # With a running kernel, the sliders change the power $\rho$, which the next section explains, and
-# the size of the memory. At $\rho=1$ most of the memory belongs to the frequent class A, whereas at
-# $\rho=0$ all classes have about the same share.
+# the size of the memory.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 FATES = {
@@ -149,8 +144,10 @@ settings.show(figure, "stream", redraw=partial(draw_again, stream, settings.seed
 # have the same share. With $\rho = 1$ each class has its share of the stream, as it has on average
 # in conventional reservoir sampling. A power between 0 and 1 is a compromise, and a power below 0,
 # such as -0.03 in the authors' code for COCOseq, gives rare classes larger shares than frequent
-# ones. In the right picture, lines are the quotas, scaled to the number of labels in memory as in
-# Equation 3. Marks are the labels in memory after the forty samples. A class stays below its quota
+# ones.
+#
+# In the right picture, marks are the labels in memory after the forty samples, and lines are the
+# quotas, scaled to the number of labels in memory as in Equation 3. A class stays below its quota
 # if too few of its samples have occurred in the stream.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -280,10 +277,10 @@ display(Markdown(text), terms.round(4))
 # $\neg y \cdot q$ (`score` in the table), with $q_i = 1$ for a class without a surplus.
 #
 # The sampler removes the candidate whose removal brings the memory closest to the target. The right
-# picture shows the distance to the target after each possible removal. Members of the drawn class
-# that are not candidates have no distance and are shown at the upper edge. Among equally good
-# candidates, one is drawn at random; the paper leaves this choice open. If the first slot were
-# always chosen, the newest member of the class would be overwritten again and again.
+# picture shows the distance to the target after each possible removal; members of the drawn class
+# that are not candidates are at the upper edge. Among equally good candidates, one is drawn at
+# random. The paper leaves this choice open, but if the first slot were always chosen, the newest
+# member of the class would be overwritten again and again.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 ROLES = {  # of a sample when a slot is overwritten
@@ -380,10 +377,10 @@ display(Markdown(f"{text} ({names(shown.memory[shown.slot])})."), members)
 # %% [markdown]
 # ## A long stream
 #
-# In this section the same sampler processes a stream about as long as COCOseq, which has 35,072
-# images of 70 classes with 1.22 labels per image. The memory has the same relative size as in the
-# paper, 2,000 for 35,000 samples. The stream is drawn at random, and the probability of a class
-# decreases with its rank.
+# In this section, the same sampler processes a stream about as long as COCOseq, the paper's stream
+# of COCO images, which has 35,072 images of 70 classes with 1.22 labels per image. The memory has
+# the same relative size as in the paper, 2,000 for 35,000 samples. The stream is drawn at random,
+# and the probability of a class decreases with its rank.
 
 # %%
 size = settings.samples * 2 // 35

@@ -12,11 +12,13 @@
 # A balanced memory gives rare classes a larger share than they have in the stream, at the expense
 # of the frequent classes. We test whether this is worthwhile on four real streams: `cocoseq-mini`
 # (COCO images), `reutersseq` (news articles), `mdiseq` (icons) and `clipartseq` (clip art). The
-# samplers CBRS, PRS and OCDM balance the memory and are compared with CRS, which keeps the class
-# distribution of the stream. Every stream has two test sets. In the test with *classes alike*, all
-# classes are about equally frequent. The test *as the stream comes* has the class mix of the stream
-# (except on [icons](../docs/other_streams.md)), so that frequent classes dominate micro averages
-# such as O-F1 ([metrics](../docs/metrics.md)).
+# samplers CBRS, PRS and OCDM, which balance the memory, are compared with CRS, which keeps the
+# class mix of the stream.
+#
+# Every stream has two test sets. In the test with *classes alike*, all classes are about equally
+# frequent. The test *as the stream comes* has the class mix of the stream (except on
+# [icons](../docs/other_streams.md)), so that frequent classes dominate micro averages such as O-F1
+# ([metrics](../docs/metrics.md)).
 #
 # The hypotheses were fixed before the runs ([rules](../docs/what_holds.md)): compared with CRS, a
 # balanced memory increases mAP and C-F1 on the test with classes alike, and decreases O-F1 on the
@@ -144,7 +146,7 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 # test as the stream comes. Both scores are computed over all classes after the last task. Lines are
 # 95 % intervals over seeds and test samples. Grey names mark further streams from [public
 # collections](../docs/other_streams.md#further-public-collections), of which this repository
-# contains only the results. The CSV file contains all scores on both test sets.
+# contains only the results.
 
 # %% tags=["compute"]
 finished = asked.run_all(on_tests(stream_runs(settings)), device=settings.device)
@@ -195,9 +197,10 @@ settings.show(figure, "minus_crs", narrow=1)
 # Classes are sorted into bins by their size relative to the mean class size of their stream; the
 # bins were fixed before the runs. The differences are averaged over the classes of a stream in each
 # bin, and then over all streams, including the streams with grey names above. Lines are 95 %
-# intervals over streams. In the second panel, which covers only the four streams above, classes are
-# sorted into thirds of the stream by the position of their task. Classes are scored on the test
-# with classes alike, except for `cocoseq-mini`, which is scored on further images of COCO.
+# intervals over streams. In the second panel, which covers only the four streams of the
+# introduction, the bins are thirds of the stream, by the position of the class's task. Classes are
+# scored on the test with classes alike, except for `cocoseq-mini`, which is scored on further
+# images of COCO.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 EDGES = [0, 1 / 4, 1 / 2, 1, 2, np.inf]
@@ -288,12 +291,12 @@ print(f"Expected for all {bins['share'].nunique()} memory sizes, and found: {tex
 # ## Reuters, subsampled
 #
 # Does the difference between CBRS and CRS depend on the imbalance of the stream or on its length?
-# To separate the two, Reuters is subsampled in two ways. In a *cap*, the size of the largest
-# classes is limited, which reduces `max:min` and shortens the stream. A *part* is as long as a cap,
-# but keeps the class mix of Reuters. The memory has the same size as for the whole stream. For a
-# cap, the test set as the stream comes is subsampled in the same way as the stream. In the profile
-# `seeds`, each cap and each part is drawn three times. Large marks are means over the draws, and
-# small dots are single draws.
+# To separate these effects, Reuters is subsampled in two ways. In a *cap*, the size of the largest
+# classes is limited, which reduces `max:min` and shortens the stream; the test set as the stream
+# comes is subsampled in the same way. A *part* is as long as a cap, but keeps the class mix of
+# Reuters. The memory has the same size as for the whole stream. In the profile `seeds`, each cap
+# and each part is drawn three times. Large marks are means over the draws, and small dots are
+# single draws.
 
 # %% tags=["compute"]
 finished = asked.run_all(on_tests(cut_runs(settings)), device=settings.device)
@@ -343,9 +346,8 @@ settings.show(figure, "cuts", narrow=1)
 # The *gain* is the difference CBRS minus CRS in mAP on the test with classes alike. The *constant*
 # rule predicts a positive gain on every stream; the first row of the table counts the streams on
 # which this is right. A property of the labels *predicts* the gain if the 95 % interval (Fisher's
-# z) of its rank correlation with the gain is above 0. The table tests two properties, `max:min` and
-# `small`. Both were suggested by results on Reuters, which is therefore excluded from the
-# correlations.
+# z) of its rank correlation with the gain is above 0. The properties `max:min` and `small` are
+# tested. Because results on Reuters suggested them, Reuters is excluded from the correlations.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def forecasts(gaps: pd.DataFrame) -> pd.DataFrame:

@@ -9,11 +9,11 @@
 # %% [markdown]
 # # Which sampler suits your stream?
 #
-# Because the gain of a balanced memory cannot be predicted from the labels of a stream, this
-# notebook measures it. It trains a small network on your stream with each sampler and holds out
-# samples for two tests. CBRS, PRS and OCDM, which balance the memory, are compared with reservoir
-# sampling (CRS). The notebook then reports for each score which sampler is best and at what cost,
-# or that the data do not suffice for a recommendation. [Your own data](../docs/own_data.md)
+# The gain of a balanced memory cannot be predicted from the labels of a stream, so this notebook
+# measures it. It holds out samples of your stream for two tests and trains a small network on the
+# other samples with each sampler. CBRS, PRS and OCDM, which balance the memory, are compared with
+# reservoir sampling (CRS). For each score, the notebook reports which sampler is best and at what
+# cost, or that the data do not suffice for a recommendation. [Your own data](../docs/own_data.md)
 # describes the file formats and the rule by which a sampler is recommended.
 #
 # Name your files in the parameters and run all cells. Without files the notebook uses `clipartseq`,
