@@ -43,7 +43,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
-from choosing import choose_rows, save
+from choosing import save
 from clusters import choose_clusters, search_clusters
 from scipy.sparse.csgraph import connected_components
 from sklearn.decomposition import TruncatedSVD
@@ -209,17 +209,15 @@ def make_stream(name: str, samples: Samples) -> SequentialDataset:
     reserve = np.zeros(len(test), dtype=np.int64)
     even = test[curation.draw_even(labels[test], PER_CLASS, rng, reserve)]
     bounds = len(train) * MINORITY_BELOW, len(train) * MAJORITY_FROM
-    return SequentialDataset(
+    data = SequentialDataset(
         name=name,
-        train=choose_rows(whole, train),
-        tests={
-            "balanced": choose_rows(whole, even),
-            "imbalanced": choose_rows(whole, test),
-        },
+        train=whole.take(train),
+        tests={"balanced": whole.take(even), "imbalanced": whole.take(test)},
         class_names=tuple(names[stays].tolist()),
         class_task=class_task,
         class_group=curation.class_groups(labels[train].sum(axis=0), *bounds),
     )
+    return standardise(data)
 
 
 def find_large(labels: np.ndarray, is_test: np.ndarray) -> np.ndarray:
@@ -243,15 +241,14 @@ def cluster(labels: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
 
 
 def embed(values: np.ndarray, in_stream: np.ndarray) -> np.ndarray:
-    """Return standardised features, float32 (N, D), fitted on the stream."""
+    """Return features, float32 (N, D); those of texts are fitted on the stream."""
     if values.ndim == 1:
         words = TfidfVectorizer(sublinear_tf=True, min_df=3)
         svd = TruncatedSVD(COMPONENTS, algorithm="arpack", random_state=SEED)
         with threadpool_limits(1):
             svd.fit(words.fit_transform(values[in_stream]))
             values = svd.transform(words.transform(values))
-    features = values.astype(np.float32)
-    return standardise(features, features[in_stream])
+    return values.astype(np.float32)
 
 
 def add_stream(data: SequentialDataset) -> int:

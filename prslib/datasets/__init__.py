@@ -80,7 +80,7 @@ def fingerprint(name: str) -> str:
     digest.update(repr((dataset.class_names, dataset.class_group)).encode())
     if identity is not None:
         digest.update(identity().encode())
-    for split_name, split in {"train": dataset.train, **dataset.tests}.items():
+    for split_name, split in dataset.splits.items():
         digest.update(split_name.encode())
         arrays = [split.labels, split.task]
         if identity is None:

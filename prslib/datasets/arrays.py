@@ -56,17 +56,17 @@ def write_header(stream: BinaryIO, count: int) -> None:
     np.lib.format.write_array_header_1_0(stream, header)
 
 
-def check_made(file: Path, command: str) -> None:
-    """Refuse a missing file or folder; the error names the command that makes it."""
+def check_made(file: Path) -> None:
+    """Refuse a missing file or folder that `prslib prepare` makes."""
     if not file.exists():
-        advice = f"run `python -m prslib {command}`"
+        advice = "see `python -m prslib prepare --help`"
         raise FileNotFoundError(expected(file, "none", advice))
 
 
-def open_rows(file: Path, count: int, command: str) -> np.ndarray:
-    """Map an npy file of ``count`` rows into memory; errors name the command that makes it."""
-    check_made(file, command)
-    with readable(f"{count} rows in {file}; `prslib {command}` makes them"):
+def open_rows(file: Path, count: int) -> np.ndarray:
+    """Map an npy file of ``count`` rows into memory."""
+    check_made(file)
+    with readable(f"{count} rows in {file}"):
         # copy-on-write, because torch warns about read-only arrays
         rows = np.load(file, mmap_mode="c")
         if len(rows) != count:

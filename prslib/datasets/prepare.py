@@ -16,8 +16,8 @@ import numpy as np
 
 from prslib.checks import expected
 from prslib.datasets import coco, features, nuswide, single_label
-from prslib.datasets.arrays import read_image, write_images
-from prslib.datasets.prepared import SPLITS, PreparedSet, Selection, open_images
+from prslib.datasets.arrays import check_made, read_image, write_images
+from prslib.datasets.prepared import SPLITS, PreparedSet, Selection
 from prslib.paths import data_dir, end_with, replacing
 
 # share of the images that may be left out without --allow-missing
@@ -184,12 +184,12 @@ def prepare_features(options: argparse.Namespace) -> None:
     Example: prslib prepare features cocoseq
     """
     folder = data_dir() / options.name
-    selection = Selection.load(folder / "labels.npz")
-    # raise errors before work starts
-    open_images(folder, selection)
-    features.frozen_network()
-    make = partial(features.embed_row, folder / "images.npy")
-    rows = list(make_rows(make, range(len(selection)), options.workers))
+    images = folder / "images.npy"
+    check_made(images)
+    features.frozen_network()  # raises an error before work starts
+    count = len(np.load(images, mmap_mode="r"))
+    make = partial(features.embed_row, images)
+    rows = list(make_rows(make, range(count), options.workers))
     with replacing(folder / features.FILE) as stream:
         np.save(stream, np.array(rows))
     print(folder / features.FILE)

@@ -111,12 +111,6 @@ def load_clustering(
     return Clustering(labels, class_names, n_groups, beta, min_classes)
 
 
-def open_images(folder: Path, selection: Selection) -> np.ndarray:
-    """Map a prepared set's images into memory, uint8 (N, 256, 256, 3)."""
-    command = f"prepare {folder.name} --images"
-    return open_rows(folder / "images.npy", len(selection), command)
-
-
 @dataclass(frozen=True)
 class PreparedSet:
     """A data set that ``python -m prslib prepare`` makes, and how it is split."""
@@ -143,13 +137,17 @@ class PreparedSet:
         return data_dir() / self.name / "labels.npz"
 
     def load(
-        self, images: bool, open_inputs: Callable = open_images, suffix: str = ""
+        self, images: bool, name: str = "", file: str = "images.npy"
     ) -> SequentialDataset:
-        """Load the prepared set."""
-        check_made(self.file, f"prepare {self.name} --help")
+        """Load the prepared set, with inputs that stay in a file of its folder."""
+        check_made(self.file)
         selection = Selection.load(self.file)
-        inputs = open_inputs(self.file.parent, selection) if images else None
-        return selection.dataset(self.name + suffix, self.stands_for, inputs)
+        inputs = None
+        if images:
+            inputs = open_rows(self.file.with_name(file), len(selection))
+            if inputs.ndim == 2:  # features, which are stored as float16
+                inputs = inputs.astype(np.float32)
+        return selection.dataset(name or self.name, self.stands_for, inputs)
 
     @property
     def recipe(self) -> Recipe:

@@ -89,7 +89,7 @@ def load_source(
 ) -> SequentialDataset:
     """Read a downloaded data set; keep the training images that the authors kept."""
     if not download:
-        check_made(data_dir() / source.file, f"prepare {source.name}")
+        check_made(data_dir() / source.file)
     name = source.original.lower()
     (rows,) = read_arrays(RELEASED, name).values()
     what = f"the original {source.original} in {data_dir()}"

@@ -1,14 +1,12 @@
 """Features of a frozen network: embedded ones, and those of a user's images."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from PIL import Image
 from real_folders import prepare_coco, write_coco, write_ids
 
 from prslib.cli import main
-from prslib.datasets import features, fingerprint, load_dataset, pictures
+from prslib.datasets import DATASETS, features, fingerprint, load_dataset, pictures
 
 FEATURES = "cocoseq-features"
 NAMES = ("apple", "bear", "person")
@@ -20,14 +18,15 @@ IDS = {
     "teorg": [[21], [22]],
 }
 WHOLE = (518, 398, 693, 463)  # training images of each task of the embedded set
-PARTS = {"cocoseq-mini": Fraction(1), "cocoseq-tiny": Fraction(1, 7)}  # of these images
+PARTS = {"cocoseq-mini": 1, "cocoseq-tiny": 7}  # one in so many of these images
 
 
 def raw(name):
     """Return a data set with features as they are stored."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features, "standardise", lambda values, train: values)
-        return features.load_mini.__wrapped__(True, name, PARTS[name])
+        patch.setattr(features, "standardise", lambda dataset: dataset)
+        load = DATASETS[name].load
+        return load.func.__wrapped__(True, **load.keywords)
 
 
 def splits(dataset):
@@ -51,9 +50,9 @@ def extract(*more):
 
 def test_parts_hold_their_share_of_each_task_and_smaller_parts():
     larger = None
-    for name, share in PARTS.items():
+    for name, divisor in PARTS.items():
         train = load_dataset(name, images=False).train
-        assert np.bincount(train.task).tolist() == [int(n * share) for n in WHOLE]
+        assert np.bincount(train.task).tolist() == [n // divisor for n in WHOLE]
         smaller = {row.tobytes() for row in raw(name).train.inputs}
         assert larger is None or smaller < larger
         larger = smaller
@@ -76,7 +75,7 @@ def test_inputs_of_other_streams_are_standardised(name):
 
 
 def test_from_jpegs_to_a_data_set(root):
-    run = "run `python -m prslib prepare features cocoseq`"
+    run = "features.npy, got none; see `python -m prslib prepare --help`"
     with pytest.raises(FileNotFoundError, match=run):
         load_dataset(FEATURES)
     assert extract() == 0
@@ -97,5 +96,5 @@ def test_from_jpegs_to_a_data_set(root):
     assert fingerprint(FEATURES) != before
     file = root / "data/cocoseq/features.npy"
     file.write_bytes(file.read_bytes()[:-60])
-    with pytest.raises(ValueError, match=f"{file}; .*, but it cannot be read"):
+    with pytest.raises(ValueError, match=f"rows in {file}, but it cannot be read"):
         load_dataset(FEATURES)
