@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from prslib.checks import as_array, expected
 from prslib.datasets import Entry, Recipe, SequentialDataset, Split
 from prslib.datasets.curation import draw_even, groups_by_mean
-from prslib.datasets.features import HEAD, standardise
-from prslib.datasets.reuters import memory_size_of
+from prslib.datasets.features import HEAD, memory_size_of, standardise
 from prslib.labels import read_array
 from prslib.previews import read_rows
 

@@ -53,8 +53,7 @@ from threadpoolctl import threadpool_limits
 from prslib import register
 from prslib.checks import expected, one_of
 from prslib.datasets import Entry, Recipe, SequentialDataset, Split, curation
-from prslib.datasets.features import HEAD, standardise
-from prslib.datasets.reuters import memory_size_of
+from prslib.datasets.features import HEAD, memory_size_of, standardise
 from prslib.report.asked import configs, run_all
 from prslib.report.tables import final, label_powers, scores_of, seed_gaps
 from prslib.statistics import over_seeds

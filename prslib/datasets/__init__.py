@@ -13,7 +13,6 @@ from prslib.datasets import (
     digits,
     features,
     nuswide,
-    pictures,
     reuters,
     single_label,
 )
@@ -28,7 +27,6 @@ DATASETS: dict[str, Entry] = {
     "nuswideseq": nuswide.PREPARED.entry(),
     **features.ENTRIES,
     **reuters.ENTRIES,
-    **pictures.ENTRIES,
     **single_label.ENTRIES,
 }
 

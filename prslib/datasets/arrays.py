@@ -35,18 +35,18 @@ def write_arrays(file: Path, **arrays: np.ndarray) -> None:
 def write_images(
     stream: BinaryIO, images: Iterable[np.ndarray | None], count: int
 ) -> tuple[np.ndarray, str]:
-    """Write images as one npy file; return which of them exist, bool (N,), and a digest."""
+    """Write images as one npy file; return which of them are None, bool (N,), and a digest."""
     digest = hashlib.sha256()
-    exists = np.zeros(count, dtype=bool)
+    lost = np.zeros(count, dtype=bool)
     write_header(stream, count)
     for row, image in enumerate(images):
+        lost[row] = image is None
         if image is not None:
-            exists[row] = True
             stream.write(image.data)
             digest.update(image.data)
     stream.seek(0)
-    write_header(stream, int(exists.sum()))
-    return exists, digest.hexdigest()
+    write_header(stream, count - int(lost.sum()))
+    return lost, digest.hexdigest()
 
 
 def write_header(stream: BinaryIO, count: int) -> None:

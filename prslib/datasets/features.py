@@ -17,9 +17,9 @@ import numpy as np
 from prslib.checks import naming_extra
 from prslib.datasets import coco, nuswide
 from prslib.datasets.arrays import read_arrays
-from prslib.datasets.base import Entry, SequentialDataset, Split, keep_loaded
+from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split, keep_loaded
 from prslib.datasets.curation import tasks_of_images
-from prslib.datasets.prepared import PreparedSet, Selection
+from prslib.datasets.prepared import PreparedSet, Selection, load_clustering
 from prslib.models.weights import identity_of, load_weights
 from prslib.paths import DATA
 
@@ -142,6 +142,11 @@ HEAD: dict[str, Any] = {"model": "head", "learning_rate": 0.003, "ewc_lambda": 1
 HEAD |= {"clip_value": 0.5, "precision": "fp32", "test_resamples": 100}
 
 
+def memory_size_of(length: int) -> int:
+    """Return the memory size of a stream in the paper's proportion, 2,000 of 35,072."""
+    return round(length * 2000 / 35072)
+
+
 def _part(name: str, divisor: int, memory_size: int, test_resamples: int) -> Entry:
     settings = HEAD | {"memory_size": memory_size, "test_resamples": test_resamples}
     recipe = replace(coco.PREPARED.recipe, **settings)
@@ -156,10 +161,32 @@ def _whole(prepared: PreparedSet) -> Entry:
     return replace(prepared.entry(), load=load, recipe=recipe, identity=None)
 
 
+def _pictures(name: str, length: int, tasks: int, groups: int, beta: float) -> Entry:
+    # The settings of cocoseq-mini, because the same network computed the features.
+    # `studies/ewc_strength.py` chose the strength of EWC on a part of the stream.
+    settings: dict[str, Any] = HEAD | {"ewc_lambda": 15000.0}
+    settings["memory_size"] = memory_size_of(length)
+    recipe = Recipe(schedule=tuple(range(tasks)), **settings)
+    file = DATA / f"{name}.npz"
+    load = partial(load_embedded, name=name, file=file)
+    clustering = partial(load_clustering, file, groups, beta)
+    return Entry(load, recipe, clustering, data_source="other")
+
+
+# Name, number of pictures in the stream, number of tasks, and number of groups and beta of
+# Algorithm 2. Groups in which no class has enough pictures are not tasks.
+# `studies/embed_pictures.py` makes these files and documents how classes, tasks and tests
+# are chosen. Siblings, such as an icon and its outline, are never split between the stream
+# and the tests.
+PICTURES = (
+    ("mdiseq", 3302, 6, 6, 1e-5),
+    ("clipartseq", 2924, 4, 6, 1e-4),
+)
 ENTRIES = {
     "cocoseq-mini": _part("cocoseq-mini", 1, 120, 100),
     # for tests and quick trials
     "cocoseq-tiny": _part("cocoseq-tiny", 7, 20, 0),
     "cocoseq-features": _whole(coco.PREPARED),
     "nuswideseq-features": _whole(nuswide.PREPARED),
+    **{row[0]: _pictures(*row) for row in PICTURES},
 }

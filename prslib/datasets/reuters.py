@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from prslib.datasets.base import Entry, Recipe, SequentialDataset
-from prslib.datasets.features import HEAD, load_embedded
+from prslib.datasets.features import HEAD, load_embedded, memory_size_of
 from prslib.datasets.prepared import load_clustering
 from prslib.paths import DATA
 
@@ -30,6 +30,7 @@ MIN_CLASSES = 5
 # the paper's 200 and 900, scaled to the length of the stream
 MINORITY_BELOW = 45
 MAJORITY_FROM = 200
+LENGTH = 7471  # documents in the stream
 # maximum numbers of documents per class; the last one is for the tiny stream
 CAPS = (1000, 300, 100, 30, 8)
 # Each part is as long as the first draw of the corresponding cap, so that these two differ
@@ -102,17 +103,12 @@ def choose_part(
     return replace(dataset, train=dataset.train.take(kept))
 
 
-def memory_size_of(length: int) -> int:
-    """Return the memory size of a stream in the paper's proportion, 2,000 of 35,072."""
-    return round(length * 2000 / 35072)
-
-
 def _entry(
-    name: str, choose: Callable | None = None, memory_size: int = 426, **others: Any
+    name: str, choose: Callable | None = None, length: int = LENGTH, **others: Any
 ) -> Entry:
     schedule = tuple(range(NUM_TASKS))
     settings: dict[str, Any] = SETTINGS | others
-    recipe = Recipe(memory_size=memory_size, schedule=schedule, **settings)
+    recipe = Recipe(memory_size=memory_size_of(length), schedule=schedule, **settings)
     load = partial(load_embedded, name=name, file=FILE, choose=choose)
     clustering = partial(load_clustering, FILE, NUM_TASKS, BETA, MIN_CLASSES)
     return Entry(load, recipe, clustering, data_source="other")
@@ -122,7 +118,7 @@ def _entry(
 tiny = partial(choose_capped, cap=CAPS[-1], draw=0)
 ENTRIES = {
     "reutersseq": _entry("reutersseq"),
-    "reutersseq-tiny": _entry("reutersseq-tiny", tiny, 14, test_resamples=0),
+    "reutersseq-tiny": _entry("reutersseq-tiny", tiny, 247, test_resamples=0),
 }
 for draw in range(DRAWS):
     ending = f"-{draw + 1}" if draw else ""

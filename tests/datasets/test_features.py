@@ -6,7 +6,7 @@ from PIL import Image
 from real_folders import prepare_coco, write_coco, write_ids
 
 from prslib.cli import main
-from prslib.datasets import DATASETS, features, fingerprint, load_dataset, pictures
+from prslib.datasets import DATASETS, features, fingerprint, load_dataset
 
 FEATURES = "cocoseq-features"
 NAMES = ("apple", "bear", "person")
@@ -45,7 +45,7 @@ def root(tmp_path, monkeypatch):
 
 
 def extract(*more):
-    return main(["prepare", "features", "cocoseq", "--workers", "1", *more])
+    return main(["prepare", "features", "cocoseq", "--workers", "0", *more])
 
 
 def test_parts_hold_their_share_of_each_task_and_smaller_parts():
@@ -68,10 +68,21 @@ def test_inputs_are_standardised_by_two_scalars_of_the_training_set(name):
         np.testing.assert_allclose(split.inputs, by_hand, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["reutersseq-cap30", *pictures.ENTRIES])
+@pytest.mark.parametrize("name", ["reutersseq-cap30", "mdiseq", "clipartseq"])
 def test_inputs_of_other_streams_are_standardised(name):
     values = load_dataset(name).train.inputs.astype(np.float64)
     np.testing.assert_allclose([values.mean(), values.std()], [0, 1], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["mdiseq", "clipartseq"])
+def test_inputs_labels_and_recipe_of_pictures_fit(name):
+    data = load_dataset(name)
+    recipe = DATASETS[name].recipe
+    assert data.train.inputs.shape == (len(data.train), 1280)
+    assert recipe.memory_size == round(len(data.train) * 2000 / 35072)
+    assert recipe.schedule == tuple(range(data.num_tasks))
+    assert data.class_freq.min() >= 5
+    assert set(data.class_group) == {"majority", "moderate", "minority"}
 
 
 def test_from_jpegs_to_a_data_set(root):
