@@ -44,7 +44,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 from choosing import save
-from clusters import choose_clusters, search_clusters
+from clusters import choose_clusters, number_by_size, search_clusters
 from scipy.sparse.csgraph import connected_components
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -200,7 +200,7 @@ def make_stream(name: str, samples: Samples) -> SequentialDataset:
     rows = rows[labels[rows][:, stays].any(axis=1)]
 
     labels, is_test = labels[rows][:, stays], samples.is_test[rows]
-    class_task = curation.number_by_size(group, stays)[stays]
+    class_task = number_by_size(group, stays)[stays]
     inputs = embed(samples.values[rows], ~is_test)
     whole = Split(inputs, labels, class_task[labels.argmax(axis=1)])
     train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)

@@ -37,9 +37,6 @@ class Corpus(NamedTuple):
 class Selection:
     """Rows of a data set: its training and test samples."""
 
-    # The test sets share samples. Rows are ordered: training, balanced only, both,
-    # imbalanced only. Therefore each split is contiguous, and no sample is stored twice.
-
     # str (N,), relative to the folder of images, or ids of documents
     files: np.ndarray
     labels: np.ndarray  # bool (N, C)
@@ -96,6 +93,22 @@ class Selection:
             class_group=tuple(self.class_group.tolist()),
             stands_for=stands_for,
         )
+
+
+def order_splits(
+    train: np.ndarray, balanced: np.ndarray, imbalanced: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Order rows of a corpus so that each split is contiguous and no row comes twice.
+
+    The test sets share samples. The order is training, balanced only, both, imbalanced
+    only. Return it, int64 (N,), and the `bounds` of the splits, int64 (3, 2).
+    """
+    is_shared = np.isin(balanced, imbalanced)
+    others = imbalanced[~np.isin(imbalanced, balanced)]
+    blocks = [train, balanced[~is_shared], balanced[is_shared], others]
+    ends = np.cumsum([0, *map(len, blocks)])
+    # first and last block of each split
+    return np.concatenate(blocks), ends[[[0, 1], [1, 3], [2, 4]]]
 
 
 def load_clustering(
@@ -195,13 +208,7 @@ class PreparedSet:
         counts = [labels[of_task].sum(axis=0) for of_task in rows["train"]]
         class_task = np.argmax(counts, axis=0).astype(np.int64)
         train, balanced, imbalanced = map(np.concatenate, rows.values())
-        is_shared = np.isin(balanced, imbalanced)
-        others = imbalanced[~np.isin(imbalanced, balanced)]
-        blocks = [train, balanced[~is_shared], balanced[is_shared], others]
-        order = np.concatenate(blocks)
-        ends = np.cumsum([0, *map(len, blocks)])
-        # first and last block of each split
-        bounds = ends[[[0, 1], [1, 3], [2, 4]]]
+        order, bounds = order_splits(train, balanced, imbalanced)
         names = corpus.names[stays]
         groups = curation.class_groups(labels[train].sum(axis=0))
         if self.group_of:
