@@ -6,19 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import (
-    check_names,
-    expected,
-    naming_extra,
-    one_line,
-    readable,
-)
+from prslib.checks import check_names, expected, naming_extra, one_line, readable
 from prslib.labels import multi_hot
 
 SHOWN_NAMES = 20  # names of columns in a message
 LABEL_COLUMNS = ("label", "labels")  # of class names
 # columns of the file of `--about`, and the arguments of `trial` that they become
 ABOUT = {"task": "task", "order": "order", "group": "groups"}
+# words in columns of 0 and 1, in lower case, and their numbers; -1 means unknown
+WORDS = {"true": "1", "false": "0", "": "-1", "nan": "-1"}
 
 
 def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
@@ -51,21 +47,22 @@ def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
         If the file has another format or cannot be read.
     """
     file = Path(file)
-    readers = {
-        ".csv": read_csv,
-        ".npz": read_numpy,
-        ".npy": read_numpy,
-        ".json": read_coco,
-    }
     kind = kind_of(file)
-    if kind not in readers:
-        raise ValueError(expected(f"a file that ends with {', '.join(readers)}", file))
     with readable(f"labels in {file}"):
-        labels, names, form = readers[kind](file)
+        if kind == ".csv":
+            labels, names = read_csv(file)
+        elif kind in (".npz", ".npy"):
+            labels, names = load_array(file, "labels")
+        elif kind == ".json":
+            from prslib.datasets.coco import read_instances
+
+            _, labels, names = read_instances(file)
+        else:
+            raise ValueError(expected("a csv, npz, npy or json file", kind))
         rows = multi_hot(labels)
     empty = (~rows.any(axis=1)).sum()
-    form += f"; {len(rows)} rows, {empty} without a label"
-    say_names(file, f"{form}; {rows.shape[1]} classes", names or ["numbers"])
+    form = f"{len(rows)} rows, {empty} without a label; {rows.shape[1]} classes"
+    say_names(file, form, names or ["numbers"])
     return labels, names
 
 
@@ -97,26 +94,24 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
         If the file has another format or cannot be read.
     """
     path = Path(path)
-    if path.is_dir():
-        from PIL import Image
+    kind = kind_of(path)
+    with readable(f"inputs in {path}"):
+        if path.is_dir():
+            from PIL import Image
 
-        with readable(f"images of one size in {path}"):
-            table, _ = read_table(Path(labels))
-            files = [path / name for name in table.iloc[:, 0]]
+            files = [path / name for name in read_cells(Path(labels)).iloc[:, 0]]
             images = [np.asarray(Image.open(file).convert("RGB")) for file in files]
             return np.stack(images)
-    kind = kind_of(path)
-    if kind not in (".npy", ".npz", ".parquet", ".csv"):
-        raise ValueError(expected("npy, npz, parquet, csv, or a folder", path))
-    with readable(f"features in {path}"):
         if kind in (".npy", ".npz"):
             return load_array(path, "inputs")[0]
         if kind == ".csv":
-            table, _ = read_table(path)
-        else:
+            table = read_table(path)
+        elif kind == ".parquet":
             import pandas as pd
 
             table = pd.read_parquet(path)
+        else:
+            raise ValueError(expected("npy, npz, parquet, csv, or a folder", kind))
         form = f"{len(table)} rows, {table.shape[1]} features"
         say_names(path, form, table.columns)
         return table.to_numpy(np.float32)
@@ -125,7 +120,7 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
 def read_about(file: Path | str) -> dict[str, Any]:
     """Read the columns task, order and group of a CSV file as arguments of `trial`."""
     with readable(f"columns of {file}"):
-        table, _ = read_table(Path(file))
+        table = read_table(Path(file))
     columns = [name for name in ABOUT if name in table]
     if not columns:
         what = f"a column called {', '.join(ABOUT)} in {file}"
@@ -144,43 +139,22 @@ def say_names(file: Path, form: str, names: Any) -> None:
     print(one_line(f"{file}: {form}: {shown}"), file=sys.stderr)
 
 
-def read_coco(file: Path) -> tuple[np.ndarray, list[str], str]:
-    """Read annotations in COCO's format."""
-    from prslib.datasets.coco import read_instances
-
-    _, labels, names = read_instances(file)
-    return labels, list(names), "annotations in COCO's format"
-
-
-def read_numpy(file: Path) -> tuple[np.ndarray, list[str] | None, str]:
-    """Read one array, or the arrays ``labels`` and ``names``."""
-    labels, names = load_array(file, "labels")
-    if names is not None:
-        names = names.astype(str).tolist()
-    return labels, names, f"an array {labels.shape}"
-
-
-def load_array(file: Path, name: str) -> tuple[np.ndarray, np.ndarray | None]:
+def load_array(file: Path, name: str) -> tuple[np.ndarray, list[str] | None]:
     """Return the only array of a file, or one by its name, and the array ``names``."""
     stored = np.load(file)
     if isinstance(stored, np.ndarray):
         return stored, None
-    return stored[name], stored.get("names")
+    names = stored["names"].astype(str).tolist() if "names" in stored else None
+    return stored[name], names
 
 
-def read_csv(file: Path) -> tuple[np.ndarray, list[str], str]:
+def read_csv(file: Path) -> tuple[np.ndarray, list[str]]:
     """Read one column of class names, or else columns of 0 and 1."""
-    table, separator = read_table(file)
-    header = read_cells(file, separator, header=None, nrows=1).iloc[0].tolist()
-    # pandas renames repeated names, which occur if the first row is no header; the index
-    # of a written data frame has no name
-    check_names(header if header[0] else header[1:])
-    if all(name.replace(".", "", 1).isdigit() for name in table):
-        raise ValueError(expected("a header that names the classes", list(table)))
+    table = read_cells(file)
     named = [name for name in LABEL_COLUMNS if name in table]
     if named:
         columns = named[:1]
-        labels, names = read_names(read_cells(file, separator)[named[0]])
+        labels, names = read_names(table[named[0]])
     else:
         labels, names = read_columns(table)
         columns = names
@@ -190,14 +164,13 @@ def read_csv(file: Path) -> tuple[np.ndarray, list[str], str]:
     if first in others and table[first].duplicated().any():
         what = f"one row per sample in {first!r}"
         raise ValueError(expected(what, "the same name in several"))
-    form = f"a table {table.shape} separated by {separator!r}"
     if others:
-        form += f", ignoring {', '.join(others)}"
-    return labels, names, form
+        say_names(file, "ignoring the columns", others)
+    return labels, names
 
 
-def read_table(file: Path) -> tuple[Any, str]:
-    """Read a CSV file as a data frame; also return its separator."""
+def read_with_pandas(file: Path, **options: Any) -> Any:
+    """Read a CSV file as a data frame; the separator makes the most columns."""
     with naming_extra("data"):
         import pandas as pd
 
@@ -205,21 +178,29 @@ def read_table(file: Path) -> tuple[Any, str]:
         return pd.read_csv(file, sep=separator, nrows=0).shape[1]
 
     separator = max("\t;|,", key=count_columns)
-    table = pd.read_csv(file, sep=separator, skipinitialspace=True)
+    return pd.read_csv(file, sep=separator, skipinitialspace=True, **options)
+
+
+def read_table(file: Path) -> Any:
+    """Read columns of numbers, dates or text."""
+    table = read_with_pandas(file)
     # pandas takes the cells of an additional column as the index
-    if not table.index.equals(pd.RangeIndex(len(table))):
+    if list(table.index) != list(range(len(table))):
         what = "one cell per name in the header, with points in decimal numbers"
         raise ValueError(expected(what, "more cells"))
     # the index of a written data frame
-    return table.drop(columns="Unnamed: 0", errors="ignore"), separator
+    return table.drop(columns="Unnamed: 0", errors="ignore")
 
 
-def read_cells(file: Path, separator: str, **rows: Any) -> Any:
-    """Read the cells of a CSV file as text, even 3 and NA, which may be names."""
-    import pandas as pd
-
-    form: Any = {"sep": separator, "skipinitialspace": True, "na_filter": False}
-    return pd.read_csv(file, dtype=str, **form, **rows)
+def read_cells(file: Path) -> Any:
+    """Read cells as text, even 3 and NA, which may be names of classes."""
+    cells = read_with_pandas(file, header=None, dtype=str, na_filter=False)
+    if not cells.iloc[0, 0]:  # the index of a written data frame
+        cells = cells.iloc[:, 1:]
+    header = check_names(cells.iloc[0])
+    if all(name.replace(".", "", 1).isdigit() for name in header):
+        raise ValueError(expected("a header that names the classes", header))
+    return cells.iloc[1:].set_axis(header, axis=1)
 
 
 def read_names(cells: Any) -> tuple[np.ndarray, list[str]]:
@@ -237,10 +218,10 @@ def read_columns(table: Any) -> tuple[np.ndarray, list[str]]:
     """Return columns of 0 and 1 as rows (N, C), NaN if unknown, and their names."""
     import pandas as pd
 
-    numbers = table.apply(pd.to_numeric, errors="coerce").replace(-1, np.nan)
-    is_class = (numbers.isin([0, 1]) | table.isin([-1]) | table.isna()).all()
-    # columns of text, such as names of samples or dates
-    is_other = numbers.isna().all() & ~is_class
+    cells = table.apply(lambda column: column.str.lower().replace(WORDS))
+    numbers = cells.apply(pd.to_numeric, errors="coerce")  # NaN for other text
+    is_class = numbers.isin([0, 1, -1]).all()
+    is_other = numbers.isna().all()  # text, such as names of samples or dates
     first = table.columns[0]
     is_other[first] = not is_class[first]
     names = table.columns[~is_other].tolist()
@@ -248,4 +229,4 @@ def read_columns(table: Any) -> tuple[np.ndarray, list[str]]:
     if wrong or len(names) < 2:
         what = "two or more columns of 0 and 1, or one called labels with class names"
         raise ValueError(expected(what, f"columns {', '.join(wrong or table)}"))
-    return numbers[names].to_numpy(float), names
+    return numbers[names].replace(-1, np.nan).to_numpy(float), names

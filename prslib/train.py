@@ -678,8 +678,8 @@ def load_inputs(
 ) -> tuple[SequentialDataset, dict[str, Tensor]]:
     """Load a data set and put its inputs on a device; cached for the next run."""
     data = load_dataset(dataset)
-    splits = {"train": data.train, **data.tests}
-    inputs = {name: put(split.loaded_inputs, device) for name, split in splits.items()}
+    splits = data.splits.items()
+    inputs = {name: put(split.loaded_inputs, device) for name, split in splits}
     return data, inputs
 
 

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from prslib.checks import as_array, expected
 from prslib.datasets import Entry, Recipe, SequentialDataset, Split
 from prslib.datasets.curation import draw_even, groups_by_mean
-from prslib.datasets.features import HEAD, standardise
-from prslib.datasets.reuters import memory_size_of
+from prslib.datasets.features import HEAD, memory_size_of, standardise
 from prslib.labels import read_array
 from prslib.previews import read_rows
 
@@ -201,21 +200,17 @@ def split_stream(
     rng = np.random.default_rng(SEED)
     alike = draw_even(in_test, number, rng, reserve=np.zeros(len(test), np.int64))
     tests = {"balanced": test[alike], "imbalanced": test}
-    inputs = columns["inputs"]
-    if inputs.dtype == np.float32:
-        inputs = standardise(inputs, inputs[train])
-
-    def split(rows: np.ndarray) -> Split:
-        return Split(inputs[rows], labels[rows], np.zeros(len(rows), np.int64))
-
+    whole = Split(columns["inputs"], labels, np.zeros(len(labels), np.int64))
     data = SequentialDataset(
         name=NAME,
-        train=split(train),
-        tests={name: split(rows) for name, rows in tests.items()},
+        train=whole.take(train),
+        tests={name: whole.take(rows) for name, rows in tests.items()},
         class_names=tuple(names.tolist()),
         class_task=np.zeros(labels.shape[1], np.int64),
         class_group=groups_by_mean(labels[train].sum(axis=0)),
     )
+    if columns["inputs"].dtype == np.float32:
+        data = standardise(data)
     task = None
     if "task" in columns:
         task = number_anew(columns["task"][train])

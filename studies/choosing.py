@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from prslib import DATASETS, METHODS, load_dataset, run
-from prslib.datasets import Entry, SequentialDataset, Split
+from prslib.datasets import Entry, SequentialDataset
 from prslib.paths import figures_dir, replacing
 from prslib.report.asked import Asked
 from prslib.report.build import write_sums
@@ -31,15 +31,9 @@ def load_held_out(name: str, images: bool) -> SequentialDataset:
     data = load_dataset(name, images)
     order = np.random.default_rng(SPLIT_SEED).permutation(len(data.train))
     cut = len(order) // SHARE
-    test = choose_rows(data.train, np.sort(order[:cut]))
-    train = choose_rows(data.train, np.sort(order[cut:]))
+    test = data.train.take(np.sort(order[:cut]))
+    train = data.train.take(np.sort(order[cut:]))
     return replace(data, train=train, tests={DATASETS[name].recipe.test_set: test})
-
-
-def choose_rows(split: Split, rows: np.ndarray) -> Split:
-    """Return some samples of a split."""
-    inputs = None if split.inputs is None else split.inputs[rows]
-    return Split(inputs, split.labels[rows], split.task[rows])
 
 
 def score(

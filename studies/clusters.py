@@ -59,3 +59,12 @@ def choose_clusters(settings: list[Clusters]) -> Clusters:
         what = "tasks that leave out less than a third"
         raise ValueError(expected(what, f"at least {least:.0%}"))
     return min(few_lost, key=lambda clusters: clusters.largest)
+
+
+def number_by_size(group_of_class: np.ndarray, counted: np.ndarray) -> np.ndarray:
+    """Return the tasks of classes (C,): groups by their number of `counted` classes."""
+    # For COCOseq this gives the published task ids 0 to 3 (24, 18, 14 and 14 classes).
+    groups = np.arange(group_of_class.max() + 1)
+    sizes = (group_of_class[counted] == groups[:, None]).sum(axis=1)
+    task_of_group = np.argsort(-sizes, kind="stable").argsort()
+    return task_of_group[group_of_class]

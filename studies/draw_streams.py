@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from prslib.datasets import coco, curation, nuswide, scenes
-from prslib.datasets.digits import file_of
 from prslib.datasets.prepared import PreparedSet, Selection
+from prslib.paths import DATA
 
 PROFILES_FILE = Path(__file__).with_name("stream_profiles.json")
 
@@ -221,7 +221,7 @@ def main() -> None:
     embed = parser.parse_args().embed
     for plan in PLANS:
         selection, corpus = draw(plan)
-        file = file_of(plan.name)
+        file = DATA / f"{plan.name}.npz"
         if file.is_file():
             before = Selection.load(file)
             same = np.array_equal(selection.labels, before.labels)

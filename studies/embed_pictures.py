@@ -45,7 +45,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
-from clusters import choose_clusters, search_clusters
+from clusters import choose_clusters, number_by_size, search_clusters
 from embed_features import find_scale, to_bytes
 from PIL import Image
 from scipy.sparse import coo_array
@@ -55,7 +55,7 @@ from tqdm import tqdm
 from prslib.checks import expected
 from prslib.datasets import curation, features
 from prslib.datasets.arrays import RESOLUTION, read_arrays
-from prslib.datasets.prepared import Selection
+from prslib.datasets.prepared import Selection, order_splits
 from prslib.paths import DATA
 from prslib.rounding import set_deterministic
 
@@ -287,21 +287,16 @@ def select(
     train, balanced, imbalanced = (
         part[labels[rows[part]][:, stays].any(axis=1)] for part in parts
     )
-    is_shared = np.isin(balanced, imbalanced)
-    others = np.setdiff1d(imbalanced, balanced)
-    order = [train, balanced[~is_shared], balanced[is_shared], others]
-    order = np.concatenate(order)
-    end = len(train) + len(balanced)
-    bounds = [[0, len(train)], [len(train), end], [end - is_shared.sum(), len(order)]]
+    order, bounds = order_splits(train, balanced, imbalanced)
     bounds_of_groups = len(train) * MINORITY_BELOW, len(train) * MAJORITY_FROM
     groups = curation.class_groups(in_stream[stays], *bounds_of_groups)
-    class_task = curation.number_by_size(group, stays)[stays]
+    class_task = number_by_size(group, stays)[stays]
     chosen = labels[rows[order]][:, stays]
     selection = Selection(
         files=np.array([pictures[row].name for row in rows[order]]),
         labels=chosen,
         task=class_task[chosen.argmax(axis=1)],
-        bounds=np.array(bounds),
+        bounds=bounds,
         class_names=names[stays],
         class_task=class_task,
         class_group=np.array(groups),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from clusters import number_by_size
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from threadpoolctl import threadpool_limits
@@ -23,7 +24,7 @@ from prslib.checks import expected
 from prslib.datasets import curation, reuters
 from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import Clustering
-from prslib.datasets.prepared import Selection
+from prslib.datasets.prepared import Selection, order_splits
 
 # number of documents in each file
 FILES = {f"reut2-{number:03d}.sgm": 1000 for number in range(21)}
@@ -128,15 +129,13 @@ def select(documents: list[Document]) -> tuple[Selection, dict[str, np.ndarray]]
     labelled = labels.any(axis=1)
     task[labelled] = curation.tasks_of_images(labels[labelled], group)
     stays = is_frequent(labels[is_train & (task >= 0)], labels[is_test & (task >= 0)])
-    class_task = curation.number_by_size(group, stays)[stays]
+    class_task = number_by_size(group, stays)[stays]
     labels = labels[:, stays]
     used = (task >= 0) & labels.any(axis=1)
     train, test = np.flatnonzero(used & is_train), np.flatnonzero(used & is_test)
     rng = np.random.default_rng(TEST_SEED)
-    drawn = curation.draw_balanced(labels[test], PER_CLASS, rng)
-    order = np.concatenate([train, test[drawn], np.delete(test, drawn)])
-    end = len(train) + len(drawn)
-    bounds = [[0, len(train)], [len(train), end], [len(train), len(order)]]
+    drawn = draw_balanced(labels[test], PER_CLASS, rng)
+    order, bounds = order_splits(train, test[drawn], test)
     groups = curation.class_groups(
         labels[train].sum(axis=0), reuters.MINORITY_BELOW, reuters.MAJORITY_FROM
     )
@@ -144,12 +143,33 @@ def select(documents: list[Document]) -> tuple[Selection, dict[str, np.ndarray]]
         files=np.array([str(documents[row].number) for row in order]),
         labels=labels[order],
         task=class_task[labels[order].argmax(axis=1)],
-        bounds=np.array(bounds),
+        bounds=bounds,
         class_names=names[stays],
         class_task=class_task,
         class_group=np.array(groups),
     )
     return selection, {"corpus": corpus, "corpus_names": names}
+
+
+def draw_balanced(
+    labels: np.ndarray,
+    per_class: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Draw the indices of `per_class` images of every class, or all if it has fewer."""
+    # The paper does not describe its draw. Here classes are filled one after another,
+    # rarest first, with random images that have no label of a class already full.
+    order = rng.permutation(len(labels))
+    counts = np.zeros(labels.shape[1], dtype=np.int64)
+    drawn = np.zeros(len(labels), dtype=bool)
+    for c in np.argsort(labels.sum(axis=0), kind="stable"):
+        for image in order[labels[order, c]]:
+            if counts[c] == per_class:
+                break
+            if not drawn[image] and (counts[labels[image]] < per_class).all():
+                counts += labels[image]
+                drawn[image] = True
+    return np.flatnonzero(drawn)
 
 
 def is_frequent(train: np.ndarray, test: np.ndarray) -> np.ndarray:

@@ -43,8 +43,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
-from choosing import choose_rows, save
-from clusters import choose_clusters, search_clusters
+from choosing import save
+from clusters import choose_clusters, number_by_size, search_clusters
 from scipy.sparse.csgraph import connected_components
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -53,8 +53,7 @@ from threadpoolctl import threadpool_limits
 from prslib import register
 from prslib.checks import expected, one_of
 from prslib.datasets import Entry, Recipe, SequentialDataset, Split, curation
-from prslib.datasets.features import HEAD, standardise
-from prslib.datasets.reuters import memory_size_of
+from prslib.datasets.features import HEAD, memory_size_of, standardise
 from prslib.report.asked import configs, run_all
 from prslib.report.tables import final, label_powers, scores_of, seed_gaps
 from prslib.statistics import over_seeds
@@ -201,7 +200,7 @@ def make_stream(name: str, samples: Samples) -> SequentialDataset:
     rows = rows[labels[rows][:, stays].any(axis=1)]
 
     labels, is_test = labels[rows][:, stays], samples.is_test[rows]
-    class_task = curation.number_by_size(group, stays)[stays]
+    class_task = number_by_size(group, stays)[stays]
     inputs = embed(samples.values[rows], ~is_test)
     whole = Split(inputs, labels, class_task[labels.argmax(axis=1)])
     train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
@@ -209,17 +208,15 @@ def make_stream(name: str, samples: Samples) -> SequentialDataset:
     reserve = np.zeros(len(test), dtype=np.int64)
     even = test[curation.draw_even(labels[test], PER_CLASS, rng, reserve)]
     bounds = len(train) * MINORITY_BELOW, len(train) * MAJORITY_FROM
-    return SequentialDataset(
+    data = SequentialDataset(
         name=name,
-        train=choose_rows(whole, train),
-        tests={
-            "balanced": choose_rows(whole, even),
-            "imbalanced": choose_rows(whole, test),
-        },
+        train=whole.take(train),
+        tests={"balanced": whole.take(even), "imbalanced": whole.take(test)},
         class_names=tuple(names[stays].tolist()),
         class_task=class_task,
         class_group=curation.class_groups(labels[train].sum(axis=0), *bounds),
     )
+    return standardise(data)
 
 
 def find_large(labels: np.ndarray, is_test: np.ndarray) -> np.ndarray:
@@ -243,15 +240,14 @@ def cluster(labels: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
 
 
 def embed(values: np.ndarray, in_stream: np.ndarray) -> np.ndarray:
-    """Return standardised features, float32 (N, D), fitted on the stream."""
+    """Return features, float32 (N, D); those of texts are fitted on the stream."""
     if values.ndim == 1:
         words = TfidfVectorizer(sublinear_tf=True, min_df=3)
         svd = TruncatedSVD(COMPONENTS, algorithm="arpack", random_state=SEED)
         with threadpool_limits(1):
             svd.fit(words.fit_transform(values[in_stream]))
             values = svd.transform(words.transform(values))
-    features = values.astype(np.float32)
-    return standardise(features, features[in_stream])
+    return values.astype(np.float32)
 
 
 def add_stream(data: SequentialDataset) -> int:

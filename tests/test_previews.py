@@ -118,7 +118,7 @@ def test_arrays_and_names_that_are_numbers_are_read(tmp_path):
         ("camera.csv", b"id,cat,dog,camera\n1,0,1,3\n", "got columns camera"),
         ("yes.csv", b"cat,dog\nyes,no\n", "got columns cat, dog"),
         ("typo.csv", b"cat,dog\n1,0\n1,O\n", "got columns dog"),
-        ("more.csv", b"cat,dog\n1,0,1\n", "one cell per name in the header"),
+        ("more.csv", b"cat,dog\n1,0,1\n", "Expected 2 fields in line 2, saw 3"),
         ("numbers.csv", b"1,0\n0,1\n", "a header that names the classes"),
         ("classes.csv", b"y\n3\n2\n3\n", "or one called labels with class names"),
         ("lists.csv", b"labels\n['cat']\n", r"separated by \| or ;, got"),

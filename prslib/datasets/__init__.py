@@ -13,7 +13,6 @@ from prslib.datasets import (
     digits,
     features,
     nuswide,
-    pictures,
     reuters,
     single_label,
 )
@@ -28,7 +27,6 @@ DATASETS: dict[str, Entry] = {
     "nuswideseq": nuswide.PREPARED.entry(),
     **features.ENTRIES,
     **reuters.ENTRIES,
-    **pictures.ENTRIES,
     **single_label.ENTRIES,
 }
 
@@ -80,7 +78,7 @@ def fingerprint(name: str) -> str:
     digest.update(repr((dataset.class_names, dataset.class_group)).encode())
     if identity is not None:
         digest.update(identity().encode())
-    for split_name, split in {"train": dataset.train, **dataset.tests}.items():
+    for split_name, split in dataset.splits.items():
         digest.update(split_name.encode())
         arrays = [split.labels, split.task]
         if identity is None:

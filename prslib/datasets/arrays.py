@@ -35,18 +35,18 @@ def write_arrays(file: Path, **arrays: np.ndarray) -> None:
 def write_images(
     stream: BinaryIO, images: Iterable[np.ndarray | None], count: int
 ) -> tuple[np.ndarray, str]:
-    """Write images as one npy file; return which of them exist, bool (N,), and a digest."""
+    """Write images as one npy file; return which of them are None, bool (N,), and a digest."""
     digest = hashlib.sha256()
-    exists = np.zeros(count, dtype=bool)
+    lost = np.zeros(count, dtype=bool)
     write_header(stream, count)
     for row, image in enumerate(images):
+        lost[row] = image is None
         if image is not None:
-            exists[row] = True
             stream.write(image.data)
             digest.update(image.data)
     stream.seek(0)
-    write_header(stream, int(exists.sum()))
-    return exists, digest.hexdigest()
+    write_header(stream, count - int(lost.sum()))
+    return lost, digest.hexdigest()
 
 
 def write_header(stream: BinaryIO, count: int) -> None:
@@ -56,17 +56,17 @@ def write_header(stream: BinaryIO, count: int) -> None:
     np.lib.format.write_array_header_1_0(stream, header)
 
 
-def check_made(file: Path, command: str) -> None:
-    """Refuse a missing file or folder; the error names the command that makes it."""
+def check_made(file: Path) -> None:
+    """Refuse a missing file or folder that `prslib prepare` makes."""
     if not file.exists():
-        advice = f"run `python -m prslib {command}`"
+        advice = "see `python -m prslib prepare --help`"
         raise FileNotFoundError(expected(file, "none", advice))
 
 
-def open_rows(file: Path, count: int, command: str) -> np.ndarray:
-    """Map an npy file of ``count`` rows into memory; errors name the command that makes it."""
-    check_made(file, command)
-    with readable(f"{count} rows in {file}; `prslib {command}` makes them"):
+def open_rows(file: Path, count: int) -> np.ndarray:
+    """Map an npy file of ``count`` rows into memory."""
+    check_made(file)
+    with readable(f"{count} rows in {file}"):
         # copy-on-write, because torch warns about read-only arrays
         rows = np.load(file, mmap_mode="c")
         if len(rows) != count:

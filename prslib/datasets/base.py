@@ -1,15 +1,18 @@
 """Define what a data set is: inputs, multi-hot labels and the task of each class."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache, wraps
+from operator import index
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from prslib.checks import check_int, check_names, expected, one_of
+from prslib.checks import check_names, expected, one_of
 
 GROUPS = ("majority", "moderate", "minority")
 # spawn key of the drawn order, far from those of a run's other generators
@@ -28,11 +31,9 @@ class Split:
     labels : ndarray of bool of shape (n_samples, n_classes)
         Multi-hot labels; each sample has at least one.
     task : ndarray of int64 of shape (n_samples,)
-        Task of each sample; -1 in an open test set if its labels belong to several.
-    is_open : bool
-        Whether samples may have labels of several tasks, which is possible in a test set
-        only. Such a sample is scored as soon as one of its classes has been trained, on
-        the trained classes only.
+        Task of each sample, or -1 in a test set if its labels belong to several tasks.
+        Such a sample is scored as soon as one of its classes has been trained, on the
+        trained classes only.
 
     Raises
     ------
@@ -50,7 +51,6 @@ class Split:
     inputs: np.ndarray | None
     labels: np.ndarray
     task: np.ndarray
-    is_open: bool = False
 
     def __post_init__(self) -> None:
         """Check types and shapes."""
@@ -81,6 +81,11 @@ class Split:
             advice = "load_dataset(name) reads them, with images=False it does not"
             raise ValueError(expected(what, "labels only", advice))
         return self.inputs
+
+    def take(self, rows: np.ndarray | slice) -> Split:
+        """Return some of the samples, by their numbers or as a mask."""
+        inputs = None if self.inputs is None else self.inputs[rows]
+        return Split(inputs, self.labels[rows], self.task[rows])
 
     @property
     def single_label(self) -> bool:
@@ -143,8 +148,7 @@ class SequentialDataset:
         if not tasks or tasks != list(range(len(tasks))):
             what = "task ids 0 to T-1 in class_task, each used"
             raise ValueError(expected(what, tasks, "renumber the tasks"))
-        splits = {"train": self.train, **self.tests}
-        counts = {name: split.labels.shape[1] for name, split in splits.items()}
+        counts = {name: split.labels.shape[1] for name, split in self.splits.items()}
         counts["class_names"] = len(self.class_names)
         counts["class_group"] = len(self.class_group)
         for name, count in counts.items():
@@ -154,18 +158,22 @@ class SequentialDataset:
         for group in self.class_group:
             one_of("class group", group, GROUPS)
         check_names([*GROUPS, "overall", *self.class_names])  # a score has one name
-        for name, split in splits.items():
-            if split.is_open and split is not self.train:
-                continue
+        for name, split in self.splits.items():
             # also finds samples whose task is not one of 0 to T-1
             foreign = split.labels & (self.class_task != split.task[:, None])  # (N, C)
+            if split is not self.train:
+                foreign &= split.task[:, None] != -1
             if foreign.any():
-                first, column = np.argwhere(foreign)[0]
+                sample, column = np.argwhere(foreign)[0]
                 what = f"only labels of a sample's task in {name!r}"
-                got = f"sample {first} of task {split.task[first]} with label "
-                got += repr(self.class_names[column])
-                advice = "leave out samples that span tasks"
-                raise ValueError(expected(what, got, advice))
+                label = repr(self.class_names[column])
+                got = f"sample {sample} of task {split.task[sample]} with label {label}"
+                raise ValueError(expected(what, got))
+
+    @property
+    def splits(self) -> dict[str, Split]:
+        """The stream as "train", and the test sets by name."""
+        return {"train": self.train, **self.tests}
 
     @property
     def num_classes(self) -> int:
@@ -314,8 +322,7 @@ class Entry:
 
 def validate_schedule(schedule: ArrayLike, num_tasks: int) -> tuple[int, ...]:
     """Return a schedule as a tuple; raise ValueError unless each task occurs exactly once."""
-    numbers = np.atleast_1d(schedule).tolist()
-    tasks = tuple(check_int("each task of a schedule", n, least=0) for n in numbers)
+    tasks = tuple(index(task) for task in np.atleast_1d(schedule).tolist())
     if sorted(tasks) != list(range(num_tasks)):
         what = f"each of the tasks 0 to {num_tasks - 1} once in the schedule"
         raise ValueError(expected(what, tasks))

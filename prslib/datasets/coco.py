@@ -33,7 +33,7 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
     )
 
 
-def read_instances(file: Path) -> tuple[list[dict], np.ndarray, tuple[str, ...]]:
+def read_instances(file: Path) -> tuple[list[dict], np.ndarray, list[str]]:
     """Read a file in COCO's format: images, labels bool (N, C), class names."""
     with naming_extra("data"):
         from pycocotools.coco import COCO
@@ -49,7 +49,7 @@ def read_instances(file: Path) -> tuple[list[dict], np.ndarray, tuple[str, ...]]
         labels = np.zeros((len(row), len(names)), dtype=bool)
         for shown in coco.dataset["annotations"]:
             labels[row[shown["image_id"]], column[shown["category_id"]]] = True
-    return images, labels, tuple(order)
+    return images, labels, order
 
 
 PREPARED = PreparedSet(

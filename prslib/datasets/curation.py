@@ -90,15 +90,6 @@ def _merge_scores(
     return score, co, both
 
 
-def number_by_size(group_of_class: np.ndarray, counted: np.ndarray) -> np.ndarray:
-    """Return the tasks of classes (C,): groups by their number of `counted` classes."""
-    # For COCOseq this gives the published task ids 0 to 3 (24, 18, 14 and 14 classes).
-    groups = np.arange(group_of_class.max() + 1)
-    sizes = (group_of_class[counted] == groups[:, None]).sum(axis=1)
-    task_of_group = np.argsort(-sizes, kind="stable").argsort()
-    return task_of_group[group_of_class]
-
-
 def tasks_of_images(labels: np.ndarray, class_task: np.ndarray) -> np.ndarray:
     """Return the task of each image, -1 if its labels span tasks; Appendix."""
     # the task of each image's first label
@@ -124,27 +115,6 @@ def groups_by_mean(class_freq: np.ndarray) -> tuple[str, ...]:
     return class_groups(class_freq, SMALL * mean, LARGE * mean)
 
 
-def draw_balanced(
-    labels: np.ndarray,
-    per_class: int,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Draw the indices of `per_class` images of every class, or all if it has fewer."""
-    # The paper does not describe its draw. Here classes are filled one after another,
-    # rarest first, with random images that have no label of a class already full.
-    order = rng.permutation(len(labels))
-    counts = np.zeros(labels.shape[1], dtype=np.int64)
-    drawn = np.zeros(len(labels), dtype=bool)
-    for c in np.argsort(labels.sum(axis=0), kind="stable"):
-        for image in order[labels[order, c]]:
-            if counts[c] == per_class:
-                break
-            if not drawn[image] and (counts[labels[image]] < per_class).all():
-                counts += labels[image]
-                drawn[image] = True
-    return np.flatnonzero(drawn)
-
-
 def draw_even(
     labels: np.ndarray,
     per_class: int,
@@ -153,9 +123,9 @@ def draw_even(
 ) -> np.ndarray:
     """Draw `per_class` images of every class, and few more of any class.
 
-    Unlike `draw_balanced`, it also fills a class that occurs only together with a full
-    class, such as "lemon" with "fruit". Images with a low `reserve`, int (N,), are drawn
-    first, and among them images with the fewest labels of full classes.
+    It also fills a class that occurs only together with a full class, such as "lemon" with
+    "fruit". Images with a low `reserve`, int (N,), are drawn first, and among them images
+    with the fewest labels of full classes.
     """
     order = rng.permutation(len(labels))
     order = order[np.argsort(reserve[order], kind="stable")]

@@ -5,7 +5,6 @@ streams. The pictures are drawn when a data set is loaded.
 """
 
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -20,15 +19,10 @@ from prslib.datasets.prepared import (
 from prslib.paths import DATA
 
 
-def file_of(name: str) -> Path:
-    """Return the file with a set's labels and the labels of its corpus."""
-    return DATA / f"{name}.npz"
-
-
 @keep_loaded
 def load_digits_dataset(name: str, stands_for: str, images: bool) -> SequentialDataset:
     """Make a digits data set."""
-    selection = Selection.load(file_of(name))
+    selection = Selection.load(DATA / f"{name}.npz")
     pictures = draw_pictures(selection) if images else None
     return selection.dataset(name, stands_for, pictures)
 
@@ -58,7 +52,8 @@ def _entry(name: str, original: PreparedSet, memory_size: int) -> Entry:
     )
     load = partial(load_digits_dataset, name, original.stands_for)
     settings = original.num_tasks, original.beta, original.min_classes, "class_names"
-    return Entry(load, recipe, partial(load_clustering, file_of(name), *settings))
+    clustering = partial(load_clustering, DATA / f"{name}.npz", *settings)
+    return Entry(load, recipe, clustering)
 
 
 ENTRIES = {

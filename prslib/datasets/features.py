@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,10 @@ import numpy as np
 
 from prslib.checks import naming_extra
 from prslib.datasets import coco, nuswide
-from prslib.datasets.arrays import open_rows, read_arrays
-from prslib.datasets.base import Entry, SequentialDataset, Split, keep_loaded
+from prslib.datasets.arrays import read_arrays
+from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split, keep_loaded
 from prslib.datasets.curation import tasks_of_images
-from prslib.datasets.prepared import PreparedSet, Selection
+from prslib.datasets.prepared import PreparedSet, Selection, load_clustering
 from prslib.models.weights import identity_of, load_weights
 from prslib.paths import DATA
 
@@ -69,17 +68,39 @@ def frozen_network() -> tuple[Callable, str]:
     return network.to(memory_format=torch.channels_last), identity_of(file)
 
 
-def standardise(features: np.ndarray, train: np.ndarray) -> np.ndarray:
-    """Return (x - mean) / sd, two scalars over all features of the training images."""
-    mean = np.float32(train.mean(dtype=np.float64))
-    sd = np.float32(train.std(dtype=np.float64))
-    # float32 subtraction and division round in the same way on every machine
-    return (features - mean) / sd
-
-
 def embed_row(file: Path, row: int) -> np.ndarray:
     """Return the features, float16 (D,), of one image in a file of images."""
     return embed(np.load(file, mmap_mode="r")[row]).astype(np.float16)
+
+
+def standardise(dataset: SequentialDataset) -> SequentialDataset:
+    """Replace features by (x - mean) / sd, two scalars over all of the training images."""
+    features = dataset.train.inputs
+    if features is None:
+        return dataset
+    mean = np.float32(features.mean(dtype=np.float64))
+    sd = np.float32(features.std(dtype=np.float64))
+
+    def scale(split: Split) -> Split:
+        # float32 subtraction and division round in the same way on every machine
+        return replace(split, inputs=(split.loaded_inputs - mean) / sd)
+
+    tests = {name: scale(test) for name, test in dataset.tests.items()}
+    return replace(dataset, train=scale(dataset.train), tests=tests)
+
+
+@keep_loaded
+def load_embedded(
+    images: bool,
+    name: str,
+    file: Path,
+    choose: Callable[[SequentialDataset], SequentialDataset] | None = None,
+    stands_for: str | None = None,
+) -> SequentialDataset:
+    """Load a stream of embedded features, or the samples of it that `choose` keeps."""
+    features = read_features(file) if images else None
+    dataset = Selection.load(file).dataset(name, stands_for, features)
+    return standardise(choose(dataset) if choose else dataset)
 
 
 def read_features(file: Path) -> np.ndarray:
@@ -89,64 +110,30 @@ def read_features(file: Path) -> np.ndarray:
     return values * scale
 
 
-@keep_loaded
-def load_embedded(
-    images: bool, name: str, file: Path, keep: Callable | None = None
-) -> SequentialDataset:
-    """Load a stream of embedded features.
+def choose_coco(dataset: SequentialDataset, divisor: int) -> SequentialDataset:
+    """Subsample the training images of each task, and add the test set "open".
 
-    ``keep`` maps the labels of the stream, bool (N, C), to the samples that stay, bool (N,).
+    Of the open images, whose labels are of any tasks, one in `divisor` is kept.
     """
-    selection = Selection.load(file)
-    kept = np.ones(len(selection), dtype=bool)
-    if keep is not None:
-        train = selection.rows("train")
-        kept[train] = keep(selection.labels[train])
-    selection = selection.keep(kept)
-    inputs = None
-    if images:
-        inputs = read_features(file)[kept]
-        inputs = standardise(inputs, inputs[selection.rows("train")])
-    return selection.dataset(name, None, inputs)
-
-
-@keep_loaded
-def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
-    """Load the embedded features of a share of each task's training images.
-
-    Of the further images, one in ``1 / share`` is kept.
-    """
-    selection = Selection.load(MINI)
-    task = selection.task[selection.rows("train")]
-    # a larger share contains a smaller one
+    task = dataset.train.task
+    # a larger part contains a smaller one
     order = np.random.default_rng(SEED).permutation(len(task))
-    kept = np.ones(len(selection), dtype=bool)
-    for number in np.unique(task):
+    kept = np.zeros(len(task), dtype=bool)
+    for number in range(dataset.num_tasks):
         of_task = order[task[order] == number]
-        kept[of_task[int(len(of_task) * share) :]] = False
-    selection = selection.keep(kept)
-    further = slice(None, None, int(1 / share))
-    inputs = open_inputs = None
-    if images:
-        inputs = read_features(MINI)[kept]
-        train = inputs[selection.rows("train")]
-        inputs = standardise(inputs, train)
-        (scale,) = read_arrays(MINI, "scale").values()
-        (values,) = read_arrays(OPEN, "features").values()
-        open_inputs = standardise(values[further] * scale, train)
-    dataset = selection.dataset(name, "COCOseq", inputs)
-    (labels,) = read_arrays(OPEN, "labels").values()
+        kept[of_task[: len(of_task) // divisor]] = True
+    labels, values = read_arrays(OPEN, "labels", "features").values()
+    (scale,) = read_arrays(MINI, "scale").values()
+    features = None if dataset.train.inputs is None else values * scale
     # -1 for images whose labels span tasks
-    task = tasks_of_images(labels[further], dataset.class_task)
-    split = Split(open_inputs, labels[further], task, is_open=True)
-    return replace(dataset, tests=dataset.tests | {"open": split})
+    further = Split(features, labels, tasks_of_images(labels, dataset.class_task))
+    tests = dataset.tests | {"open": further.take(slice(None, None, divisor))}
+    return replace(dataset, train=dataset.train.take(kept), tests=tests)
 
 
-def open_features(folder: Path, selection: Selection) -> np.ndarray:
-    """Load the stored features of a prepared set and standardise them, float32 (N, D)."""
-    command = f"prepare features {folder.name}"
-    features = open_rows(folder / FILE, len(selection), command).astype(np.float32)
-    return standardise(features, features[selection.rows("train")])
+def load_prepared(images: bool, prepared: PreparedSet) -> SequentialDataset:
+    """Load the stored features of a prepared set."""
+    return standardise(prepared.load(images, f"{prepared.name}-features", FILE))
 
 
 # `studies/head.py` chose the step size on a part of the training stream, and
@@ -155,23 +142,51 @@ HEAD: dict[str, Any] = {"model": "head", "learning_rate": 0.003, "ewc_lambda": 1
 HEAD |= {"clip_value": 0.5, "precision": "fp32", "test_resamples": 100}
 
 
-def _mini(name: str, share: Fraction, memory_size: int, **others: Any) -> Entry:
-    settings = HEAD | {"memory_size": memory_size} | others
+def memory_size_of(length: int) -> int:
+    """Return the memory size of a stream in the paper's proportion, 2,000 of 35,072."""
+    return round(length * 2000 / 35072)
+
+
+def _part(name: str, divisor: int, memory_size: int, test_resamples: int) -> Entry:
+    settings = HEAD | {"memory_size": memory_size, "test_resamples": test_resamples}
     recipe = replace(coco.PREPARED.recipe, **settings)
-    load = partial(load_mini, name=name, share=share)
-    return Entry(load, recipe, data_source="part")
+    choose = partial(choose_coco, divisor=divisor)
+    where = {"name": name, "file": MINI, "choose": choose, "stands_for": "COCOseq"}
+    return Entry(partial(load_embedded, **where), recipe, data_source="part")
 
 
 def _whole(prepared: PreparedSet) -> Entry:
-    load = partial(prepared.load, open_inputs=open_features, suffix="-features")
+    load = partial(load_prepared, prepared=prepared)
     recipe = replace(prepared.recipe, **HEAD)
     return replace(prepared.entry(), load=load, recipe=recipe, identity=None)
 
 
+def _pictures(name: str, length: int, tasks: int, groups: int, beta: float) -> Entry:
+    # The settings of cocoseq-mini, because the same network computed the features.
+    # `studies/ewc_strength.py` chose the strength of EWC on a part of the stream.
+    settings: dict[str, Any] = HEAD | {"ewc_lambda": 15000.0}
+    settings["memory_size"] = memory_size_of(length)
+    recipe = Recipe(schedule=tuple(range(tasks)), **settings)
+    file = DATA / f"{name}.npz"
+    load = partial(load_embedded, name=name, file=file)
+    clustering = partial(load_clustering, file, groups, beta)
+    return Entry(load, recipe, clustering, data_source="other")
+
+
+# Name, number of pictures in the stream, number of tasks, and number of groups and beta of
+# Algorithm 2. Groups in which no class has enough pictures are not tasks.
+# `studies/embed_pictures.py` makes these files and documents how classes, tasks and tests
+# are chosen. Siblings, such as an icon and its outline, are never split between the stream
+# and the tests.
+PICTURES = (
+    ("mdiseq", 3302, 6, 6, 1e-5),
+    ("clipartseq", 2924, 4, 6, 1e-4),
+)
 ENTRIES = {
-    "cocoseq-mini": _mini("cocoseq-mini", Fraction(1), 120),
+    "cocoseq-mini": _part("cocoseq-mini", 1, 120, 100),
     # for tests and quick trials
-    "cocoseq-tiny": _mini("cocoseq-tiny", Fraction(1, 7), 20, test_resamples=0),
+    "cocoseq-tiny": _part("cocoseq-tiny", 7, 20, 0),
     "cocoseq-features": _whole(coco.PREPARED),
     "nuswideseq-features": _whole(nuswide.PREPARED),
+    **{row[0]: _pictures(*row) for row in PICTURES},
 }

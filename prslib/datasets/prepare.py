@@ -16,12 +16,13 @@ import numpy as np
 
 from prslib.checks import expected
 from prslib.datasets import coco, features, nuswide, single_label
-from prslib.datasets.arrays import read_image, write_images
-from prslib.datasets.prepared import SPLITS, PreparedSet, Selection, open_images
+from prslib.datasets.arrays import check_made, read_image, write_images
+from prslib.datasets.prepared import SPLITS, PreparedSet
 from prslib.paths import data_dir, end_with, replacing
 
 # share of the images that may be left out without --allow-missing
 MOST_LOST = 0.01
+WORKERS = "number of further processes; by default, one per core"
 # a fixed commit of the authors' repository, github.com/cdjkim/PRS
 ID_ADDRESS = (
     "https://raw.githubusercontent.com/cdjkim/PRS/"
@@ -63,10 +64,10 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
         option("--images", type=Path, help=words)
         words = "allow more than 1 %% of the images to be missing or broken"
         option("--allow-missing", action="store_true", help=words)
-        option("--workers", type=int, help="number of processes")
+        option("--workers", type=int, default=os.cpu_count(), help=WORKERS)
     option = add_command(names, "features", prepare_features).add_argument
     option("name", choices=[coco.PREPARED.name, nuswide.PREPARED.name])
-    option("--workers", type=int, help="number of processes")
+    option("--workers", type=int, default=os.cpu_count(), help=WORKERS)
     for name, source in single_label.SOURCES.items():
         add_command(names, name, prepare_source, source)
 
@@ -86,65 +87,53 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
 
     Example: prslib prepare NAME --images DIR --annotations DIR
     """
-    folder = prepared.file.parent
+    folder, name = prepared.file.parent, prepared.name
     if (folder / "images.npy").is_file():
         advice = "delete it to decode them again"
         raise FileExistsError(expected(f"no images in {folder}", "images.npy", advice))
     corpus = prepared.read(options.annotations)
     selection = prepared.select(corpus, find_ids(prepared))
     # raises an error if the ids belong to other annotations
-    selection.dataset(prepared.name, prepared.stands_for, inputs=None)
-    if options.images:
-        there = [(options.images / name).is_file() for name in selection.files]
-        check_lost(~np.array(there), selection.files, options.allow_missing)
-    print(f"{prepared.name}: the released split, {len(selection)} images")
-    # features of images that were prepared earlier
-    (folder / features.FILE).unlink(missing_ok=True)
+    selection.dataset(name, prepared.stands_for, inputs=None)
+    print(f"{name}: the released split, {len(selection)} images")
     labelled = corpus.labels.any(axis=1) & ~corpus.is_test
     clustered = {"corpus": corpus.labels[labelled], "corpus_names": corpus.names}
-    if options.images:
-        decode_images(selection, clustered, folder, options)
-    else:
+    if not options.images:
         selection.save(prepared.file, **clustered)
         print(f"labels only, in {folder}; give --images to decode the images")
-
-
-def decode_images(
-    selection: Selection,
-    clustered: dict[str, np.ndarray],
-    folder: Path,
-    options: argparse.Namespace,
-) -> None:
-    """Decode the images, leave out missing and broken ones, and write all files."""
-    files = [options.images / name for name in selection.files]
-    images = make_rows(read_image, files, options.workers)
+        return
+    files = [options.images / file for file in selection.files]
+    lost = np.array([not file.is_file() for file in files])
+    check_lost(lost, selection.files, options.allow_missing)
+    # features of images that were prepared earlier
+    (folder / features.FILE).unlink(missing_ok=True)
     with replacing(folder / "images.npy") as stream:
-        whole, digest = write_images(stream, images, len(files))
-        check_lost(~whole, selection.files, options.allow_missing)
-        lost = selection.files[~whole]
-        (folder / "left_out.csv").write_text("\n".join(["file", *lost]))
+        images = make_rows(read_image, files, options.workers)
+        lost, digest = write_images(stream, images, len(files))
+        check_lost(lost, selection.files, options.allow_missing)
+        left_out = "\n".join(["file", *selection.files[lost]])
+        (folder / "left_out.csv").write_text(left_out)
         # before the images appear, which therefore always have their labels
-        pixels = np.array(digest)
-        selection.keep(whole).save(folder / "labels.npz", pixels=pixels, **clustered)
-    print(f"{folder}: {whole.sum()} images; left_out.csv lists {len(lost)} others")
+        clustered["pixels"] = np.array(digest)
+        selection.keep(~lost).save(prepared.file, **clustered)
+    print(f"{folder}: {(~lost).sum()} images; left_out.csv lists {lost.sum()} others")
 
 
-def make_rows(make: Callable, items: Sequence, workers: int | None) -> Iterable:
+def make_rows(make: Callable, items: Sequence, workers: int) -> Iterable:
     """Apply a function to items in parallel, with a progress bar; return the results."""
     from torch.utils.data import DataLoader
     from tqdm import tqdm
 
-    workers = workers or os.cpu_count() or 1
     rows = DataLoader(
         # a list is enough: only a length and an index are needed
         items,  # ty: ignore[invalid-argument-type]
         batch_size=None,
-        num_workers=0 if workers == 1 else workers,
+        num_workers=workers,
         # run in the workers, as does worker_init_fn
         collate_fn=make,
         worker_init_fn=partial(begin_worker, os.getpid()),
     )
-    return tqdm(rows, total=len(items), unit="image")
+    return tqdm(rows, unit="image")
 
 
 def begin_worker(parent: int, _number: int) -> None:
@@ -184,12 +173,12 @@ def prepare_features(options: argparse.Namespace) -> None:
     Example: prslib prepare features cocoseq
     """
     folder = data_dir() / options.name
-    selection = Selection.load(folder / "labels.npz")
-    # raise errors before work starts
-    open_images(folder, selection)
-    features.frozen_network()
-    make = partial(features.embed_row, folder / "images.npy")
-    rows = list(make_rows(make, range(len(selection)), options.workers))
+    images = folder / "images.npy"
+    check_made(images)
+    features.frozen_network()  # raises an error before work starts
+    count = len(np.load(images, mmap_mode="r"))
+    make = partial(features.embed_row, images)
+    rows = list(make_rows(make, range(count), options.workers))
     with replacing(folder / features.FILE) as stream:
         np.save(stream, np.array(rows))
     print(folder / features.FILE)

@@ -37,9 +37,6 @@ class Corpus(NamedTuple):
 class Selection:
     """Rows of a data set: its training and test samples."""
 
-    # The test sets share samples. Rows are ordered: training, balanced only, both,
-    # imbalanced only. Therefore each split is contiguous, and no sample is stored twice.
-
     # str (N,), relative to the folder of images, or ids of documents
     files: np.ndarray
     labels: np.ndarray  # bool (N, C)
@@ -98,6 +95,22 @@ class Selection:
         )
 
 
+def order_splits(
+    train: np.ndarray, balanced: np.ndarray, imbalanced: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Order rows of a corpus so that each split is contiguous and no row comes twice.
+
+    The test sets share samples. The order is training, balanced only, both, imbalanced
+    only. Return it, int64 (N,), and the `bounds` of the splits, int64 (3, 2).
+    """
+    is_shared = np.isin(balanced, imbalanced)
+    others = imbalanced[~np.isin(imbalanced, balanced)]
+    blocks = [train, balanced[~is_shared], balanced[is_shared], others]
+    ends = np.cumsum([0, *map(len, blocks)])
+    # first and last block of each split
+    return np.concatenate(blocks), ends[[[0, 1], [1, 3], [2, 4]]]
+
+
 def load_clustering(
     file: Path,
     n_groups: int,
@@ -109,12 +122,6 @@ def load_clustering(
     labels, names_of_all = read_arrays(file, "corpus", names).values()
     class_names = tuple(names_of_all.tolist())
     return Clustering(labels, class_names, n_groups, beta, min_classes)
-
-
-def open_images(folder: Path, selection: Selection) -> np.ndarray:
-    """Map a prepared set's images into memory, uint8 (N, 256, 256, 3)."""
-    command = f"prepare {folder.name} --images"
-    return open_rows(folder / "images.npy", len(selection), command)
 
 
 @dataclass(frozen=True)
@@ -143,13 +150,17 @@ class PreparedSet:
         return data_dir() / self.name / "labels.npz"
 
     def load(
-        self, images: bool, open_inputs: Callable = open_images, suffix: str = ""
+        self, images: bool, name: str = "", file: str = "images.npy"
     ) -> SequentialDataset:
-        """Load the prepared set."""
-        check_made(self.file, f"prepare {self.name} --help")
+        """Load the prepared set, with inputs that stay in a file of its folder."""
+        check_made(self.file)
         selection = Selection.load(self.file)
-        inputs = open_inputs(self.file.parent, selection) if images else None
-        return selection.dataset(self.name + suffix, self.stands_for, inputs)
+        inputs = None
+        if images:
+            inputs = open_rows(self.file.with_name(file), len(selection))
+            if inputs.ndim == 2:  # features, which are stored as float16
+                inputs = inputs.astype(np.float32)
+        return selection.dataset(name or self.name, self.stands_for, inputs)
 
     @property
     def recipe(self) -> Recipe:
@@ -197,13 +208,7 @@ class PreparedSet:
         counts = [labels[of_task].sum(axis=0) for of_task in rows["train"]]
         class_task = np.argmax(counts, axis=0).astype(np.int64)
         train, balanced, imbalanced = map(np.concatenate, rows.values())
-        is_shared = np.isin(balanced, imbalanced)
-        others = imbalanced[~np.isin(imbalanced, balanced)]
-        blocks = [train, balanced[~is_shared], balanced[is_shared], others]
-        order = np.concatenate(blocks)
-        ends = np.cumsum([0, *map(len, blocks)])
-        # first and last block of each split
-        bounds = ends[[[0, 1], [1, 3], [2, 4]]]
+        order, bounds = order_splits(train, balanced, imbalanced)
         names = corpus.names[stays]
         groups = curation.class_groups(labels[train].sum(axis=0))
         if self.group_of:

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split
-from prslib.datasets.features import HEAD, load_embedded
+from prslib.datasets.base import Entry, Recipe, SequentialDataset
+from prslib.datasets.features import HEAD, load_embedded, memory_size_of
 from prslib.datasets.prepared import load_clustering
 from prslib.paths import DATA
 
@@ -30,21 +30,21 @@ MIN_CLASSES = 5
 # the paper's 200 and 900, scaled to the length of the stream
 MINORITY_BELOW = 45
 MAJORITY_FROM = 200
+LENGTH = 7471  # documents in the stream
 # maximum numbers of documents per class; the last one is for the tiny stream
 CAPS = (1000, 300, 100, 30, 8)
+# Each part is as long as the first draw of the corresponding cap, so that these two differ
+# only in imbalance, and the parts differ from each other only in length.
+PARTS = (5010, 3292, 1981, 893)
 # seed of the subsampling, not of a run; each stream is drawn three times
 SEED = 20201126
 DRAWS = 3
 # `studies/reuters_settings.py` chose the step size by a vote of all methods, and
 # `studies/ewc_strength.py` the strength of EWC, both on a part of the stream.
 SETTINGS: dict[str, Any] = HEAD | {"learning_rate": 0.002, "ewc_lambda": 150.0}
-# maps labels, bool (N, C), to the documents that stay, bool (N,)
-Thin = Callable[[np.ndarray], np.ndarray]
 
 
-def thin_largest(
-    labels: np.ndarray, cap: int, draw: int = 0, whole: int = 0
-) -> np.ndarray:
+def thin_largest(labels: np.ndarray, cap: int, draw: int, whole: int = 0) -> np.ndarray:
     """Subsample the largest classes to one of `CAPS`, bool (N,).
 
     A document is removed while all of its classes have more documents than the cap.
@@ -67,7 +67,7 @@ def thin_largest(
     return kept
 
 
-def thin_evenly(labels: np.ndarray, length: int, draw: int = 0) -> np.ndarray:
+def thin_evenly(labels: np.ndarray, length: int, draw: int) -> np.ndarray:
     """Keep `length` documents and the proportions of all classes, bool (N,).
 
     Each document counts for its smallest class. The documents of a class are spread
@@ -86,70 +86,45 @@ def thin_evenly(labels: np.ndarray, length: int, draw: int = 0) -> np.ndarray:
     return kept
 
 
-def load_reuters(
-    images: bool, name: str, thin: Thin | None = None, thin_test: Thin | None = None
+def choose_capped(dataset: SequentialDataset, cap: int, draw: int) -> SequentialDataset:
+    """Subsample the largest classes of the stream and of its imbalanced test set."""
+    train, test = dataset.train, dataset.tests["imbalanced"]
+    kept = thin_largest(train.labels, cap, draw)
+    in_test = thin_largest(test.labels, cap, draw, whole=len(train))
+    tests = dataset.tests | {"imbalanced": test.take(in_test)}
+    return replace(dataset, train=train.take(kept), tests=tests)
+
+
+def choose_part(
+    dataset: SequentialDataset, length: int, draw: int
 ) -> SequentialDataset:
-    """Load the stream and its tests, perhaps subsampled.
-
-    `thin` selects documents of the stream, `thin_test` of the imbalanced test set.
-    """
-    dataset = load_embedded(images, name, FILE, thin)
-    if thin_test is None:
-        return dataset
-    test = dataset.tests["imbalanced"]
-    rows = thin_test(test.labels)
-    inputs = None if test.inputs is None else test.inputs[rows]
-    matching = Split(inputs, test.labels[rows], test.task[rows])
-    return replace(dataset, tests=dataset.tests | {"imbalanced": matching})
-
-
-def memory_size_of(length: int) -> int:
-    """Return the memory size of a stream in the paper's proportion, 2,000 of 35,072."""
-    return round(length * 2000 / 35072)
+    """Subsample all classes of the stream in proportion."""
+    kept = thin_evenly(dataset.train.labels, length, draw)
+    return replace(dataset, train=dataset.train.take(kept))
 
 
 def _entry(
-    name: str,
-    memory_size: int,
-    thin: Thin | None = None,
-    thin_test: Thin | None = None,
-    **others: Any,
+    name: str, choose: Callable | None = None, length: int = LENGTH, **others: Any
 ) -> Entry:
     schedule = tuple(range(NUM_TASKS))
     settings: dict[str, Any] = SETTINGS | others
-    recipe = Recipe(memory_size=memory_size, schedule=schedule, **settings)
-    load = partial(load_reuters, name=name, thin=thin, thin_test=thin_test)
+    recipe = Recipe(memory_size=memory_size_of(length), schedule=schedule, **settings)
+    load = partial(load_embedded, name=name, file=FILE, choose=choose)
     clustering = partial(load_clustering, FILE, NUM_TASKS, BETA, MIN_CLASSES)
     return Entry(load, recipe, clustering, data_source="other")
 
 
-LENGTH = 7471  # documents in the stream
-MEMORY_SIZE = memory_size_of(LENGTH)
-# Each part is as long as the first draw of the corresponding cap, so that these two differ
-# only in imbalance, and the parts differ from each other only in length.
-PARTS = (5010, 3292, 1981, 893)
-
-
-def _capped(name: str, cap: int, draw: int, memory_size: int, **others: Any) -> Entry:
-    thin = partial(thin_largest, cap=cap, draw=draw)
-    # the imbalanced test set is also subsampled
-    thin_test = partial(thin, whole=LENGTH)
-    return _entry(name, memory_size, thin, thin_test, **others)
-
-
+# for tests: all classes, but few documents
+tiny = partial(choose_capped, cap=CAPS[-1], draw=0)
 ENTRIES = {
-    "reutersseq": _entry("reutersseq", MEMORY_SIZE),
-    # for tests: all classes, but few documents
-    "reutersseq-tiny": _capped(
-        "reutersseq-tiny", CAPS[-1], 0, memory_size_of(247), test_resamples=0
-    ),
+    "reutersseq": _entry("reutersseq"),
+    "reutersseq-tiny": _entry("reutersseq-tiny", tiny, 247, test_resamples=0),
 }
 for draw in range(DRAWS):
     ending = f"-{draw + 1}" if draw else ""
     for cap in CAPS[:-1]:
         name = f"reutersseq-cap{cap}{ending}"
-        ENTRIES[name] = _capped(name, cap, draw, MEMORY_SIZE)
+        ENTRIES[name] = _entry(name, partial(choose_capped, cap=cap, draw=draw))
     for length in PARTS:
         name = f"reutersseq-part{length}{ending}"
-        thin = partial(thin_evenly, length=length, draw=draw)
-        ENTRIES[name] = _entry(name, MEMORY_SIZE, thin)
+        ENTRIES[name] = _entry(name, partial(choose_part, length=length, draw=draw))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,11 +12,6 @@ from prslib.datasets import curation, scenes
 from prslib.datasets.arrays import check_made, read_arrays
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split, keep_loaded
 from prslib.paths import DATA, data_dir
-
-# pictures, uint8 (N, H, W, channels), and digits, int64 (N,)
-Images = tuple[np.ndarray, np.ndarray]
-# the same of one half, perhaps without pictures
-Half = tuple[np.ndarray | None, np.ndarray]
 
 CLASSES = 10
 RELEASED = DATA / "imbal_ids.npz"
@@ -73,15 +67,21 @@ SVHN = Source(
 SOURCES = {source.name: source for source in (MNIST, SVHN)}
 
 
-def read_original(source: Source, split: str, download: bool) -> Images:
+def split_of(pictures: np.ndarray | None, digits: np.ndarray) -> Split:
+    """Return a split of pictures, uint8 (N, H, W, channels), whose tasks are their digits."""
+    return Split(pictures, np.eye(CLASSES, dtype=bool)[digits], digits)
+
+
+def read_original(source: Source, half: str, download: bool) -> Split:
     """Read the training or the test images with torchvision."""
     from torchvision import datasets
 
     if source == MNIST:
-        original = datasets.MNIST(data_dir(), split == "train", download=download)
-        return original.data.numpy()[..., None], original.targets.numpy()
-    original = datasets.SVHN(data_dir(), split, download=download)
-    return np.ascontiguousarray(original.data.transpose(0, 2, 3, 1)), original.labels
+        original = datasets.MNIST(data_dir(), half == "train", download=download)
+        return split_of(original.data.numpy()[..., None], original.targets.numpy())
+    original = datasets.SVHN(data_dir(), half, download=download)
+    pixels = np.ascontiguousarray(original.data.transpose(0, 2, 3, 1))
+    return split_of(pixels, original.labels)
 
 
 def load_source(
@@ -89,19 +89,20 @@ def load_source(
 ) -> SequentialDataset:
     """Read a downloaded data set; keep the training images that the authors kept."""
     if not download:
-        check_made(data_dir() / source.file, f"prepare {source.name}")
+        check_made(data_dir() / source.file)
     name = source.original.lower()
     (rows,) = read_arrays(RELEASED, name).values()
-    what = f"the original {source.original} in {data_dir()}"
-    with readable(what), naming_extra("training"):
-        pixels, digits = read_original(source, "train", download)
-        train = pixels[rows], digits[rows]
-        if np.bincount(train[1]).tolist() != list(source.train_counts):
+    with (
+        readable(f"the original {source.original} in {data_dir()}"),
+        naming_extra("training"),
+    ):
+        train = read_original(source, "train", download).take(rows)
+        test = read_original(source, "test", download)
+        if np.bincount(train.task).tolist() != list(source.train_counts):
             raise ValueError("its images are others, or in another order")
-        halves: list[Half] = [train, read_original(source, "test", download)]
     if not images:
-        halves = [(None, digits) for _, digits in halves]
-    return one_class_a_task(source.name, source.stands_for, halves)
+        train, test = replace(train, inputs=None), replace(test, inputs=None)
+    return one_class_a_task(source.name, source.stands_for, train, test)
 
 
 @keep_loaded
@@ -112,18 +113,14 @@ def load_stand_in(
     counts = np.array(source.train_counts), TEST_PER_CLASS
     digits = [np.repeat(np.arange(CLASSES), count // divisor) for count in counts]
     pictures = scenes.draw_pictures(digits, source == SVHN) if images else [None] * 2
-    halves = list(zip(pictures, digits, strict=True))
-    return one_class_a_task(name, source.stands_for, halves)
+    train, test = map(split_of, pictures, digits)
+    return one_class_a_task(name, source.stands_for, train, test)
 
 
 def one_class_a_task(
-    name: str, stands_for: str, halves: Sequence[Half]
+    name: str, stands_for: str, train: Split, test: Split
 ) -> SequentialDataset:
     """Make a data set in which every class is a task, with the test set "full"."""
-    one_hot = np.eye(CLASSES, dtype=bool)
-    train, test = [
-        Split(pictures, one_hot[digits], digits) for pictures, digits in halves
-    ]
     freq = train.labels.sum(axis=0)
     return SequentialDataset(
         name=name,
@@ -135,6 +132,11 @@ def one_class_a_task(
         class_group=curation.class_groups(freq, 0.1 * freq[0], 0.7 * freq[0]),
         stands_for=stands_for,
     )
+
+
+def _real(source: Source) -> Entry:
+    load = partial(load_source, source)
+    return Entry(load, source.recipe, data_source="paper's")
 
 
 def _stand_in(name: str, source: Source, divisor: int, recipe: Recipe) -> Entry:
@@ -150,8 +152,5 @@ STAND_INS = (
     ("imbal-digits-tiny", MNIST, 10, ON_MLP),
     ("imbal-colour-digits-tiny", SVHN, 20, ON_CONVNET),
 )
-ENTRIES = {
-    name: Entry(partial(load_source, source), source.recipe, data_source="paper's")
-    for name, source in SOURCES.items()
-}
+ENTRIES = {name: _real(source) for name, source in SOURCES.items()}
 ENTRIES |= {row[0]: _stand_in(*row) for row in STAND_INS}

@@ -56,12 +56,10 @@ def test_refuses(message):
 def test_schedule():
     assert validate_schedule(np.array([2, 0, 1]), 3) == (2, 0, 1)
     assert all(type(task) is int for task in validate_schedule(np.array([1, 0]), 2))
-    for wrong in ([0, 0, 1], [0, 1, 2, 7], []):
+    for wrong in ([0, 0, 1], [0, 1, 2, 7], [0, -1, 1], []):
         with pytest.raises(ValueError, match="tasks 0 to 2 once in the schedule, got"):
             validate_schedule(wrong, 3)
-    with pytest.raises(ValueError, match="schedule must be at least 0, got -1"):
-        validate_schedule([0, -1, 1], 3)
-    with pytest.raises(TypeError, match="must be a whole number, got"):
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
         validate_schedule([0, 1.0], 2)
     assert schedule_text((0, 3, 1, 2)) == "0,3,1,2"
     assert schedule_text((2, 1, 0, 3), at_once=2) == "1+2,0+3"

@@ -1,14 +1,12 @@
 """Features of a frozen network: embedded ones, and those of a user's images."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from PIL import Image
 from real_folders import prepare_coco, write_coco, write_ids
 
 from prslib.cli import main
-from prslib.datasets import features, fingerprint, load_dataset, pictures
+from prslib.datasets import DATASETS, features, fingerprint, load_dataset
 
 FEATURES = "cocoseq-features"
 NAMES = ("apple", "bear", "person")
@@ -20,14 +18,15 @@ IDS = {
     "teorg": [[21], [22]],
 }
 WHOLE = (518, 398, 693, 463)  # training images of each task of the embedded set
-PARTS = {"cocoseq-mini": Fraction(1), "cocoseq-tiny": Fraction(1, 7)}  # of these images
+PARTS = {"cocoseq-mini": 1, "cocoseq-tiny": 7}  # one in so many of these images
 
 
 def raw(name):
     """Return a data set with features as they are stored."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features, "standardise", lambda values, train: values)
-        return features.load_mini.__wrapped__(True, name, PARTS[name])
+        patch.setattr(features, "standardise", lambda dataset: dataset)
+        load = DATASETS[name].load
+        return load.func.__wrapped__(True, **load.keywords)
 
 
 def splits(dataset):
@@ -46,14 +45,14 @@ def root(tmp_path, monkeypatch):
 
 
 def extract(*more):
-    return main(["prepare", "features", "cocoseq", "--workers", "1", *more])
+    return main(["prepare", "features", "cocoseq", "--workers", "0", *more])
 
 
 def test_parts_hold_their_share_of_each_task_and_smaller_parts():
     larger = None
-    for name, share in PARTS.items():
+    for name, divisor in PARTS.items():
         train = load_dataset(name, images=False).train
-        assert np.bincount(train.task).tolist() == [int(n * share) for n in WHOLE]
+        assert np.bincount(train.task).tolist() == [n // divisor for n in WHOLE]
         smaller = {row.tobytes() for row in raw(name).train.inputs}
         assert larger is None or smaller < larger
         larger = smaller
@@ -69,14 +68,25 @@ def test_inputs_are_standardised_by_two_scalars_of_the_training_set(name):
         np.testing.assert_allclose(split.inputs, by_hand, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["reutersseq-cap30", *pictures.ENTRIES])
+@pytest.mark.parametrize("name", ["reutersseq-cap30", "mdiseq", "clipartseq"])
 def test_inputs_of_other_streams_are_standardised(name):
     values = load_dataset(name).train.inputs.astype(np.float64)
     np.testing.assert_allclose([values.mean(), values.std()], [0, 1], atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["mdiseq", "clipartseq"])
+def test_inputs_labels_and_recipe_of_pictures_fit(name):
+    data = load_dataset(name)
+    recipe = DATASETS[name].recipe
+    assert data.train.inputs.shape == (len(data.train), 1280)
+    assert recipe.memory_size == round(len(data.train) * 2000 / 35072)
+    assert recipe.schedule == tuple(range(data.num_tasks))
+    assert data.class_freq.min() >= 5
+    assert set(data.class_group) == {"majority", "moderate", "minority"}
+
+
 def test_from_jpegs_to_a_data_set(root):
-    run = "run `python -m prslib prepare features cocoseq`"
+    run = "features.npy, got none; see `python -m prslib prepare --help`"
     with pytest.raises(FileNotFoundError, match=run):
         load_dataset(FEATURES)
     assert extract() == 0
@@ -97,5 +107,5 @@ def test_from_jpegs_to_a_data_set(root):
     assert fingerprint(FEATURES) != before
     file = root / "data/cocoseq/features.npy"
     file.write_bytes(file.read_bytes()[:-60])
-    with pytest.raises(ValueError, match=f"{file}; .*, but it cannot be read"):
+    with pytest.raises(ValueError, match=f"rows in {file}, but it cannot be read"):
         load_dataset(FEATURES)

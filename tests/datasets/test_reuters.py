@@ -3,23 +3,16 @@
 import numpy as np
 import pytest
 
-from prslib.datasets import DATASETS, load_dataset, reuters
+from prslib.datasets import load_dataset, reuters
 
 CAPS = {f"reutersseq-cap{cap}": cap for cap in reuters.CAPS[:-1]}
 CAPS["reutersseq-tiny"] = reuters.CAPS[-1]
 # documents of the first draw
 PARTS = {f"reutersseq-part{length}": length for length in reuters.PARTS}
-DRAWS = ("", "-2", "-3")
 
 
 def stream(name):
     return load_dataset(name, images=False).train.labels
-
-
-def kept(name):
-    """Tell which documents of the whole stream a subsampled one has, by number."""
-    rows = DATASETS[name].load.keywords["thin"](stream("reutersseq"))
-    return set(np.flatnonzero(rows).tolist())
 
 
 @pytest.mark.parametrize("name", reuters.ENTRIES)
@@ -32,17 +25,18 @@ def test_the_imbalanced_test_has_the_mix_of_the_stream(name):
     assert abs(share[freq.argmax()] - share_test[freq.argmax()]) < 2
 
 
-@pytest.mark.parametrize("draw", DRAWS)
-@pytest.mark.parametrize("names", [list(CAPS)[:-1], PARTS])
-def test_a_smaller_stream_is_part_of_a_larger_one(names, draw):
-    names = [name + draw for name in names]
-    sizes = []
-    larger = set(range(len(stream("reutersseq"))))
-    for name in names:
-        assert kept(name) < larger
-        larger = kept(name)
-        sizes.append(len(larger))
-    assert sizes == sorted(sizes, reverse=True)
+@pytest.mark.parametrize("draw", range(reuters.DRAWS))
+@pytest.mark.parametrize(
+    ("thin", "sizes"),
+    [(reuters.thin_largest, reuters.CAPS), (reuters.thin_evenly, reuters.PARTS)],
+)
+def test_a_smaller_stream_is_part_of_a_larger_one(thin, sizes, draw):
+    labels = stream("reutersseq")
+    larger = np.ones(len(labels), dtype=bool)
+    for size in sizes:
+        kept = thin(labels, size, draw)
+        assert (kept <= larger).all() and kept.sum() < larger.sum()
+        larger = kept
 
 
 @pytest.mark.parametrize("name", [*CAPS, "reutersseq-cap30-2", "reutersseq-cap30-3"])

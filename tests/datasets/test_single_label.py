@@ -36,7 +36,7 @@ def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match="PRSLIB_DATA"):
         load_dataset("imbal-mnistseq")
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    missing = "train_32x32.mat, got none; .*prepare imbal-svhnseq"
+    missing = "train_32x32.mat, got none; see .*prepare"
     with pytest.raises(FileNotFoundError, match=missing):
         load_dataset("imbal-svhnseq")
     assert available(["imbal-mnistseq", "imbal-digits"]) == ["imbal-digits"]

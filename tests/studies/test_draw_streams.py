@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from prslib.datasets import digits
 from prslib.datasets.arrays import read_arrays
+from prslib.paths import DATA
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -12,6 +12,6 @@ def test_a_drawn_stream_is_the_stored_one(number, program):
     study = program("draw_streams")
     plan = study.PLANS[number]
     selection, corpus = study.draw(plan)
-    stored = read_arrays(digits.file_of(plan.name))
+    stored = read_arrays(DATA / f"{plan.name}.npz")
     for name, array in {**vars(selection), "corpus": corpus}.items():
         np.testing.assert_array_equal(array, stored[name])

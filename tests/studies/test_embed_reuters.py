@@ -78,3 +78,13 @@ def test_made_twice_the_file_has_the_same_bytes(study, collection, tmp_path):
     assert stored["features"].dtype == np.int8
     assert stored["features"].shape == (len(stored["labels"]), 4)
     assert "word1" not in str(list(stored.values()))
+
+
+def test_a_balanced_draw_takes_all_of_a_class_that_is_short_and_no_image_twice(
+    study,
+):
+    labels = np.array([[1, 1, 0], [0, 1, 0], [0, 1, 1], [0, 1, 0], [1, 0, 0]]) == 1
+    drawn = study.draw_balanced(labels, 3, np.random.default_rng(0))
+    assert len(set(drawn.tolist())) == len(drawn)
+    # the first and last class are short; the middle one is filled up
+    np.testing.assert_array_equal(labels[drawn].sum(axis=0), [2, 3, 1])
