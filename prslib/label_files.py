@@ -178,7 +178,11 @@ def read_with_pandas(file: Path, **options: Any) -> Any:
         return pd.read_csv(file, sep=separator, nrows=0).shape[1]
 
     separator = max("\t;|,", key=count_columns)
-    return pd.read_csv(file, sep=separator, skipinitialspace=True, **options)
+    try:
+        return pd.read_csv(file, sep=separator, skipinitialspace=True, **options)
+    except pd.errors.ParserError as error:
+        line = pd.read_csv(file, sep="\0", nrows=0, engine="python").columns[0]
+        raise ValueError(f"{error}; the first line is {line!r}") from error
 
 
 def read_table(file: Path) -> Any:
@@ -228,5 +232,9 @@ def read_columns(table: Any) -> tuple[np.ndarray, list[str]]:
     wrong = [name for name in names if not is_class[name]]
     if wrong or len(names) < 2:
         what = "two or more columns of 0 and 1, or one called labels with class names"
-        raise ValueError(expected(what, f"columns {', '.join(wrong or table)}"))
+        # the first cell that is wrong of each column, or else the first row
+        is_wrong = ~numbers[wrong].isin([0, 1, -1])
+        found = {name: table[name][is_wrong[name]].iloc[0] for name in wrong}
+        shown = found or table.head(1).to_dict("records")
+        raise ValueError(expected(what, shown))
     return numbers[names].replace(-1, np.nan).to_numpy(float), names
