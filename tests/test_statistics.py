@@ -60,15 +60,11 @@ def test_what_would_be_compared_wrongly_is_refused():
 
 @pytest.fixture(scope="module")
 def runs():
-    """Two methods with three seeds each, the second in another order."""
-    seeds = {"PRS": (0, 1, 2), "CRS": (2, 0, 1)}
-    return {
-        method: [
-            run(Asked("cocoseq-tiny", method, seed=seed, test_resamples=20))
-            for seed in order
-        ]
-        for method, order in seeds.items()
-    }
+    """Two methods with two seeds each, the second in another order."""
+    fixed = {"dataset": "cocoseq-tiny", "test_resamples": 5}
+    prs = [run(Asked(method="PRS", seed=seed, **fixed)) for seed in (0, 1)]
+    crs = [run(Asked(method="CRS", seed=seed, **fixed)) for seed in (1, 0)]
+    return {"PRS": prs, "CRS": crs}
 
 
 def test_final_scores_are_one_frame_of_what_the_report_reads(runs):
