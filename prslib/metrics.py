@@ -1,10 +1,12 @@
 """Score predictions by class group, and measure what a run has forgotten."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from prslib.checks import check_order, expected, one_of
 from prslib.datasets.base import GROUPS
@@ -15,8 +17,11 @@ THRESHOLD = 0.5
 # candidates for "C-F1 (tuned threshold)" and "O-F1 (tuned threshold)"
 THRESHOLDS = tuple(round(0.01 * step, 2) for step in range(1, 100))
 TUNED_METRICS = ("C-F1", "O-F1")
-# a metric, another rule for predicting labels, and its predictions, bool (N, C)
-Decision = tuple[str, str, np.ndarray]
+# metrics, another rule for predicting labels, and its predictions, bool (N, C)
+Decision = tuple[tuple[str, ...], str, np.ndarray]
+# a group or class, a metric, and its scores (draws,)
+Row = tuple[str, str, np.ndarray]
+CLASSES_AT_ONCE = 16  # that are ranked together, to use little memory
 TOP = 3  # classes that "C-F1 (top 3)" and "O-F1 (top 3)" predict for every image
 
 
@@ -78,9 +83,9 @@ def evaluate(
     >>> frame[frame["group"] == "cat"]["value"].round(2).tolist()
     [0.5, 1.0, 0.67, 1.0]
     """
-    drawn = evaluate_draws(probabilities, labels, class_names, class_group)
-    values = drawn["draws"].map(lambda values: float(values[0]))
-    return drawn[["group", "metric"]].assign(value=values)
+    rows = evaluate_draws(probabilities, labels, class_names, class_group)
+    rows = [(group, metric, values[0]) for group, metric, values in rows]
+    return pd.DataFrame(rows, columns=["group", "metric", "value"])
 
 
 def evaluate_draws(
@@ -90,7 +95,7 @@ def evaluate_draws(
     class_group: Sequence[str],
     weights: np.ndarray | None = None,
     decisions: Sequence[Decision] = (),
-) -> pd.DataFrame:
+) -> list[Row]:
     """Return the rows of `evaluate`, with the scores of each draw (see `score_rows`)."""
     names = {*class_names} - {*GROUPS, "overall"}
     if len(names) != len(class_group) or len(class_names) != len(class_group):
@@ -101,7 +106,7 @@ def evaluate_draws(
         rows += [
             (name, metric, drawn[:, number]) for metric, drawn in per_class.items()
         ]
-    return pd.DataFrame(rows, columns=["group", "metric", "draws"])
+    return rows
 
 
 def _areas(
@@ -112,39 +117,58 @@ def _areas(
     Average precision is the mean, over positives, of the precision among the images that
     score at least as high; NaN if no positive has a weight.
     """
-    # (N, draws); float32 halves the memory, and sums of integers stay exact
-    of_images = np.ascontiguousarray(weights.T, np.float32)
+    of_images = np.ascontiguousarray(weights.T)  # (N, draws)
     areas = np.full((len(weights), labels.shape[1]), np.nan)
-    for index in np.flatnonzero(labels.any(axis=0)):
-        rows = np.flatnonzero(is_known[:, index])
-        ranked = np.negative(scores[rows, index], dtype=float)
-        order = np.argsort(ranked, kind="stable")
-        in_order = rows[order]
-        truth = labels[in_order, index]
-        terms, total = _terms(ranked[order], truth, in_order, of_images)
-        area = terms.sum(axis=0)
-        areas[total > 0, index] = area[total > 0] / total[total > 0]
+    present = np.flatnonzero(labels.any(axis=0))
+    for first in range(0, len(present), CLASSES_AT_ONCE):
+        classes = present[first : first + CLASSES_AT_ONCE]  # (K,)
+        rows = scores.T[classes], labels.T[classes], is_known.T[classes]
+        areas[:, classes] = np.stack(_areas_of_some(*rows, of_images), axis=1)
     return areas
 
 
-def _terms(
-    ranked: np.ndarray, truth: np.ndarray, order: np.ndarray, of_images: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the terms of a class's average precisions, (K, draws), and its positives.
+def _areas_of_some(
+    scores: np.ndarray, labels: np.ndarray, is_known: np.ndarray, of_images: np.ndarray
+) -> list[np.ndarray]:
+    """Return the average precisions of some classes (K, N), (draws,) each.
 
-    Positives with equal scores share a term. Images are sorted by score, highest first.
+    Every class has a positive.
     """
-    positives = np.flatnonzero(truth)
-    ends = np.flatnonzero(np.append(ranked[1:] > ranked[:-1], True))
-    ends = np.unique(ends[np.searchsorted(ends, positives)])  # ties with a positive
-    starts = np.append(0, ends[:-1] + 1)
-    images = of_images[order[: ends[-1] + 1]]
-    retrieved = np.add.reduceat(images, starts, axis=0).cumsum(axis=0)  # (K, draws)
-    images = of_images[order[positives]]
-    new_hits = np.add.reduceat(images, np.searchsorted(positives, starts), axis=0)
-    hits = new_hits.cumsum(axis=0)
-    precision = hits.astype(float) / np.maximum(retrieved, 0.5)
-    return new_hits * precision, hits[-1]
+    # unknown labels come after all others
+    ranked = np.where(is_known, np.negative(scores, dtype=float), np.inf)  # (K, N)
+    order = np.argsort(ranked, axis=1)
+    ranked = np.take_along_axis(ranked, order, axis=1)
+    truth = np.take_along_axis(labels, order, axis=1)
+    # images with equal scores are retrieved together; positives end the parts
+    is_last = np.ones(ranked.shape, bool)
+    is_last[:, :-1] = ranked[:, 1:] > ranked[:, :-1]
+    tie = is_last.cumsum() - is_last.ravel()  # (K * N,)
+    has_positive = np.bincount(tie, truth.ravel()) > 0
+    is_end = is_last & has_positive[tie].reshape(ranked.shape)
+    # nothing is retrieved after the last positive
+    is_retrieved = np.logical_or.accumulate(is_end[:, ::-1], axis=1)[:, ::-1]
+    images = order[is_retrieved]
+    ends = np.flatnonzero(is_end[is_retrieved]) + 1
+    positives = np.flatnonzero(truth[is_retrieved])
+    found = np.searchsorted(positives, ends)
+    new_images = _sum_parts(of_images, images, ends)  # (parts, draws)
+    new_hits = _sum_parts(of_images, images[positives], found)
+    stops = is_end.sum(axis=1).cumsum()
+    areas = []
+    for start, stop in pairwise([0, *stops]):
+        new = new_hits[start:stop]
+        hits = new.cumsum(axis=0)
+        retrieved = new_images[start:stop].cumsum(axis=0)
+        precision = hits.astype(float) / np.maximum(retrieved, 0.5)
+        area = (new * precision).sum(axis=0)
+        areas.append(np.where(hits[-1] > 0, ratio(area, hits[-1]), np.nan))
+    return areas
+
+
+def _sum_parts(values: np.ndarray, rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Sum rows of values (N, draws) up to the first end, from there to the next, ..."""
+    parts = np.ones(len(rows), values.dtype), rows, np.append(0, ends)
+    return csr_array(parts, (len(ends), len(values))) @ values
 
 
 def check(
@@ -183,7 +207,7 @@ def score_rows(
     class_group: Sequence[str],
     weights: np.ndarray | None = None,
     decisions: Sequence[Decision] = (),
-) -> tuple[list[tuple[str, str, np.ndarray]], dict[str, np.ndarray]]:
+) -> tuple[list[Row], dict[str, np.ndarray]]:
     """Score groups and classes under integer weights of the images.
 
     `weights` (draws, N) state how often each image counts in each draw; by default once,
@@ -195,18 +219,20 @@ def score_rows(
         what = f"a group for {labels.shape[1]} classes"
         raise ValueError(expected(what, len(class_group)))
     weights = np.ones((1, len(labels))) if weights is None else weights
+    weights = weights.astype(np.float32)  # sums of whole numbers stay exact
     counts = _counts((probabilities > THRESHOLD) & is_known, labels, weights)
     areas = _areas(probabilities, labels, is_known, weights)
     further = [
-        (metric, f"{metric} ({how})", _counts(predicted & is_known, labels, weights))
-        for metric, how, predicted in decisions
+        (metrics, how, _counts(predicted & is_known, labels, weights))
+        for metrics, how, predicted in decisions
     ]
     rows = []
     for group, mask in members_of_groups(class_group).items():
         values = _decision_scores(counts, mask)
         values["mAP"] = _mean(areas, mask & ~np.isnan(areas))
-        for metric, name, others in further:
-            values[name] = _decision_scores(others, mask)[metric]
+        for metrics, how, others in further:
+            scores = _decision_scores(others, mask)
+            values |= {f"{metric} ({how})": scores[metric] for metric in metrics}
         rows += [(group, metric, drawn) for metric, drawn in values.items()]
     return rows, _class_scores(counts, areas)
 
@@ -215,8 +241,8 @@ def _counts(
     predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
     """Return true positives, predictions and positives, (3, draws, C)."""
-    kinds = predicted & labels, predicted, labels
-    return np.stack([weights @ kind for kind in kinds])
+    kinds = np.stack([predicted & labels, predicted, labels])
+    return (weights @ kinds.astype(weights.dtype)).astype(float)
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
@@ -331,7 +357,7 @@ def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, fl
     if not labels.any():
         raise ValueError(expected("an image with a label", "none"))
     everything = np.ones(labels.shape[1], bool)
-    weights = np.ones((1, len(labels)))
+    weights = np.ones((1, len(labels)), np.float32)
     counts = [
         _counts((probabilities > threshold) & is_known, labels, weights)
         for threshold in THRESHOLDS
