@@ -318,4 +318,6 @@ def put(column: Any, slots: np.ndarray, rows: Any) -> None:
 def as_tensor(array: np.ndarray, like: Any) -> Any:
     """Return an array as a tensor on the device of another, without waiting for a GPU."""
     tensor = sys.modules["torch"].from_numpy(array)
-    return tensor.to(like.device, non_blocking=like.is_cuda)
+    if like.device.type in ("cpu", "mps"):
+        return tensor.to(like.device)
+    return tensor.pin_memory().to(like.device, non_blocking=True)

@@ -1,10 +1,12 @@
 """Score predictions by class group, and measure what a run has forgotten."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from prslib.checks import check_order, expected, one_of
 from prslib.datasets.base import GROUPS
@@ -15,8 +17,11 @@ THRESHOLD = 0.5
 # candidates for "C-F1 (tuned threshold)" and "O-F1 (tuned threshold)"
 THRESHOLDS = tuple(round(0.01 * step, 2) for step in range(1, 100))
 TUNED_METRICS = ("C-F1", "O-F1")
-# a metric, another rule for predicting labels, and its predictions, bool (N, C)
-Decision = tuple[str, str, np.ndarray]
+# metrics, another rule for predicting labels, and its predictions, bool (N, C)
+Decision = tuple[tuple[str, ...], str, np.ndarray]
+# a group or class, a metric, and its scores (draws,)
+Row = tuple[str, str, np.ndarray]
+CLASSES_AT_ONCE = 16  # that are ranked together, to use little memory
 TOP = 3  # classes that "C-F1 (top 3)" and "O-F1 (top 3)" predict for every image
 
 
@@ -78,9 +83,9 @@ def evaluate(
     >>> frame[frame["group"] == "cat"]["value"].round(2).tolist()
     [0.5, 1.0, 0.67, 1.0]
     """
-    drawn = evaluate_draws(probabilities, labels, class_names, class_group)
-    values = drawn["draws"].map(lambda values: float(values[0]))
-    return drawn[["group", "metric"]].assign(value=values)
+    rows = evaluate_draws(probabilities, labels, class_names, class_group)
+    rows = [(group, metric, values[0]) for group, metric, values in rows]
+    return pd.DataFrame(rows, columns=["group", "metric", "value"])
 
 
 def evaluate_draws(
@@ -90,12 +95,11 @@ def evaluate_draws(
     class_group: Sequence[str],
     weights: np.ndarray | None = None,
     decisions: Sequence[Decision] = (),
-) -> pd.DataFrame:
+) -> list[Row]:
     """Return the rows of `evaluate`, with scores under integer weights of the images.
 
     `weights` (draws, N) state how often each image counts in each draw; by default once,
-    in a single draw. `decisions` add metrics such as "C-F1 (top 3)". The column `draws`
-    holds arrays (draws,).
+    in a single draw. `decisions` add metrics such as "C-F1 (top 3)".
     """
     probabilities, labels, is_known = check(probabilities, labels)
     count = labels.shape[1]
@@ -104,11 +108,12 @@ def evaluate_draws(
         what = f"{count} distinct class names, none of them a group's, and their groups"
         raise ValueError(expected(what, f"{list(class_names)}, {list(class_group)}"))
     weights = np.ones((1, len(labels))) if weights is None else weights
+    weights = weights.astype(np.float32)  # sums of whole numbers stay exact
     counts = _counts((probabilities > THRESHOLD) & is_known, labels, weights)
     areas = _areas(probabilities, labels, is_known, weights)
     further = [
-        (metric, f"{metric} ({how})", _counts(predicted & is_known, labels, weights))
-        for metric, how, predicted in decisions
+        (metrics, how, _counts(predicted & is_known, labels, weights))
+        for metrics, how, predicted in decisions
     ]
     groups = np.array([one_of("group", group, GROUPS) for group in class_group])
     rows = []
@@ -116,15 +121,16 @@ def evaluate_draws(
         mask = (groups == group) | (group == "overall")
         values = _decision_scores(counts, mask)
         values["mAP"] = _mean(areas, mask & ~np.isnan(areas))
-        for metric, name, others in further:
-            values[name] = _decision_scores(others, mask)[metric]
+        for metrics, how, others in further:
+            scores = _decision_scores(others, mask)
+            values |= {f"{metric} ({how})": scores[metric] for metric in metrics}
         rows += [(group, metric, drawn) for metric, drawn in values.items()]
     per_class = _class_scores(counts, areas)
     for number, name in enumerate(class_names):
         rows += [
             (name, metric, drawn[:, number]) for metric, drawn in per_class.items()
         ]
-    return pd.DataFrame(rows, columns=["group", "metric", "draws"])
+    return rows
 
 
 def _areas(
@@ -135,33 +141,58 @@ def _areas(
     Average precision is the mean, over positives, of the precision among the images that
     score at least as high; NaN if no positive has a weight.
     """
-    # (N, draws); float32 halves the memory, and sums of integers stay exact
-    of_images = np.ascontiguousarray(weights.T, np.float32)
-    negated = np.negative(scores, dtype=float)  # the highest score comes first
+    of_images = np.ascontiguousarray(weights.T)  # (N, draws)
     areas = np.full((len(weights), labels.shape[1]), np.nan)
-    for index in np.flatnonzero(labels.any(axis=0)):
-        truth = labels[:, index]
-        levels = np.unique(negated[truth, index])  # distinct scores of positives (K,)
-        level = np.searchsorted(levels, negated[:, index])  # the first that it reaches
-        is_ranked = is_known[:, index] & (level < len(levels))
-        retrieved = _sum_levels(of_images, level, is_ranked).cumsum(axis=0)
-        new_hits = _sum_levels(of_images, level, truth)  # (K, draws)
-        hits = new_hits.cumsum(axis=0)
-        precision = hits.astype(float) / np.maximum(retrieved, 0.5)
-        total = hits[-1]
-        area = (new_hits * precision).sum(axis=0)
-        areas[total > 0, index] = area[total > 0] / total[total > 0]
+    present = np.flatnonzero(labels.any(axis=0))
+    for first in range(0, len(present), CLASSES_AT_ONCE):
+        classes = present[first : first + CLASSES_AT_ONCE]  # (K,)
+        rows = scores.T[classes], labels.T[classes], is_known.T[classes]
+        areas[:, classes] = np.stack(_areas_of_some(*rows, of_images), axis=1)
     return areas
 
 
-def _sum_levels(
-    of_images: np.ndarray, level: np.ndarray, is_used: np.ndarray
-) -> np.ndarray:
-    """Sum the weights (N, draws) of some images by their level, (K, draws)."""
-    rows = np.flatnonzero(is_used)
-    order = rows[np.argsort(level[rows], kind="stable")]
-    starts = np.flatnonzero(np.diff(level[order], prepend=-1))
-    return np.add.reduceat(of_images[order], starts, axis=0)
+def _areas_of_some(
+    scores: np.ndarray, labels: np.ndarray, is_known: np.ndarray, of_images: np.ndarray
+) -> list[np.ndarray]:
+    """Return the average precisions of some classes (K, N), (draws,) each.
+
+    Every class has a positive.
+    """
+    # unknown labels come after all others
+    ranked = np.where(is_known, np.negative(scores, dtype=float), np.inf)  # (K, N)
+    order = np.argsort(ranked, axis=1)
+    ranked = np.take_along_axis(ranked, order, axis=1)
+    truth = np.take_along_axis(labels, order, axis=1)
+    # images with equal scores are retrieved together; positives end the parts
+    is_last = np.ones(ranked.shape, bool)
+    is_last[:, :-1] = ranked[:, 1:] > ranked[:, :-1]
+    tie = is_last.cumsum() - is_last.ravel()  # (K * N,)
+    has_positive = np.bincount(tie, truth.ravel()) > 0
+    is_end = is_last & has_positive[tie].reshape(ranked.shape)
+    # nothing is retrieved after the last positive
+    is_retrieved = np.logical_or.accumulate(is_end[:, ::-1], axis=1)[:, ::-1]
+    images = order[is_retrieved]
+    ends = np.flatnonzero(is_end[is_retrieved]) + 1
+    positives = np.flatnonzero(truth[is_retrieved])
+    found = np.searchsorted(positives, ends)
+    new_images = _sum_parts(of_images, images, ends)  # (parts, draws)
+    new_hits = _sum_parts(of_images, images[positives], found)
+    stops = is_end.sum(axis=1).cumsum()
+    areas = []
+    for start, stop in pairwise([0, *stops]):
+        new = new_hits[start:stop]
+        hits = new.cumsum(axis=0)
+        retrieved = new_images[start:stop].cumsum(axis=0)
+        precision = hits.astype(float) / np.maximum(retrieved, 0.5)
+        area = (new * precision).sum(axis=0)
+        areas.append(np.where(hits[-1] > 0, ratio(area, hits[-1]), np.nan))
+    return areas
+
+
+def _sum_parts(values: np.ndarray, rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Sum rows of values (N, draws) up to the first end, from there to the next, ..."""
+    parts = np.ones(len(rows), values.dtype), rows, np.append(0, ends)
+    return csr_array(parts, (len(ends), len(values))) @ values
 
 
 def check(
@@ -192,10 +223,8 @@ def _counts(
     predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
     """Return true positives, predictions and positives, (3, draws, C)."""
-    kinds = np.concatenate([predicted & labels, predicted, labels], axis=1)
-    # float32 is faster, and sums of integers stay exact
-    counts = weights.astype(np.float32) @ kinds.astype(np.float32)
-    return np.stack(np.split(counts.astype(float), 3, axis=1))
+    kinds = np.stack([predicted & labels, predicted, labels])
+    return (weights @ kinds.astype(weights.dtype)).astype(float)
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ from prslib.metrics import (
     TOP,
     TUNED_METRICS,
     Decision,
-    evaluate,
     evaluate_draws,
     top_classes,
 )
@@ -28,12 +27,12 @@ def score_test(
     groups: Sequence[tuple[int, ...]],
     resamples: int = 0,
     thresholds: Iterable[tuple[str, float]] = (),
-) -> pd.DataFrame:
+) -> list[tuple[str, str, str, np.ndarray]]:
     """Score the classes of the tasks seen so far, together and task by task (Table 1).
 
     ``probabilities_of`` returns the probabilities (K, C) of some rows of the test set.
-    ``thresholds`` are pairs of a metric and a tuned threshold. The column ``draws`` of
-    each row holds its score, then its scores on the resamples.
+    ``thresholds`` are pairs of a metric and a tuned threshold. A row has a task, a group,
+    a metric, and its score followed by its scores on the resamples, (1 + draws,).
     """
     # A row's task is "seen" for all tasks so far, "1", or "1+2" for tasks trained
     # together. It is scored on the images with a label among its classes, and on these
@@ -43,21 +42,21 @@ def score_test(
     seen = np.concatenate(groups)
     members = {"seen": seen} | {task_name(group): group for group in sorted(groups)}
     is_seen = test.labels[:, np.isin(dataset.class_task, seen)].any(axis=1)  # (N,)
-    rows = np.arange(len(test)) if test.single_label else np.flatnonzero(is_seen)
+    used = np.arange(len(test)) if test.single_label else np.flatnonzero(is_seen)
     probabilities = np.zeros(test.labels.shape, np.float32)  # (N, C)
-    probabilities[rows] = probabilities_of(rows)
+    probabilities[used] = probabilities_of(used)
     right = probabilities.argmax(axis=1) == test.labels.argmax(axis=1)
     # the test set itself, then its resamples
     weights = np.ones((1, len(test)))
     weights = np.concatenate([weights, image_draws(len(test), resamples)])
-    frames = []
+    rows = []
     for name, tasks in members.items():
         classes = np.isin(dataset.class_task, tasks)  # (C,)
         images = test.labels[:, classes].any(axis=1)  # (N,)
         decisions = []
         if name == "seen" and not test.single_label:
             decisions = decide(probabilities[images], classes, thresholds)
-        frame = evaluate_draws(
+        scored = evaluate_draws(
             probabilities[images],
             test.labels[images] & classes,
             dataset.class_names,
@@ -65,13 +64,13 @@ def score_test(
             weights[:, images],
             decisions,
         )
-        frames.append(frame.assign(task=name))
         if test.single_label:
-            frames.append(score_accuracy(name, right[images], weights[:, images]))
+            accuracy = weighted_mean(right[images], weights[:, images])
+            scored.append(("overall", "accuracy", accuracy))
+        rows += [(name, *row) for row in scored]
     if test.single_label:
-        frames.append(score_accuracy("all", right, weights))
-    scores = pd.concat(frames, ignore_index=True)
-    return scores.assign(value=[float(draws[0]) for draws in scores["draws"]])
+        rows.append(("all", "overall", "accuracy", weighted_mean(right, weights)))
+    return rows
 
 
 def decide(
@@ -80,30 +79,24 @@ def decide(
     thresholds: Iterable[tuple[str, float]],
 ) -> list[Decision]:
     """Predict labels (N, C) as the top 3 of some classes, and by tuned thresholds."""
-    top = top_classes(probabilities, classes)
-    decisions = [(name, f"top {TOP}", top) for name in TUNED_METRICS]
+    decisions = [(TUNED_METRICS, f"top {TOP}", top_classes(probabilities, classes))]
     for name, threshold in thresholds:
-        decisions.append((name, TUNED, probabilities > threshold))
+        decisions.append(((name,), TUNED, probabilities > threshold))
     return decisions
-
-
-def score_accuracy(task: str, right: np.ndarray, weights: np.ndarray) -> pd.DataFrame:
-    """Return the row of the accuracy under weights (draws, N)."""
-    row = {"task": task, "group": "overall", "metric": "accuracy"}
-    return pd.DataFrame([row | {"draws": weighted_mean(right, weights)}])
 
 
 def score_batch(
     probabilities: np.ndarray, labels: np.ndarray, dataset: SequentialDataset
-) -> pd.DataFrame:
+) -> list[tuple[str, float]]:
     """Score a batch before it is learnt, over all classes (prequential evaluation)."""
-    table = evaluate(probabilities, labels, dataset.class_names, dataset.class_group)
-    table = table[table["group"] == "overall"][["metric", "value"]]
+    rows = evaluate_draws(
+        probabilities, labels, dataset.class_names, dataset.class_group
+    )
+    scores = [(metric, draws[0]) for group, metric, draws in rows if group == "overall"]
     if dataset.train.single_label:
         right = probabilities.argmax(axis=1) == labels.argmax(axis=1)
-        accuracy = pd.DataFrame({"metric": ["accuracy"], "value": [right.mean()]})
-        table = pd.concat([table, accuracy], ignore_index=True)
-    return table
+        scores.append(("accuracy", right.mean()))
+    return scores
 
 
 def keeps_draws(scores: pd.DataFrame) -> pd.Series:

@@ -5,6 +5,7 @@ From top to bottom: the methods (Table 1), what determines a run (`RunConfig`), 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
 from inspect import signature
@@ -538,13 +539,13 @@ def train_and_score(
     segments = list(stream(config, data.train.task))
     steps = sum(len(batches) for _, batches, _ in segments)
     points = np.linspace(0, steps, config.variance_points + 1).round().astype(int)[1:]
-    scores, variances, prequential = [], [], []
+    rows, variances, prequential = [], [], []
     for groups, batches, in_first in segments:
         for new, is_first in zip(batches, in_first, strict=True):
             if config.prequential and is_first:
                 probabilities = trainer.probabilities(inputs["train"], new)
-                frame = score_batch(probabilities, data.train.labels[new], data)
-                prequential.append(frame.assign(images=trainer.seen))
+                scored = score_batch(probabilities, data.train.labels[new], data)
+                prequential += [(trainer.seen, *row) for row in scored]
             trainer.step(new, is_first)
             if trainer.sampler is not None and trainer.steps in points:
                 variances.append(trainer.variance())
@@ -554,14 +555,16 @@ def train_and_score(
         for name, test in data.tests.items():
             predict = partial(trainer.probabilities, inputs[name])
             chosen = thresholds.get(len(groups), {}).items()
-            frame = score_test(predict, test, data, groups, resamples, chosen)
-            scores.append(frame.assign(trained_tasks=len(groups), test_set=name))
-    rows = pd.concat(scores, ignore_index=True)
-    columns = ["test_set", "trained_tasks", "task", "group", "metric", "value"]
-    run = Run(config, name_rows(config, rows[columns]), trainer.memory_labels())
+            scored = score_test(predict, test, data, groups, resamples, chosen)
+            rows += [(name, len(groups), *row) for row in scored]
+    columns = ["test_set", "trained_tasks", "task", "group", "metric", "draws"]
+    scores = pd.DataFrame(rows, columns=columns)
+    draws = scores.pop("draws")
+    scores["value"] = [float(values[0]) for values in draws]
+    run = Run(config, name_rows(config, scores), trainer.memory_labels())
     run.record = describe_device(str(device))
     if resamples:
-        drawn = rows[keeps_draws(rows)]["draws"]
+        drawn = draws[keeps_draws(scores)]
         # float16 rounds by at most 0.02 points; the first draw is the score itself
         values = np.stack(drawn)[:, 1:].astype(np.float16)
         run.resampled = pd.DataFrame(values, drawn.index)
@@ -578,8 +581,8 @@ def train_and_score(
         table = pd.DataFrame(variances, columns=["images", "samples", "value"])
         run.gradient_variance = name_rows(config, table)
     if prequential:
-        table = pd.concat(prequential, ignore_index=True)
-        run.prequential = name_rows(config, table[["images", "metric", "value"]])
+        table = pd.DataFrame(prequential, columns=["images", "metric", "value"])
+        run.prequential = name_rows(config, table)
     return run
 
 
@@ -817,7 +820,7 @@ class Trainer:
         if self.sampler is not None and is_first:
             needs = self.compute_needs(new, encoded)
             slots = self.sampler.place(self.labels[new], **needs)
-            self.memory.write(slots, index=new, **columns)
+            self.memory.store(slots, {"index": new} | columns)
 
     def descend(self, x: Tensor, y: Tensor, new: Any = (), replayed: Any = ()) -> Any:
         """Take a gradient step; return the logits of a plain network (B + R, C).
@@ -839,7 +842,7 @@ class Trainer:
             norms = sum(weight.square().sum() for weight in self.parameters)
             loss = loss + self.settings["norm_penalty"] * norms
         self.is_finite.logical_and_(loss.detach().isfinite())
-        self.optimizer.zero_grad()
+        self.upper.zero_grad()
         loss.backward()
         if self.ewc:
             self.ewc.pull()
@@ -974,12 +977,13 @@ class Trainer:
             what = f"a finite loss up to step {self.steps}"
             raise FloatingPointError(expected(what, "others", "lower learning_rate"))
 
-    def autocast(self) -> torch.autocast:
+    def autocast(self) -> AbstractContextManager:
         """Return the context of a forward pass."""
+        if not self.is_half:
+            return nullcontext()
         # within another autocast, such as a run's, torch's cache would return the weights
         # of the first step
-        options: Any = {"enabled": self.is_half, "cache_enabled": False}
-        return torch.autocast(self.device.type, torch.bfloat16, **options)
+        return torch.autocast(self.device.type, torch.bfloat16, cache_enabled=False)
 
     @torch.no_grad()
     def encode(self, inputs: Tensor) -> Tensor:

@@ -23,10 +23,9 @@ from prslib.losses import LOSSES
 from prslib.metrics import evaluate_draws
 from prslib.paths import cache_dir, replacing
 from prslib.previews import BY_LABELS, Preview, preview
-from prslib.resamples import image_draws
+from prslib.resamples import image_draws, weighted_mean
 from prslib.rounding import set_deterministic
 from prslib.runs import code_of, gather, train_here
-from prslib.scoring import score_accuracy
 from prslib.sources import hash_modules, stamp_package
 from prslib.statistics import (
     MEASURED,
@@ -339,13 +338,12 @@ def score_split(
     data, used = made.data, made.is_scored
     names = np.array(data.class_names)[used].tolist()
     groups = np.array(data.class_group)[used].tolist()
-    frames = [
-        evaluate_draws(probabilities[:, used], labels[:, used], names, groups, weights)
-    ]
+    scores = probabilities[:, used], labels[:, used]
+    scored = evaluate_draws(*scores, names, groups, weights)
     if data.train.single_label:
         right = probabilities.argmax(axis=1) == labels.argmax(axis=1)
-        frames.append(score_accuracy("all", right, weights))
-    rows = pd.concat(frames, ignore_index=True)
+        scored.append(("overall", "accuracy", weighted_mean(right, weights)))
+    rows = pd.DataFrame(scored, columns=["group", "metric", "draws"])
     rows = rows[rows["metric"].isin([*METRICS, "AP"])]
     values = [100 * draws for draws in rows["draws"]]
     columns = {"value": [float(draws[0]) for draws in values]}

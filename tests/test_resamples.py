@@ -13,8 +13,8 @@ DRAWS = [[1, 0, 2, 2, 1, 0], [2, 1, 3, 0, 0, 0]]
 def score(probabilities, labels, groups, weights=None):
     """All scores of groups, (rows, draws)."""
     names = [str(c) for c in range(len(groups))]
-    frame = evaluate_draws(probabilities, labels, names, groups, weights)
-    return np.stack(frame[~frame["group"].isin(names)]["draws"])
+    rows = evaluate_draws(probabilities, labels, names, groups, weights)
+    return np.stack([draws for group, _, draws in rows if group not in names])
 
 
 @pytest.fixture

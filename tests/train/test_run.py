@@ -171,7 +171,9 @@ def test_finetune_forgets_and_the_network_learns():
 
 
 def scores_of(given, test, dataset, groups, **options):
-    return score_test(lambda rows: given[rows], test, dataset, groups, **options)
+    rows = score_test(lambda rows: given[rows], test, dataset, groups, **options)
+    frame = pd.DataFrame(rows, columns=["task", "group", "metric", "draws"])
+    return frame.assign(value=[draws[0] for draws in frame["draws"]])
 
 
 def test_open_samples_count_once_a_class_is_seen_and_with_these_classes_only():
