@@ -24,12 +24,11 @@ prslib.register("Newest", Newest)
 if __name__ == "__main__":
     import seaborn as sns
 
-    from prslib.report.asked import configs, run_all
     from prslib.report.tables import final, scores_of
 
     methods = ["CRS", "PRS", "Newest"]
-    wanted = configs(dataset="cocoseq-mini", method=methods, seed=range(2))
-    rows = final(scores_of(run_all(wanted)))
+    wanted = prslib.configs(dataset="cocoseq-mini", method=methods, seed=range(2))
+    rows = final(scores_of(prslib.run_all(wanted), tests=["balanced"]))
     shown = rows[(rows["measure"] == "score") & (rows["metric"] == "mAP")]
     print(shown.pivot_table("value", "method", "group").round(1))
     ax = sns.stripplot(shown, x="group", y="value", hue="method", dodge=True)

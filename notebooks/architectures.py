@@ -46,8 +46,8 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib import METHODS, MODELS
 from prslib.checks import one_of
-from prslib.report.asked import configs
-from prslib.report.grids import check_compared, on_tests, zip_fields
+from prslib import configs
+from prslib.report.grids import check_compared, zip_fields
 
 OFFLINE = "Multitask"
 
@@ -82,7 +82,7 @@ def runs(settings):
         for network in networks:
             if fewest or network["model"] not in settings.costly_models:
                 made += configs(method=OFFLINE, epochs=epochs, **network, **fixed)
-    return on_tests(made)
+    return made
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -93,7 +93,7 @@ import numpy as np
 import pandas as pd
 
 import prslib
-from prslib.report import answers, asked, notebook, tables
+from prslib.report import answers, notebook, tables
 from prslib.report.style import STYLE
 from prslib.report.tables import MAIN_METRICS
 
@@ -171,7 +171,7 @@ def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
 
 
 # %% tags=["compute"]
-finished = asked.run_all(planned, device=settings.device)
+finished = prslib.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # for further analysis
 rows = rows_of(finished)
 offline = plain_first(beside_offline(rows))

@@ -60,9 +60,10 @@ import seaborn as sns
 from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
+import prslib
 from prslib import Run, RunConfig
 from prslib.datasets import DATASETS, GROUPS
-from prslib.report import answers, asked, measures, notebook, style, tables
+from prslib.report import answers, measures, notebook, style, tables
 from prslib.report.style import GROUP_MARKERS, STYLE
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
@@ -79,7 +80,7 @@ settings
 # image with two labels belongs to no single class.
 
 # %% tags=["compute"]
-finished = asked.run_all(planned, device=settings.device)
+finished = prslib.run_all(planned, device=settings.device)
 
 # %% [markdown]
 # ## The picture
@@ -175,7 +176,7 @@ for name in settings.dataset:
     for ax, kind in zip(axes[0], settings.method, strict=True):
         plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
     sizes = f"seed {settings.seeds[0]}, up to {settings.per_class} images per class"
-    title = f"{name}, {TEST_WORDS[config.resolved['test_set']]}: t-SNE of the features"
+    title = f"{name}, {TEST_WORDS[DATASETS[name].recipe.test_set]}: t-SNE of the features"
     style.join_panels(figure, f"{title} of test images, {sizes}")
     settings.show(figure, name, narrow=1)
 
@@ -192,8 +193,9 @@ for name in settings.dataset:
 # %% tags=["compute"]
 frames = []
 for run in finished:
-    values = run.config.resolved
-    place = {name: values[name] for name in ("dataset", "test_set", "method", "seed")}
+    name, method, seed = run.config.dataset, run.config.method, run.config.seed
+    place = {"dataset": name, "test_set": DATASETS[name].recipe.test_set}
+    place |= {"method": method, "seed": seed}
     frames.append(measures.separation(run, settings.neighbours).assign(**place))
 rows = pd.concat(frames, ignore_index=True)
 rows = rows.assign(measure="score", published=float("nan"))

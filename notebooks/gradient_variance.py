@@ -40,7 +40,7 @@ device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
-from prslib.report.asked import configs
+from prslib import configs
 from prslib.report.grids import check_memory, zip_fields
 
 
@@ -58,7 +58,7 @@ import pandas as pd
 from matplotlib.ticker import LogLocator, NullFormatter
 
 import prslib
-from prslib.report import answers, asked, notebook, style
+from prslib.report import answers, notebook, style
 from prslib.report.style import STYLE
 
 # %%
@@ -90,7 +90,7 @@ def variances_of(runs: list[prslib.Run]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 # %% tags=["compute"]
-rows = variances_of(asked.run_all(planned, device=settings.device))
+rows = variances_of(prslib.run_all(planned, device=settings.device))
 settings.write(rows, "curves")
 
 # %% jupyter={"source_hidden": true} tags=["functions"]

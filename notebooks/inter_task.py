@@ -38,8 +38,8 @@ device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
-from prslib.report.asked import configs
-from prslib.report.grids import check_compared, check_labels, on_tests, standard_runs
+from prslib import configs
+from prslib.report.grids import check_compared, check_labels, standard_runs
 
 
 def runs(settings):
@@ -51,7 +51,7 @@ def runs(settings):
     check_compared(settings.method, "CRS", "PRS")
     fields = {"dataset": settings.dataset, "seed": settings.seeds}
     trained = configs(**fields, method="ExStream", vector_stages=0)
-    return on_tests(standard_runs(settings) + trained)
+    return standard_runs(settings) + trained
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import matplotlib.pyplot as plt
@@ -60,8 +60,8 @@ import seaborn as sns
 
 import prslib
 from prslib import METHODS
-from prslib.report import answers, asked, notebook, style, tables
-from prslib.report.grids import BALANCED
+from prslib.report import answers, notebook, style, tables
+from prslib.report.tables import BALANCED
 from prslib.report.style import STYLE
 from prslib.report.tables import MAIN_METRICS, TEST_WORDS
 
@@ -70,21 +70,16 @@ OVERALL = [("overall", metric) for metric in MAIN_METRICS]
 
 def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
     """Return final overall scores on each task's test samples in percent, large tasks first."""
-    rows = scores[(scores["task"] != "seen") & (scores["group"] == "overall")]
-    rows = rows[rows["metric"].isin(MAIN_METRICS)]
-    run = tables.run_columns(scores)
-    at_end = rows.groupby(run, dropna=False)["trained_tasks"].transform("max")
-    rows = rows[rows["trained_tasks"] == at_end]
+    rows = scores[scores["at_end"] & (scores["task"] != "seen")]
+    rows = rows[(rows["group"] == "overall") & rows["metric"].isin(MAIN_METRICS)]
+    rows = rows.drop(columns=["trained_tasks", "at_end", "draws"], errors="ignore")
     tasks = zip(rows["dataset"], rows["task"].astype(int), strict=True)
-    table = rows.assign(
-        images=[(tables.labels_of(name).train.task == task).sum() for name, task in tasks],
-        value=100 * rows["value"],
-        measure="score",
-    )
-    table["label"] = "task " + table["task"] + " (" + table["images"].astype(str) + ")"
-    columns = ["task", "images", "label", "measure", "group", "metric", "value"]
-    table = table.sort_values("images", ascending=False, kind="stable")
-    return table[[*run, *columns]].reset_index(drop=True)
+    images = [(tables.labels_of(name).train.task == task).sum() for name, task in tasks]
+    place = rows.columns.get_loc("measure")
+    rows.insert(place, "images", images)
+    labels = "task " + rows["task"] + " (" + rows["images"].astype(str) + ")"
+    rows.insert(place + 1, "label", labels)
+    return rows.sort_values("images", ascending=False, kind="stable", ignore_index=True)
 
 
 def pick_smallest(rows: pd.DataFrame) -> pd.DataFrame:
@@ -120,7 +115,7 @@ planned = runs(settings)
 settings
 
 # %% tags=["compute"]
-finished = asked.run_all(planned, device=settings.device)
+finished = prslib.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # for further analysis
 standard = [run for run in finished if run.config.vector_stages is None]
 rows = task_scores(tables.scores_of(standard))

@@ -41,8 +41,8 @@ from IPython.display import Markdown
 from prslib.checks import one_of
 from prslib.paths import project_root
 from prslib.report import answers, ledger, notebook, style, tables, topics
-from prslib.report.claims import CLAIMS, SETTINGS
-from prslib.report.results import CELL, PRINTED, STAND_IN, data_sources_of, printed_rows
+from prslib.report.claims import CLAIMS
+from prslib.report.results import PRINTED, STAND_IN, data_sources_of, printed_rows
 from prslib.report.style import STYLE
 from prslib.rounding import versions
 from prslib.report.tables import PRECISION_RECALL
@@ -56,9 +56,9 @@ if not 0 < settings.level < 1:
 settings
 
 # %% tags=["compute"]
-configs, errors = topics.runs(settings.profile)
+found, errors = topics.runs(settings.profile)
 print("left out, files missing:", errors or "none")
-results = ledger.gather(configs, settings.missing, device=settings.device)
+results = ledger.gather(found, settings.missing, device=settings.device)
 settings.write(ledger.decide(results, settings.level), "claims")
 
 # %% [markdown]
@@ -95,7 +95,8 @@ display(Markdown(ledger.summarise(decided)))
 #   same.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-MATCH = ["stands_for", "method", "test_set", *SETTINGS, *CELL]
+MATCH = ["stands_for", "method", "setting", "test_set", "trained_tasks", "task"]
+MATCH += ["group", "measure", "metric"]
 # columns of `cells`: the setting, the place in the table, the numbers and their source
 PLACE = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
 PLACE += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric"]
@@ -110,9 +111,9 @@ def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
     data_sources = data_sources_of(ours["dataset"].unique())
     first = {tables.labels_of(name).stands_for: name for name in reversed(data_sources)}
     ours = ours[ours["dataset"].isin(first.values())]
-    means = ours.groupby([*MATCH, "dataset"], dropna=False)["value"]
-    means = means.agg(ours="mean", sd="std", seeds="count").reset_index().astype(SETTINGS)
-    both = theirs.merge(means, how="left", on=MATCH).drop(columns=list(SETTINGS))
+    means = ours.groupby([*MATCH, "dataset"], sort=False)["value"]
+    means = means.agg(ours="mean", sd="std", seeds="count").reset_index()
+    both = theirs.merge(means, how="left", on=MATCH)
     both = both.rename(columns={name: printed for printed, name in PRINTED.items()})
     kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, "precision and recall"))
     both = both.assign(

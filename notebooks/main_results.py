@@ -51,11 +51,11 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
-from prslib.report.grids import BALANCED, main_runs
+from prslib.report.grids import main_runs
 
 
 def runs(settings):
-    """List a run of every method and seed on each data set, on both kinds of test set."""
+    """List a run of every method and seed on each data set."""
     for name in settings.metrics:
         one_of("metric", name, GROUP_METRICS)
     return main_runs(settings)
@@ -69,9 +69,9 @@ import pandas as pd
 
 import prslib
 from prslib import METHODS
-from prslib.report import answers, asked, notebook, style, tables
+from prslib.report import answers, notebook, style, tables
 from prslib.report.style import HOLLOW, STYLE
-from prslib.report.tables import ALL_GROUPS, F1_OTHERWISE, MAIN_METRICS, TEST_WORDS
+from prslib.report.tables import ALL_GROUPS, BALANCED, F1_OTHERWISE, MAIN_METRICS, TEST_WORDS
 
 # %%
 plt.style.use(STYLE)
@@ -106,7 +106,7 @@ settings
 # layers as in the paper.
 
 # %% tags=["compute"]
-finished = asked.run_all(planned, device=settings.device)
+finished = prslib.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # for further analysis
 history = tables.scores_of(finished)  # after each task
 rows = tables.merge_published(tables.final(history), "main")
@@ -289,8 +289,7 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 # %% tags=["compute"]
 steps = history[(history["task"] == "seen") & (history["group"] == "overall")]
 steps = steps[(steps["test_set"] == BALANCED) & (steps["metric"] == "mAP")]
-columns = [*tables.run_columns(steps), "trained_tasks", "measure", "group", "metric"]
-steps = tables.in_percent(steps.assign(measure="score"), columns)
+steps = steps[steps["measure"] == "score"].drop(columns=["task", "at_end"])
 steps = tables.merge_published(steps, "coco_progression", "nus_progression")
 settings.write(steps, "progression")
 

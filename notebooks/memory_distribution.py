@@ -55,7 +55,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.patheffects import Normal, Stroke
 
-from prslib.report import answers, asked, measures, notebook, style
+import prslib
+from prslib.report import answers, measures, notebook, style
 from prslib.report.style import STYLE
 
 # %%
@@ -78,7 +79,7 @@ settings
 # sliders that change $\rho$, the size of the memory and the imbalance of the stream.
 
 # %% tags=["compute"]
-finished = asked.run_all(runs(settings), device=settings.device)
+finished = prslib.run_all(runs(settings), device=settings.device)
 by_class = measures.memory_shares(planned, finished)
 for name in settings.dataset:
     settings.write(by_class[by_class["dataset"] == name], name)

@@ -43,7 +43,7 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib import LOSSES
 from prslib.checks import one_of
-from prslib.report.grids import check_labels, configs_of, on_tests
+from prslib.report.grids import check_labels, configs_of
 
 PLAIN = "multilabel_soft_margin"
 # chosen by studies/loss_strength.py, the loss with the highest score there first; other
@@ -65,7 +65,7 @@ STRENGTHS = {
 
 
 def runs(settings):
-    """List a run of every sampler with every loss and with balanced draws, on both tests."""
+    """List a run of every sampler with every loss and with balanced draws."""
     check_labels(settings.dataset, one=False)
     for name in settings.balanced:
         one_of("loss", name, LOSSES)
@@ -82,7 +82,7 @@ def runs(settings):
                 draw=draws,
                 tuned_threshold=True,
             )
-    return on_tests(made)
+    return made
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -91,8 +91,8 @@ import pandas as pd
 from IPython.display import Markdown
 
 import prslib
-from prslib.report import answers, asked, notebook, style, tables
-from prslib.report.grids import BALANCED, IMBALANCED
+from prslib.report import answers, notebook, style, tables
+from prslib.report.tables import BALANCED, IMBALANCED
 from prslib.report.style import HUES, STYLE
 
 # %%
@@ -242,7 +242,7 @@ def plot_bars(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
 
 
 # %% tags=["compute"]
-finished = asked.run_all(planned, device=settings.device)
+finished = prslib.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # for further analysis
 rows = tables.final(tables.scores_of(finished, "loss", "draw"), WAYS)
 rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]

@@ -61,8 +61,8 @@ import numpy as np
 import pandas as pd
 
 import prslib
-from prslib.report import answers, asked, notebook, style, tables
-from prslib.report.grids import BALANCED, IMBALANCED
+from prslib.report import answers, notebook, style, tables
+from prslib.report.tables import BALANCED, IMBALANCED
 from prslib.report.style import HOLLOW, HUES, STYLE
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
 
@@ -103,7 +103,7 @@ def plot_dumbbells(frame: pd.DataFrame, ax: plt.Axes, order: list[str]) -> plt.A
     return ax
 
 # %% tags=["compute"]
-trained = asked.run_all(planned, device=settings.device)
+trained = prslib.run_all(planned, device=settings.device)
 with_predictions = [run for run in trained if run.config.predictions]
 finished = [run for run in trained if not run.config.predictions]
 scores = prslib.scores(finished)  # for further analysis

@@ -50,8 +50,8 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from itertools import product
 
-from prslib.report.asked import configs
-from prslib.report.grids import check_compared, check_labels, on_tests, zip_fields
+from prslib import configs
+from prslib.report.grids import check_compared, check_labels, zip_fields
 
 
 def runs(settings):
@@ -69,14 +69,15 @@ def runs(settings):
             seed=settings.seeds,
             pretrained_stages=0,  # EWC freezes no more than other methods
         )
-    return on_tests(made)
+    return made
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import matplotlib.pyplot as plt
+import pandas as pd
 
 import prslib
 from prslib.models.weights import NONE
-from prslib.report import answers, asked, notebook, tables
+from prslib.report import answers, notebook, tables
 from prslib.report.style import STYLE
 from prslib.report.tables import MAIN_METRICS
 
@@ -87,17 +88,17 @@ planned = runs(settings)
 settings
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-def beginning(config: prslib.RunConfig) -> str:
-    """Name the initial weights of a run, and whether all layers but the head are frozen."""
-    settings = config.resolved
-    name = settings["weights"].replace("_", " ")
-    frozen = ", frozen" if settings["frozen_stages"] else ""
-    return ("random" if name == NONE else name) + frozen
+def name_weights(rows: pd.DataFrame) -> pd.DataFrame:
+    """Name the initial weights of runs, and whether all layers but the head are frozen."""
+    names = rows["weights"].replace(NONE, "random").str.replace("_", " ")
+    frozen = rows.pop("frozen_stages").gt(0).map({True: ", frozen", False: ""})
+    return rows.assign(weights=names + frozen)
 
 # %% tags=["compute"]
-finished = asked.run_all(planned, device=settings.device)
+finished = prslib.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # for further analysis
-rows = tables.final(tables.scores_of(finished, weights=beginning))
+rows = tables.final(tables.scores_of(finished, "weights", "frozen_stages"))
+rows = name_weights(rows)
 settings.write(tables.merge_published(tables.average(rows), "main"), "table")
 
 # %% [markdown]

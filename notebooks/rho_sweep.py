@@ -40,8 +40,7 @@ device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
-from prslib.report.asked import configs
-from prslib.report.grids import on_tests
+from prslib import configs
 
 
 def runs(settings):
@@ -49,7 +48,7 @@ def runs(settings):
     fixed = {"memory_size": settings.memory_size, "seed": settings.seeds}
     sweep = configs(dataset=settings.dataset, method="PRS", rho=settings.rhos, **fixed)
     crs = configs(dataset=settings.dataset, method="CRS", **fixed)
-    return on_tests(sweep + crs)
+    return sweep + crs
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from functools import partial
@@ -60,7 +59,7 @@ import pandas as pd
 
 import prslib
 from prslib.metrics import GROUP_METRICS
-from prslib.report import answers, asked, notebook, style, tables
+from prslib.report import answers, notebook, style, tables
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, STYLE
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
 
@@ -71,7 +70,7 @@ needed = runs(settings)
 settings
 
 # %% tags=["compute"]
-finished = asked.run_all(needed, device=settings.device)
+finished = prslib.run_all(needed, device=settings.device)
 scores = prslib.scores(finished)  # for further analysis
 every = tables.final(tables.scores_of(finished))
 every = every[every["measure"] == "score"]
@@ -121,7 +120,7 @@ def draw_sweep(frame, title):
 def draw_again(dataset, group, metric):
     """Draw another class group, and one metric or several."""
     chosen = (scores["dataset"] == dataset) & (scores["method"] == "PRS")
-    chosen &= scores["group"] == group
+    chosen &= (scores["group"] == group) & scores["test_set"].isin(tables.TESTS)
     shown = scores[chosen & scores["metric"].isin(metric)]
     return draw_sweep(shown, f"{dataset}: {group} scores of PRS, {settings.say_seeds()}")
 

@@ -49,7 +49,7 @@ from itertools import permutations
 import pandas as pd
 
 from prslib import DATASETS, published
-from prslib.report.grids import check_compared, check_labels, configs_of, on_tests
+from prslib.report.grids import check_compared, check_labels, configs_of
 from prslib.datasets.base import schedule_of, schedule_text
 from prslib.report.tables import labels_of
 
@@ -75,7 +75,7 @@ def runs(settings):
         for share in settings.shares:
             size = round(share * DATASETS[name].recipe.memory_size)
             made += configs_of(settings.sized, few, **fixed, memory_size=size)
-    return on_tests(made)
+    return made
 
 
 def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
@@ -93,8 +93,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import prslib
-from prslib.report import answers, asked, notebook, tables
-from prslib.report.grids import BALANCED, IMBALANCED
+from prslib.report import answers, notebook, tables
+from prslib.report.tables import BALANCED, IMBALANCED
 from prslib.report.style import STYLE
 from prslib.report.tables import MAIN_METRICS
 
@@ -155,7 +155,7 @@ planned = runs(settings)
 settings
 
 # %% tags=["compute"]
-finished = asked.run_all(planned, device=settings.device)
+finished = prslib.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # for further analysis
 history = tables.scores_of(finished)  # after each task
 by_schedule, by_memory = scores_by_schedule(history), scores_by_memory(history)

@@ -47,7 +47,7 @@ from itertools import chain
 
 from prslib import DATASETS
 from prslib.checks import one_of
-from prslib.report.grids import check_labels, on_tests, sampler_runs
+from prslib.report.grids import check_labels, sampler_runs
 
 # each is a field of RunConfig, and its value or a factor of the data set's standard
 SETTINGS = {
@@ -87,8 +87,8 @@ def runs_by_setting(settings):
 
 
 def runs(settings):
-    """List the runs of all settings, on both kinds of test set."""
-    return on_tests(chain(*runs_by_setting(settings).values()))
+    """List the runs of all settings."""
+    return list(chain(*runs_by_setting(settings).values()))
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -99,8 +99,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import prslib
-from prslib.report import answers, asked, notebook, style, tables
-from prslib.report.grids import BALANCED, IMBALANCED
+from prslib.report import answers, notebook, style, tables
+from prslib.report.tables import BALANCED, IMBALANCED
 from prslib.report.style import HUES, STYLE, styles_of
 from prslib.report.tables import TEST_WORDS
 
@@ -126,7 +126,7 @@ settings
 frames, parts = [], []
 cells = [("overall", metric) for metric, _ in CELLS]
 for setting, configs in planned.items():
-    finished = asked.run_all(on_tests(configs), device=settings.device)
+    finished = prslib.run_all(configs, device=settings.device)
     parts.append(prslib.scores(finished).assign(setting=setting))
     rows = tables.final(tables.scores_of(finished))
     rows = tables.label_powers(rows, settings.powers)

@@ -38,7 +38,7 @@ device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
-from prslib.report.asked import configs
+from prslib import configs
 from prslib.datasets import available
 from prslib.datasets.base import schedule_of
 from prslib.report.grids import check_compared, check_labels
@@ -67,7 +67,7 @@ import prslib
 from prslib import METHODS, published
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import project_root
-from prslib.report import answers, asked, measures, notebook, style, tables
+from prslib.report import answers, measures, notebook, style, tables
 from prslib.report.style import STYLE
 
 # %%
@@ -118,7 +118,7 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns="after task {}".format).rename_axis(columns=None)
 
 # %% tags=["compute"]
-finished = asked.run_all(planned, device=settings.device)
+finished = prslib.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # for further analysis
 every = measures.accuracies(planned, finished)
 every = style.without_far_numbers(tables.label_powers(every, settings.powers))

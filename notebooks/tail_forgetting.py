@@ -48,21 +48,19 @@ device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
-from dataclasses import replace
-
 from prslib import DATASETS
-from prslib.report.grids import check_labels, configs_of, on_open, on_tests
+from prslib.report.grids import check_labels, configs_of
 
 
 def runs(settings):
-    """List a run of every method and seed, read for groups and for single classes."""
+    """List a run of every method and seed."""
     check_labels(settings.dataset, one=False)
     made = []
     for name in settings.dataset:
         size = memory_size(name, settings.memory_share)
         fields = {"dataset": name, "rho": settings.rho, "memory_size": size}
         made += configs_of(settings.method, settings.seeds, **fields)
-    return on_tests(made) + [replace(config, class_forgetting=True) for config in on_open(made)]
+    return made
 
 
 def memory_size(name, share):
@@ -74,8 +72,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import prslib
-from prslib.report import answers, asked, measures, notebook, style, tables
-from prslib.report.grids import BALANCED
+from prslib.report import answers, measures, notebook, style, tables
+from prslib.report.tables import BALANCED
 from prslib.report.style import GROUP_COLOURS, STYLE
 from prslib.report.tables import TEST_WORDS
 
@@ -86,10 +84,9 @@ planned = runs(settings)
 settings
 
 # %% tags=["compute"]
-finished = asked.run_all(planned, device=settings.device)
+finished = prslib.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # for further analysis
-of_classes = [run for run in finished if run.config.class_forgetting]
-by_class = pd.concat(map(measures.run_forgetting, of_classes), ignore_index=True)
+by_class = pd.concat(map(measures.run_forgetting, finished), ignore_index=True)
 keys = ["dataset", "test_set", "method", "task", "class", "class_group", "images", "place"]
 drawn = by_class[(by_class["metric"] == "AP") & (by_class["measure"] == "plain")]
 means = drawn.groupby(keys, sort=False)["value"].mean().reset_index()
@@ -165,12 +162,10 @@ LOST = {"forget": "share of the best mAP", "lost": "points of mAP"}
 
 def minority_minus_majority(scores: pd.DataFrame) -> pd.DataFrame:
     """Return how much more of its mAP the minority has lost than the majority, by method."""
-    is_compared = scores["group"].isin(["minority", "majority"])
-    scores = scores[is_compared & (scores["metric"] == "mAP")]
-    rows = tables.with_forgetting(scores, {"forget": True, "lost": False})
-    rows = rows[rows["measure"].isin(LOST)]
-    columns = [*tables.run_columns(scores), "measure", "group", "metric"]
-    rows = tables.merge_published(tables.in_percent(rows, columns), "main")
+    is_compared = scores["group"].isin(["minority", "majority"]) & (scores["metric"] == "mAP")
+    rows = scores[is_compared & scores["measure"].isin(LOST)]
+    rows = rows.drop(columns=["trained_tasks", "task", "at_end"])
+    rows = tables.merge_published(rows, "main")
     rows = rows.assign(lost=rows["measure"].map(LOST), measure="score")
     # the two groups are compared as two methods are
     rows = rows.rename(columns={"method": "group", "group": "method"})
@@ -179,8 +174,7 @@ def minority_minus_majority(scores: pd.DataFrame) -> pd.DataFrame:
     return gaps.rename(columns={"group": "method"})
 
 # %% tags=["compute"]
-history = tables.scores_of([run for run in finished if not run.config.class_forgetting])
-settings.write(minority_minus_majority(history), "groups")
+settings.write(minority_minus_majority(tables.scores_of(finished)), "groups")
 
 # %%
 title = "Forgetting of mAP: minority minus majority classes"

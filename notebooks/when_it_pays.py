@@ -43,14 +43,12 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib import DATASETS
-from prslib.report.grids import check_compared, check_labels, configs_of, on_open, on_tests
-from prslib.report.grids import sampler_runs
+from prslib.report.grids import check_compared, check_labels, configs_of, sampler_runs
 
 
 def runs(settings):
     """List all runs: on the streams, with other memories, and on the cuts."""
-    streams, cuts = on_tests(stream_runs(settings)), on_tests(cut_runs(settings))
-    return [*streams, *class_runs(settings), *cuts]
+    return stream_runs(settings) + class_runs(settings) + cut_runs(settings)
 
 
 def stream_runs(settings):
@@ -62,13 +60,12 @@ def stream_runs(settings):
 
 def class_runs(settings):
     """List the runs of CRS and CBRS whose single classes are scored, by size of the memory."""
-    usual = [run for run in stream_runs(settings) if run.method in ("CRS", "CBRS")]
-    made = on_open(usual)
+    made = [run for run in stream_runs(settings) if run.method in ("CRS", "CBRS")]
     for name in settings.dataset:
         for share in settings.shares:
             size = round(share * DATASETS[name].recipe.memory_size)
             fixed = {"dataset": name, "memory_size": size}
-            made += on_open(configs_of(["CRS", "CBRS"], settings.varied_seeds, **fixed))
+            made += configs_of(["CRS", "CBRS"], settings.varied_seeds, **fixed)
     return made
 
 
@@ -93,8 +90,8 @@ from scipy.stats import spearmanr
 
 import prslib
 from prslib.paths import project_root
-from prslib.report import answers, asked, notebook, style, tables
-from prslib.report.grids import BALANCED, IMBALANCED
+from prslib.report import answers, measures, notebook, style, tables
+from prslib.report.tables import BALANCED, IMBALANCED
 from prslib.report.style import STYLE
 from prslib.report.tables import F1_OTHERWISE, MAIN_METRICS, TEST_WORDS
 from prslib.statistics import at_end, over_seeds
@@ -149,7 +146,7 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 # contains only the results.
 
 # %% tags=["compute"]
-finished = asked.run_all(on_tests(stream_runs(settings)), device=settings.device)
+finished = prslib.run_all(stream_runs(settings), device=settings.device)
 scores = prslib.scores(finished)  # for further analysis
 metrics = [*MAIN_METRICS, *F1_OTHERWISE[:2]]  # these at the tuned threshold
 rows = tables.final(tables.scores_of(finished), metrics)
@@ -215,8 +212,10 @@ def class_changes(finished) -> pd.DataFrame:
     for run in finished:
         size = run.config.resolved["memory_size"]
         share = round(size / DATASETS[run.config.dataset].recipe.memory_size, 2)
-        frames.append(at_end(tables.read_scores(run)).assign(share=share))
-    rows = pd.concat(frames, ignore_index=True).query("metric == 'AP'")
+        rows = at_end(run.scores).assign(share=share)
+        is_read = rows["test_set"] == measures.class_test(run.config.dataset)
+        frames.append(rows[is_read & (rows["metric"] == "AP")])
+    rows = pd.concat(frames, ignore_index=True)
     keys = ["dataset", "test_set", "share", "group"]
     means = rows.pivot_table("value", [*keys, "seed"], "method")
     change = 100 * (means["CBRS"] - means["CRS"])
@@ -260,7 +259,7 @@ def plot_changes(frame: pd.DataFrame, ax: plt.Axes, column: str) -> plt.Axes:
 
 
 # %% tags=["compute"]
-classes = class_changes(asked.run_all(class_runs(settings), device=settings.device))
+classes = class_changes(prslib.run_all(class_runs(settings), device=settings.device))
 further = further_streams("more_streams_classes")
 further = further.rename(columns={"memory": "share", "size": "ratio"})
 further = further[further["share"].isin(classes["share"])]
@@ -299,7 +298,7 @@ print(f"Expected for all {bins['share'].nunique()} memory sizes, and found: {tex
 # single draws.
 
 # %% tags=["compute"]
-finished = asked.run_all(on_tests(cut_runs(settings)), device=settings.device)
+finished = prslib.run_all(cut_runs(settings), device=settings.device)
 rows = tables.final(tables.scores_of(finished))
 cells = [("overall", metric) for metric in MAIN_METRICS]
 cut_gaps = tables.contrast_each(rows, ["PRS", "CBRS"], "CRS", cells)

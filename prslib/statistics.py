@@ -158,8 +158,6 @@ def scores(runs: "Run | Sequence[Run]") -> pd.DataFrame:
     frames = []
     for run in several:
         rows = at_end(run.scores)
-        if asked := run.config.resolved.get("test_set"):  # which a notebook reads
-            rows = rows[rows["test_set"] == asked]
         others = [name for name in varied if name not in rows]
         settings: dict[str, Any] = {n: setting_of(run.config, n) for n in others}
         frames.append(rows.assign(**settings))
@@ -220,7 +218,7 @@ def compare(
     Parameters
     ----------
     first, second : sequence of Run or array_like of float of shape (n_seeds,)
-        Runs on the same data and test set, which are matched by seed; or scores in
+        Runs on the same data, which are matched by seed; or scores in
         percent, in which ``first[i]`` and ``second[i]`` come from the same seed.
     level : float
         Level of the interval, between 0 and 1.
@@ -228,8 +226,7 @@ def compare(
         Score of the runs, on all tasks after the last one. Scores in percent need
         neither.
     test_set : str or None
-        Test set of the runs; by default the one of their configuration, or of the data
-        set's recipe.
+        Test set of the runs, by default the one of the data set's recipe.
 
     Returns
     -------
@@ -240,8 +237,8 @@ def compare(
     ------
     ValueError
         If the scores differ in length, or are series with the same index in another
-        order; if a seed is missing or occurs twice; if the runs differ in data set or
-        test set, or do not have the score; or if ``level`` is not between 0 and 1.
+        order; if a seed is missing or occurs twice; if the runs differ in data set, or
+        do not have the score; or if ``level`` is not between 0 and 1.
 
     Warns
     -----
@@ -290,11 +287,7 @@ def _paired_gaps(
     datasets = {run.config.dataset for run in runs}
     if len(datasets) > 1:
         raise ValueError(expected("runs of one data set", sorted(datasets)))
-    usual = DATASETS[datasets.pop()].recipe.test_set
-    tests = {run.config.resolved.get("test_set", usual) for run in runs}
-    if test_set is None and len(tests) > 1:
-        raise ValueError(expected("runs on one test set", sorted(tests)))
-    name = test_set or tests.pop()
+    name = test_set or DATASETS[datasets.pop()].recipe.test_set
     seeds = [run.config.seed for run in first]
     others = [run.config.seed for run in second]
     if sorted(seeds) != sorted(others) or len(set(seeds)) < len(seeds):

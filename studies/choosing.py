@@ -11,10 +11,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from prslib import DATASETS, METHODS, load_dataset, run
+from prslib import DATASETS, METHODS, RunConfig, load_dataset, run
 from prslib.datasets import Entry, SequentialDataset
 from prslib.paths import figures_dir, replacing
-from prslib.report.asked import Asked
 from prslib.report.build import write_sums
 from prslib.report.tables import final, scores_of
 
@@ -43,7 +42,7 @@ def score(
     recipe = replace(DATASETS[name].recipe, test_resamples=0)
     tried = f"{name}-held-out"
     DATASETS.setdefault(tried, Entry(partial(load_held_out, name), recipe))
-    runs = [run(Asked(tried, method, seed=seed, **fields)) for seed in seeds]
+    runs = [run(RunConfig(tried, method, seed=seed, **fields)) for seed in seeds]
     rows = final(scores_of(runs))
     rows = rows[(rows["group"] == "overall") & (rows["measure"] == "score")]
     return rows.groupby("metric")["value"].mean()[METRICS]

@@ -30,11 +30,10 @@ import numpy as np
 import pandas as pd
 from released import ReleasedPRS
 
-from prslib import load_dataset, published, register
+from prslib import RunConfig, configs, load_dataset, published, register, run_all
 from prslib.datasets import SequentialDataset
 from prslib.datasets.base import schedule_of
 from prslib.paths import replacing
-from prslib.report.asked import Asked, configs, run_all
 from prslib.report.measures import accuracies, distances
 
 FILE = Path(__file__).with_suffix(".csv")
@@ -95,7 +94,7 @@ def possible_orders(dataset: SequentialDataset) -> list[tuple[int, ...]]:
     ]
 
 
-def train(look: str, runs: Sequence[Asked]) -> pd.DataFrame:
+def train(look: str, runs: Sequence[RunConfig]) -> pd.DataFrame:
     """Return one row per run, with its accuracy after every task."""
     rows = []
     for config, run in zip(runs, run_all(runs), strict=True):

@@ -12,14 +12,13 @@ import numpy as np
 import pandas as pd
 from choosing import save
 
-from prslib import compare, register
-from prslib.report.asked import configs, run_all
+from prslib import compare, configs, register, run_all
 from prslib.report.tables import final, scores_of
 from prslib.samplers import ExStream
 
 # the test set and seeds of the report's tables of differences
 TEST = "open"
-FIELDS = {"dataset": "cocoseq-mini", "test_set": TEST, "seed": list(range(10))}
+FIELDS = {"dataset": "cocoseq-mini", "seed": list(range(10))}
 METRICS = ["C-F1", "O-F1", "mAP"]
 
 
@@ -50,7 +49,7 @@ def main() -> None:
     of_method = {
         name: [run for run in runs if run.config.method == name] for name in method
     }
-    rows = final(scores_of(runs))
+    rows = final(scores_of(runs, tests=[TEST]))
     rows = rows[(rows["group"] == "overall") & (rows["measure"] == "score")]
     table = rows.pivot(index=["metric", "seed"], columns="method", values="value")
     lines = []

@@ -14,23 +14,20 @@ import argparse
 import pandas as pd
 from choosing import save
 
+from prslib import configs, run_all
 from prslib.metrics import values_and_draws
-from prslib.report.asked import configs, run_all
 from prslib.report.tables import final, scores_of, seed_gaps
 
 SEEDS, MORE = range(10), 30
-CASES = [("cocoseq-mini", name) for name in ("balanced", "imbalanced", "open")]
-CASES += [("reutersseq", name) for name in ("balanced", "imbalanced")]
+TESTS = ["balanced", "imbalanced", "open"]
 
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()
     # the runs of the main table
-    grid = {"method": ["CRS", "PRS"], "seed": SEEDS, "tuned_threshold": True}
-    planned = []
-    for data, test in CASES:
-        planned += configs(dataset=data, test_set=test, **grid)
-    scores = final(scores_of(run_all(planned)))
+    grid = {"dataset": ["cocoseq-mini", "reutersseq"], "method": ["CRS", "PRS"]}
+    planned = configs(**grid, seed=SEEDS, tuned_threshold=True)
+    scores = final(scores_of(run_all(planned), tests=TESTS))
     gaps = seed_gaps(scores, "PRS", "CRS").dropna(subset="value")
     rows = []
     keys = ["dataset", "test_set", "group", "metric"]

@@ -11,9 +11,8 @@ import argparse
 import pandas as pd
 from choosing import save
 
+from prslib import configs, run_all
 from prslib.paths import figures_dir
-from prslib.report.asked import configs, run_all
-from prslib.report.grids import on_tests
 from prslib.report.tables import contrasts, final, label_powers, scores_of
 
 OTHERS = list(range(200, 210))
@@ -31,7 +30,7 @@ def main() -> None:
     planned += configs(method="PRS", rho=POWER, **fixed)
     cells = list(dict.fromkeys(zip(table["group"], table["metric"], strict=True)))
     metrics = list(table["metric"].unique())
-    rows = final(scores_of(run_all(on_tests(planned))), metrics)
+    rows = final(scores_of(run_all(planned)), metrics)
     rows = label_powers(rows, [POWER])
     gaps = [
         contrasts(rows, method, "CRS", cells).assign(method=method)

@@ -8,7 +8,6 @@ from scipy import stats
 
 from prslib import RunConfig, run
 from prslib.report import tables
-from prslib.report.asked import Asked
 from prslib.statistics import (
     compare,
     ends,
@@ -62,8 +61,8 @@ def test_what_would_be_compared_wrongly_is_refused():
 def runs():
     """Two methods with two seeds each, the second in another order."""
     fixed = {"dataset": "cocoseq-tiny", "test_resamples": 5}
-    prs = [run(Asked(method="PRS", seed=seed, **fixed)) for seed in (0, 1)]
-    crs = [run(Asked(method="CRS", seed=seed, **fixed)) for seed in (1, 0)]
+    prs = [run(RunConfig(method="PRS", seed=seed, **fixed)) for seed in (0, 1)]
+    crs = [run(RunConfig(method="CRS", seed=seed, **fixed)) for seed in (1, 0)]
     return {"PRS": prs, "CRS": crs}
 
 
@@ -89,7 +88,7 @@ def test_runs_in_a_frame_are_told_apart_by_what_they_were_asked_for(runs):
     rho = table.groupby(["method", "test_set"])["rho"].unique()
     assert sorted(rho["PRS", "balanced"]) == [-0.03, 0.5]
     assert np.isnan(rho["CRS", "balanced"]).all()  # it has none
-    assert rho["PRS", "imbalanced"] == [0.5]  # the other run is read on one test set
+    assert sorted(rho["PRS", "imbalanced"]) == [-0.03, 0.5]
     counts = table.groupby(["method", "test_set"]).size()
     assert counts["PRS", "balanced"] == 2 * counts["CRS", "balanced"]
     options = [{"gamma": 1.0}, {"gamma": 2.0}]
@@ -112,7 +111,8 @@ def test_runs_are_compared_as_the_report_does(runs):
     scores = tables.scores_of([*runs["PRS"], *runs["CRS"]])
     rows = tables.merge_published(tables.final(scores), "main")
     place = [("minority", "mAP")]
-    (theirs,) = tables.contrasts(rows, "PRS", "CRS", place).to_dict("records")
+    gaps = tables.contrasts(rows, "PRS", "CRS", place)
+    (theirs,) = gaps.query("test_set == 'balanced'").to_dict("records")
     ours = compare(runs["PRS"], runs["CRS"], group="minority")
     assert ours.effect == pytest.approx(theirs["difference"])
     assert [ours.low, ours.high] == pytest.approx([theirs["low"], theirs["high"]], 1e-4)

@@ -4,29 +4,32 @@ The repository contains this file instead of the runs.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from prslib.checks import expected
 from prslib.paths import figures_dir, replacing
+from prslib.report import tables
 from prslib.report.build import list_runs, write_sums
-from prslib.report.tables import F1_OTHERWISE, MAIN_METRICS, PRECISION_RECALL, final
 from prslib.runs import load, path_of
-from prslib.statistics import MEASURED
+from prslib.statistics import MEASURED, TEST_WORDS
 from prslib.train import RunConfig, unread_fields
 
-METRICS = (*MAIN_METRICS, *F1_OTHERWISE[:2], *PRECISION_RECALL, "accuracy")
+METRICS = (*tables.MAIN_METRICS, *tables.F1_OTHERWISE[:2], *tables.PRECISION_RECALL)
+METRICS += ("accuracy",)
 # fields of a run that become columns
 SETTINGS = ["dataset", "test_set", "method", "rho", "memory_size", "schedule"]
 
 
 def write_scores(profile: str, names: Sequence[str]) -> str:
     """Write the scores of notebooks' runs, one per row; return a summary as text."""
-    configs = {}
-    for name in names:
-        for _, config in list_runs(profile, name).values():
-            configs[path_of(config)] = config
+    configs = {
+        path_of(config): config
+        for name in names
+        for _, config in list_runs(profile, name).values()
+    }
     stored = [path for path in configs if path.is_file()]
     if not stored:
         what = f"stored runs of profile {profile}"
@@ -45,7 +48,9 @@ def write_scores(profile: str, names: Sequence[str]) -> str:
 
 def final_scores(config: RunConfig, path: Path) -> pd.DataFrame:
     """Return the scores and the forgetting at the end of a run, in percent."""
-    rows = final(load(config, path).scores, METRICS).dropna(subset="value")
+    run = replace(load(config, path), resampled=None)
+    rows = tables.final(tables.scores_of([run], tests=TEST_WORDS), METRICS)
+    rows = rows.dropna(subset="value")
     values = rows["value"].map("{:.4g}".format)
     return rows.assign(value=values, others=say_others(config))
 

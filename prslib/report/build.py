@@ -191,9 +191,7 @@ def list_runs(profile: str, name: str) -> dict[str, tuple[str, "RunConfig"]]:
     from prslib.runs import key_of
 
     device = getattr(Settings.of(profile, name), "device", "cpu")
-    # a run that is read on several test sets is hashed once
-    configs = {repr(asked.to_train): asked.to_train for asked in runs_of(profile, name)}
-    return {key_of(config): (device, config) for config in configs.values()}
+    return {key_of(config): (device, config) for config in runs_of(profile, name)}
 
 
 def train_listed(runs: Iterable[tuple[str, "RunConfig"]]) -> None:

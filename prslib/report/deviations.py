@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from prslib import register
+from prslib import configs, register
 from prslib.checks import Seed
-from prslib.report.asked import Asked, configs
 from prslib.report.tables import labels_of
 from prslib.samplers import PRS
 from prslib.samplers.label_sets import NONE
+from prslib.train import RunConfig
 
 # PRS with one step replaced, which the first line of each docstring describes
 
@@ -172,7 +172,7 @@ SOURCES = {
 
 def deviation_configs(
     names: list[str], seeds: list[int], rho: float | None, deviations: Iterable[str]
-) -> list[Asked]:
+) -> list[RunConfig]:
     """Make the runs of PRS, of CRS and of deviations on data sets.
 
     Each deviation is registered as a method of that name.

@@ -7,14 +7,9 @@ from typing import Any
 
 from prslib.checks import check_int, expected, one_of
 from prslib.datasets import DATASETS
-from prslib.report.asked import Asked, configs, list_values
 from prslib.report.notebook import Settings
-from prslib.report.tables import labels_of
-from prslib.train import METHODS
-
-# names of test sets: classes alike (FULL for single-label data), as the stream comes, and
-# further images of cocoseq-mini
-BALANCED, FULL, IMBALANCED, OPEN = "balanced", "full", "imbalanced", "open"
+from prslib.runs import configs
+from prslib.train import METHODS, RunConfig
 
 
 def configs_of(
@@ -22,7 +17,7 @@ def configs_of(
     seeds: Sequence[int],
     few_seeds: Mapping[str, int] | None = None,
     **fields: Any,
-) -> list[Asked]:
+) -> list[RunConfig]:
     """Make configurations of several methods, some with fewer seeds (Table 1).
 
     The paper has five seeds, and three for GSS "due to its computational complexity".
@@ -39,7 +34,7 @@ def configs_of(
 
     Returns
     -------
-    list of Asked
+    list of RunConfig
         Data set by data set, the methods with the fewest seeds first.
 
     Examples
@@ -54,7 +49,8 @@ def configs_of(
         one_of("method or data set", name, [*METHODS, *DATASETS])
         seeds_of[name] = seeds[: check_int(f"few_seeds of {name}", count, least=1)]
     made = []
-    for name in list_values(fields.pop("dataset", Asked.dataset)):
+    names = fields.pop("dataset")
+    for name in [names] if isinstance(names, str) else names:
         with_seeds = defaultdict(list)
         for method in methods:
             fewer = [seeds_of[key] for key in (method, name) if key in seeds_of]
@@ -71,7 +67,7 @@ def zip_fields(**fields: Sequence) -> list[dict]:
     return [dict(zip(fields, row, strict=True)) for row in rows]
 
 
-def standard_runs(settings: Settings) -> list[Asked]:
+def standard_runs(settings: Settings) -> list[RunConfig]:
     """List a run of every data set, method and seed that the parameters name."""
     return configs_of(
         settings.method,
@@ -85,7 +81,7 @@ def standard_runs(settings: Settings) -> list[Asked]:
 
 def sampler_runs(
     settings: Settings, names: Sequence[str], seeds: Sequence[int], **fields: Any
-) -> list[Asked]:
+) -> list[RunConfig]:
     """List CRS and the other samplers, PRS also with further powers of allocation.
 
     Methods of ``tuned_threshold`` are trained as in the main table, so that both notebooks
@@ -99,7 +95,9 @@ def sampler_runs(
     return made if fields else tune_thresholds(settings, made)
 
 
-def tune_thresholds(settings: Settings, configs: Iterable[Asked]) -> list[Asked]:
+def tune_thresholds(
+    settings: Settings, configs: Iterable[RunConfig]
+) -> list[RunConfig]:
     """Make the runs of some methods also tune their threshold."""
     chosen = settings.tuned_threshold
     return [
@@ -107,33 +105,13 @@ def tune_thresholds(settings: Settings, configs: Iterable[Asked]) -> list[Asked]
     ]
 
 
-def main_runs(settings: Settings) -> list[Asked]:
-    """List the main table's runs, on both kinds of test set."""
+def main_runs(settings: Settings) -> list[RunConfig]:
+    """List the main table's runs."""
     check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS", "PRS")
     for name in settings.tuned_threshold:
         one_of("method", name, METHODS)
-    return on_tests(tune_thresholds(settings, standard_runs(settings)))
-
-
-def on_tests(configs: Iterable[Asked]) -> list[Asked]:
-    """Read each run on all its test sets with classes alike or as the stream comes."""
-    return [
-        replace(config, test_set=test_set)
-        for config in configs
-        for test_set in (BALANCED, FULL, IMBALANCED)
-        if test_set in labels_of(config.dataset).tests
-    ]
-
-
-def on_open(configs: Iterable[Asked]) -> list[Asked]:
-    """Read runs on further images if their data set has any, for scores of classes."""
-    return [
-        replace(config, test_set=OPEN)
-        if OPEN in labels_of(config.dataset).tests
-        else config
-        for config in configs
-    ]
+    return tune_thresholds(settings, standard_runs(settings))
 
 
 def check_labels(names: Sequence[str], one: bool) -> None:

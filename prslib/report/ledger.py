@@ -1,26 +1,24 @@
 """Compare every number and every claim of the paper with the replication."""
 
 import re
-from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import pandas as pd
 
 from prslib import runs
 from prslib.report.answers import STREAMS, join_words, name_streams
-from prslib.report.asked import Asked, load_stored
 from prslib.report.claims import CLAIMS, COCO, FACT, PRIMARY, SENSITIVITY, Claim, Scores
 from prslib.report.results import (
     DATA_SOURCES,
-    KEY,
     STAND_IN,
     data_sources_of,
     printed_rows,
     results_of,
-    run_settings,
 )
 from prslib.report.tables import TEST_WORDS, labels_of
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
+from prslib.train import RunConfig
 
 AT_ONCE = 100  # runs in memory at a time
 TEXTS = ("statement", "source", "test", "unit", "over", "kind")  # fields of a claim
@@ -33,20 +31,25 @@ VERBS = {
 }
 
 
-def gather(configs: Sequence[Asked], missing: str, device: str = "cpu") -> pd.DataFrame:
-    """Gather what the stored runs measured; train missing runs if `missing` is "train".
+def gather(
+    found: dict[str, list[RunConfig]], missing: str, device: str = "cpu"
+) -> pd.DataFrame:
+    """Gather what the stored runs of notebooks measured, standard runs first.
 
-    Few runs are in memory at a time.
+    Missing runs are trained if `missing` is "train".
     """
+    wanted: dict[str, RunConfig] = {}
+    standards: dict[str, RunConfig] = {}
+    for config in chain(*found.values()):
+        wanted.setdefault(repr(config.identity), config)
+        standards.setdefault(config.dataset, config)
+    in_figure_1 = {repr(config.identity) for config in found.get("tail_forgetting", [])}
     if missing == "train":
-        runs.train([config.to_train for config in configs], device=device)
-    settings = run_settings(configs)
-    rows = [
-        results_of(load_stored(configs[start : start + AT_ONCE]), settings)
-        for start in range(0, len(configs), AT_ONCE)
-    ]
-    filled = [frame for frame in rows if len(frame)] or rows[:1]
-    return pd.concat(filled, ignore_index=True).drop_duplicates(KEY, ignore_index=True)
+        runs.train(wanted.values(), device=device)
+    stored = [config for config in wanted.values() if runs.path_of(config).is_file()]
+    few = [stored[start : start + AT_ONCE] for start in range(0, len(stored), AT_ONCE)]
+    every = chain.from_iterable(map(runs.run_all, few))
+    return results_of(every, standards, in_figure_1)
 
 
 def decide(

@@ -8,17 +8,11 @@ from sklearn.metrics import silhouette_samples
 from sklearn.neighbors import KNeighborsClassifier
 
 from prslib import METHODS, Run, RunConfig, make_sampler
-from prslib.datasets import GROUPS, SequentialDataset
+from prslib.datasets import DATASETS, GROUPS, SequentialDataset
 from prslib.datasets.base import schedule_text
 from prslib.datasets.curation import feature_rows
 from prslib.metrics import forgetting, values_and_draws
-from prslib.report.asked import identify
-from prslib.report.tables import (
-    labels_of,
-    merge_published,
-    read_scores,
-    with_resamples,
-)
+from prslib.report.tables import OPEN, labels_of, merge_published, with_draws
 from prslib.resamples import image_draws, weighted_mean
 from prslib.samplers import SAMPLERS, Sampler
 from prslib.train import spawn_seeds, stream
@@ -41,6 +35,12 @@ def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:
     return frame.sort_values("task", kind="stable", ignore_index=True)
 
 
+def class_test(dataset: str) -> str:
+    """Return the test set of single classes: further images, if a data set has any."""
+    has_more = OPEN in labels_of(dataset).tests
+    return OPEN if has_more else DATASETS[dataset].recipe.test_set
+
+
 def run_forgetting(run: Run) -> pd.DataFrame:
     """Measure the forgetting of every class of all tasks but the last, in both ways.
 
@@ -49,7 +49,8 @@ def run_forgetting(run: Run) -> pd.DataFrame:
     values on them. Tasks are in the order of the schedule, classes from large to small.
     """
     dataset = labels_of(run.config.dataset)
-    scores = with_resamples(run)
+    scores = with_draws(run)
+    scores = scores[scores["test_set"] == class_test(dataset.name)]
     scores = scores[scores["metric"].isin(["AP", "F1"])]
     scores = scores[scores["group"].isin(dataset.class_names)]
     if "draws" in scores and not scores["draws"].notna().any():
@@ -93,7 +94,7 @@ def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
 def labelled_images(config: RunConfig) -> pd.DataFrame:
     """Return class and group of every image whose features a run stores, in the same order."""
     dataset = labels_of(config.dataset)
-    test = dataset.tests[config.resolved["test_set"]]
+    test = dataset.tests[DATASETS[config.dataset].recipe.test_set]
     rows = feature_rows(test, config.features_per_class)
     classes = test.labels[rows].argmax(axis=1)
     columns = {
@@ -110,7 +111,7 @@ def labelled_images(config: RunConfig) -> pd.DataFrame:
 
 def features_of(run: Run) -> np.ndarray:
     """Return the features, float32 (N, D), of the images that `labelled_images` lists."""
-    return run.features[run.config.resolved["test_set"]]
+    return run.features[DATASETS[run.config.dataset].recipe.test_set]
 
 
 def neighbour_votes(run: Run, neighbours: int) -> pd.DataFrame:
@@ -130,9 +131,9 @@ def separation(run: Run, neighbours: int) -> pd.DataFrame:
     images = neighbour_votes(run, neighbours)
     silhouettes = silhouette_samples(features_of(run), images["class"].to_numpy())
     images["silhouette"] = 100 * silhouettes
-    settings = run.config.resolved
-    draws = settings["test_resamples"]
-    tested = len(labels_of(run.config.dataset).tests[settings["test_set"]])
+    draws = run.config.resolved["test_resamples"]
+    name = run.config.dataset
+    tested = len(labels_of(name).tests[DATASETS[name].recipe.test_set])
     table = []
     for group in (*images["group"].unique(), "overall"):
         used = images if group == "overall" else images[images["group"] == group]
@@ -152,7 +153,7 @@ def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFram
     """Return accuracies on the whole test set in percent, with the paper's (Appendix)."""
     frames = []
     for config, run in zip(configs, runs, strict=True):
-        rows = read_scores(run).query("metric == 'accuracy' and task == 'all'")
+        rows = run.scores.query("metric == 'accuracy' and task == 'all'")
         order = schedule_text(config.schedule or (), config.resolved["tasks_at_once"])
         frames.append(rows.assign(order=order or DRAWN))
     rows = pd.concat(frames, ignore_index=True)
@@ -207,13 +208,13 @@ def place_stream(config: RunConfig) -> Iterator[tuple[Sampler, np.ndarray, int]]
 def memory_shares(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
     """Compute each class's share of the labels in each memory and in the stream, in percent."""
     # memories without a run are computed from the labels
-    trained = {identify(run.config): run.memory_labels.sum(axis=0) for run in runs}
+    trained = {repr(run.config): run.memory_labels.sum(axis=0) for run in runs}
     frames = []
     for name in dict.fromkeys(config.dataset for config in configs):
         dataset = labels_of(name)
         frames.append(_class_shares(dataset, dataset.class_freq, "Stream", 0))
         for config in [config for config in configs if config.dataset == name]:
-            counts = trained.get(identify(config))
+            counts = trained.get(repr(config))
             if counts is None:
                 *_, (sampler, _, _) = place_stream(config)
                 counts = sampler.class_counts

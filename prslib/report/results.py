@@ -4,18 +4,18 @@ The columns:
 
 - stands_for, dataset: the paper's data set ("" for another real stream) and the report's;
 - method;
-- test_set: test set of the scores;
-- the columns of `SETTINGS`: differences of the run from the standard, missing if none;
+- setting: how the run differs from the standard, a frozenset of names (`SETTINGS`) and
+  values;
 - standard_rho: PRS's rho in the standard setting;
-- seed, run (its configuration as text);
-- trained_tasks, task, group, measure, metric;
+- seed;
+- test_set, trained_tasks, task, group, measure, metric;
 - value: in percent, or in another unit that the metric's name states;
 - draws: the value under each resample (`tables.scores_of`), an array or NaN.
 
 The first configuration requested for a data set is its standard.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -25,21 +25,17 @@ import pandas as pd
 from prslib import METHODS, MODELS, Run, RunConfig, published
 from prslib.datasets import DATASETS, GROUPS
 from prslib.datasets.base import schedule_text
-from prslib.report import tables
-from prslib.report.asked import identify
-from prslib.report.claims import SETTINGS
-from prslib.report.claims.scores import OTHER
+from prslib.report.claims.scores import KEY, OTHER, SETTINGS
 from prslib.report.measures import (
     features_of,
     run_forgetting,
     separation,
     size_correlations,
 )
-from prslib.report.tables import labels_of
+from prslib.report.tables import labels_of, scores_of
 
 # fields that request further measurements of a run
-EXTRAS = ("features_per_class", "predictions", "class_forgetting", "tuned_threshold")
-EXTRAS += ("variance_points",)
+EXTRAS = {"features_per_class", "predictions", "tuned_threshold", "variance_points"}
 STAND_IN = "stand-in"
 DATA_SOURCES = {  # and their names, closest to the paper first
     "paper's": "the paper's images",
@@ -51,49 +47,57 @@ STAGES = {"frozen_stages", "pretrained_stages", "vector_stages"}
 FIGURE_1 = ("CRS", "EWC")
 # measures for the correlation of forgetting with class size
 ORDERS = {"normalised": "order", "plain": "order_lost"}
-COLUMNS = ["stands_for", "dataset", "method", "test_set", *SETTINGS, "standard_rho"]
-COLUMNS += ["seed", "run"]
-# columns of `published.load` that are renamed, because `SETTINGS` has the same names
+# columns of `published.load` that would be confused with a setting
 PRINTED = {name: f"printed_{name}" for name in ("memory_size", "schedule", "epochs")}
-CELL = ["trained_tasks", "task", "group", "measure", "metric"]
-KEY = ["dataset", "method", "test_set", *SETTINGS, "seed", *CELL]  # identifies a row
 
 
-def run_settings(configs: Sequence[RunConfig]) -> pd.DataFrame:
-    """Return how configurations differ from the standard, in the columns `COLUMNS`.
+def data_sources_of(names: Iterable[str]) -> dict[str, str]:
+    """Return the data source of each data set, in the order of `DATA_SOURCES`."""
+    data_sources = {name: DATASETS[name].data_source for name in names}
+    order = sorted(data_sources, key=lambda n: [*DATA_SOURCES].index(data_sources[n]))
+    return {name: data_sources[name] for name in order}
 
-    The first configuration of a data set is its standard. Runs that differ from it in any
-    other field are omitted.
+
+def results_of(
+    runs: Iterable[Run],
+    standards: dict[str, RunConfig],
+    in_figure_1: Collection[str] = (),
+) -> pd.DataFrame:
+    """Gather the measurements of runs.
+
+    `standards` are the standard configurations by data set. Runs that differ from them in
+    other fields than `SETTINGS` are omitted. Forgetting by class size is measured if the
+    run's identity, as text, is among `in_figure_1`.
     """
-    standards = {}
-    rows = []
-    for config in configs:
-        standard = standards.setdefault(config.dataset, config)
-        setting = _setting(config, standard)
-        if not setting.keys() <= SETTINGS.keys():
+    frames = [pd.DataFrame(columns=["dataset", *KEY, "stands_for", "value"])]
+    for run in runs:
+        config = run.config
+        standard = standards[config.dataset]
+        setting = setting_of(config, standard)
+        if not setting.keys() <= SETTINGS:
             continue
-        row = {
-            "stands_for": labels_of(config.dataset).stands_for or "",
-            "dataset": config.dataset,
-            "method": config.method,
-            "test_set": config.resolved["test_set"],
-            "standard_rho": standard.resolved["rho"],
-            "seed": config.seed,
-            "run": identify(config),
-        }
-        rows.append(row | setting)
-    table = pd.DataFrame(rows, columns=COLUMNS).astype(SETTINGS)
-    return table.drop_duplicates("run")
+        rows = measure(run, repr(config.identity) in in_figure_1)
+        rows = rows.assign(
+            stands_for=labels_of(config.dataset).stands_for or "",
+            dataset=config.dataset,
+            method=config.method,
+            setting=[frozenset(setting.items())] * len(rows),
+            standard_rho=standard.resolved["rho"],
+            seed=config.seed,
+        )
+        frames.append(rows)
+    table = pd.concat(frames[1:] or frames, ignore_index=True)
+    # runs that differ in further measurements have the same memory
+    return table.drop_duplicates(["dataset", *KEY], ignore_index=True)
 
 
-def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
+def setting_of(config: RunConfig, standard: RunConfig) -> dict[str, object]:
     """Return the fields in which a configuration differs, in the paper's terms."""
     fields = {"method": config.method, "seed": config.seed, "model": config.model}
     alike = replace(standard, **fields).identity
     settings = config.identity
     names = [name for name in settings if settings[name] != alike.get(name)]
-    left_out = {*EXTRAS, "test_set"}
-    varied = {name: settings[name] for name in names if name not in left_out}
+    varied = {name: settings[name] for name in names if name not in EXTRAS}
     model = config.resolved["model"]
     usual = standard.resolved
     if model != usual["model"]:  # which may have another step size
@@ -109,43 +113,20 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict[str, object]:
     return varied
 
 
-def data_sources_of(names: Iterable[str]) -> dict[str, str]:
-    """Return the data source of each data set, in the order of `DATA_SOURCES`."""
-    data_sources = {name: DATASETS[name].data_source for name in names}
-    order = sorted(data_sources, key=lambda n: [*DATA_SOURCES].index(data_sources[n]))
-    return {name: data_sources[name] for name in order}
-
-
-def results_of(runs: Sequence[Run], settings: pd.DataFrame) -> pd.DataFrame:
-    """Gather the measurements of runs, whose `run_settings` are given."""
-    if not runs:
-        return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
-    by_key = {identify(run.config): run for run in runs}
-    at_the_end = []
-    for name, run in by_key.items():
-        place = {"run": name, "task": "seen", "group": "overall"}
-        place["trained_tasks"] = run.scores["trained_tasks"].max()
-        rows = [*_shares(run), *_orders(run), *_features(run), *_variance(run)]
-        at_the_end += [place | row for row in rows]
-    frames = [pd.DataFrame(at_the_end)]
-    only_measured = ("features_per_class", "predictions", "variance_points")
-    scored = [
-        run
-        for run in by_key.values()
-        if not any(run.config.resolved[name] for name in only_measured)
-    ]
-    if scored:
-        frames.insert(0, _scores(scored))
-    rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
-    # runs that share a training have the same memory
-    return rows.drop_duplicates(KEY, ignore_index=True)
-
-
-def _scores(runs: Sequence[Run]) -> pd.DataFrame:
-    rows = tables.scores_of(runs, run=identify)
-    rows = rows[rows["group"].isin(tables.ALL_GROUPS)]
-    rows = tables.with_forgetting(rows, {"forget": True, "lost": False})
-    return tables.in_percent(rows, ["run", *CELL])
+def measure(run: Run, in_figure_1: bool) -> pd.DataFrame:
+    """Return the scores of a run, and what else was measured at its end."""
+    rows = [*_shares(run), *_features(run), *_variance(run)]
+    if in_figure_1:
+        rows += _orders(run)
+    usual = {"trained_tasks": run.scores["trained_tasks"].max(), "task": "seen"}
+    usual |= {"test_set": DATASETS[run.config.dataset].recipe.test_set}
+    usual |= {"group": "overall"}
+    table = pd.DataFrame([usual | row for row in rows])
+    settings = run.config
+    if settings.features_per_class or settings.predictions or settings.variance_points:
+        return table  # the run with these scores is another one
+    scores = scores_of([run]).drop(columns=["at_end", *run.config.columns])
+    return pd.concat([scores, table], ignore_index=True)
 
 
 def _shares(run: Run) -> Iterator[dict]:
@@ -177,14 +158,13 @@ def _variance(run: Run) -> Iterator[dict]:
 
 def _orders(run: Run) -> Iterator[dict]:
     """Correlate forgetting with class size, the mean over tasks (Fig. 1)."""
-    is_asked = run.config.resolved["class_forgetting"]
-    if run.config.method not in FIGURE_1 or not is_asked:
+    if run.config.method not in FIGURE_1:
         return
     rows = size_correlations(run_forgetting(run))
     for _, tasks in rows.groupby(["measure", "metric"]):
-        measure, metric = tasks[["measure", "metric"]].iloc[0]
+        row = tasks[["test_set", "measure", "metric"]].iloc[0].to_dict()
+        row["measure"] = ORDERS[row["measure"]]
         tasks = tasks.dropna(subset="correlation")
-        row = {"measure": ORDERS[measure], "metric": metric}
         row["value"] = tasks["correlation"].mean()
         if len(tasks) and "draws" in tasks:
             # NaN in a resample in which all classes of a task forget alike
@@ -208,15 +188,14 @@ def printed_rows() -> pd.DataFrame:
     with_memory = cells.dropna(subset="memory_size").drop_duplicates("stands_for")
     standards = with_memory.set_index("stands_for").to_dict("index")
     settings = [
-        _printed_setting(cell, standards[cell["stands_for"]])
+        frozenset(_printed_setting(cell, standards[cell["stands_for"]]).items())
         for cell in cells.to_dict("records")
     ]
-    columns = pd.DataFrame(settings, columns=list(SETTINGS)).astype(SETTINGS)
     # the printed settings, besides their differences from the standard
     schedule = cells["schedule"].mask(cells["method"] == "Multitask", "")
     rows = cells.assign(schedule=schedule).rename(columns=PRINTED)
     task = np.where(cells["metric"] == "accuracy", "all", "seen")
-    return rows.assign(standard_rho=np.nan, seed=0, task=task).join(columns)
+    return rows.assign(standard_rho=np.nan, seed=0, task=task, setting=settings)
 
 
 def _printed_setting(cell: dict, usual: dict) -> dict[str, object]:

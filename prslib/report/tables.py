@@ -1,6 +1,6 @@
 """Turn scores into the tables and sentences of the report, with the paper's numbers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import product
 
@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from prslib import METHODS, Run, RunConfig, datasets, published
-from prslib.checks import expected
+from prslib import METHODS, Run, datasets, published
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.metrics import MAIN_METRICS, forgetting
 from prslib.report.answers import name_streams
@@ -30,22 +29,14 @@ PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 F1_OTHERWISE = tuple(
     f"{f1} ({how})" for how in ("tuned threshold", "top 3") for f1 in MAIN_METRICS[:2]
 )
-_PLACE = ["trained_tasks", "task", "group", "metric"]  # locates a value of a run
+# names of test sets: classes alike (FULL for single-label data), as the stream comes, and
+# further images of cocoseq-mini
+BALANCED, FULL, IMBALANCED, OPEN = "balanced", "full", "imbalanced", "open"
+TESTS = (BALANCED, FULL, IMBALANCED)
+MEASURES = pd.Index(["score", "forget", "lost"])
 _VALUES = ("value", "draws", "published")
 NEXT = "\N{NO-BREAK SPACE}"  # keeps a deviation and its sign in one line
 _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
-
-
-def scores_of(
-    runs: Sequence[Run], *fields: str, **columns: Callable[[RunConfig], object]
-) -> pd.DataFrame:
-    """Join the scores of runs, in [0, 1], and add fields of their configurations as columns."""
-    frames = []
-    for run in runs:
-        settings = {name: run.config.resolved[name] for name in fields}
-        settings |= {name: column(run.config) for name, column in columns.items()}
-        frames.append(with_resamples(run).assign(**settings))
-    return pd.concat(frames, ignore_index=True)
 
 
 @cache
@@ -54,56 +45,59 @@ def labels_of(name: str) -> SequentialDataset:
     return load_dataset(name, images=False)
 
 
-def read_scores(run: Run) -> pd.DataFrame:
-    """Return a run's scores on the test set that its configuration asks for."""
-    return run.scores[run.scores["test_set"] == run.config.resolved["test_set"]]
-
-
-def with_resamples(run: Run) -> pd.DataFrame:
+def with_draws(run: Run) -> pd.DataFrame:
     """Return a run's scores and, in the column `draws`, those on resampled images."""
-    scores = read_scores(run)
     if run.resampled is None:
-        return scores
+        return run.scores
     drawn = run.resampled.to_numpy(np.float32)  # sums in half precision are inaccurate
-    draws = pd.Series(list(drawn), run.resampled.index)
-    return scores.assign(draws=draws)
+    return run.scores.assign(draws=pd.Series(list(drawn), run.resampled.index))
 
 
-def run_columns(scores: pd.DataFrame) -> list[str]:
-    """Return the columns of a scores frame that identify a run, seed among them."""
-    return [column for column in scores if column not in (*_PLACE, "value", "draws")]
+def scores_of(
+    runs: Iterable[Run], *fields: str, tests: Collection[str] = TESTS
+) -> pd.DataFrame:
+    """Return the scores of class groups after each task, and the forgetting, in percent.
+
+    Each run is read on those of some test sets that it has. The columns are those that
+    identify the run, test_set, `fields` of its configuration, trained_tasks, task, at_end
+    (after the last task), measure (of `MEASURES`), group, metric, value and draws.
+    """
+    frames = []
+    for run in runs:
+        settings = {name: run.config.resolved[name] for name in fields}
+        frames += [frame.assign(**settings) for frame in read_run(run, tests)]
+    table = pd.concat(frames, ignore_index=True)
+    table = table.sort_values("measure", key=MEASURES.get_indexer, kind="stable")
+    place = ["trained_tasks", "task", "at_end", "measure", "group", "metric"]
+    values = [name for name in ("value", "draws") if name in table]
+    names = [name for name in table if name not in [*place, *values, "unlearned"]]
+    return table[[*names, *place]].join(100 * table[values]).reset_index(drop=True)
 
 
-def final(scores: pd.DataFrame, metrics: Sequence[str] = MAIN_METRICS) -> pd.DataFrame:
-    """Pick what Table 1 reports, in percent: scores after the last task, and forgetting."""
-    # the forgetting of every class would take long
-    scores = scores[scores["group"].isin(ALL_GROUPS) & scores["metric"].isin(metrics)]
-    run = run_columns(scores)
-    rows = with_forgetting(scores, {"forget": True})
-    last = rows.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
-    rows = rows[(rows["trained_tasks"] == last) & (rows["task"] == "seen")]
-    return in_percent(rows, [*run, "measure", "group", "metric"])
+def read_run(run: Run, tests: Collection[str]) -> Iterator[pd.DataFrame]:
+    """Yield the scores of a run's class groups on each test set, and their forgetting."""
+    rows = with_draws(run)
+    end = rows["trained_tasks"].max()
+    rows = rows[rows["group"].isin(ALL_GROUPS)]
+    for test_set in [name for name in tests if name in set(rows["test_set"])]:
+        scores = rows[rows["test_set"] == test_set]
+        yield scores.assign(measure="score", at_end=scores["trained_tasks"] == end)
+        if (scores["schedule"] == "").all():
+            continue  # Multitask has no earlier tasks to forget
+        # the forgetting of Table 1, and that of Chaudhry et al.
+        for name, normalised in {"forget": True, "lost": False}.items():
+            lost = forgetting(scores, normalised).assign(measure=name)
+            yield lost.assign(trained_tasks=end, task="seen", at_end=True)
 
 
-def with_forgetting(scores: pd.DataFrame, measures: dict[str, bool]) -> pd.DataFrame:
-    """Add measures of forgetting to the scores of runs; True for normalised ones."""
-    frames = [scores.assign(measure="score")]
-    # Multitask has no earlier tasks to forget
-    online = scores[scores["schedule"] != ""]
-    for name, normalised in measures.items():
-        lost = forgetting(online, normalised)
-        frames.append(lost.assign(measure=name, task="seen"))
-    rows = pd.concat(frames, ignore_index=True)
-    # forgetting is measured after the last task
-    runs = rows.groupby(run_columns(scores), **_KEEP_ALL)["trained_tasks"]
-    end = runs.transform("max")
-    return rows.assign(trained_tasks=rows["trained_tasks"].fillna(end).astype(int))
-
-
-def in_percent(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Return columns of scores, and value and draws in percent."""
-    values = rows[[name for name in ("value", "draws") if name in rows]]
-    return rows[columns].join(100 * values).reset_index(drop=True)
+def final(
+    scores: pd.DataFrame, metrics: Collection[str] = MAIN_METRICS
+) -> pd.DataFrame:
+    """Pick what Table 1 reports: scores after the last task, and forgetting."""
+    is_final = scores["at_end"] & (scores["task"] == "seen")
+    is_printed = scores["metric"].isin(metrics) & (scores["measure"] != "lost")
+    rows = scores[is_final & is_printed].reset_index(drop=True)
+    return rows.drop(columns=["trained_tasks", "task", "at_end"])
 
 
 def average(rows: pd.DataFrame) -> pd.DataFrame:
@@ -208,7 +202,6 @@ def seed_gaps(
 ) -> pd.DataFrame:
     """Return one method's scores minus another's at each seed; NaN if one is missing."""
     rows = rows[rows["measure"] == "score"]
-    check_tests(rows, method, than)
     values = [name for name in _VALUES if name in rows]
     keys = ["dataset", "test_set", "stands_for", *by]
     keys += ["measure", "group", "metric", "seed"]
@@ -216,17 +209,6 @@ def seed_gaps(
     first = table.loc[table["method"] == method, values]
     second = table.loc[table["method"] == than, values]
     return (first - second).reindex(first.index).reset_index()
-
-
-def check_tests(rows: pd.DataFrame, *methods: str) -> None:
-    """Refuse to compare methods that are scored on different test sets of a data set."""
-    for dataset, of_set in rows.groupby("dataset"):
-        tests = of_set.groupby("method")["test_set"].unique()
-        present = [name for name in methods if name in tests.index]
-        on = {name: " and ".join(sorted(tests[name])) for name in present}
-        if len(set(on.values())) > 1:
-            what = f"{' and '.join(on)} on the same test sets of {dataset}"
-            raise ValueError(expected(what, on))
 
 
 def leads(

@@ -5,9 +5,9 @@ A notebook that trains has a cell with the tag `runs`, which defines a function
 """
 
 from prslib.paths import known_notebooks
-from prslib.report.asked import Asked, drop_repeated
 from prslib.report.build import LEDGER
 from prslib.report.notebook import Settings, cells_with
+from prslib.train import RunConfig
 
 # no claim is about their runs
 NO_CLAIM = ("when_it_pays", "memory_or_loss", "sensitivity", LEDGER)
@@ -24,22 +24,22 @@ def definitions(notebook: str, *tags: str) -> dict:
     return scope
 
 
-def runs_of(profile: str, notebook: str) -> list[Asked]:
+def runs_of(profile: str, notebook: str) -> list[RunConfig]:
     """Return the runs of a notebook under a profile."""
     runs = definitions(notebook).get("runs", lambda settings: [])
     return runs(Settings.of(profile, notebook))
 
 
-def runs(profile: str) -> tuple[list[Asked], dict[str, str]]:
-    """Return the runs that claims are about, each once, and errors by notebook."""
-    found = []
+def runs(profile: str) -> tuple[dict[str, list[RunConfig]], dict[str, str]]:
+    """Return the runs that claims are about by notebook, and errors by notebook."""
+    found = {}
     errors = {}
     names = [name for name in known_notebooks(profile) if name not in NO_CLAIM]
     for name in sorted(names, key=lambda name: name not in STANDARD):
         try:
-            found += runs_of(profile, name)
+            found[name] = runs_of(profile, name)
         except FileNotFoundError as error:
             errors[name] = str(error)
-    if errors and not found:
+    if errors and not any(found.values()):
         raise FileNotFoundError(next(iter(errors.values())))
-    return drop_repeated(found), errors
+    return found, errors

@@ -9,8 +9,7 @@ import pandas as pd
 
 from prslib.datasets import load_dataset
 from prslib.datasets.base import task_name, tasks_together
-from prslib.report.asked import Asked
-from prslib.train import METHODS, Run, name_rows
+from prslib.train import METHODS, Run, RunConfig, name_rows
 
 GROUPS = ("overall", "majority", "moderate", "minority")
 METRICS = ("C-F1", "O-F1", "mAP", "C-P", "C-R", "O-P", "O-R")
@@ -34,22 +33,21 @@ def cells_of(groups, offline, single):
     return pd.DataFrame(rows, columns=["trained_tasks", "task", "group", "metric"])
 
 
-def fake_run(config: Asked, value) -> Run:
+def fake_run(config: RunConfig, value, tests=("balanced",), with_classes=False) -> Run:
     """Return a run whose scores are one number or ``value(rows)``, in [0, 1]."""
     settings = config.resolved
     groups = tuple(tasks_together(settings["schedule"], settings["tasks_at_once"]))
     offline = METHODS[config.method].offline
     dataset = labels_of(config.dataset)
     cells = cells_of(groups, offline, settings["tasks_at_once"] > 1)
-    if config.class_forgetting:  # forgetting of every class
+    if with_classes:
         classes = pd.DataFrame({"group": dataset.class_names})
         of_class = cells[["trained_tasks", "task"]].drop_duplicates()
         of_class = of_class.merge(classes, how="cross").assign(metric="AP")
         cells = pd.concat([cells[cells["metric"] != "AP"], of_class], ignore_index=True)
-    scores = cells.assign(
-        test_set=settings["test_set"],
-        value=value(cells) if callable(value) else value,
-    )
+    scores = cells.assign(value=value(cells) if callable(value) else value)
+    scores = pd.concat([scores.assign(test_set=name) for name in tests])
+    scores = scores.reset_index(drop=True)
     size = config.columns["memory_size"]
     memory = np.zeros((size, dataset.num_classes), bool)
     memory[np.arange(size), np.arange(size) % dataset.num_classes] = True

@@ -3,7 +3,7 @@
 from cells import functions_of
 from fake_runs import fake_run
 
-from prslib.report.asked import Asked
+from prslib.train import RunConfig
 
 architectures = functions_of("architectures")
 
@@ -15,10 +15,10 @@ def test_numbers_of_a_network_and_of_methods_on_it_stand_beside_ours():
     runs = []
     for name, score in reversed(names.items()):
         network = {"dataset": "digits70tiny", "model": name}
-        longer = {"method": "Multitask", "epochs": 2, "test_set": "imbalanced"}
-        runs.append(fake_run(Asked(**network, **longer), score + 0.05))
+        longer = RunConfig(**network, method="Multitask", epochs=2)
+        runs.append(fake_run(longer, score + 0.05, ["imbalanced"]))
         for method in ("Multitask", "CRS", "PRS"):
-            runs.append(fake_run(Asked(**network, method=method), score))
+            runs.append(fake_run(RunConfig(**network, method=method), score))
     rows = architectures.rows_of(runs)
     table = architectures.plain_first(architectures.beside_offline(rows))
     table = architectures.offline_table(table)

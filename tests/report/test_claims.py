@@ -53,6 +53,8 @@ MEASURES["CRS"] |= {"majority": 60, "moderate": 20, "minority": 3, "largest fift
 MEASURES["CRS"] |= SMALL_FIRST
 USUAL = {"trained_tasks": 4, "task": "seen", "group": "overall", "measure": "score"}
 USUAL |= {"test_set": "balanced", "standard_rho": 0.0, "seed": 0}
+USUAL |= {"setting": frozenset()}
+HALF = frozenset({("memory_size", 0.5)})
 METRICS = {metric for claim in CLAIMS.values() for metric in claim.metrics}
 
 
@@ -66,7 +68,7 @@ def right_scores(method, place, setting):
         value -= 9
     if place.get("trained_tasks") == 1:
         value = 70  # the first task fits into the memory
-    row = USUAL | place | setting | {"method": method}
+    row = USUAL | place | {"method": method, "setting": frozenset(setting.items())}
     easier = {"test_set": "imbalanced", "value": value + 3}
     return [row | {"value": value}, row | easier]
 
@@ -84,10 +86,11 @@ def right_measures(method):
     for measure, value in MEASURES.get(method, {}).items():
         rows += [
             {"measure": measure, "value": value},
-            {"measure": measure, "value": value, "memory_size": 0.5},
+            {"measure": measure, "value": value, "setting": HALF},
         ]
     if method == "PRS":
-        rows.append({"measure": "to stream", "value": 6, "rho": 1.0})
+        rho_one = frozenset({("rho", 1.0)})
+        rows.append({"measure": "to stream", "value": 6, "setting": rho_one})
     return [USUAL | {"method": method} | row for row in rows]
 
 

@@ -3,7 +3,7 @@ import pytest
 from cells import functions_of
 from prs_examples import A, B, C, rows
 
-from prslib.report.asked import Asked, identify, run_all
+from prslib import RunConfig, run_all
 from prslib.report.deviations import (
     ALL,
     CONTEST,
@@ -75,8 +75,8 @@ def test_the_contest_does_what_the_published_codes_do():
 @pytest.mark.usefixtures("registers", "trains_here")
 def test_deviations_are_methods_of_their_own(tmp_path, monkeypatch):
     made = deviation_configs([TINY], [0], 0.0, DEVIATIONS)
-    assert len({identify(config) for config in made}) == len(ALL)
-    assert made[0] == Asked(TINY, "PRS", rho=0.0)  # as every notebook's
+    assert len({repr(config.identity) for config in made}) == len(ALL)
+    assert made[0] == RunConfig(TINY, "PRS", rho=0.0)  # as every notebook's
     assert [config.method for config in made] == ["PRS", "CRS", *DEVIATIONS]
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
     ahead = made[1 + list(ALL).index("counts known ahead")]

@@ -7,12 +7,11 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 
 from prslib.report import measures
-from prslib.report.asked import Asked
-from prslib.train import Run
+from prslib.train import Run, RunConfig
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 ONE_LABEL, TINY = "imbal-digits-tiny", "digits70tiny"
-CONFIG = Asked(ONE_LABEL, "PRS", features_per_class=6)
+CONFIG = RunConfig(ONE_LABEL, "PRS", features_per_class=6)
 
 
 def with_features(features):

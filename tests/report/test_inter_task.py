@@ -4,7 +4,7 @@ import pytest
 from cells import functions_of
 from fake_runs import fake_run
 
-from prslib.report.asked import configs
+from prslib import configs
 from prslib.report.tables import MAIN_METRICS, scores_of
 
 inter_task = functions_of("inter_task")

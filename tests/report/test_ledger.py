@@ -11,13 +11,12 @@ from registered import forgetting
 from prslib.datasets import load_dataset
 from prslib.paths import project_root
 from prslib.report import ledger
-from prslib.report.asked import configs, drop_repeated
-from prslib.report.claims import CLAIMS, SETTINGS, Scores
-from prslib.report.results import results_of, run_settings
+from prslib.report.claims import CLAIMS, Scores
+from prslib.report.results import results_of, setting_of
 from prslib.report.tables import MAIN_METRICS
-from prslib.runs import register
+from prslib.runs import configs, register
 from prslib.statistics import LEVEL, WORDS, interval
-from prslib.train import METHODS, Method
+from prslib.train import METHODS, Method, RunConfig
 
 notebook = functions_of("ledger")
 COMMITTED = project_root() / "figures" / "seeds"
@@ -28,6 +27,7 @@ PLAIN = {"architecture": "ResNet101", "epochs": 1, "test_set": "balanced"}
 SCRATCH = {"pretrained_stages": 0, "frozen_stages": [0, 3]}
 BALANCED = {"test_set": "balanced", "standard_rho": 0.0}
 SEEDS = [1, 3]
+STANDARD = frozenset()  # differs in nothing
 ORDERS = [(0, 3, 1, 2), (0, 1, 3, 2), (2, 3, 0, 1)]
 
 
@@ -35,11 +35,10 @@ def everything():
     """Make a small grid of everything that a claim may be about, the standards first."""
     both, four = [TINY, "digits49tiny"], ["CRS", "GSS", "ExStream", "PRS"]
     single = ["imbal-digits-tiny", "imbal-colour-digits-tiny"]
-    tests = {"test_set": ["balanced", "imbalanced"], "method": "Multitask"}
+    multitask = {"method": "Multitask"}
     nets = [{"model": "convnet_attention_consistency", "frozen_stages": 1}]
     nets += [{"model": RNN}]
     other_orders = [(3, 1, 0, 5, 4, 2), (0, 1, 2, 3, 4, 5)]
-    imbalanced = {"dataset": TINY, "test_set": "imbalanced"}
     measured = {"features_per_class": 2, "variance_points": 2}
     grids = [
         {"dataset": both, "method": list(METHODS)[:7]},
@@ -52,15 +51,14 @@ def everything():
         {"dataset": TINY, "method": "EWC"} | SCRATCH,
         {"dataset": TINY, "method": "several classes"},
         {"dataset": both, "method": "ExStream", "vector_stages": 0},
-        imbalanced | {"method": ["Multitask", *four[:3]]},
-        imbalanced | {"method": "PRS", "rho": 0.5},
-        {"dataset": both, "frozen_stages": 1} | tests,
-        *({"dataset": both} | net | tests for net in nets),
+        {"dataset": TINY, "method": "PRS", "rho": 0.5},
+        {"dataset": both, "frozen_stages": 1} | multitask,
+        *({"dataset": both} | net | multitask for net in nets),
         *({"dataset": TINY, "method": [*four[2:], "CRS"]} | net for net in nets),
         {"dataset": [TINY, single[0]], "method": four} | measured,
     ]
     runs = [config for grid in grids for config in configs(**grid, seed=SEEDS)]
-    return drop_repeated(runs)
+    return list({repr(config.identity): config for config in runs}.values())
 
 
 LEVELS = {"Finetune": 0.25, "EWC": 0.35, "GSS": 0.4, "ExStream": 0.45, "CRS": 0.5}
@@ -76,10 +74,14 @@ def make_run(config):
         late = (cells["group"] == "minority") & (cells["trained_tasks"] == 4)
         return level + 0.005 * (config.seed - 1) - 0.05 * late
 
-    run = fake_run(config, value)
+    run = fake_run(config, value, load_dataset(config.dataset, images=False).tests)
     if config.features_per_class or config.variance_points:
         run = with_variance(run, [level, level + 0.1])
     return run
+
+
+def standards_of(runs):
+    return {config.dataset: config for config in reversed(runs)}
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +93,7 @@ def runs():
 
 @pytest.fixture(scope="module")
 def results(runs):
-    return results_of(list(map(make_run, runs)), run_settings(runs))
+    return results_of(map(make_run, runs), standards_of(runs))
 
 
 @pytest.fixture(scope="module")
@@ -117,30 +119,26 @@ def test_settings_say_how_a_run_differs_from_the_standard():
     rows = [
         ({}, {}),
         ({"memory_size": 25}, {"memory_size": 0.5}),
-        ({"rho": 0.5, "test_set": "imbalanced"}, {"rho": 0.5}),
+        ({"rho": 0.5}, {"rho": 0.5}),
         ({"method": "CRS", "schedule": ORDERS[1]}, {"schedule": "0,1,3,2"}),
         ({"model": RNN, "learning_rate": 0.1}, {"model": "RNN-Attention"}),
         ({"frozen_stages": 1}, {"frozen_stages": "other"}),
         ({"method": "ExStream", "vector_stages": 0}, {"vector_stages": "other"}),
     ]
-    usual = {"dataset": TINY, "method": "PRS"}
-    asked = [c for changed, _ in rows for c in configs(**usual | changed)]
-    table = run_settings(asked)
-    said = [row.dropna().to_dict() for _, row in table[list(SETTINGS)].iterrows()]
-    assert said == [setting for _, setting in rows]
-    is_other = (table["rho"] == 0.5).tolist()
-    assert (table["test_set"] == "imbalanced").tolist() == is_other
+    standard = RunConfig(TINY, "PRS")
+    for changed, setting in rows:
+        (config,) = configs(**{"dataset": TINY, "method": "PRS"} | changed)
+        assert setting_of(config, standard) == setting
     sizes = configs(dataset="digits49tiny", method="CRS", memory_size=[33, 17, 50, 25])
-    odd = run_settings(sizes)["memory_size"].fillna(1).tolist()
-    assert odd == [1, 0.5, 1.5, 0.75]
+    said = [setting_of(config, sizes[0]) for config in sizes]
+    assert said == [{}, *({"memory_size": share} for share in (0.5, 1.5, 0.75))]
     # the paper's order is not known
-    single = {"dataset": "imbal-digits-tiny", "method": "CRS"}
-    table = run_settings(configs(**single, seed=[0, 1]))
-    assert len(table) == 2 and table[list(SETTINGS)].isna().all(axis=None)
+    standard, other = configs(dataset="imbal-digits-tiny", method="CRS", seed=[0, 1])
+    assert setting_of(other, standard) == {}
 
 
 def test_the_largest_fifth_of_the_classes_is_14_of_70(results):
-    rows = results[(results["dataset"] == TINY) & results["rho"].isna()]
+    rows = results[(results["dataset"] == TINY) & results["setting"].map(len).eq(0)]
     share = rows[rows["measure"] == "largest fifth of stream"]["value"]
     counts = np.sort(load_dataset(TINY, images=False).class_freq)
     assert share.to_numpy() == pytest.approx(100 * counts[-14:].sum() / counts.sum())
@@ -203,7 +201,7 @@ def decide_some(rows, *names):
 def test_every_data_set_is_decided_the_papers_own_first(results):
     """A part of the paper's images counts before a stand-in."""
     two = results["method"].isin(["CRS", "PRS"])
-    results = results[two & results[list(SETTINGS)].isna().all(axis=1)]
+    results = results[two & results["setting"].map(len).eq(0)]
     other = results[results["dataset"] == TINY]
     both = pd.concat([results, other.assign(dataset="cocoseq-mini")])
     rows = decide_some(both, "above_crs")
@@ -216,7 +214,7 @@ def test_every_data_set_is_decided_the_papers_own_first(results):
 def test_a_gradient_variance_counts_by_its_logarithm(runs):
     config = next(config for config in runs if config.variance_points)
     run = with_variance(make_run(config), [1.0, 0.0, 100.0])
-    rows = results_of([run], run_settings([config]))
+    rows = results_of([run], {config.dataset: config})
     (value,) = rows.loc[rows["measure"] == "variance", "value"]
     assert value == pytest.approx(10)
 
@@ -297,7 +295,8 @@ def scores_without_differences(rng):
     value = 50 + shared + rng.normal(size=(6, len(methods), len(cells)))
     usual = {"trained_tasks": 4, "task": "seen", "measure": "score"} | BALANCED
     table = pd.DataFrame(rows, columns=["seed", "method", "group", "metric"])
-    return table.assign(value=value.ravel(), **usual)
+    settings = [STANDARD] * len(table)
+    return table.assign(value=value.ravel(), setting=settings, **usual)
 
 
 def test_of_ledgers_without_a_difference_at_most_the_level_have_a_wrong_verdict():
@@ -330,8 +329,7 @@ def test_the_committed_claims_come_out_as_committed():
     for dataset in ("cocoseq-mini", "reutersseq"):
         file = COMMITTED / f"main_results_groups_{dataset}.csv"
         table = pd.read_csv(file, keep_default_na=False, na_values=["nan"])
-        settings = table.columns.intersection([*SETTINGS])
-        scores = Scores(table.drop(columns=settings).assign(**about))
+        scores = Scores(table.assign(**about, setting=[STANDARD] * len(table)))
         rows = decided[decided["dataset"].eq(dataset) & decided["over"].eq("mean")]
         for name, effect in zip(rows["claim"], rows["effect"], strict=True):
             new = CLAIMS[name].decide(scores)["effect"]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from cells import functions_of
 
+from prslib import configs
 from prslib.datasets import load_dataset
 from prslib.report import measures
-from prslib.report.asked import configs
 from prslib.train import run
 
 topic = functions_of("memory_distribution")

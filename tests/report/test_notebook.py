@@ -1,18 +1,13 @@
 """The parameters of a notebook, what is refused, and what is shown and written."""
 
-from collections import defaultdict
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from cells import functions_of
 
-from prslib.paths import known_notebooks
 from prslib.report import notebook
 from prslib.report.notebook import Settings, defaults_of, heading
-from prslib.report.tables import labels_of
-from prslib.report.topics import runs_of
 
 SWEEP = defaults_of("rho_sweep")
 
@@ -179,22 +174,6 @@ def test_a_table_is_read_back_as_a_redraw_reads_it(tmp_path, monkeypatch):
         settings.table("kept")
     settings.redraw = True
     pd.testing.assert_frame_equal(settings.table("kept"), kept)
-
-
-# read no scores, or those of single classes; shortcuts are compared with classes alike
-OTHERWISE = {"feature_tsne", "gradient_variance", "memory_distribution"}
-OTHERWISE |= {"tail_forgetting", "deviations"}
-
-
-@pytest.mark.parametrize("name", sorted({*known_notebooks("quick")} - OTHERWISE))
-@pytest.mark.usefixtures("registers")
-def test_scores_are_read_on_both_kinds_of_test_where_a_data_set_has_both(name):
-    tests_of = defaultdict(set)
-    for config in runs_of("quick", name):
-        tests_of[config.dataset].add(config.resolved["test_set"])
-    for dataset, tests in tests_of.items():
-        kinds = {"balanced", "imbalanced"} & labels_of(dataset).tests.keys()
-        assert tests - {"open"} == (kinds or {"full"}), dataset
 
 
 def test_a_copied_profile_has_the_name_of_its_folder(tmp_path, monkeypatch):

@@ -3,14 +3,13 @@ import pandas as pd
 import pytest
 
 from prslib.report import tables
-from prslib.report.asked import Asked
-from prslib.train import Run
+from prslib.train import Run, RunConfig
 
 CELLS = {"majority": 0.5, "moderate": 0.4, "minority": 0.2, "overall": 0.4}
 
 
-def run_scores(method, seed, gain=0.0):
-    """Scores of a two-task run whose first task falls from 0.8 to 0.6 in every group."""
+def run_of(method, seed, gain=0.0, tests=("balanced",)):
+    """A run of two tasks, of which the first falls from 0.8 to 0.6 in every group."""
     rows = []
     for trained, first in ((1, 0.8), (2, 0.6)):
         for group, value in CELLS.items():
@@ -20,16 +19,21 @@ def run_scores(method, seed, gain=0.0):
             rows += [(trained, task, group, "C-P", 0.9) for task in ("seen", "0")]
     columns = ["trained_tasks", "task", "group", "metric", "value"]
     run = {"dataset": "digits70tiny", "method": method, "schedule": "0,1", "seed": seed}
-    run |= {"test_set": "balanced", "rho": np.nan, "memory_size": 50}
-    return pd.DataFrame(rows, columns=columns).assign(**run)
+    run |= {"rho": np.nan, "memory_size": 50}
+    table = pd.DataFrame(rows, columns=columns).assign(**run)
+    if method == "Multitask":
+        table = table.query("trained_tasks == 2 and task == 'seen'")
+        table = table.assign(schedule="")
+    table = pd.concat([table.assign(test_set=name) for name in tests])
+    config = RunConfig("digits70tiny", method, seed)
+    return Run(config, table.reset_index(drop=True), np.zeros((50, 70), bool))
 
 
 @pytest.fixture(scope="module")
 def scores():
-    runs = [run_scores("CRS", seed, gain=0.01 * seed) for seed in (0, 1, 2)]
-    runs += [run_scores("PRS", seed, gain=0.1 + 0.02 * seed) for seed in (0, 1, 2)]
-    last = run_scores("Multitask", 0).query("trained_tasks == 2 and task == 'seen'")
-    return pd.concat([*runs, last.assign(schedule="")], ignore_index=True)
+    runs = [run_of("CRS", seed, gain=0.01 * seed) for seed in (0, 1, 2)]
+    runs += [run_of("PRS", seed, gain=0.1 + 0.02 * seed) for seed in (0, 1, 2)]
+    return tables.scores_of([*runs, run_of("Multitask", 0)])
 
 
 @pytest.fixture(scope="module")
@@ -82,42 +86,11 @@ def test_contrasts_are_taken_seed_by_seed(scores):
     assert gap["sentence"].endswith("; paper: +12.8.")
 
 
-def test_methods_on_different_tests_are_not_compared(scores):
-    """Also where one of them is on both and would leave rows of half of them."""
-    rows = tables.final(scores[scores["method"] != "Multitask"])
-    is_prs = rows["method"] == "PRS"
-    other = rows.assign(test_set="imbalanced")
-    match = "PRS and CRS on the same test sets of digits70tiny, got "
-    for mixed in (
-        pd.concat([other[is_prs], rows[~is_prs]]),
-        pd.concat([other[is_prs], rows]),
-    ):
-        with pytest.raises(ValueError, match=match) as caught:
-            tables.contrasts(mixed, "PRS", "CRS", [("overall", "mAP")])
-        assert "'CRS': 'balanced'" in str(caught.value)
-        assert "imbalanced" in str(caught.value)
-    both = pd.concat([rows, other.assign(value=rows["value"] / 2)])
-    gaps = tables.contrasts(both, "PRS", "CRS", [("minority", "mAP")])
-    gap = gaps.set_index("test_set")["difference"].to_dict()
-    assert gap == pytest.approx({"balanced": 11, "imbalanced": 5.5})
-
-
-@pytest.fixture(scope="module")
-def on_two_tests():
-    run = {"dataset": "digits70tiny", "method": "CRS"}
-    asked = [Asked(**run, test_set="imbalanced"), Asked(**run)]
-    scores = [
-        run_scores("CRS", 0).assign(test_set=config.resolved["test_set"])
-        for config in asked
-    ]
-    memory = np.zeros((50, 70), bool)
-    return [Run(config, pd.concat(scores), memory) for config in asked]
-
-
-def test_the_test_set_is_a_column_that_joins(on_two_tests):
-    rows = tables.final(tables.scores_of(on_two_tests))
+def test_the_test_set_is_a_column_that_joins():
+    run = run_of("CRS", 0, tests=["open", "imbalanced", "balanced"])
+    rows = tables.final(tables.scores_of([run]))
     cells = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
-    assert cells["test_set"].tolist() == ["imbalanced"] * 3 + ["balanced"] * 3
+    assert cells["test_set"].tolist() == ["balanced"] * 3 + ["imbalanced"] * 3
     table = tables.merge_published(cells, "main", "imbalanced_test")
     shown = table[table["metric"] == "mAP"].set_index("test_set")["published"]
     assert shown.to_dict() == {"imbalanced": 55.3, "balanced": 50.2}

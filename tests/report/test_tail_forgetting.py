@@ -8,8 +8,8 @@ from scipy.stats import spearmanr
 
 from prslib.datasets import load_dataset
 from prslib.report import measures
-from prslib.report.asked import Asked, configs
 from prslib.report.tables import scores_of
+from prslib.train import RunConfig
 
 tail = functions_of("tail_forgetting")
 
@@ -25,7 +25,8 @@ def run_of(loss):
         lost = loss(cells["group"].map(SIZES)) * (cells["trained_tasks"] == 4)
         return (0.8 - lost).where(cells["group"].map(TASKS) == cells["task"])
 
-    return fake_run(Asked("cocoseq-mini", "CRS", class_forgetting=True), scores)
+    config = RunConfig("cocoseq-mini", "CRS")
+    return fake_run(config, scores, ["open"], with_classes=True)
 
 
 def test_correlations_are_spearmans_on_every_resample_without_absent_classes():
@@ -49,10 +50,9 @@ def test_groups_are_compared_on_one_test_and_with_the_paper_on_its_kind():
         lost = cells["group"].map({"minority": 0.2, "majority": 0.1}).fillna(0)
         return 0.5 - lost * (cells["trained_tasks"] == 4)
 
-    asked = configs(
-        dataset="cocoseq-mini", method="CRS", test_set=["balanced", "imbalanced"]
-    )
-    rows = tail.minority_minus_majority(scores_of([fake_run(c, scores) for c in asked]))
+    config = RunConfig("cocoseq-mini", "CRS")
+    run = fake_run(config, scores, ["balanced", "imbalanced"])
+    rows = tail.minority_minus_majority(scores_of([run]))
     gaps = rows.set_index(["test_set", "lost"])
     assert gaps["difference"].to_dict() == pytest.approx(
         {

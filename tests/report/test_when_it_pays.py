@@ -7,7 +7,8 @@ import pytest
 from cells import functions_of
 
 from prslib.datasets import load_dataset
-from prslib.report.asked import Asked
+from prslib.report.measures import class_test
+from prslib.train import RunConfig
 
 topic = functions_of("when_it_pays")
 
@@ -21,7 +22,7 @@ def test_the_change_of_a_class_is_that_of_its_ap_at_the_end(dataset):
         for seed, more in enumerate([0, 0.1]):
             cells = [
                 {"group": name, "metric": "AP", "task": "seen", "trained_tasks": time}
-                | {"value": value, "test_set": "balanced"}
+                | {"value": value, "test_set": class_test(dataset)}
                 for time, name, value in [
                     (4, first, ap + more),
                     (4, last, ap),
@@ -31,7 +32,7 @@ def test_the_change_of_a_class_is_that_of_its_ap_at_the_end(dataset):
             frame = pd.DataFrame(cells).assign(
                 dataset=dataset, method=method, seed=seed
             )
-            config = Asked(dataset, method, seed)
+            config = RunConfig(dataset, method, seed)
             runs.append(SimpleNamespace(config=config, scores=frame))
     table = topic.class_changes(runs).set_index("class")
     assert sorted(table.index) == sorted([first, last])

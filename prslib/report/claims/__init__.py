@@ -14,7 +14,7 @@ import numpy as np
 
 from prslib.checks import one_of
 from prslib.report.claims.functions import FUNCTIONS, STATISTICS, Cells
-from prslib.report.claims.scores import SETTINGS, TESTS, Scores, Seed
+from prslib.report.claims.scores import TESTS, Scores, Seed
 from prslib.report.tables import MAIN_METRICS
 from prslib.statistics import LEVEL, SMALL, Interval, interval
 
@@ -123,5 +123,4 @@ def read_claims() -> dict[str, Claim]:
 
 CLAIMS = read_claims()
 
-__all__ = ["CLAIMS", "COCO", "FACT", "PRIMARY", "SENSITIVITY", "SETTINGS"]
-__all__ += ["Claim", "Scores"]
+__all__ = ["CLAIMS", "COCO", "FACT", "PRIMARY", "SENSITIVITY", "Claim", "Scores"]

@@ -9,16 +9,16 @@ import pandas as pd
 from prslib.checks import one_of
 from prslib.metrics import values_and_draws
 
-# columns for the differences of a run from the standard; missing if there is none
+# how a run can differ from the standard
 SETTINGS = {
-    "memory_size": float,  # as a share of the standard memory
-    "schedule": object,  # "0,3,1,2"
-    "model": object,  # as the paper calls it
-    "epochs": float,
-    "frozen_stages": object,  # OTHER than the standard's
-    "pretrained_stages": object,  # OTHER than the standard's
-    "vector_stages": object,  # OTHER than the standard's
-    "rho": float,
+    "memory_size",  # as a share of the standard memory
+    "schedule",  # "0,3,1,2"
+    "model",  # as the paper calls it
+    "epochs",
+    "frozen_stages",  # OTHER than the standard's
+    "pretrained_stages",  # OTHER than the standard's
+    "vector_stages",  # OTHER than the standard's
+    "rho",
 }
 OTHER = "other"  # any other number of stages, which depends on the network
 # For each kind of test set that a claim names, the first one that a data set has is used.
@@ -29,42 +29,29 @@ TESTS = {
     "as the stream comes": ("imbalanced",),
     "single classes": ("open", "balanced"),
 }
-NAMES = ["seed", "metric", "method", "group", "measure", "task", "trained_tasks"]
+# what identifies a number of a data set; `report.results` describes the columns
+KEY = ["seed", "metric", "method", "group", "measure", "task", "trained_tasks"]
+KEY += ["test_set", "setting"]
 
 
 class Scores:
-    """The scores of one data set, with the columns that `report.results` describes."""
+    """The scores of one data set, by `KEY`; of several with one key, the first."""
 
     def __init__(self, rows: pd.DataFrame):
+        rows = rows.drop_duplicates(KEY)
         self.seeds = sorted(rows["seed"].unique())
         self.last = rows["trained_tasks"].max()
         self.rho = rows["standard_rho"].max()
-        self.values: dict[tuple, np.ndarray] = {}
-        self.runs = set()  # method, setting, trained tasks, test set
         present = set(rows["test_set"])
         self.tests = {
             kind: next((name for name in names if name in present), "")
             for kind, names in TESTS.items()
         }
-        columns = [
-            rows[NAMES].itertuples(index=False, name=None),
-            settings_of(rows),
-            rows["test_set"],
-            values_and_draws(rows).to_numpy(),
-        ]
-        for key, setting, test_set, value in zip(*columns, strict=True):
-            self.values.setdefault((*key, test_set, setting), value)
-            _, _, method, *_, trained_tasks = key
-            self.runs.add((method, setting, trained_tasks, test_set))
-
-
-def settings_of(rows: pd.DataFrame) -> list[frozenset]:
-    """Return how the run of each row differs from the standard, as names and values."""
-    table = rows.reindex(columns=list(SETTINGS)).astype(object)
-    return [
-        frozenset(pair for pair in zip(SETTINGS, row, strict=True) if pd.notna(pair[1]))
-        for row in table.itertuples(index=False, name=None)
-    ]
+        keys = rows[KEY].itertuples(index=False, name=None)
+        # each (1 + draws,)
+        self.values = dict(zip(keys, values_and_draws(rows).to_numpy(), strict=True))
+        runs = rows[["method", "setting", "trained_tasks", "test_set"]]
+        self.runs = set(runs.itertuples(index=False, name=None))
 
 
 @dataclass(frozen=True)
@@ -114,8 +101,8 @@ class Seed:
         """Return a score as (1 + draws,); raise KeyError if there is none."""
         for name in setting:
             one_of("setting", name, SETTINGS)
-        pairs = frozenset(pair for pair in setting.items() if pair[1] is not None)
+        varied = {name: value for name, value in setting.items() if value is not None}
         place = self.number, self.metric, method, group, measure, task
         after = after or self.scores.last
         name = self.scores.tests[test_set or self.test_set]
-        return self.scores.values[(*place, after, name, pairs)]
+        return self.scores.values[*place, after, name, frozenset(varied.items())]
