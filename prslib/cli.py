@@ -227,16 +227,8 @@ def show_preview(options: Namespace) -> None:
 
     Example: prslib preview labels.csv --size 2000
     """
-    from prslib.label_files import read_labels
-
-    labels, names = read_labels(options.file)
-    result = prslib.preview(
-        labels,
-        options.size,
-        rho=options.rho,
-        seed=options.seed,
-        class_names=names,
-    )
+    given = {"rho": options.rho, "seed": options.seed}
+    result = prslib.preview(options.file, options.size, **given)
     print(result)
     if options.picture:
         result.plot().figure.savefig(options.picture, bbox_inches="tight")

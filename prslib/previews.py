@@ -4,12 +4,14 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from prslib.checks import check_names, expected, one_line
 from prslib.datasets.curation import SMALL, groups_by_mean
+from prslib.label_files import read_labels
 from prslib.labels import multi_hot
 from prslib.samplers import SAMPLERS, Sampler, make_sampler
 from prslib.samplers.prs import partition
@@ -174,10 +176,10 @@ def preview(
 
     Parameters
     ----------
-    labels : array, tensor, data frame or sparse matrix
+    labels : array, tensor, data frame, sparse matrix, str or Path
         Labels in the order of the stream, in a form that `Sampler.place` accepts: rows
         of 0 and 1 of shape (n_samples, n_classes), or class numbers of shape
-        (n_samples,).
+        (n_samples,). Or a file of labels, such as "labels.csv".
     size : int
         Capacity of the memories, in samples.
     methods : sequence of str
@@ -187,7 +189,7 @@ def preview(
     seed : int
         Seed of each sampler.
     class_names : sequence of str, optional
-        Names of the classes, by default the columns of a data frame or numbers.
+        Names of the classes, by default the columns of a data frame or file, or numbers.
 
     Returns
     -------
@@ -197,6 +199,8 @@ def preview(
 
     Raises
     ------
+    FileNotFoundError
+        If there is no such file.
     ValueError
         If the labels are invalid, no sample has a label, names are repeated or do not
         match the classes in number, a method is unknown or needs more than labels, or a
@@ -221,6 +225,9 @@ def preview(
     For O-F1 on a test with the class mix of the stream, use CRS.
     The labels do not show how large the gain is; a trial measures it.
     """
+    if isinstance(labels, str | Path):
+        labels, file_names = read_labels(labels)
+        class_names = class_names or file_names
     rows, names = read_rows(labels, class_names)
     class_freq = rows.sum(axis=0)
     counts = {}

@@ -145,3 +145,10 @@ def test_the_command_prints_the_table_and_draws_it(tmp_path, capsys):
     options = {"rho": 0.5, "class_names": NAMES}
     assert capsys.readouterr().out == f"{prslib.preview(LABELS, 100, **options)}\n"
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_file_is_previewed_under_the_names_of_its_classes(tmp_path):
+    file = tmp_path / "labels.csv"
+    file.write_text("cat,dog\n1,0\n1,1\n")
+    assert preview(str(file), 1).class_names == ("cat", "dog")
+    assert preview(file, 1, class_names=["a", "b"]).class_names == ("a", "b")
