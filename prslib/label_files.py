@@ -182,7 +182,8 @@ def read_with_pandas(file: Path, **options: Any) -> Any:
         return pd.read_csv(file, sep=separator, skipinitialspace=True, **options)
     except pd.errors.ParserError as error:
         line = pd.read_csv(file, sep="\0", nrows=0, engine="python").columns[0]
-        raise ValueError(f"{error}; the first line is {line!r}") from error
+        what = f"{str(error).strip()}; the first line is {line!r}"
+        raise ValueError(what) from error
 
 
 def read_table(file: Path) -> Any:
