@@ -149,6 +149,6 @@ def test_the_command_prints_the_table_and_draws_it(tmp_path, capsys):
 
 def test_a_file_is_previewed_under_the_names_of_its_classes(tmp_path):
     file = tmp_path / "labels.csv"
-    file.write_text("cat,dog\n1,0\n1,1\n")
-    assert preview(str(file), 1).class_names == ("cat", "dog")
-    assert preview(file, 1, class_names=["a", "b"]).class_names == ("a", "b")
+    file.write_text("cat,dog\n1,0\n0,1\n1,0\n")
+    assert prslib.preview(str(file), 1).class_names == ("cat", "dog")
+    assert prslib.preview(file, 1, class_names=["a", "b"]).class_names == ("a", "b")
