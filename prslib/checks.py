@@ -11,7 +11,7 @@ import numpy as np
 
 Seed = int | np.random.SeedSequence | np.random.Generator
 LONGEST_LINE = 300  # characters that `one_line` keeps
-LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
+LARGEST_POWER = 20  # n^rho is a number for all counts up to 10^15
 
 
 def expected(what: object, got: object, advice: str = "") -> str:

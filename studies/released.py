@@ -18,9 +18,10 @@ order of their first samples. p is computed in float64 and then rounded.
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import softmax
 
 from prslib.samplers import PRS
-from prslib.samplers.prs import TOLERANCE, softmax
+from prslib.samplers.prs import TOLERANCE
 
 Array = np.ndarray
 
@@ -28,7 +29,7 @@ Array = np.ndarray
 class ReleasedPRS(PRS):
     """PRS of the released code; each method replaces an equation of `PRS`."""
 
-    by_class = ("last_partition",)
+    by_class = (*PRS.by_class, "last_partition")
 
     def __init__(self, size: int, num_classes: int | None, seed, *, rho: float = 0.0):
         super().__init__(size, num_classes, seed, rho=rho)
@@ -38,22 +39,20 @@ class ReleasedPRS(PRS):
 
     def choose(self, y: Array, u: Array) -> int:
         """Return the slot of a sample, -1 for none; of equal slots the lowest."""
-        if len(self) == self.size:
-            self.last_partition = self.partition()
         return super().choose(y, np.append(u[:2], 0.0))
 
     def partition(self) -> Array:
         """Return p_i, Eq. (1); classes that are not in memory keep their last value."""
         present = self._counts > 0
-        p = self.last_partition.copy()
-        p[present] = softmax(self.rho * np.log(self._before[present]))
-        return p
+        shares = softmax(self.rho * np.log(self._before[present]))
+        self.last_partition[present] = shares
+        return self.last_partition
 
-    def acceptance(self, y: Array) -> float:
+    def acceptance(self, y: Array, p: Array) -> float:
         """Return s, Eq. (2), with each m_i / n_i limited to 1, and 1 for a new class."""
         classes = self.classes_of(y)
         n = self._before[classes]
-        quota = self.size * self.last_partition[classes].astype(float)
+        quota = self.size * p[classes].astype(float)
         ratio = np.minimum(quota / np.maximum(n, 1), 1)
         ratio[n == 0] = 1
         return min(1.0, float(np.dot(self.weights(n.tolist()), ratio)))

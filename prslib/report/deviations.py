@@ -9,6 +9,7 @@ from prslib.checks import Seed
 from prslib.report.tables import labels_of
 from prslib.samplers import PRS
 from prslib.samplers.label_sets import NONE
+from prslib.samplers.prs import powers_of
 from prslib.train import RunConfig
 
 # PRS with one step replaced, which the first line of each docstring describes
@@ -79,7 +80,7 @@ class _CountsAhead(PRS):
         if (self._freq[classes] == 0).any():
             of_tasks = np.isin(self.task, self.task[classes])
             self._freq[:-1] = np.where(of_tasks, self.total, self._freq[:-1])
-            self._renew_powers()
+            self.powers = powers_of(self._freq, self.rho)
 
 
 class _BatchAtOnce(PRS):
@@ -134,14 +135,14 @@ ALL = ("PRS", *DEVIATIONS, "CRS")
 class _Cuter(_UniformVictim):
     """Accept with probability exp(-0.01 n), n of the rarest label; overwrite a random slot."""
 
-    def acceptance(self, y: np.ndarray) -> float:
+    def acceptance(self, y: np.ndarray, p: np.ndarray) -> float:
         return float(np.exp(-0.01 * self._freq[self.classes_of(y)].min()))
 
 
 class _MacroAucCl(PRS):
     """Never change a full memory, which keeps the first m samples of the stream."""
 
-    def acceptance(self, y: np.ndarray) -> float:
+    def acceptance(self, y: np.ndarray, p: np.ndarray) -> float:
         return 0.0
 
 

@@ -40,6 +40,8 @@ class Sampler:
 
     Attributes
     ----------
+    grows : bool
+        Whether classes are added when they first occur.
     needs : frozenset of str
         Keyword arguments that `place` requires with the labels: ``"features"``,
         ``"gradient_products"`` or none. A training run computes only these.
@@ -66,8 +68,8 @@ class Sampler:
     Notes
     -----
     Options are keyword-only parameters of ``__init__`` and attributes of the same name.
-    A further attribute without a leading underscore that is an array or a number
-    belongs to the state: `state_dict` saves it.
+    All attributes that are arrays or numbers belong to the state: `state_dict` saves
+    them.
 
     Each sample consumes ``draws`` uniform numbers, whether or not it needs them. Unless
     `choose_batch` processes a batch as a whole, the same stream and seed therefore give
@@ -96,8 +98,8 @@ class Sampler:
     ):
         self.size = check_int("size", size, least=1)
         self.unlabelled = one_of("unlabelled", unlabelled, UNLABELLED)
-        self._grows = num_classes is None
-        if self._grows and unlabelled == "class":
+        self.grows = num_classes is None
+        if self.grows and unlabelled == "class":
             raise ValueError("unlabelled='class' needs num_classes, got None")
         self.num_classes = 0
         if num_classes is not None:
@@ -205,19 +207,17 @@ class Sampler:
         array([0, 1])
         """
         if context.keys() != self.needs:
-            what = f"the keywords {sorted(self.needs) or 'none'}"
-            text = expected(what, sorted(context) or "none")
+            text = expected(f"the keywords {sorted(self.needs)}", sorted(context))
             raise TypeError(f"{type(self).__name__}.place: {text}")
-        rows = multi_hot(labels, None if self._grows else self.num_classes)
-        if context:
-            context = self._prepare(rows, **context)
-        if rows.shape[1] != self.num_classes:
-            rows = self._widen(rows)
+        rows = self._widen(multi_hot(labels, None if self.grows else self.num_classes))
         uniforms = self.rng.random((len(rows), self.draws))
         seen = self.seen
         slots = self.choose_batch(rows, uniforms, **context)
-        if dropped := len(rows) - (self.seen - seen):
-            self._count_dropped(dropped)
+        dropped = len(rows) - (self.seen - seen)
+        if dropped and not self.dropped:
+            text = "samples without a label are dropped; unlabelled='class' keeps them"
+            warnings.warn(f"{type(self).__name__}: {text}", stacklevel=2)
+        self.dropped += dropped
         return slots
 
     def follow(self, labels: np.ndarray, slots: Any) -> np.ndarray:
@@ -291,11 +291,6 @@ class Sampler:
     def __bool__(self) -> bool:
         """Return True, also for an empty sampler."""
         return True
-
-    @property
-    def grows(self) -> bool:
-        """Whether classes are added when they first occur."""
-        return self._grows
 
     @property
     def unlabelled_seen(self) -> int:
@@ -387,14 +382,11 @@ class Sampler:
         >>> other
         <CRS(size=2, num_classes=3, unlabelled='drop'), 2 slots filled>
         """
-        classes = self._sets.classes[self._sets.of_slot[: self._filled]]  # (K, W)
         return {
             "sampler": to_bytes(self._arguments()),
             "generator": save_generator(self.rng),
-            "num_classes": self.num_classes,
-            "slot_classes": classes,
-            "freq": self._freq.copy(),
-            **copy.deepcopy(self._extras()),
+            "slot_classes": self._sets.classes[self._sets.of_slot[: len(self)]],
+            **copy.deepcopy(self._numbers()),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -412,23 +404,15 @@ class Sampler:
             The sampler is then unchanged.
         """
         state = {name: np.asarray(value).copy() for name, value in state.items()}
-        saved = to_text(state["sampler"]) if "sampler" in state else "no sampler"
+        saved = to_text(state["sampler"])
         if saved != self._arguments():
             raise ValueError(expected(f"a state of {self._arguments()}", saved))
-        mine = self.state_dict()
-        if state.keys() != mine.keys():
-            raise ValueError(expected(f"a state with {sorted(mine)}", sorted(state)))
-        self.rng = load_generator(state.pop("generator"))
-        self.num_classes = int(state.pop("num_classes"))
-        self._freq = state.pop("freq")
-        self._counts = np.zeros(self.num_classes + 1, np.int64)
-        self._label_count = 0
+        numbers = {name: state[name] for name in self._numbers()}
+        self.rng = load_generator(state["generator"])
         self._sets = LabelSets(self.size)
-        self._filled = 0
-        for slot, classes in enumerate(state.pop("slot_classes")):
-            self._store(classes[classes != NONE].tolist(), slot)
-        for name in self._extras():
-            value = state[name]
+        for slot, classes in enumerate(state["slot_classes"]):
+            self._sets.put(classes[classes != NONE].tolist(), slot)
+        for name, value in numbers.items():
             setattr(self, name, value if value.ndim else value.item())
 
     def _arguments(self) -> str:
@@ -440,20 +424,11 @@ class Sampler:
         listed = ", ".join(f"{name}={value!r}" for name, value in values.items())
         return f"{type(self).__name__}({listed})"
 
-    def _extras(self) -> dict[str, Any]:
-        """Return the arrays and numbers that are not arguments."""
-        arguments = inspect.signature(type(self)).parameters
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if isinstance(value, np.ndarray | np.generic | bool | int | float)
-            and name[0] != "_"
-            and name not in arguments
-        }
-
-    def _prepare(self, rows: np.ndarray, **context: Any) -> dict[str, Any]:
-        """Check the keyword arguments of `place` before anything changes; return them."""
-        return context
+    def _numbers(self) -> dict[str, Any]:
+        """Return all attributes that are numbers or arrays."""
+        kinds = np.ndarray | np.generic | bool | int | float
+        attributes = vars(self).items()
+        return {name: value for name, value in attributes if isinstance(value, kinds)}
 
     def _widen(self, rows: np.ndarray) -> np.ndarray:
         """Return rows with all known classes, after adding the new classes in them."""
@@ -463,13 +438,6 @@ class Sampler:
         if more < 0:
             rows = np.pad(rows, ((0, 0), (0, -more)))
         return rows
-
-    def _count_dropped(self, count: int) -> None:
-        """Count dropped samples; warn when the first one is dropped."""
-        if not self.dropped:
-            text = "samples without a label are dropped; unlabelled='class' keeps them"
-            warnings.warn(f"{type(self).__name__}: {text}", stacklevel=3)
-        self.dropped += count
 
     def _taking_part(self, labels: np.ndarray) -> list[tuple[int, list[int]]]:
         """Return row and classes of each sample that is not dropped for lack of a label."""
@@ -519,10 +487,8 @@ def draw_rarest(classes: Sequence[int], counts: np.ndarray, u: float) -> int:
     """Return the class with the lowest count; ties are broken at random."""
     if len(classes) == 1:
         return classes[0]
-    of_classes = [counts.item(c) for c in classes]
-    least = min(of_classes)
-    pairs = zip(classes, of_classes, strict=True)
-    ties = [c for c, count in pairs if count == least]
+    least = min(counts.item(c) for c in classes)
+    ties = [c for c in classes if counts.item(c) == least]
     return ties[int(u * len(ties))]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from prslib.checks import Seed
 from prslib.samplers.base import Sampler, draw_rarest
-from prslib.samplers.label_sets import nth_slot
+from prslib.samplers.label_sets import draw_slot
 
 
 class CBRS(Sampler):
@@ -108,8 +108,7 @@ class CBRS(Sampler):
             if u[1] * self.class_seen[c] >= self.class_slots[c]:
                 return -1
             gives = [c]
-        slots = [self._slots[k] for k in gives]
-        return nth_slot(slots, int(u[2] * sum(map(len, slots))))
+        return draw_slot([self._slots[k] for k in gives], u[2])
 
     def _move(self, slot: int, c: int) -> None:
         """Let a slot count for class c, and no longer for its previous class."""

@@ -62,7 +62,7 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
         other.load_state_dict(copy.deepcopy(first.state_dict()))
         restored += _slots(other, context, stream, start=CUT)
         text = "other slots after load_state_dict; keep all state in arrays and numbers"
-        assert slots == restored, f"{text} without a leading _"
+        assert slots == restored, text
 
         sampler = make(SIZE, NUM_CLASSES - 1, 7)
         grown = _slots(sampler, context, stream[:CUT, :-1])

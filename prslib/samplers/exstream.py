@@ -86,7 +86,7 @@ class ExStream(Sampler):
         super().__init__(size, num_classes, seed, unlabelled=unlabelled)
         parts = self.num_classes + (unlabelled == "class")
         share, rest = divmod(self.size, parts)
-        self.quota = np.full(parts, share, np.int64)
+        self.quota = np.full(parts, share)
         self.quota[self.rng.permutation(parts)[:rest]] += 1
         self.samples = np.zeros(self.size, np.int64)
         self.prototypes: Any = np.zeros((self.size, 0), np.float32)
@@ -116,6 +116,7 @@ class ExStream(Sampler):
         self, labels: np.ndarray, uniforms: np.ndarray, *, features: Any
     ) -> np.ndarray:
         """Return the slot of each sample's vector, one sample after the other."""
+        features = self._check(features, len(labels))
         slots = np.full(len(labels), -1)
         for b, classes in self._taking_part(labels):
             self._count(classes)
@@ -125,9 +126,9 @@ class ExStream(Sampler):
                 slots[b] = self._add(c, features[b])
         return slots
 
-    def _prepare(self, rows: np.ndarray, *, features: Any) -> dict[str, Any]:
-        """Check features (B, D); store vectors on their device."""
-        shape = len(rows), self.prototypes.shape[1] or np.shape(features)[-1]
+    def _check(self, features: Any, length: int) -> Any:
+        """Return checked features (length, D); store vectors on their device."""
+        shape = length, self.prototypes.shape[1] or np.shape(features)[-1]
         if not is_tensor(features):
             features = finite_array("features", features, shape, np.float32)
         elif features.shape != shape or not features.isfinite().all().cpu():
@@ -139,7 +140,7 @@ class ExStream(Sampler):
             self.prototypes = allocate(features, self.size)
             if stored.shape[1]:  # the state of a sampler was loaded
                 self.prototypes[:] = as_tensor(stored, features)
-        return {"features": features}
+        return features
 
     def _add(self, c: int, x: Any) -> int:
         """Add a vector (D,) to a class; merge its two closest if it is full (Alg. 1)."""

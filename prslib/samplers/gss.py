@@ -1,11 +1,11 @@
 """GSS-Greedy: a memory whose gradients point in different directions."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from prslib.checks import Seed, check_int, expected, finite_array
+from prslib.checks import Seed, check_int, finite_array
 from prslib.samplers.base import Sampler
 
 Products = Callable[[np.ndarray], np.ndarray]  # inner products of gradients
@@ -36,8 +36,6 @@ class GSS(Sampler):
 
     Raises
     ------
-    TypeError
-        By `place`, if ``gradient_products`` is not a function.
     ValueError
         By `place`, if the products have another shape, or one is not finite.
 
@@ -99,29 +97,15 @@ class GSS(Sampler):
         self.subset_size = check_int("subset_size", subset_size, least=1)
         self.scores = np.zeros(self.size)
 
-    def _prepare(
-        self, rows: np.ndarray, *, gradient_products: Products
-    ) -> dict[str, Any]:
-        """Compare the batch with subsets of the memory."""
-        if not callable(gradient_products):
-            got = type(gradient_products).__name__
-            text = expected("a function of memory subsets", got)
-            raise TypeError(f"gradient_products: {text}")
-        scores, batch_score = self._compare(rows, gradient_products)
-        return {"scores": scores, "batch_score": batch_score}
-
     def choose_batch(
-        self,
-        labels: np.ndarray,
-        uniforms: np.ndarray,
-        *,
-        scores: np.ndarray,
-        batch_score: float,
+        self, labels: np.ndarray, uniforms: np.ndarray, *, gradient_products: Products
     ) -> np.ndarray:
         """Return the slot of each sample, by its score and the batch's (Alg. 2)."""
-        slots = np.full(len(labels), -1, np.int64)
+        slots = np.full(len(labels), -1)
+        rows = np.array([b for b, _ in self._taking_part(labels)], np.int64)
+        scores, batch_score = self._compare(rows, len(labels), gradient_products)
         filled = len(self)
-        for (b, _), score in zip(self._taking_part(labels), scores, strict=True):
+        for b, score in zip(rows, scores, strict=True):
             if filled < self.size:
                 slots[b] = filled
                 filled += 1
@@ -132,14 +116,11 @@ class GSS(Sampler):
         return self.follow(labels, slots)
 
     def _compare(
-        self, labels: np.ndarray, gradient_products: Products
+        self, rows: np.ndarray, batch: int, gradient_products: Products
     ) -> tuple[np.ndarray, float]:
-        """Return the scores of the labelled samples and of their mean gradient."""
-        rows = [b for b, _ in self._taking_part(labels)]
-        if not rows:
-            return np.zeros(0), 0.0
+        """Return the scores of some rows of a batch, and of their mean gradient."""
         filled = len(self)
-        if filled == 0:
+        if filled == 0 or len(rows) == 0:
             return np.full(len(rows), FIRST_SCORE), FIRST_SCORE
         n = min(self.subset_size, filled)
         number = min(self.subsets, filled // n)
@@ -152,10 +133,9 @@ class GSS(Sampler):
             if k == 0 or batch_score >= 1:
                 continue
             products = gradient_products(subsets)
-            size = k + len(labels)
-            name = f"gradient_products of {k} subsets and {len(labels)} samples"
-            products = finite_array(name, products, (size, size), np.float64)
-            new = k + np.array(rows)
+            name = f"gradient_products of {k} subsets and {batch} samples"
+            products = finite_array(name, products, (k + batch, k + batch), np.float64)
+            new = k + rows
             across = products[:k, new]  # (K, B)
             norms = np.sqrt(products.diagonal().clip(0))
             similar = ratio(across, np.outer(norms[:k], norms[new]))

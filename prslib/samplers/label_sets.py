@@ -1,13 +1,13 @@
 """Index the samples of a memory by their distinct label sets."""
 
-from bisect import bisect_left, insort
+from bisect import bisect, bisect_left, insort
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, repeat
 
 import numpy as np
 
 NONE = -1  # no class, or no set; used as an index, it selects a final 0
-FEW = 64  # slots, which are sorted faster than searched
+FEW = 1000  # slots, which are sorted faster than searched
 
 
 class LabelSets:
@@ -113,21 +113,17 @@ class LabelSets:
         self.unused.append(number)
 
 
-def nth_slot(lists: Sequence[list[int]], n: int) -> int:
-    """Return the n-th smallest slot of ascending lists, counted from 0."""
+def draw_slot(lists: Sequence[list[int]], u: float) -> int:
+    """Return the slot at u, in [0, 1), among the sorted slots of ascending lists."""
+    total = sum(map(len, lists))
+    n = int(u * total)
     if len(lists) == 1:
         return lists[0][n]
-    low, high = 0, 1 + max(slots[-1] for slots in lists)
-    below, upto = 0, sum(map(len, lists))  # slots below low, and below high
-    while upto - below > FEW:
-        share = (n - below) / (upto - below)
-        middle = low + int((high - low) * min(max(share, 0.1), 0.9))
-        count = sum([bisect_left(slots, middle) for slots in lists])
-        if count > n:
-            high, upto = middle, count
-        else:
-            low, below = middle, count
-    rest = [
-        slots[bisect_left(slots, low) : bisect_left(slots, high)] for slots in lists
-    ]
-    return sorted(chain.from_iterable(rest))[n - below]
+    if total <= FEW:
+        return sorted(chain.from_iterable(lists))[n]
+    end = 1 + max(slots[-1] for slots in lists)
+
+    def count_up_to(slot: int) -> int:
+        return sum(map(bisect, lists, repeat(slot)))
+
+    return bisect(range(end), n, key=count_up_to)  # the first that n others precede

@@ -11,7 +11,7 @@ import numpy as np
 
 from prslib.checks import Seed, power
 from prslib.samplers.base import Sampler
-from prslib.samplers.label_sets import nth_slot
+from prslib.samplers.label_sets import draw_slot
 
 # distances, times L, that differ by less are ties: the difference is due to rounding
 TOLERANCE = 1e-9
@@ -41,7 +41,7 @@ class OCDM(Sampler):
     Raises
     ------
     ValueError
-        If abs(rho) is above a million.
+        If abs(rho) is above 20.
     TypeError
         If ``rho`` is not a number.
 
@@ -124,8 +124,7 @@ class OCDM(Sampler):
         sets = self._sets.all()
         for u in uniforms.tolist():
             closest = sets[self._rise(sets, loss, total) <= TOLERANCE]
-            slots = self._sets.slots_of(closest)
-            slot = nth_slot(slots, int(u * sum(map(len, slots))))
+            slot = draw_slot(self._sets.slots_of(closest), u)
             gone.add(slot)
             number = self._sets.of_slot[slot]
             for c in self._remove(slot):

@@ -6,8 +6,7 @@ computed once for each distinct label set in memory.
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,11 @@ import numpy as np
 from prslib.checks import Seed, power
 from prslib.labels import multi_hot
 from prslib.samplers.base import Sampler
-from prslib.samplers.label_sets import NONE, nth_slot
+from prslib.samplers.decision import Decision, explain
+from prslib.samplers.label_sets import NONE, draw_slot
 
 # a smaller surplus is 0, and a smaller difference of distances a tie, due to rounding
 TOLERANCE = 1e-9
-HUGE = 600.0  # logarithm of the largest n_i^rho that is kept
 
 
 class PRS(Sampler):
@@ -46,7 +45,7 @@ class PRS(Sampler):
     Raises
     ------
     ValueError
-        If abs(rho) is above a million, or as in `make_sampler`.
+        If abs(rho) is above 20, or as in `make_sampler`.
     TypeError
         If ``rho`` is not a number.
 
@@ -61,8 +60,6 @@ class PRS(Sampler):
 
     - n_i includes the current sample, s is at most 1, and e^(-n_i) is computed relative
       to the smallest n_i of the sample, because it underflows from n_i = 746.
-    - p_i is computed from logarithms, from which the largest is subtracted, so that no
-      ``rho`` overflows.
     - If no delta_i is positive, the class to shrink is drawn uniformly from the classes
       in memory with the largest delta_i.
     - The slot to overwrite is drawn uniformly from the candidates with the smallest
@@ -81,6 +78,7 @@ class PRS(Sampler):
     """
 
     draws = 3  # acceptance, class, tie
+    by_class = ("powers",)
 
     def __init__(
         self,
@@ -93,34 +91,33 @@ class PRS(Sampler):
     ):
         super().__init__(size, num_classes, seed, unlabelled=unlabelled)
         self.rho = power("rho", rho)
-        self._renew_powers()
+        self.powers = np.zeros(self.num_classes + 1)  # n_i^rho, 0 if not observed
 
     def choose(self, y: np.ndarray, u: np.ndarray) -> int:
         """Return the slot of a sample, -1 for none (Algorithm 1, lines 6 to 16)."""
         if len(self) < self.size:  # line 6: the memory fills
             return len(self)
-        if u[0] >= self.acceptance(y):  # lines 12 to 15: sample-in
+        p = self.partition()  # line 12
+        if u[0] >= self.acceptance(y, p):  # lines 13 to 15: sample-in
             return -1
-        p = self.partition()
         delta = self.surplus(p)  # line 16: sample-out
         c = self.draw_class(self.class_probability(delta), u[1])
         k = self.candidates(c, self.scarce(delta))
         if len(k) > 1:
             k = self.nearest(k, self.distances(k, p))
-        slots = self._sets.slots_of(k)
-        return nth_slot(slots, int(u[2] * sum(map(len, slots))))
+        return draw_slot(self._sets.slots_of(k), u[2])
 
     def partition(self) -> np.ndarray:
         """Return p_i = n_i^rho / sum_j n_j^rho, Eq. (1), (C,); 0 if not observed."""
-        return self._powers / self._power_sum
+        return self.powers / self.powers.sum()
 
-    def acceptance(self, y: np.ndarray) -> float:
+    def acceptance(self, y: np.ndarray, p: np.ndarray) -> float:
         """Return s = sum_i w_i m_i / n_i, Eq. (2), cut at 1; the quota m_i is m p_i."""
         classes = self.classes_of(y)
         n = [self._freq.item(c) for c in classes]
-        p = [self._powers.item(c) / self._power_sum for c in classes]
-        terms = zip(self.weights(n), p, n, strict=True)
-        return min(1.0, sum(w * self.size * p_i / n_i for w, p_i, n_i in terms))
+        m = [self.size * p.item(c) for c in classes]
+        terms = zip(self.weights(n), m, n, strict=True)
+        return min(1.0, sum(w * m_i / n_i for w, m_i, n_i in terms))
 
     def weights(self, n: Sequence[int]) -> list[float]:
         """Return w_i = e^(-n_i) / sum_j e^(-n_j), Eq. (2), of a sample's classes."""
@@ -179,7 +176,7 @@ class PRS(Sampler):
         """Return the sets of K with the smallest distance, ties included."""
         return k[distance <= distance.min() + TOLERANCE]
 
-    def explain(self, label: Any) -> "Decision":
+    def explain(self, label: Any) -> Decision:
         """Show what PRS would do with this sample if it came next (Eqs. (1)-(5)).
 
         The sampler does not change.
@@ -213,133 +210,15 @@ class PRS(Sampler):
         """Count a sample in n_i and in n_i^rho (line 5)."""
         super()._count(classes)
         for c in classes:
-            log = self.rho * math.log(self._freq.item(c)) - self._log_scale
-            new = math.exp(min(log, HUGE))
-            self._power_sum += new - self._powers.item(c)
-            self._powers[c] = new
-        self._most = max(self._most, self._power_sum)
-        # too large, or so small that rounding errors of earlier values matter
-        if self._power_sum > math.exp(HUGE / 2) or self._power_sum < self._most / 2:
-            self._renew_powers()
-
-    def _renew_powers(self) -> None:
-        """Compute n_i^rho again, scaled so that the largest is 1, and their sum."""
-        log = log_powers(self._freq, self.rho)
-        self._log_scale = float(log.max()) if self._freq.any() else 0.0
-        self._powers = np.exp(log - self._log_scale)
-        self._power_sum = self._most = float(self._powers.sum())
-
-    def add_classes(self, count: int) -> None:
-        """Add classes, which have no sample yet."""
-        super().add_classes(count)
-        self._powers = np.pad(self._powers, (0, count))
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a state that `state_dict` returned, slot by slot."""
-        super().load_state_dict(state)
-        self._renew_powers()
+            self.powers[c] = self._freq.item(c) ** self.rho
 
 
 def partition(n: np.ndarray, rho: float) -> np.ndarray:
     """Return p_i = n_i^rho / sum_j n_j^rho, Eq. (1), of counts (C,)."""
-    return softmax(log_powers(n, rho))
+    powers = powers_of(n, rho)
+    return powers / powers.sum()
 
 
-def log_powers(n: np.ndarray, rho: float) -> np.ndarray:
-    """Return rho log n_i, -inf for n_i = 0."""
-    return np.where(n > 0, rho * np.log(np.maximum(n, 1)), -np.inf)
-
-
-def softmax(x: np.ndarray) -> np.ndarray:
-    """Return e^(x_i) / sum_j e^(x_j), which is 0 for -inf."""
-    weight = np.exp(x - x.max())  # cannot overflow, and is not 0 everywhere
-    return weight / weight.sum()
-
-
-@dataclass
-class Decision:
-    """Quantities from which PRS selects the slot of one sample (Eqs. (1)-(5)).
-
-    With ``unlabelled="class"`` the arrays (C,) have one entry more at the end.
-
-    Attributes
-    ----------
-    class_freq : int64 (C,)
-        Number of samples n_i of each class so far, including this one.
-    partition : float64 (C,)
-        Target share p_i of each class, Eq. (1); 0 if the class was not observed.
-    quota : float64 (C,)
-        Target number of samples m_i = m p_i.
-    weight : float64 (C,)
-        Weight w_i of each class of the sample, Eq. (2); 0 for other classes.
-    acceptance : float
-        Probability s of entering, Eq. (2); 1 while the memory fills.
-    surplus : float64 (C,)
-        delta_i, the samples of a class above its target, Eq. (3).
-    scarce : bool (C,)
-        q_i, the observed classes with no surplus.
-    class_probability : float64 (C,)
-        Probability with which each class is the one to shrink; all 0 while the memory
-        fills.
-    candidates : dict of int to int64 (K,)
-        For each class with a positive probability: the slots of K, ascending, Eq. (4).
-    distance : dict of int to float64 (K,)
-        Distance to the target without each candidate, Eq. (5), in the same order.
-    leaving : dict of int to int64
-        The slots of K that may be overwritten, ascending; one is drawn uniformly.
-    """
-
-    class_freq: np.ndarray
-    partition: np.ndarray
-    quota: np.ndarray
-    weight: np.ndarray
-    acceptance: float
-    surplus: np.ndarray
-    scarce: np.ndarray
-    class_probability: np.ndarray
-    candidates: dict[int, np.ndarray]
-    distance: dict[int, np.ndarray]
-    leaving: dict[int, np.ndarray]
-
-
-def explain(sampler: PRS, y: np.ndarray) -> Decision:
-    """Count a sample with the labels y, and return the quantities of the decision."""
-    num_classes = sampler.num_classes + (sampler.unlabelled == "class")
-    classes = sampler.classes_of(y)
-    weight = np.zeros(num_classes)
-    acceptance = 0.0
-    if classes:
-        sampler._count(classes)
-        weight[classes] = sampler.weights(sampler._freq[classes].tolist())
-        is_full = len(sampler) == sampler.size
-        acceptance = sampler.acceptance(y) if is_full else 1.0
-    n = sampler._freq
-    p = sampler.partition() if n.any() else np.zeros(len(n))
-    delta = sampler.surplus(p)
-    q = sampler.scarce(delta)
-    chance = np.zeros(len(n))
-    if len(sampler) == sampler.size:
-        chance = sampler.class_probability(delta)
-    decision = Decision(
-        class_freq=n[:num_classes],
-        partition=p[:num_classes],
-        quota=sampler.size * p[:num_classes],
-        weight=weight,
-        acceptance=acceptance,
-        surplus=delta[:num_classes],
-        scarce=q[:num_classes],
-        class_probability=chance[:num_classes],
-        candidates={},
-        distance={},
-        leaving={},
-    )
-    for c in chance.nonzero()[0].tolist():
-        k = sampler.candidates(c, q)
-        distance = sampler.distances(k, p)
-        slots = [np.array(of_set) for of_set in sampler._sets.slots_of(k)]
-        order = np.argsort(np.concatenate(slots))
-        decision.candidates[c] = np.concatenate(slots)[order]
-        decision.distance[c] = distance.repeat([*map(len, slots)])[order]
-        leaving = sampler._sets.slots_of(sampler.nearest(k, distance))
-        decision.leaving[c] = np.sort(np.concatenate(leaving))
-    return decision
+def powers_of(n: np.ndarray, rho: float) -> np.ndarray:
+    """Return n_i^rho of counts (C,), 0 for n_i = 0."""
+    return np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)

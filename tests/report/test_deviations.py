@@ -36,7 +36,7 @@ def test_each_deviation_departs_in_its_step_alone():
     assert filled("softened exp").weights([4, 3]) == pytest.approx(expected)
     assert filled("underflowing exp").weights(n) == pytest.approx(plain.weights(n))
     many = filled("underflowing exp", samples=[A] * 800)
-    assert many.acceptance(y & [1, 0, 0]) == 0
+    assert many.acceptance(y & [1, 0, 0], many.partition()) == 0
     drawn = filled("class from p")
     chance = drawn.class_probability(drawn.surplus(drawn.partition()))
     assert chance == pytest.approx([1 / 3] * 3 + [0])
@@ -66,7 +66,8 @@ def test_the_contest_does_what_the_published_codes_do():
     placed = made["CUTER"].place(stream)
     assert (placed[700:800] >= 0).sum() < 5 < (placed[803:] >= 0).sum() < 40
     made["CUTER"]._count([B])
-    assert made["CUTER"].acceptance(rows(B)[0]) == pytest.approx(np.exp(-0.44))
+    s = made["CUTER"].acceptance(rows(B)[0], made["CUTER"].partition())
+    assert s == pytest.approx(np.exp(-0.44))
     assert made["EmoGrowth"].rho == 0
     chance = made["EmoGrowth"].class_probability(np.array([1.0, 2.0, -1.0]))
     assert chance.tolist() == [0, 1, 0]

@@ -92,16 +92,6 @@ def test_what_explain_shows_is_what_is_decided(rho):
             ).all()
 
 
-@pytest.mark.parametrize("rho", [-20.0, -1.0, -0.03, 0.5, 3.0])
-def test_the_running_sum_stays_that_of_the_counts(rho):
-    stream = long_tailed(np.random.default_rng(1), 5000, 30, 0.0)
-    sampler = make_sampler("prs", 5, 30, 0, rho=rho)
-    for rows_ in np.split(stream, 50):
-        sampler.place(rows_)
-        target = partition(sampler.class_freq, rho)
-        np.testing.assert_allclose(sampler.partition()[:-1], target, rtol=1e-12)
-
-
 class TiesBySlot(PRS):
     """Overwrite the lowest of equally good slots, as the released code does."""
 
