@@ -26,6 +26,7 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -43,24 +44,19 @@ OPTIONS = {"prs": {"rho": RHO}, "ocdm": {"rho": RHO}}
 BATCHES = 10, 1
 WIDTH = 6144  # of ExStream's features
 SIZES = (70, 2000), (1000, 20_000), (80, 200_000)  # classes, memory
+KEYS = ["stream", "classes", "memory", "contestant", "batch"]
+Place = Callable[[int, int], object]  # places the rows from start to stop
+Make = Callable[[int, np.ndarray], Place]  # from the memory's size and all labels
 
 
-# makes a sampler or buffer: ``make(size, labels)`` returns ``place(start, stop)``
-Make = Callable[[int, np.ndarray], Callable[[int, int], object]]
+def ours(name: str, size: int, labels: np.ndarray) -> Place:
+    """Return the `place` of a sampler that needs only labels."""
+    options = OPTIONS.get(name, {})
+    sampler = make_sampler(name, size, labels.shape[1], 0, **options)
+    return lambda start, stop: sampler.place(labels[start:stop])
 
 
-def ours(name: str) -> Make:
-    """Return a sampler that needs only labels."""
-
-    def make(size, labels):
-        options = OPTIONS.get(name, {})
-        sampler = make_sampler(name, size, labels.shape[1], 0, **options)
-        return lambda start, stop: sampler.place(labels[start:stop])
-
-    return make
-
-
-def exstream(size: int, labels: np.ndarray) -> Callable:
+def exstream(size: int, labels: np.ndarray) -> Place:
     """Return ExStream's `place`, with random features."""
     rng = np.random.default_rng(0)
     features = rng.random((size + 1000, WIDTH), np.float32)
@@ -74,7 +70,7 @@ def exstream(size: int, labels: np.ndarray) -> Callable:
     return place
 
 
-def gss(size: int, labels: np.ndarray) -> Callable:
+def gss(size: int, labels: np.ndarray) -> Place:
     """Return the `place` of GSS, with gradients opposed to the memory's."""
     rng = np.random.default_rng(0)
     subsets, batch = 10, 1000
@@ -92,47 +88,41 @@ def gss(size: int, labels: np.ndarray) -> Callable:
     return place
 
 
+def first_class(labels: np.ndarray) -> torch.Tensor:
+    """Return one class per sample, for buffers that support no more."""
+    return torch.from_numpy(labels.argmax(axis=1))
+
+
 def mammoth(folder: str) -> dict[str, Make]:
     """Return Mammoth's reservoir, and its balanced reservoir for one label per sample."""
     sys.path.insert(0, folder)
     from utils.buffer import Buffer
 
-    def reservoir(size, labels):
-        buffer = Buffer(size)
-        numbers, rows = torch.arange(len(labels))[:, None], torch.from_numpy(labels)
+    def make(strategy, convert, size, labels):
+        buffer = Buffer(size, sample_selection_strategy=strategy)
+        numbers, rows = torch.arange(len(labels))[:, None], convert(labels)
         return lambda start, stop: buffer.add_data(
             numbers[start:stop], labels=rows[start:stop]
         )
 
-    def balanced(size, labels):
-        buffer = Buffer(size, sample_selection_strategy="balancoir")
-        numbers = torch.arange(len(labels))[:, None]
-        classes = torch.from_numpy(labels.argmax(axis=1))
-        return lambda start, stop: buffer.add_data(
-            numbers[start:stop], labels=classes[start:stop]
-        )
-
-    return {"Mammoth reservoir": reservoir, "Mammoth balanced": balanced}
+    return {
+        "Mammoth reservoir": partial(make, "reservoir", torch.from_numpy),
+        "Mammoth balanced": partial(make, "balancoir", first_class),
+    }
 
 
 def capymoa() -> dict[str, Make]:
     """Return CapyMOA's reservoir and its balanced buffer, for one label per sample."""
     from capymoa.ocl.util._replay import GreedySampler, ReservoirSampler
 
-    def on(buffer_class):
-        def make(size, labels):
-            buffer = buffer_class(size, 1)
-            numbers = torch.arange(len(labels))[:, None].float()
-            classes = torch.from_numpy(labels.argmax(axis=1))
-            return lambda start, stop: buffer.update(
-                numbers[start:stop], classes[start:stop]
-            )
-
-        return make
+    def make(buffer_class, size, labels):
+        buffer = buffer_class(size, 1)
+        numbers, rows = torch.arange(len(labels))[:, None].float(), first_class(labels)
+        return lambda start, stop: buffer.update(numbers[start:stop], rows[start:stop])
 
     return {
-        "CapyMOA reservoir": on(ReservoirSampler),
-        "CapyMOA balanced": on(GreedySampler),
+        "CapyMOA reservoir": partial(make, ReservoirSampler),
+        "CapyMOA balanced": partial(make, GreedySampler),
     }
 
 
@@ -166,23 +156,22 @@ def cuter(folder: str) -> dict[str, Make]:
                 exec(compile(ast.Module([node], []), file, "exec"), scope)
 
     def prs(size, labels):
-        buffer = scope["PRS_Buffer"](labels.shape[1], size)
+        classes = labels.shape[1]
+        buffer = scope["PRS_Buffer"](classes, size)
         rows = torch.from_numpy(labels).float()
         numbers = torch.arange(len(labels))[:, None].float()
-        freq = rows.sum(dim=0)
-        shares = torch.full((labels.shape[1],), 1 / labels.shape[1])
-        classes = 0, labels.shape[1]
+        more = 0, classes, torch.full((classes,), 1 / classes), rows.sum(dim=0)
         return lambda start, stop: buffer.add(
-            numbers[start:stop], rows[start:stop].clone(), *classes, shares, freq
+            numbers[start:stop], rows[start:stop].clone(), *more
         )
 
     def ocdm(size, labels):
-        buffer = scope["OCDM_Buffer"](size, labels.shape[1], RHO)
+        classes = labels.shape[1]
+        buffer = scope["OCDM_Buffer"](size, classes, RHO)
         rows = torch.from_numpy(labels).float()
         numbers = torch.arange(len(labels))[:, None].float()
-        classes = 0, labels.shape[1]
         return lambda start, stop: buffer.add(
-            numbers[start:stop], rows[start:stop].clone(), stop, *classes
+            numbers[start:stop], rows[start:stop].clone(), stop, 0, classes
         )
 
     return {"CUTER's PRS": prs, "CUTER's OCDM": ocdm}
@@ -226,15 +215,7 @@ def stream(num_classes: int, size: int) -> tuple[str, np.ndarray]:
     return "Zipf", zipf(size + 30_000, num_classes)
 
 
-def fill(make: Make, size: int, labels: np.ndarray) -> Callable:
-    """Fill a contestant's memory; return its function ``place(start, stop)``."""
-    place = make(size, labels)
-    for start in range(0, size, 1000):
-        place(start, min(start + 1000, size))
-    return place
-
-
-def cost(place: Callable, start: int, stop: int, batch: int) -> float:
+def cost(place: Place, start: int, stop: int, batch: int) -> float:
     """Return microseconds per sample for placing rows from start to stop at most."""
     begin = time.process_time()
     first = start
@@ -244,24 +225,20 @@ def cost(place: Callable, start: int, stop: int, batch: int) -> float:
     return 1e6 * (time.process_time() - begin) / (start - first)
 
 
-def measure(contestants: dict[str, Make], num_classes: int, size: int) -> list[dict]:
-    """Return a row for each contestant and batch size."""
+def measure(makers: dict[str, Make], num_classes: int, size: int) -> pd.DataFrame:
+    """Return microseconds per sample of each contestant, batch size and repetition."""
     name, labels = stream(num_classes, size)
-    costs = {}
+    middle = (size + len(labels)) // 2
+    rows = []
     for _ in range(REPETITIONS):
-        for contestant, make in contestants.items():
-            place = fill(make, size, labels)
-            middle = (size + len(labels)) // 2
+        for contestant, make in makers.items():
+            place = make(size, labels)
+            for start in range(0, size, 1000):  # fills the memory
+                place(start, min(start + 1000, size))
             for batch, start in zip(BATCHES, (size, middle), strict=True):
                 spent = cost(place, start, start + middle - size, batch)
-                costs.setdefault((contestant, batch), []).append(spent)
-    head = {"stream": name, "classes": num_classes, "memory": size}
-    return [
-        head
-        | {"contestant": who, "batch": batch}
-        | {"us": np.median(spent), "lowest": min(spent), "highest": max(spent)}
-        for (who, batch), spent in costs.items()
-    ]
+                rows.append((name, num_classes, size, contestant, batch, spent))
+    return pd.DataFrame(rows, columns=[*KEYS, "us"])
 
 
 def main() -> None:
@@ -271,16 +248,16 @@ def main() -> None:
     line.add_argument("--mammoth", metavar="DIR", help="a checkout of Mammoth")
     line.add_argument("--cuter", metavar="DIR", help="CUTER's unpacked files")
     others = peers(line.parse_args())
-    on_all = {name.upper(): ours(name) for name in ("crs", "cbrs", "prs", "ocdm")}
+    on_all = {
+        name.upper(): partial(ours, name) for name in ("crs", "cbrs", "prs", "ocdm")
+    }
     on_first = on_all | {"GSS": gss, "ExStream": exstream} | others
-    rows = measure(on_first, *SIZES[0])
-    for sizes in SIZES[1:]:
-        rows += measure(on_all, *sizes)
-    table = pd.DataFrame(rows)
-    index = ["stream", "classes", "memory", "contestant"]
-    shown = table.pivot(index=index, columns="batch", values="us")
-    print(shown.to_string(float_format="{:,.1f}".format))
-    write(table, "samplers", float_format="%.4g")
+    times = [measure(on_first, *SIZES[0])]
+    times += [measure(on_all, *sizes) for sizes in SIZES[1:]]
+    cells = pd.concat(times).groupby(KEYS, sort=False)["us"]
+    table = cells.agg(us="median", lowest="min", highest="max")
+    print(table["us"].unstack("batch").to_string(float_format="{:,.1f}".format))
+    write(table.reset_index(), "samplers", float_format="%.4g")
 
 
 if __name__ == "__main__":

@@ -7,10 +7,9 @@ position of the sliders.
 
 import json
 import re
-from itertools import product
 from pathlib import Path
 
-from prslib import previews
+from prslib import preview
 from prslib.paths import replacing
 from prslib.report.measures import imbalanced_stream
 
@@ -27,35 +26,31 @@ FILE = DOCS / "memories.html"
 DATA = re.compile(r"const MEMORIES = .*;")
 
 
-def memories() -> dict:
+def compute_memories() -> dict:
     """Return the class counts of streams and memories; keys are the sliders' values."""
-    streams = {
-        value: imbalanced_stream(value, SAMPLES, CLASSES) for value in IMBALANCES
-    }
-    counts = {}
-    for (value, stream), size in product(streams.items(), SIZES):
-        at = f"{value} {size}"
-        fixed = previews.preview(stream, size, WITHOUT_RHO).class_counts
-        counts |= {f"{name} {at}": row for name, row in fixed.items()}
-        for rho in RHOS:
-            moved = previews.preview(stream, size, WITH_RHO, rho=rho).class_counts
-            counts |= {f"{name} {at} {rho:g}": row for name, row in moved.items()}
+    streams, memories = {}, {}
+    for imbalance in IMBALANCES:
+        stream = imbalanced_stream(imbalance, SAMPLES, CLASSES)
+        streams[imbalance] = stream.sum(axis=0).tolist()
+        for size in SIZES:
+            fixed = preview(stream, size, WITHOUT_RHO).class_counts
+            for name, counts in fixed.items():
+                memories[f"{name} {imbalance} {size}"] = counts.tolist()
+            for rho in RHOS:
+                moved = preview(stream, size, WITH_RHO, rho=rho).class_counts
+                for name, counts in moved.items():
+                    memories[f"{name} {imbalance} {size} {rho:g}"] = counts.tolist()
     return {
         "sliders": {"imbalance": IMBALANCES, "size": SIZES, "rho": RHOS},
         "start": START,
         "samplers": {"CRS": False, "PRS": True, "CBRS": False, "OCDM": True},
-        "stream": {value: rows.sum(axis=0).tolist() for value, rows in streams.items()},
-        "memory": {key: row.tolist() for key, row in counts.items()},
+        "stream": streams,
+        "memory": memories,
     }
 
 
-def renew_page() -> str:
-    """Return the page with newly computed memories."""
-    data = json.dumps(memories(), separators=(",", ":"))
-    return DATA.sub(f"const MEMORIES = {data};", FILE.read_text("utf-8"))
-
-
 if __name__ == "__main__":
-    text = renew_page()
+    data = json.dumps(compute_memories(), separators=(",", ":"))
+    text = DATA.sub(f"const MEMORIES = {data};", FILE.read_text("utf-8"))
     with replacing(FILE) as opened:
         opened.write(text.encode())

@@ -1,5 +1,6 @@
 """Search the settings of Algorithm 2: number of tasks and beta."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import product
 from typing import NamedTuple
@@ -59,6 +60,22 @@ def choose_clusters(settings: list[Clusters]) -> Clusters:
         what = "tasks that leave out less than a third"
         raise ValueError(expected(what, f"at least {least:.0%}"))
     return min(few_lost, key=lambda clusters: clusters.largest)
+
+
+def keep_in_tasks(
+    labels: np.ndarray,
+    group_of_class: np.ndarray,
+    is_large: Callable[[np.ndarray], np.ndarray],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which samples, as rows, and which classes, bool (C,), remain in the tasks.
+
+    Samples that span tasks are removed, then classes that have become too small (not
+    `is_large` of the remaining rows), then samples that have no class left.
+    """
+    rows = np.flatnonzero(labels.any(axis=1))
+    rows = rows[tasks_of_images(labels[rows], group_of_class) >= 0]
+    stays = is_large(rows)
+    return rows[labels[rows][:, stays].any(axis=1)], stays
 
 
 def number_by_size(group_of_class: np.ndarray, counted: np.ndarray) -> np.ndarray:

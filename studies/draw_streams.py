@@ -8,68 +8,69 @@ these sets.
 
 import argparse
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import block_diag
 
-from prslib.datasets import coco, curation, nuswide, scenes
-from prslib.datasets.prepared import PreparedSet, Selection
+from prslib.datasets import curation, scenes
+from prslib.datasets.prepared import Selection
 from prslib.paths import DATA
 
-PROFILES_FILE = Path(__file__).with_name("stream_profiles.json")
-
+# counted in the released splits of the paper's two data sets, training images only: for
+# each task, the images of each class in descending order, and those with 1, 2, ... labels
+PROFILES = json.loads(Path(__file__).with_name("stream_profiles.json").read_text())
 # number of images of the corpus that span tasks, as a share of the stream
 BRIDGE_SHARE = 0.15
 
 
-# numbers of a task's images: of each class, in descending order; with 1, 2, 3, ... labels
-Counts = tuple[np.ndarray, np.ndarray]
-
-# counted in the released splits of the paper's two data sets, training images only
-PROFILES: dict[str, list[Counts]] = {
-    name: [tuple(map(np.array, task.values())) for task in tasks]
-    for name, tasks in json.loads(PROFILES_FILE.read_text()).items()
-}
-
-
-def scale_counts(profile: Counts, divisor: int) -> Counts:
-    """Return both counts of a stream that is `divisor` times smaller."""
-    class_freq, counts = profile
-    # halves are rounded up
-    counts = (2 * counts + divisor) // (2 * divisor)
-    return np.maximum(1, class_freq // divisor), counts
-
-
-def balance_counts(profile: Counts, per_class: int) -> Counts:
-    """Return both counts of a test set of `per_class` images per class; Sec. 5.1."""
-    class_freq, counts = profile
-    even = np.full(len(class_freq), per_class)
-    share = even.sum() / class_freq.sum()
-    return even, np.floor(counts * share + 0.5).astype(np.int64)
-
-
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """The settings of one digits data set."""
 
     name: str
-    original: PreparedSet  # the data set with the same statistics
+    stands_for: str  # the data set with the same statistics
     divisor: int  # how many times smaller the stream is
-    # images of every class in the balanced test set
-    test_per_class: int
+    test_per_class: int  # images of every class in the balanced test set
 
     @property
-    def profile(self) -> list[Counts]:
-        """Counts of each task."""
-        return PROFILES[self.original.stands_for]
+    def profile(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Both counts of each task."""
+        tasks = PROFILES[self.stands_for]
+        return [tuple(map(np.array, task.values())) for task in tasks]
 
     @property
-    def planted_task(self) -> np.ndarray:
-        """Task of each class in the corpus, int64 (C,)."""
+    def class_task(self) -> np.ndarray:
+        """Task of each class, int64 (C,)."""
         sizes = [len(class_freq) for class_freq, _ in self.profile]
         return np.repeat(np.arange(len(sizes)), sizes)
+
+
+PLANS = (
+    Plan("digits70seq", "COCOseq", 4, test_per_class=50),
+    Plan("digits49seq", "NUS-WIDEseq", 6, test_per_class=50),
+    Plan("digits70tiny", "COCOseq", 40, test_per_class=4),
+    Plan("digits49tiny", "NUS-WIDEseq", 60, test_per_class=4),
+)
+
+
+def scale_counts(plan: Plan, divisor: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return both counts of each task for a stream that is `divisor` times smaller."""
+    return [
+        # halves are rounded up
+        (np.maximum(1, class_freq // divisor), (2 * counts + divisor) // (2 * divisor))
+        for class_freq, counts in plan.profile
+    ]
+
+
+def balance_counts(plan: Plan) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return both counts of each task for a test set with equal classes; Sec. 5.1."""
+    tasks = []
+    for class_freq, counts in plan.profile:
+        even = np.full(len(class_freq), plan.test_per_class)
+        share = even.sum() / class_freq.sum()
+        tasks.append((even, np.floor(counts * share + 0.5).astype(np.int64)))
+    return tasks
 
 
 def draw_labels(
@@ -87,17 +88,16 @@ def draw_labels(
     # replacement, weighted by the number of images that each class still lacks. The
     # rest of each class are images with one label.
     counts = labels_per_image.copy()
-    edges = _draw_tree(class_freq, rng) if connected else []
+    edges = draw_tree(class_freq, rng) if connected else []
     counts[1] = max(counts[1], len(edges))
     several = np.repeat(np.arange(2, len(counts) + 1), counts[1:])[::-1]
     labels = np.zeros((class_freq.sum() - (several - 1).sum(), len(class_freq)), bool)
     for row, edge in zip(labels, edges, strict=False):
         row[edge] = True
-    # (C,) images that each class lacks
-    shortage = class_freq - labels.sum(axis=0)
+    shortage = class_freq - labels.sum(axis=0)  # (C,) images that each class lacks
     sizes = several[: len(several) - len(edges)].tolist()
     for row, size in zip(labels[len(edges) :], sizes, strict=False):
-        classes = _draw_classes(shortage, size, rng)
+        classes = draw_classes(shortage, size, rng)
         row[classes] = True
         shortage[classes] -= 1
     singles = np.repeat(np.arange(len(shortage)), shortage)
@@ -105,7 +105,7 @@ def draw_labels(
     return rng.permutation(labels)
 
 
-def _draw_classes(
+def draw_classes(
     shortage: np.ndarray, size: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Draw distinct classes, weighted by the images that each still lacks."""
@@ -116,7 +116,7 @@ def _draw_classes(
     return np.argpartition(times, size - 1)[:size]
 
 
-def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+def draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """Return edges of a random tree that uses no class more often than it occurs."""
     order = rng.permutation(len(class_freq))
     # classes that occur once come last, as leaves
@@ -125,7 +125,7 @@ def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndar
     open_ends[order[0]] = class_freq[order[0]]
     edges = []
     for new in order[1:]:
-        parent = _draw_classes(open_ends, 1, rng)[0]
+        parent = draw_classes(open_ends, 1, rng)[0]
         open_ends[parent] -= 1
         open_ends[new] = class_freq[new] - 1
         edges.append(np.array([parent, new]))
@@ -133,15 +133,13 @@ def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndar
 
 
 def draw_tasks(
-    counts: Iterable[Counts], rng: np.random.Generator, connected: bool = False
+    counts: list[tuple[np.ndarray, np.ndarray]],
+    rng: np.random.Generator,
+    connected: bool = False,
 ) -> np.ndarray:
     """Draw the labels of all tasks, one after another, into one shuffled matrix."""
     blocks = [draw_labels(*of_task, rng, connected) for of_task in counts]
-    widths, rows = [block.shape[1] for block in blocks], []
-    for task, block in enumerate(blocks):
-        beside = sum(widths[:task]), sum(widths[task + 1 :])
-        rows.append(np.pad(block, ((0, 0), beside)))
-    return rng.permutation(np.concatenate(rows))
+    return rng.permutation(block_diag(*blocks).astype(bool))
 
 
 def draw_bridges(
@@ -162,54 +160,31 @@ def draw_bridges(
     return labels
 
 
-def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
-    """Draw the labels of all images before any split, bool (N, C)."""
-    counts = [scale_counts(profile, plan.divisor) for profile in plan.profile]
-    stream = draw_tasks(counts, rng, connected=True)
-    bridges = draw_bridges(
-        stream.sum(axis=0), plan.planted_task, round(BRIDGE_SHARE * len(stream)), rng
-    )
-    return rng.permutation(np.concatenate([stream, bridges]))
-
-
-def draw_splits(plan: Plan) -> dict[str, np.ndarray]:
-    """Draw the labels of each split, and of the corpus that contains the stream."""
-    rng = scenes.generator(0)
-    corpus = draw_corpus(plan, rng)
-    # the clustering finds the planted tasks
-    alone = curation.tasks_of_images(corpus, plan.planted_task) >= 0
-    even = [balance_counts(profile, plan.test_per_class) for profile in plan.profile]
-    imbalanced = [scale_counts(profile, 2 * plan.divisor) for profile in plan.profile]
-    return {
-        "corpus": corpus,
-        "train": corpus[alone],
-        "balanced": draw_tasks(even, rng),
-        "imbalanced": draw_tasks(imbalanced, rng),
-    }
-
-
-def class_names(plan: Plan) -> np.ndarray:
-    """Name the classes: digits and colours in a random order."""
-    names = [f"{colour} {digit}" for digit in range(10) for colour in scenes.COLOURS]
-    order = scenes.generator(1).permutation(len(plan.planted_task))
-    return np.array(names)[order]
-
-
 def draw(plan: Plan) -> tuple[Selection, np.ndarray]:
     """Draw a set without its pictures, and the labels of its corpus, bool (N, C)."""
-    drawn = draw_splits(plan)
-    corpus = drawn.pop("corpus")
-    labels = np.concatenate(list(drawn.values()))
-    ends = np.cumsum([len(split) for split in drawn.values()])
+    rng = scenes.generator(0)
+    class_task = plan.class_task
+    stream = draw_tasks(scale_counts(plan, plan.divisor), rng, connected=True)
+    count = round(BRIDGE_SHARE * len(stream))
+    bridges = draw_bridges(stream.sum(axis=0), class_task, count, rng)
+    corpus = rng.permutation(np.concatenate([stream, bridges]))
+    # the clustering finds the planted tasks
+    train = corpus[curation.tasks_of_images(corpus, class_task) >= 0]
+    balanced = draw_tasks(balance_counts(plan), rng)
+    imbalanced = draw_tasks(scale_counts(plan, 2 * plan.divisor), rng)
+    labels = np.concatenate([train, balanced, imbalanced])
+    starts = np.cumsum([0, len(train), len(balanced), len(imbalanced)])
+    names = [f"{colour} {digit}" for digit in range(10) for colour in scenes.COLOURS]
+    order = scenes.generator(1).permutation(len(class_task))
     thresholds = 200 / plan.divisor, 900 / plan.divisor
-    groups = curation.class_groups(drawn["train"].sum(axis=0), *thresholds)
+    groups = curation.class_groups(train.sum(axis=0), *thresholds)
     selection = Selection(
         files=np.full(len(labels), ""),
         labels=labels,
-        task=curation.tasks_of_images(labels, plan.planted_task),
-        bounds=np.stack([np.append(0, ends[:-1]), ends], axis=1),
-        class_names=class_names(plan),
-        class_task=plan.planted_task,
+        task=curation.tasks_of_images(labels, class_task),
+        bounds=np.stack([starts[:-1], starts[1:]], axis=1),
+        class_names=np.array(names)[order],
+        class_task=class_task,
         class_group=np.array(groups),
     )
     return selection, corpus
@@ -222,19 +197,9 @@ def main() -> None:
     for plan in PLANS:
         selection, corpus = draw(plan)
         file = DATA / f"{plan.name}.npz"
-        if file.is_file():
-            before = Selection.load(file)
-            same = np.array_equal(selection.labels, before.labels)
-            print(plan.name, "as embedded" if same else "with other labels")
+        same = np.array_equal(selection.labels, Selection.load(file).labels)
+        print(plan.name, "as embedded" if same else "with other labels")
         selection.save(file if embed else Path(file.name), corpus=corpus)
-
-
-PLANS = (
-    Plan("digits70seq", coco.PREPARED, 4, test_per_class=50),
-    Plan("digits49seq", nuswide.PREPARED, 6, test_per_class=50),
-    Plan("digits70tiny", coco.PREPARED, 40, test_per_class=4),
-    Plan("digits49tiny", nuswide.PREPARED, 60, test_per_class=4),
-)
 
 
 if __name__ == "__main__":

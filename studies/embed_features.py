@@ -7,13 +7,12 @@ cocoseq_mini.npz in the working directory or, with ``--embed``, over the embedde
 needs ``pip install -e '.[laptop]'``.
 
 With ``--open`` it makes cocoseq_open.npz, the features of COCO images that are in none
-of COCOseq's lists, rounded by the column scales of cocoseq_mini.npz. The images are the
-ones of the embedded file.
+of COCOseq's lists, rounded by the column scales of cocoseq_mini.npz. In both cases, the
+images are the ones of the embedded file.
 """
 
 import argparse
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,20 +20,11 @@ from tqdm import tqdm
 
 from prslib.datasets import coco, features
 from prslib.datasets.arrays import read_arrays, read_image, write_arrays
-from prslib.datasets.prepared import Selection
 
 TINY = np.float32(1e-30)  # instead of zero, for a column of zeros
-ABOUT = {
-    "network": features.NETWORK,
-    "layer": "pooled",
-    "preprocessing": "bicubic to 256 x 256, then to 224 x 224, all of it; "
-    "(x - 127) / 128",
-    "source": "images of COCO 2014 (cocodataset.org) by the ids of COCOseq "
-    "(github.com/cdjkim/PRS); annotations CC BY 4.0, COCO Consortium",
-}
-OPEN_SOURCE = (
-    "images of COCO 2014 (cocodataset.org) in none of the lists of COCOseq "
-    "(github.com/cdjkim/PRS); annotations CC BY 4.0, COCO Consortium"
+SOURCE = (
+    "images of COCO 2014 (cocodataset.org) {} COCOseq (github.com/cdjkim/PRS); "
+    "annotations CC BY 4.0, COCO Consortium"
 )
 
 
@@ -54,52 +44,14 @@ def embed_all(root: Path, files: list[str]) -> np.ndarray:
     return np.array([features.embed(read_image(root / name)) for name in progress])
 
 
-def labels_by_file(annotations: Path, class_names: np.ndarray) -> dict[str, np.ndarray]:
-    """Read the labels of all images of COCO, bool (C,), by the images' file names."""
+def read_labels(annotations: Path, files: list[str]) -> np.ndarray:
+    """Return the labels of images, bool (N, C), as the files of COCO have them."""
     corpus = coco.PREPARED.read(annotations)
     names = corpus.names.tolist()
+    (class_names,) = read_arrays(features.MINI, "class_names").values()
     columns = [names.index(name) for name in class_names.tolist()]
-    return dict(zip(corpus.files.tolist(), corpus.labels[:, columns], strict=True))
-
-
-def remake_open(images: Path, annotations: Path, made: Path) -> str:
-    """Write the open test set; return the number of its images as text."""
-    selection = Selection.load(features.MINI)
-    (scale,) = read_arrays(features.MINI, "scale").values()
-    labels = labels_by_file(annotations, selection.class_names)
-    files = read_arrays(features.OPEN, "files")["files"].tolist()
-    _, weights = features.frozen_network()
-    write_arrays(
-        made,
-        files=np.array(files),
-        labels=np.array([labels[name] for name in files]),
-        features=to_bytes(embed_all(images, files), scale),
-        about=np.array(json.dumps(ABOUT | {"weights": weights, "source": OPEN_SOURCE})),
-    )
-    return f"{len(files)} images in {made}"
-
-
-def remake(images: Path, annotations: Path, made: Path) -> str:
-    """Write the features again; return their differences from the embedded ones as text."""
-    selection = Selection.load(features.MINI)
-    stored = read_arrays(features.MINI, "features", "scale")
-    before, scale = stored.values()
-    by_file = labels_by_file(annotations, selection.class_names)
-    labels = np.array([by_file[name] for name in selection.files.tolist()])
-    values = embed_all(images, selection.files.tolist())
-    apart = np.abs(to_bytes(values, scale).astype(int) - before)
-    _, weights = features.frozen_network()
-    new_scale = find_scale(values)
-    replace(selection, labels=labels).save(
-        made,
-        features=to_bytes(values, new_scale),
-        scale=new_scale,
-        about=np.array(json.dumps(ABOUT | {"weights": weights})),
-    )
-    return (
-        f"{(apart > 0).sum()} of {apart.size} bytes differ from those embedded, by at "
-        f"most {apart.max()}; {(labels != selection.labels).sum()} labels differ"
-    )
+    by_file = dict(zip(corpus.files.tolist(), corpus.labels[:, columns], strict=True))
+    return np.array([by_file[name] for name in files])
 
 
 def main() -> None:
@@ -110,9 +62,32 @@ def main() -> None:
     parser.add_argument("--embed", action="store_true", help="replace prslib's file")
     options = parser.parse_args()
     embedded = features.OPEN if options.open else features.MINI
+    before = read_arrays(embedded)
+    files = before["files"].tolist()
+    labels = read_labels(options.annotations, files)
+    values = embed_all(options.images, files)
+    (scale,) = read_arrays(features.MINI, "scale").values()
+    apart = np.abs(to_bytes(values, scale).astype(int) - before["features"])
+    print(
+        f"{(apart > 0).sum()} of {apart.size} bytes differ from those embedded, by at "
+        f"most {apart.max()}; {(labels != before['labels']).sum()} labels differ"
+    )
     made = embedded if options.embed else Path(embedded.name)
-    make = remake_open if options.open else remake
-    print(make(options.images, options.annotations, made))
+    new = {"labels": labels}
+    if not options.open:
+        new["scale"] = scale = find_scale(values)
+    new["features"] = to_bytes(values, scale)
+    which = "in none of the lists of" if options.open else "by the ids of"
+    about = {
+        "network": features.NETWORK,
+        "layer": "pooled",
+        "preprocessing": "bicubic to 256 x 256, then to 224 x 224, all of it; "
+        "(x - 127) / 128",
+        "source": SOURCE.format(which),
+        "weights": features.frozen_network()[1],
+    }
+    new["about"] = np.array(json.dumps(about))
+    write_arrays(made, **before | new)
     print(made)
 
 

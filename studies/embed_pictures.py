@@ -1,8 +1,12 @@
 """Make mdiseq and clipartseq: features of icons and of clip art, from their packages.
 
-Run ``python studies/embed_pictures.py mdiseq --packages DIR`` with mdi-svg-7.4.47.tgz
-in DIR (``npm pack @mdi/svg@7.4.47``), or ``clipartseq`` with openclipart-png and
-openclipart-svg 1:0.18+dfsg-19 (``apt-get download``; Debian 12); some minutes on one core.
+Run ``python studies/embed_pictures.py mdiseq --packages DIR``, where DIR contains the
+unpacked package, or ``clipartseq`` with both of its packages; some minutes on one core::
+
+    npm pack @mdi/svg@7.4.47 && tar -xf mdi-svg-7.4.47.tgz -C DIR
+    apt-get download openclipart-png=1:0.18+dfsg-19 openclipart-svg=1:0.18+dfsg-19
+    for file in openclipart-*.deb; do dpkg-deb -x $file DIR; done  # Debian 12
+
 It counts the arrays that equal the checkout's, and writes the new file, mdiseq.npz or
 clipartseq.npz, to the working directory or, with ``--embed``, over the checkout's. It
 needs ``pip install -e '.[laptop]' resvg-py==0.5.0``.
@@ -36,23 +40,20 @@ import argparse
 import hashlib
 import io
 import json
-import posixpath
 import re
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
-from clusters import choose_clusters, number_by_size, search_clusters
+from clusters import choose_clusters, keep_in_tasks, number_by_size, search_clusters
 from embed_features import find_scale, to_bytes
 from PIL import Image
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from tqdm import tqdm
 
-from prslib.checks import expected
 from prslib.datasets import curation, features
 from prslib.datasets.arrays import RESOLUTION, read_arrays
 from prslib.datasets.prepared import Selection, order_splits
@@ -94,49 +95,10 @@ class Picture(NamedTuple):
     pixels: np.ndarray
 
 
-class Package(NamedTuple):
-    """A file from a package registry."""
-
-    pattern: str
-    version: str
-    sha256: str
-    # downloads the file
-    command: str
-
-    def read(self, folder: Path) -> bytes:
-        """Read the file in a folder; raise an error if it has another version."""
-        files = [file.read_bytes() for file in folder.glob(self.pattern)]
-        digests = [hashlib.sha256(content).hexdigest() for content in files]
-        if digests != [self.sha256]:
-            what = f"one file {self.pattern} in {folder} with SHA-256 {self.sha256}"
-            raise ValueError(expected(what, digests, self.command))
-        return files[0]
-
-
-MDI = Package(
-    "mdi-svg-*.tgz",
-    "@mdi/svg 7.4.47",
-    "de92e5dc9ce46c392ab5c53aa7190b19f82b40cb48872a083f788c7e13e91fef",
-    "npm pack @mdi/svg@7.4.47",
-)
-PNG = Package(
-    "openclipart-png*.deb",
-    "openclipart-png 0.18+dfsg-19",
-    "f07f1545a2970c2cf3fa339bc2405da1a95cf2b1827bfa05bf73eb1c20291c02",
-    "apt-get download openclipart-png=1:0.18+dfsg-19",
-)
-SVG = Package(
-    "openclipart-svg*.deb",
-    "openclipart-svg 0.18+dfsg-19",
-    "989712d90d57dfa3230049f553bb43b76c30ee4d4b8c5f6e106e33f7db5cbdc5",
-    "apt-get download openclipart-svg=1:0.18+dfsg-19",
-)
-
-
 def read_icons(folder: Path) -> Iterator[Picture]:
     """Read the icons that have tags."""
-    files = files_of(MDI.read(folder), "package/")
-    icons = json.loads(files["meta.json"])
+    package = folder / "package"
+    icons = json.loads((package / "meta.json").read_text("utf-8"))
     base = {icon["id"]: icon["baseIconId"] for icon in icons}
     for icon in sorted(icons, key=lambda icon: icon["name"]):
         family = icon["id"]
@@ -144,8 +106,8 @@ def read_icons(folder: Path) -> Iterator[Picture]:
         while base.get(family, family) != family:
             family = base[family]
         if icon["tags"]:
-            pixels = rasterise(files[f"svg/{icon['name']}.svg"].decode())
-            yield Picture(icon["name"], set(icon["tags"]), {family}, pixels)
+            svg = (package / "svg" / f"{icon['name']}.svg").read_text("utf-8")
+            yield Picture(icon["name"], set(icon["tags"]), {family}, rasterise(svg))
 
 
 def rasterise(svg: str) -> np.ndarray:
@@ -160,59 +122,33 @@ def rasterise(svg: str) -> np.ndarray:
 
 def read_clip_art(folder: Path) -> Iterator[Picture]:
     """Read the clip art that has keywords."""
-    pictures, drawings = (
-        files_of(debian_data(package.read(folder)), f"./usr/share/openclipart/{kind}/")
-        for package, kind in ((PNG, "png"), (SVG, "svg"))
-    )
-    for name in sorted(pictures):
+    root = folder / "usr" / "share" / "openclipart"
+    pictures, drawings = root / "png", root / "svg"
+    for file in sorted(pictures.rglob("*.png"), key=str):
+        name = file.relative_to(pictures).as_posix()
         if name.startswith("shapes/") or name in LEFT_OUT:
             continue
         stem = name.removesuffix(".png")
-        if keywords := read_keywords(drawings[f"{stem}.svg"]):
+        if keywords := read_keywords(drawings / f"{stem}.svg"):
             family = re.sub(r"[\d_]+$", "", stem)
-            yield Picture(name, keywords, {family}, scale(pictures[name]))
+            yield Picture(name, keywords, {family}, scale(file))
 
 
-def read_keywords(svg: bytes) -> set[str]:
+def read_keywords(svg: Path) -> set[str]:
     """Read the keywords of a drawing."""
-    subjects = ElementTree.fromstring(svg).iter(SUBJECT)
+    subjects = ElementTree.parse(svg).iter(SUBJECT)
     words = [entry.text or "" for subject in subjects for entry in subject.iter()]
     return {" ".join(word.lower().split()) for word in words} - SAY_NOTHING - {""}
 
 
-def scale(png: bytes) -> np.ndarray:
+def scale(png: Path) -> np.ndarray:
     """Decode a picture, put it on white, and scale it to uint8 (256, 256, 3)."""
-    # some are large, but the packages' checksums are verified
-    Image.MAX_IMAGE_PIXELS = 200_000_000
+    Image.MAX_IMAGE_PIXELS = 200_000_000  # some are large
     size = RESOLUTION, RESOLUTION
-    image = Image.open(io.BytesIO(png)).convert("RGBA")
+    image = Image.open(png).convert("RGBA")
     image = image.resize(size, Image.Resampling.BICUBIC)
     white = Image.new("RGBA", size, "white")
     return np.array(Image.alpha_composite(white, image).convert("RGB"))
-
-
-def debian_data(content: bytes) -> bytes:
-    """Return the archive of the files in a Debian package, the last member of an ar."""
-    position = len(b"!<arch>\n")
-    while not content[position:].startswith(b"data.tar"):
-        size = int(content[position + 48 : position + 58])
-        position += 60 + size + size % 2
-    return content[position + 60 :]
-
-
-def files_of(archive: bytes, root: str) -> dict[str, bytes]:
-    """Return the files below a folder of a tar archive, by their path there."""
-    contents, links = {}, {}
-    with tarfile.open(fileobj=io.BytesIO(archive)) as members:
-        for member in members:
-            name = member.name.removeprefix(root)
-            if member.issym():
-                links[name] = posixpath.join(posixpath.dirname(name), member.linkname)
-            elif member.isfile() and name != member.name:
-                contents[name] = members.extractfile(member).read()
-    for name, target in links.items():
-        contents[name] = contents[posixpath.normpath(target)]
-    return contents
 
 
 def merge(pictures: Iterator[Picture]) -> list[Picture]:
@@ -270,14 +206,14 @@ def select(
     labels = np.array(
         [[name in picture.labels for name in names] for picture in pictures]
     )
-    rows = np.flatnonzero(labels.any(axis=1))
-    corpus = labels[rows]
-    settings = search_clusters(corpus, tuple(names.tolist()))
-    clusters = choose_clusters(settings)
+    corpus = labels[labels.any(axis=1)]
+    clusters = choose_clusters(search_clusters(corpus, tuple(names.tolist())))
     group = clusters.group_of_class
-    rows = rows[curation.tasks_of_images(corpus, group) >= 0]
-    stays = labels[rows].sum(axis=0) >= LEAST
-    rows = rows[labels[rows][:, stays].any(axis=1)]
+
+    def is_large(rows: np.ndarray) -> np.ndarray:
+        return labels[rows].sum(axis=0) >= LEAST
+
+    rows, stays = keep_in_tasks(labels, group, is_large)
     family = number_families(pictures)[rows]
     rng = np.random.default_rng(SEED)
     parts = split(labels[rows][:, stays], family, rng)
@@ -327,8 +263,9 @@ def make(name: str, folder: Path, made: Path) -> str:
 
 READERS = {"mdiseq": read_icons, "clipartseq": read_clip_art}
 SOURCES = {
-    "mdiseq": f"{MDI.version} (npm); Apache 2.0, Pictogrammers and its contributors",
-    "clipartseq": f"{PNG.version} and {SVG.version} (Debian); public domain",
+    "mdiseq": "@mdi/svg 7.4.47 (npm); Apache 2.0, Pictogrammers and its contributors",
+    "clipartseq": "openclipart-png 0.18+dfsg-19 and openclipart-svg 0.18+dfsg-19 (Debian); "
+    "public domain",
 }
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from clusters import number_by_size
+from clusters import keep_in_tasks, number_by_size
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from threadpoolctl import threadpool_limits
@@ -26,9 +26,7 @@ from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import Clustering
 from prslib.datasets.prepared import Selection, order_splits
 
-# number of documents in each file
-FILES = {f"reut2-{number:03d}.sgm": 1000 for number in range(21)}
-FILES["reut2-021.sgm"] = 578
+DOCUMENTS = 21_578
 DOCUMENT = re.compile("<REUTERS([^>]*)>(.*?)</REUTERS>", re.DOTALL)
 ATTRIBUTE = re.compile(r'([A-Z]+)="([^"]*)"')
 TOPICS = re.compile("<TOPICS>(.*)</TOPICS>")
@@ -57,7 +55,7 @@ ABOUT = {
 class Document(NamedTuple):
     """One document of the collection."""
 
-    number: int  # NEWID
+    number: str  # NEWID
     split: str  # "train" or "test" of ModApte's split, else ""
     topics: tuple[str, ...]
     text: str
@@ -65,16 +63,11 @@ class Document(NamedTuple):
 
 def read_collection(folder: Path) -> list[Document]:
     """Read all documents."""
-    documents = []
-    for name, count in FILES.items():
-        text = (folder / name).read_text(encoding="latin-1")
-        of_file = [read_document(*parts) for parts in DOCUMENT.findall(text)]
-        if len(of_file) != count:
-            what = f"{count} documents in {folder / name}"
-            advice = "unpack Reuters-21578, Distribution 1.0 again"
-            raise ValueError(expected(what, len(of_file), advice))
-        documents += of_file
-    return documents
+    texts = [file.read_text("latin-1") for file in sorted(folder.glob("reut2-*.sgm"))]
+    found = [parts for text in texts for parts in DOCUMENT.findall(text)]
+    if len(found) != DOCUMENTS:
+        raise ValueError(expected(f"{DOCUMENTS} documents in {folder}", len(found)))
+    return [read_document(*parts) for parts in found]
 
 
 def read_document(attributes: str, content: str) -> Document:
@@ -85,7 +78,7 @@ def read_document(attributes: str, content: str) -> Document:
     is_used = topics and named["TOPICS"] == "YES"
     split = {"TRAIN": "train", "TEST": "test"}.get(named["LEWISSPLIT"], "")
     return Document(
-        number=int(named["NEWID"]),
+        number=named["NEWID"],
         split=split if is_used else "",
         topics=tuple(topics),
         text=html.unescape(INNER_TAG.sub(" ", TEXT.search(content)[1])),
@@ -117,30 +110,27 @@ def select(documents: list[Document]) -> tuple[Selection, dict[str, np.ndarray]]
     topics = sorted({t for document in documents for t in document.topics})
     labels = np.array([[t in d.topics for t in topics] for d in documents])  # (N, C)
     is_train, is_test = splits == "train", splits == "test"
-    candidates = is_frequent(labels[is_train], labels[is_test])
-    names = np.array(topics)[candidates]
-    labels = labels[:, candidates]
+
+    def is_frequent(rows: np.ndarray) -> np.ndarray:
+        in_stream = labels[rows[is_train[rows]]].sum(axis=0) >= LEAST_IN_STREAM
+        return in_stream & (labels[rows[is_test[rows]]].sum(axis=0) >= LEAST_IN_TEST)
+
+    candidates = is_frequent(np.arange(len(labels)))
+    names, labels = np.array(topics)[candidates], labels[:, candidates]
     corpus = labels[is_train & labels.any(axis=1)]
     settings = reuters.NUM_TASKS, reuters.BETA, reuters.MIN_CLASSES
     group = curation.cluster_classes(Clustering(corpus, tuple(names), *settings))
-    # remove documents that span tasks, then classes that have become too small, then
-    # documents that have no class left
-    task = np.full(len(labels), -1)
-    labelled = labels.any(axis=1)
-    task[labelled] = curation.tasks_of_images(labels[labelled], group)
-    stays = is_frequent(labels[is_train & (task >= 0)], labels[is_test & (task >= 0)])
+    rows, stays = keep_in_tasks(labels, group, is_frequent)
     class_task = number_by_size(group, stays)[stays]
     labels = labels[:, stays]
-    used = (task >= 0) & labels.any(axis=1)
-    train, test = np.flatnonzero(used & is_train), np.flatnonzero(used & is_test)
+    train, test = rows[is_train[rows]], rows[is_test[rows]]
     rng = np.random.default_rng(TEST_SEED)
     drawn = draw_balanced(labels[test], PER_CLASS, rng)
     order, bounds = order_splits(train, test[drawn], test)
-    groups = curation.class_groups(
-        labels[train].sum(axis=0), reuters.MINORITY_BELOW, reuters.MAJORITY_FROM
-    )
+    limits = reuters.MINORITY_BELOW, reuters.MAJORITY_FROM
+    groups = curation.class_groups(labels[train].sum(axis=0), *limits)
     selection = Selection(
-        files=np.array([str(documents[row].number) for row in order]),
+        files=np.array([documents[row].number for row in order]),
         labels=labels[order],
         task=class_task[labels[order].argmax(axis=1)],
         bounds=bounds,
@@ -172,17 +162,11 @@ def draw_balanced(
     return np.flatnonzero(drawn)
 
 
-def is_frequent(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-    """Return which classes have enough documents in stream and test, bool (C,)."""
-    in_stream = train.sum(axis=0) >= LEAST_IN_STREAM
-    return in_stream & (test.sum(axis=0) >= LEAST_IN_TEST)
-
-
 def make(texts: Path, made: Path, components: int = COMPONENTS) -> None:
     """Write the data file from the collection in a folder."""
     documents = read_collection(texts)
     selection, corpus = select(documents)
-    text_of = {str(document.number): document.text for document in documents}
+    text_of = {document.number: document.text for document in documents}
     unlabelled = [document.text for document in documents if not document.topics]
     chosen = [text_of[number] for number in selection.files.tolist()]
     values = embed_texts(unlabelled, chosen, components)

@@ -10,16 +10,17 @@ import argparse
 
 import numpy as np
 import pandas as pd
-from choosing import save
+from choosing import METRICS, save
 
-from prslib import compare, configs, register, run_all
-from prslib.report.tables import final, scores_of
+from prslib import configs, register, run_all
+from prslib.report.tables import contrasts, final, scores_of
 from prslib.samplers import ExStream
 
 # the test set and seeds of the report's tables of differences
 TEST = "open"
 FIELDS = {"dataset": "cocoseq-mini", "seed": list(range(10))}
-METRICS = ["C-F1", "O-F1", "mAP"]
+PAIRS = ("ExStream", "Unmerged"), ("Unmerged", "PRS")
+COLUMNS = ["metric", "method", "than", "mean", "mean_than", "difference", "low", "high"]
 
 
 class Unmerged(ExStream):
@@ -44,26 +45,18 @@ class Unmerged(ExStream):
 def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()
     register("Unmerged", Unmerged)
-    method = ["ExStream", "Unmerged", "PRS"]
-    runs = run_all(configs(**FIELDS, method=method))
-    of_method = {
-        name: [run for run in runs if run.config.method == name] for name in method
-    }
-    rows = final(scores_of(runs, tests=[TEST]))
+    planned = configs(**FIELDS, method=["ExStream", "Unmerged", "PRS"])
+    rows = final(scores_of(run_all(planned), tests=[TEST]))
     rows = rows[(rows["group"] == "overall") & (rows["measure"] == "score")]
-    table = rows.pivot(index=["metric", "seed"], columns="method", values="value")
-    lines = []
-    for metric in METRICS:
-        scores = table.loc[metric]
-        for first, second in (("ExStream", "Unmerged"), ("Unmerged", "PRS")):
-            runs_of_both = of_method[first], of_method[second]
-            gap = compare(*runs_of_both, metric=metric, test_set=TEST)
-            means = {"mean": scores[first].mean(), "mean_than": scores[second].mean()}
-            ends = {"difference": gap.effect, "low": gap.low, "high": gap.high}
-            lines.append(
-                {"metric": metric, "method": first, "than": second, **means, **ends}
-            )
-    save(pd.DataFrame(lines).round(2), "exstream_merging")
+    means = rows.groupby(["method", "metric"])["value"].mean()
+    tables = []
+    for method, than in PAIRS:
+        table = contrasts(rows, method, than, [("overall", name) for name in METRICS])
+        table["mean"] = table["metric"].map(means[method])
+        table["mean_than"] = table["metric"].map(means[than])
+        tables.append(table.assign(method=method, than=than))
+    table = pd.concat(tables).sort_values("metric", kind="stable")
+    save(table[COLUMNS].round(2), "exstream_merging")
 
 
 if __name__ == "__main__":

@@ -36,17 +36,12 @@ def main() -> None:
         of_seeds = values["value"].var()
         of_images = values.drop(columns="value").mean().var()
         variance, with_more = of_seeds / count + of_images, of_seeds / MORE + of_images
-        row = dict(zip(keys, place, strict=True))
-        rows.append(
-            row
-            | {
-                "seeds": count,
-                "error_of_seeds": (of_seeds / count) ** 0.5,
-                "error_of_images": of_images**0.5,
-                "share_of_images": 100 * of_images / variance,
-                "narrower": 100 * (1 - (with_more / variance) ** 0.5),
-            }
-        )
+        row = dict(zip(keys, place, strict=True)) | {"seeds": count}
+        row["error_of_seeds"] = (of_seeds / count) ** 0.5
+        row["error_of_images"] = of_images**0.5
+        row["share_of_images"] = 100 * of_images / variance
+        row["narrower"] = 100 * (1 - (with_more / variance) ** 0.5)
+        rows.append(row)
     save(pd.DataFrame(rows).round(2), "more_seeds")
 
 

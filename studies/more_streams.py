@@ -44,17 +44,17 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 from choosing import save
-from clusters import choose_clusters, number_by_size, search_clusters
+from clusters import choose_clusters, keep_in_tasks, number_by_size, search_clusters
 from scipy.sparse.csgraph import connected_components
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from threadpoolctl import threadpool_limits
 
 from prslib import configs, register, run_all
-from prslib.checks import expected, one_of
+from prslib.checks import expected
 from prslib.datasets import Entry, Recipe, SequentialDataset, Split, curation
 from prslib.datasets.features import HEAD, memory_size_of, standardise
-from prslib.report.tables import final, label_powers, scores_of, seed_gaps
+from prslib.report.tables import final, label_powers, leads, scores_of
 from prslib.statistics import over_seeds
 
 LEAST_IN_STREAM = 15
@@ -69,7 +69,7 @@ SEEDS = {0.25: range(5), 1.0: range(10), 4.0: range(5)}
 # the paper's 200 and 900 of 35,072
 MINORITY_BELOW = 200 / 35072
 MAJORITY_FROM = 900 / 35072
-# metrics that are reported on each of them
+# test sets and metrics that are reported
 CELLS = [
     ("balanced", "mAP"),
     ("balanced", "C-F1"),
@@ -77,8 +77,7 @@ CELLS = [
     ("imbalanced", "mAP"),
     ("imbalanced", "C-F1"),
 ]
-# power of allocation of PRS, besides 0
-POWER = 0.5
+POWER = 0.5  # of PRS, besides 0
 RIVALS = ["CBRS", "OCDM", "PRS", f"PRS, rho {POWER}"]
 COLLECTIONS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
@@ -86,25 +85,9 @@ COLLECTIONS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 class Samples(NamedTuple):
     """The samples of a collection, as in its files."""
 
-    # numbers (N, D), or texts (N,)
-    values: np.ndarray
+    values: np.ndarray  # numbers (N, D), or texts (N,)
     labels: list[set[str]]
-    # bool (N,)
-    is_test: np.ndarray
-
-
-def check_files(name: str, folder: Path) -> None:
-    """Raise an error if a file is missing or differs from the expected copy."""
-    source = COLLECTIONS[name]
-    advice = "{origin}; a copy is in {copy}; terms: {terms}".format(**source)
-    for file, digest in source["files"].items():
-        path = folder / name / file
-        if not path.is_file():
-            raise FileNotFoundError(expected(str(path), "none", advice))
-        checksum = hashlib.sha256(path.read_bytes()).hexdigest()
-        if checksum != digest:
-            what = f"{path} with SHA-256 {digest}"
-            raise ValueError(expected(what, checksum, advice))
+    is_test: np.ndarray  # bool (N,)
 
 
 def read_comments(*files: Path) -> Samples:
@@ -127,17 +110,16 @@ def read_calls(file: Path) -> Samples:
 
 def read_words(header: Path, train: Path, test: Path) -> Samples:
     """Read the words and the labels that a sample has (sparse ARFF of Mulan)."""
-    labels = ElementTree.parse(header).getroot()
-    tags = {label.attrib["name"] for label in labels}
-    present, is_test = [], []
+    tags = {label.attrib["name"] for label in ElementTree.parse(header).getroot()}
+    texts, labels, is_test = [], [], []
     for file in (train, test):
         attributes, rows = read_arff(file)
         for row in rows:
             cells = row.strip("{}").split(",")
-            present.append({attributes[int(cell.split()[0])] for cell in cells})
+            present = {attributes[int(cell.split()[0])] for cell in cells}
+            texts.append(" ".join(sorted(present - tags)))
+            labels.append(present & tags)
             is_test.append(file is test)
-    texts = [" ".join(sorted(words - tags)) for words in present]
-    labels = [words & tags for words in present]
     return Samples(np.array(texts, object), labels, np.array(is_test))
 
 
@@ -177,9 +159,13 @@ READERS = {
 
 
 def load(name: str, folder: Path) -> SequentialDataset:
-    """Read a collection and make its stream."""
+    """Read a collection and make its stream; refuse files that differ from those at hand."""
     source = COLLECTIONS[name]
     files = [folder / name / file for file in source["files"]]
+    for file in files:
+        found = hashlib.sha256(file.read_bytes()).hexdigest()
+        if found != source["files"][file.name]:
+            raise ValueError(expected(f"the file of {source['copy']}", file))
     return make_stream(name, READERS[source["reader"]](*files))
 
 
@@ -189,13 +175,17 @@ def make_stream(name: str, samples: Samples) -> SequentialDataset:
     labels = np.array([[name in of for name in names] for of in samples.labels])
     distinct = np.sort(np.unique(labels, axis=1, return_index=True)[1])
     names, labels = names[distinct], labels[:, distinct]
-    is_large = find_large(labels, samples.is_test)
-    names, labels = names[is_large], labels[:, is_large]
-    rows = np.flatnonzero(labels.any(axis=1))
-    group = cluster(labels[rows[~samples.is_test[rows]]], tuple(names.tolist()))
-    rows = rows[curation.tasks_of_images(labels[rows], group) >= 0]
-    stays = find_large(labels[rows], samples.is_test[rows])
-    rows = rows[labels[rows][:, stays].any(axis=1)]
+
+    def is_large(rows: np.ndarray) -> np.ndarray:
+        of_test = labels[rows[samples.is_test[rows]]].sum(axis=0)
+        in_stream = labels[rows].sum(axis=0) - of_test
+        return (in_stream >= LEAST_IN_STREAM) & (of_test >= LEAST_IN_TEST)
+
+    stays = is_large(np.arange(len(labels)))
+    names, labels = names[stays], labels[:, stays]
+    stream = labels[labels.any(axis=1) & ~samples.is_test]
+    group = cluster(stream, tuple(names.tolist()))
+    rows, stays = keep_in_tasks(labels, group, is_large)
 
     labels, is_test = labels[rows][:, stays], samples.is_test[rows]
     class_task = number_by_size(group, stays)[stays]
@@ -215,12 +205,6 @@ def make_stream(name: str, samples: Samples) -> SequentialDataset:
         class_group=curation.class_groups(labels[train].sum(axis=0), *bounds),
     )
     return standardise(data)
-
-
-def find_large(labels: np.ndarray, is_test: np.ndarray) -> np.ndarray:
-    """Find the classes, bool (C,), that are large enough in the stream and the test."""
-    in_stream = labels[~is_test].sum(axis=0) >= LEAST_IN_STREAM
-    return in_stream & (labels[is_test].sum(axis=0) >= LEAST_IN_TEST)
 
 
 def cluster(labels: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
@@ -257,37 +241,33 @@ def add_stream(data: SequentialDataset) -> int:
     return memory
 
 
-def compare(data: SequentialDataset, memory: int, jobs: int) -> pd.DataFrame:
+def compare(data: SequentialDataset, memory: int) -> pd.DataFrame:
     """Return each sampler minus CRS in overall scores at the end of the stream."""
     fixed = {"dataset": data.name, "seed": SEEDS[1.0]}
     planned = configs(**fixed, method=["CRS", "CBRS", "OCDM"])
     planned += configs(**fixed, method="PRS", rho=[0.0, POWER])
-    runs = run_all(planned, jobs)
-    scores = label_powers(final(scores_of(runs)), [POWER])
+    scores = label_powers(final(scores_of(run_all(planned))), [POWER])
     scores = scores[scores["group"] == "overall"]
-    keys = ["dataset", "test_set", "group", "metric"]
-    tables = []
-    for rival in RIVALS:
-        gaps = seed_gaps(scores, rival, "CRS")
-        tables.append(over_seeds(gaps, keys).assign(method=rival))
-    table = pd.concat(tables).drop(columns="sd")
-    is_read = table.set_index(["test_set", "metric"]).index.isin(CELLS)
+    gaps = leads(scores, RIVALS, "CRS", [])
+    gaps = gaps[gaps.set_index(["test_set", "metric"]).index.isin(CELLS)]
+    keys = ["dataset", "test_set", "group", "metric", "method"]
+    table = over_seeds(gaps, keys).drop(columns="sd")
     freq = data.class_freq
     # columns of the notebook when_it_pays
     stream = {"samples": len(data.train), "memory": memory, "tasks": data.num_tasks}
     stream |= {"classes": data.num_classes, "labels": freq.sum() / len(data.train)}
     stream |= {"max:min": freq.max() / freq.min()}
     stream |= {"small": (freq < freq.mean() / 2).mean()}
-    return table[is_read].assign(**stream)
+    return table.assign(**stream)
 
 
-def compare_classes(data: SequentialDataset, memory: int, jobs: int) -> pd.DataFrame:
+def compare_classes(data: SequentialDataset, memory: int) -> pd.DataFrame:
     """Return by how much CBRS changes the AP of each class on the balanced test set."""
     size = data.class_freq / data.class_freq.mean()
     tables = []
     for share, seeds in SEEDS.items():
         fixed = {"dataset": data.name, "memory_size": round(memory * share)}
-        runs = run_all(configs(**fixed, method=["CRS", "CBRS"], seed=seeds), jobs)
+        runs = run_all(configs(**fixed, method=["CRS", "CBRS"], seed=seeds))
         scores = pd.concat([run.scores for run in runs])
         at_end = scores["trained_tasks"] == data.num_tasks
         scores = scores[at_end & (scores["test_set"] == "balanced")]
@@ -304,18 +284,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("folder", type=Path, help="with a folder for each collection")
     parser.add_argument("name", nargs="*", help="collections, all by default")
-    parser.add_argument("--jobs", type=int, default=1, help="number of parallel runs")
     options = parser.parse_args()
-    names = options.name or list(COLLECTIONS)
-    for name in names:
-        one_of("collection", name, COLLECTIONS)
-        check_files(name, options.folder)
-    for name in names:
+    for name in options.name or COLLECTIONS:
         data = load(name, options.folder)
         memory = add_stream(data)
-        save(compare(data, memory, options.jobs).round(3), "more_streams")
-        classes = compare_classes(data, memory, options.jobs)
-        save(classes.round(3), "more_streams_classes")
+        save(compare(data, memory).round(3), "more_streams")
+        save(compare_classes(data, memory).round(3), "more_streams_classes")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from choosing import save
 
 from prslib import configs, run_all
 from prslib.paths import figures_dir
-from prslib.report.tables import contrasts, final, label_powers, scores_of
+from prslib.report.tables import contrast_each, final, label_powers, scores_of
 
 OTHERS = list(range(200, 210))
 POWER = 0.5
@@ -29,14 +29,10 @@ def main() -> None:
     planned = configs(method=["CRS", "PRS", "CBRS", "OCDM"], **fixed)
     planned += configs(method="PRS", rho=POWER, **fixed)
     cells = list(dict.fromkeys(zip(table["group"], table["metric"], strict=True)))
-    metrics = list(table["metric"].unique())
-    rows = final(scores_of(run_all(planned)), metrics)
+    rows = final(scores_of(run_all(planned)), table["metric"].unique())
     rows = label_powers(rows, [POWER])
-    gaps = [
-        contrasts(rows, method, "CRS", cells).assign(method=method)
-        for method in table["method"].unique()
-    ]
-    others = pd.concat(gaps).set_index(KEYS)["difference"].rename("others")
+    gaps = contrast_each(rows, table["method"].unique(), "CRS", cells)
+    others = gaps.set_index(KEYS)["difference"].rename("others")
     table = table[[*KEYS, "difference", "low", "high"]].join(others, on=KEYS)
     width = table["high"] - table["low"]
     nearer = table[["low", "high"]].abs().min(axis=1)

@@ -20,6 +20,13 @@ from prslib.trials import Trial
 
 STREAMS = ["cocoseq-mini", "reutersseq", "mdiseq", "clipartseq"]
 FEW, MANY = range(5), range(5, 25)
+PLACE = ["metric", "test_set"]
+ANSWERS = {
+    "take_few": "named",
+    "alike_few": "alike",
+    "take_many": "with_20_seeds",
+    "alike_many": "alike_with_20_seeds",
+}
 
 
 def try_stream(name: str, seeds: range) -> Trial:
@@ -34,9 +41,9 @@ def find_better(scores: pd.DataFrame, named: str) -> list[str]:
     """Return the samplers that are significantly above a named one."""
     values = scores.pivot(index="seed", columns="method", values="value")
     better = []
-    for method in values:
+    for method in values.columns.drop(named):
         gaps = (values[method] - values[named]).to_numpy()
-        if method != named and interval(gaps[:, None, None]).low > 0:
+        if interval(gaps[:, None, None]).low > 0:
             better.append(method)
     return better
 
@@ -44,28 +51,16 @@ def find_better(scores: pd.DataFrame, named: str) -> list[str]:
 def check_stream(name: str) -> pd.DataFrame:
     """Compare the samplers named with few seeds with the results of many seeds."""
     few, many = try_stream(name, FEW), try_stream(name, MANY)
-    rows = []
-    keys = ["metric", "test_set"]
-    both = few.answers.merge(many.answers, on=keys, suffixes=("_few", "_many"))
+    table = few.answers.merge(many.answers, on=PLACE, suffixes=("_few", "_many"))
+    table = table.rename(columns=ANSWERS)
     overall = many.scores[many.scores["group"] == "overall"]
-    for row in both.to_dict("records"):
-        at = (overall["metric"] == row["metric"]) & (
-            overall["test_set"] == row["test_set"]
-        )
-        named = row["take_few"]
-        better = find_better(overall[at], named) if named else []
-        rows.append(
-            {
-                "dataset": name,
-                **{key: row[key] for key in keys},
-                "named": named,
-                "alike": row["alike_few"],
-                "with_20_seeds": row["take_many"],
-                "alike_with_20_seeds": row["alike_many"],
-                "better": ", ".join(better),
-            }
-        )
-    return pd.DataFrame(rows)
+    scores = dict(list(overall.groupby(PLACE)))
+    table["better"] = [
+        ", ".join(find_better(scores[metric, test_set], named)) if named else ""
+        for metric, test_set, named in table[[*PLACE, "named"]].to_numpy()
+    ]
+    columns = ["dataset", *PLACE, *ANSWERS.values(), "better"]
+    return table.assign(dataset=name)[columns]
 
 
 def main() -> None:

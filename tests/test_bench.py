@@ -6,9 +6,13 @@ import pytest
 
 from prslib.paths import project_root
 
-BENCHMARKS = {file.stem for file in (project_root() / "bench").glob("*.py")}
-PROGRAMS = [*sorted(BENCHMARKS - {"shared"}), "ewc_strength", "head"]
-PROGRAMS += ["loss_strength"]
+FILES = [
+    file
+    for folder in ("bench", "studies")
+    for file in sorted((project_root() / folder).glob("*.py"))
+]
+MODULES = {"shared", "choosing", "clusters", "released"}
+PROGRAMS = [file.stem for file in FILES if file.stem not in MODULES]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

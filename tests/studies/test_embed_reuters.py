@@ -59,8 +59,7 @@ def collection(study, tmp_path, monkeypatch):
     parts = {"reut2-000.sgm": documents[:half], "reut2-001.sgm": documents[half:]}
     for name, part in parts.items():
         (tmp_path / name).write_text(HEAD + "".join(part), encoding="latin-1")
-    counts = {name: len(part) for name, part in parts.items()}
-    monkeypatch.setattr(study, "FILES", counts)
+    monkeypatch.setattr(study, "DOCUMENTS", len(documents))
     return tmp_path
 
 
