@@ -64,8 +64,8 @@ settings.write(ledger.decide(results, settings.level), "claims")
 # %% [markdown]
 # ## What was replicated, and what was not
 #
-# The list shows the verdicts on the paper's main claims on real data, corrected for the number of
-# claims. The [summary](../docs/report/README.md#summary) explains PRS, CRS and the scores. The
+# The list shows how the paper's main claims fare on real data. The verdicts are corrected for the
+# number of claims. The [summary](../docs/report/README.md#summary) explains PRS, CRS and the scores. The
 # power $\rho$ of PRS determines the class shares of its memory: with 0 they are equal, and with 1
 # they are as in the stream. In a test set with *classes alike*, the kind that the paper uses, all
 # classes are about equally frequent, whereas a test set *as the stream comes* has the class mix of

@@ -228,9 +228,9 @@ first = settings.method[0]
 for metric, test_set in CELLS:
     rows = survives[(survives["method"] == first) & (survives["metric"] == metric)]
     kept = f"{rows['survives'].sum()} of {rows['settings'].sum()}"
-    such = "" if counts else " such cases"
-    counts.append(f"in {kept}{such} for {metric} ({TEST_WORDS[test_set]})")
+    cases = "" if counts else " cases"
+    counts.append(f"in {kept}{cases} for {metric} ({TEST_WORDS[test_set]})")
     shares.append(rows["survives"].sum() / rows["settings"].sum())
 word = "Yes" if min(shares) == 1 else "Mostly" if min(shares) > 0.5 else "Only in part"
-sentence = f"{word}. We changed one setting at a time on each stream. {first} minus CRS keeps its sign"
+sentence = f"{word}. In each case, one setting was changed on one stream. {first} minus CRS keeps its sign"
 settings.write_answer(f"{sentence} {answers.join_words(counts)}.")

@@ -291,9 +291,9 @@ print(f"Expected for all {bins['share'].nunique()} memory sizes, and found: {tex
 #
 # Does the difference between CBRS and CRS depend on the imbalance of the stream or on its length?
 # To separate these effects, Reuters is subsampled in two ways. In a *cap*, the size of the largest
-# classes is limited, which reduces `max:min` and shortens the stream; the test set as the stream
-# comes is subsampled in the same way. A *part* is as long as a cap, but keeps the class mix of
-# Reuters. The memory has the same size as for the whole stream. In the profile `seeds`, each cap
+# classes is limited, which reduces `max:min` and shortens the stream. The test set with the class
+# mix of the stream is limited in the same proportion. A *part* is as long as a cap, but keeps the
+# class mix of Reuters. The memory has the same size as for the whole stream. In the profile `seeds`, each cap
 # and each part is drawn three times. Large marks are means over the draws, and small dots are
 # single draws.
 

@@ -221,9 +221,10 @@ def show_preview(options: Namespace) -> None:
     """Show what CRS, PRS, CBRS and OCDM would keep from your labels, without training.
 
     The file is a CSV with a header. It has either one column of 0 and 1 per class or one
-    column called labels with class names, separated by | or ;. It can also be an npz file
-    with the array labels (rows of 0 and 1, or class numbers) and optionally names,
-    or annotations in COCO's format.
+    column called labels with class names, separated by | or ;. An npz file contains an
+    array called labels, with rows of 0 and 1 or class numbers, and optionally an array
+    called names, with the names of the classes. An npy file with labels and a JSON file
+    with annotations in COCO's format are also accepted.
 
     Example: prslib preview labels.csv --size 2000
     """
