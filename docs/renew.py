@@ -181,8 +181,8 @@ def sum_up_subsampled() -> dict:
     """Return the verdict's row for a stream with few small classes."""
     size = measure_small_classes()
     row = {
-        "your test": f"few small classes ({size['few']}; Reuters, subsampled to an imbalance "
-        f"of {size['imbalance']})",
+        "your test": f"few small classes ({size['few']} of the classes; Reuters, subsampled "
+        f"to an imbalance of {size['imbalance']})",
         "score": "classes alike: mAP, C-F1; as the stream comes: O-F1",
     }
     means = mean_of_draws("cap30")

@@ -91,8 +91,8 @@ display(Markdown(ledger.summarise(decided)))
 #   `synthetic` the counterparts on synthetic data.
 # - `mean_difference` is the mean absolute difference between our scores and the paper's, in points.
 # - `rank_correlation` is Spearman's rank correlation between our scores of the methods and the
-#   paper's, averaged over the `columns` of the table. It is 1 if the order of the methods is the
-#   same.
+#   paper's, averaged over the columns of the paper's table, which `columns` counts. It is 1 if the
+#   order of the methods is the same.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MATCH = ["stands_for", "method", "setting", "test_set", "trained_tasks", "task"]

@@ -163,7 +163,7 @@ settings.show_tables("thresholds")
 # colour. On every stream, the difference in mAP between PRS and CRS is largest on the minority
 # classes. On `cocoseq-mini`, the mean C-F1 of these classes is below 6 % for every method, because
 # after one pass over so few images rare classes are hardly ever predicted. Methods differ more in
-# mAP, which needs no threshold. With a running kernel, the menus select another test set or metric.
+# mAP, which needs no threshold. If you run the notebook, menus select another test set or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SHOWN = ["C-F1", "mAP"]

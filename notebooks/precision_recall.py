@@ -159,7 +159,7 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 # the training samples. *Top 3* predicts the three most probable classes of each sample.
 #
 # A difference between PRS and CRS that is present at 0.5 but not at the tuned threshold is due to
-# calibration. With a running kernel, the menus select a class group or the other test set.
+# calibration. If you run the notebook, menus select a class group or the other test set.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 WAYS = {"threshold of 0.5": "", "tuned threshold": " (tuned threshold)", "top 3": " (top 3)"}
@@ -209,7 +209,7 @@ wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
 #
 # The curves show F1 at thresholds from 0.02 to 0.98 for one run of CRS and one run of PRS on the
 # first data set. If one curve has the higher maximum, its model ranks the samples better. If it is
-# higher only near 0.5, its model is better calibrated. With a running kernel, the slider selects
+# higher only near 0.5, its model is better calibrated. If you run the notebook, a slider selects
 # the threshold whose scores the legends show, and the menu selects a class group.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]

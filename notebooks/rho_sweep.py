@@ -86,7 +86,7 @@ for name in settings.dataset:
 # corresponds to the paper's figure. Because the paper prints no numbers, only the shape of the
 # curves can be compared. A ring inside $[-0.2, 0.2]$ agrees with the paper's claim. The
 # [`ledger`](ledger.ipynb) tests whether the lowest and the highest $\rho$ score significantly lower
-# than $\rho$ near 0. With a running kernel, the menus select another class group or metric.
+# than $\rho$ near 0. If you run the notebook, menus select another class group or metric.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 METRIC_STYLES = style.styles_for([*MAIN_METRICS, *PRECISION_RECALL])

@@ -55,8 +55,8 @@ settings
 # Each later sample is either dropped or overwrites another sample, and may itself be overwritten
 # later. The seed was chosen so that one removal illustrates every case below.
 #
-# With a running kernel, the sliders change the power $\rho$, which the next section explains, and
-# the size of the memory.
+# If you run the notebook, two sliders change the size of the memory and the power $\rho$, which the
+# next section explains.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 FATES = {

@@ -86,8 +86,8 @@ def describe_range(gaps: pd.DataFrame, by: str) -> str:
         return sentence
     above, below = ((rows["clearly"] == side).sum() for side in ("above", "below"))
     return (
-        f"{sentence} It is significantly above 0 in {above or 'none'} of {len(rows)} cases, and "
-        f"significantly below 0 in {below or 'none'}."
+        f"{sentence} It is significantly above 0 in {above or 'none'} of these {len(rows)} "
+        f"comparisons, and significantly below 0 in {below or 'none'}."
     )
 
 

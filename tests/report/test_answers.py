@@ -49,11 +49,11 @@ def test_a_range_names_its_lowest_case_and_counts_those_on_either_side():
     words += " lowest with b."
     assert describe_range(gaps.assign(seeds=3), "network") == words
     assert describe_range(gaps, "network") == (
-        f"{words} It is significantly above 0 in 1 of 2 cases, and significantly below 0"
-        " in 1."
+        f"{words} It is significantly above 0 in 1 of these 2 comparisons, and"
+        " significantly below 0 in 1."
     )
     assert describe_range(gaps.assign(clearly=""), "network").endswith(
-        "above 0 in none of 2 cases, and significantly below 0 in none."
+        "above 0 in none of these 2 comparisons, and significantly below 0 in none."
     )
 
 
