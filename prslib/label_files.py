@@ -14,7 +14,8 @@ LABEL_COLUMNS = ("label", "labels")  # of class names
 # columns of the file of `--about`, and the arguments of `trial` that they become
 ABOUT = {"task": "task", "order": "order", "group": "groups"}
 # words in columns of 0 and 1, in lower case, and their numbers; -1 means unknown
-WORDS = {"true": "1", "false": "0", "": "-1", "nan": "-1"}
+WORDS = {"true": "1", "false": "0"}
+WORDS |= dict.fromkeys(["", "nan", "na", "n/a", "<na>", "null", "none"], "-1")
 
 
 def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
@@ -28,9 +29,9 @@ def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
         A CSV file has a header and either one column of 0 and 1 per class or one column
         ``labels`` of class names, which are separated by ``|`` or ``;``. An empty cell,
         NaN and -1 are unknown labels, and empty lines are skipped. In a table of 0 and
-        1, columns of text such as dates are ignored, and so is a first column of sample
-        names. An npz file contains an array ``labels`` and optionally ``names``. CSV
-        files may be compressed by gzip.
+        1, NA is an unknown label, too, columns of text such as dates are ignored, and so
+        is a first column of sample names. An npz file contains an array ``labels`` and
+        optionally ``names``. CSV files may be compressed by gzip.
 
     Returns
     -------

@@ -227,7 +227,7 @@ def preview(
     """
     if isinstance(labels, str | Path):
         labels, file_names = read_labels(labels)
-        class_names = class_names or file_names
+        class_names = file_names if class_names is None else class_names
     rows, names = read_rows(labels, class_names)
     class_freq = rows.sum(axis=0)
     counts = {}

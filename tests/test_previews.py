@@ -73,6 +73,7 @@ CSV = {
     "named.csv": "\ufeffimage;cat;dog\r\na;1;0\r\nb;1;1\r\nc;0;0\r\n\r\n",
     "single.csv": 'labels\ncat\ncat|dog\n""\n',
     "unknown.csv": "image,cat,dog\na,1,\nb,1.0,1\nc,nan,-1\n",
+    "unknown_by_r.csv": '"","cat","dog"\n"1",1,NA\n"2",1,1\n"3",NA,0\n',
     "labels.csv": "image,labels\na,cat\nb,cat; dog\nc,\n",
     "boxes.csv": "image,width,label\na,9,cat\nb,8,cat|dog\nc,9,\n",
     "dates.csv": "image,date,cat,dog\n1,May,1,0\n2,May,1,1\n3,June,0,0\n",
@@ -91,7 +92,7 @@ def test_labels_are_read_from_csv_and_coco(tmp_path, name):
     labels, names = read_labels(tmp_path / name)
     assert names == ["cat", "dog"]
     assert (multi_hot(labels) == ROWS).all()
-    assert np.isnan(labels.astype(float)).any() == (name == "unknown.csv")
+    assert np.isnan(labels.astype(float)).any() == name.startswith("unknown")
 
 
 def test_arrays_and_names_that_are_numbers_are_read(tmp_path):
@@ -151,4 +152,5 @@ def test_a_file_is_previewed_under_the_names_of_its_classes(tmp_path):
     file = tmp_path / "labels.csv"
     file.write_text("cat,dog\n1,0\n0,1\n1,0\n")
     assert prslib.preview(str(file), 1).class_names == ("cat", "dog")
-    assert prslib.preview(file, 1, class_names=["a", "b"]).class_names == ("a", "b")
+    for names in (["a", "b"], np.array(["a", "b"])):
+        assert prslib.preview(file, 1, class_names=names).class_names == ("a", "b")
