@@ -77,6 +77,7 @@ class ExStream(Sampler):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
+    draws = 0  # it draws from ``rng`` once the features are checked
 
     def __init__(
         self, size: int, num_classes: int, seed: Seed, *, unlabelled: str = "drop"
@@ -117,12 +118,13 @@ class ExStream(Sampler):
     ) -> np.ndarray:
         """Return the slot of each sample's vector, one sample after the other."""
         features = self._check(features, len(labels))
+        ties = self.rng.random(len(labels))
         slots = np.full(len(labels), -1)
         for b, classes in self._taking_part(labels):
             self._count(classes)
             classes = [c for c in classes if self.quota[c] > 0]
             if classes:
-                c = draw_rarest(classes, self._counts, uniforms[b, 0])
+                c = draw_rarest(classes, self._counts, ties[b])
                 slots[b] = self._add(c, features[b])
         return slots
 

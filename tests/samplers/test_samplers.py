@@ -181,7 +181,8 @@ def test_a_refused_batch_is_not_counted(name, known, keyword):
             sampler.place(labels, **{keyword: value})
         assert "\n" not in str(caught.value)
         after = sampler.state_dict()
-        after["generator"] = before["generator"]  # its numbers may be drawn already
+        if name == "gss":  # which draws the subsets before it can look at products
+            after["generator"] = before["generator"]
         np.testing.assert_equal(after, before)
 
 
