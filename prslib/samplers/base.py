@@ -404,9 +404,12 @@ class Sampler:
             The sampler is then unchanged.
         """
         state = {name: np.asarray(value).copy() for name, value in state.items()}
-        saved = to_text(state["sampler"])
+        saved = to_text(state["sampler"]) if "sampler" in state else "no sampler"
         if saved != self._arguments():
             raise ValueError(expected(f"a state of {self._arguments()}", saved))
+        names = self.state_dict().keys()
+        if state.keys() != names:
+            raise ValueError(expected(f"a state with {sorted(names)}", sorted(state)))
         numbers = {name: state[name] for name in self._numbers()}
         self.rng = load_generator(state["generator"])
         self._sets = LabelSets(self.size)
