@@ -69,7 +69,8 @@ def results_of(
     other fields than `SETTINGS` are omitted. Forgetting by class size is measured if the
     run's identity, as text, is among `in_figure_1`.
     """
-    frames = [pd.DataFrame(columns=["dataset", *KEY, "stands_for", "value"])]
+    columns = ["stands_for", "dataset", *KEY, "standard_rho", "value"]
+    frames = [pd.DataFrame(columns=columns)]
     for run in runs:
         config = run.config
         standard = standards[config.dataset]

@@ -198,6 +198,12 @@ def decide_some(rows, *names):
     return decided[decided["stands_for"] == "COCOseq"].set_index("claim")
 
 
+def test_without_stored_runs_everything_is_not_run():
+    nothing = results_of([], {})
+    assert set(ledger.decide(nothing)["verdict"]) == {"not run"}
+    assert set(notebook.cells(nothing, "quick")["status"]) == {"not run"}
+
+
 def test_every_data_set_is_decided_the_papers_own_first(results):
     """A part of the paper's images counts before a stand-in."""
     two = results["method"].isin(["CRS", "PRS"])
