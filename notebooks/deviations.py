@@ -70,7 +70,7 @@ from prslib.report import answers, measures, notebook, style, tables
 from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, SOURCES, WORDS
 from prslib.report.style import STYLE
 from prslib.statistics import DECIDING, interval
-from prslib.report.tables import ALL_GROUPS, BALANCED, MAIN_METRICS
+from prslib.report.tables import ALL_GROUPS, BALANCED, FULL, MAIN_METRICS
 
 # %%
 plt.style.use(STYLE)
@@ -204,7 +204,7 @@ def contest(rows: pd.DataFrame) -> pd.DataFrame:
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
 scores = prslib.scores(finished)  # for further analysis
-rows = tables.final(tables.scores_of(finished, tests=[BALANCED])).assign(published=np.nan)
+rows = tables.final(tables.scores_of(finished, tests=[BALANCED, FULL])).assign(published=np.nan)
 settings.write(against_prs(rows), "costs")
 settings.write(contest(rows), "contest")
 

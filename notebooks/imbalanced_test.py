@@ -37,11 +37,12 @@ device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
-from prslib.report.grids import check_compared, configs_of
+from prslib.report.grids import check_compared, check_labels, configs_of
 
 
 def runs(settings):
     """List a run of every method and seed, and PRS with both powers."""
+    check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS")
     fixed = {"few_seeds": settings.few_seeds, "dataset": settings.dataset}
     fixed |= {"memory_size": settings.memory_size}

@@ -41,6 +41,7 @@ def test_a_device_that_is_not_here_is_refused_unless_it_is_the_profiles():
             "other than Multitask",
         ),
         ("single_label", {"dataset": ["digits70tiny"]}, "one label per sample, got "),
+        ("imbalanced_test", {"dataset": ["imbal-digits"]}, "several labels per sample"),
     ],
 )
 def test_bad_values_are_refused_in_one_line_before_training(name, values, message):
