@@ -18,8 +18,8 @@
 #   probability to store the sample, is softened or underflows;
 # - the class that loses a sample is drawn by its target share $p$ of the memory instead of by its
 #   surplus above this share;
-# - in Eq. (5), the distance from the target shares, the absolute value is omitted, so that positive
-#   and negative differences cancel;
+# - the absolute value in Eq. (5), which measures the distance from the target shares, is omitted, so
+#   that positive and negative differences cancel;
 # - among equally good slots, the slot with the lowest index is overwritten instead of a random one;
 # - the class counts of a task are known before the task begins;
 # - a whole batch is processed at once instead of sample by sample.

@@ -192,9 +192,9 @@ settings.show(figure, "minus_crs", narrow=1)
 #
 # The first panel shows how the average precision (AP) of a class differs between CBRS and CRS.
 # Classes are sorted into bins by their size relative to the mean class size of their stream; the
-# bins were fixed before the runs. The differences are averaged over the classes of a stream in each
-# bin, and then over all streams, including the streams with grey names above. Lines are 95 %
-# intervals over streams. In the second panel, which covers only the four streams of the
+# bins were fixed before the runs. In each bin, the differences are averaged first over the
+# classes of each stream and then over all streams, including those with grey names in the picture
+# above. Lines are 95 % intervals over streams. In the second panel, which covers only the four streams of the
 # introduction, the bins are thirds of the stream, by the position of the class's task. Classes are
 # scored on the test with classes alike, except for `cocoseq-mini`, which is scored on further
 # images of COCO.

@@ -75,9 +75,9 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """Prepare a set of photographs from downloaded files.
 
-    COCO's annotations are instances_train2014.json and instances_val2014.json, its images
-    are in train2014/ and val2014/. The annotations of NUS-WIDE are ImageList/ and
-    Groundtruth/TrainTestLabels/, its images are in one folder per concept. The id files
+    COCO's annotations are instances_train2014.json and instances_val2014.json, and COCO's
+    images are in train2014/ and val2014/. NUS-WIDE's annotations are ImageList/ and
+    Groundtruth/TrainTestLabels/, and NUS-WIDE's images are in one folder per concept. The id files
     that the paper's authors released are fetched to $PRSLIB_DATA/<name>_ids, unless they
     are there.
 

@@ -273,5 +273,6 @@ def _say(row: dict) -> str:
     # "over CRS O-F1" becomes "O-F1 vs. CRS"
     weakest = re.sub(r"^over (rho \S+|\S+) (.+)", r"\2 vs. \1", row["weakest"])
     weakest = re.sub(r"^of (\S+) (.+)", r"\2 of \1", weakest)
+    weakest = re.sub(r"^(after \d+ tasks?) (.+)", r"\2 \1", weakest)
     is_named = weakest and verdict != "holds"
     return f"**{verdict}** {text}{f' (weakest: {weakest})' if is_named else ''}"
