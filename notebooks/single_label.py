@@ -330,14 +330,14 @@ for name in mlps if settings.search else []:
 # The following conclusions are based on the profile `paper`, which uses MNIST itself and five seeds
 # (`figures/paper/single_label_imbal-mnistseq*.csv`).
 #
-# - **The paper's table can be reproduced, except for GSS.** Multitask, which does not depend on the
-#   order, is close to the paper's number. In two orders of the last round of the search, both of which
-#   begin with {1, 2}, all accuracies of Finetune, CRS and PRS are within 5 points of the paper's.
-#   However, the two orders were selected from 5,040 by the same fifteen numbers with which they are
-#   compared.
+# - **The paper's table can be reproduced, except for GSS.** Multitask, which does not depend on
+#   the order, is close to the paper's number. In two orders of the last round of the search, both
+#   of which begin with {1, 2}, all accuracies of Finetune, CRS and PRS are within 5 points of the
+#   paper's. However, the two orders were selected from 5,040 by the same fifteen numbers with
+#   which they are compared.
 # - **The row of GSS is not reproduced.** In the order that comes closest to the paper, GSS ends
-#   between CRS and PRS, as in the paper, but its accuracy is much lower than the paper's. After the third task, its accuracy falls in our runs
-#   but not in the paper.
+#   between CRS and PRS, as in the paper, but its accuracy is much lower than the paper's. After
+#   the third task, its accuracy falls in our runs but not in the paper.
 # - **Other balanced samplers perform like PRS.** In the same order, CBRS and OCDM end close to
 #   PRS.
 # - **The dip after the third task is due to the order.** In all orders of the last round, the second

@@ -190,7 +190,7 @@ def published():
         "first_task": first.set_index("method")["value"]["Finetune"],
         # {1, 2} or {1, 7} first, then four pairs in any order
         "possible": 2 * math.factorial(8) // 2**4,
-        "near": IN_WORDS[len(near)].capitalize(),
+        "near": IN_WORDS[len(near)],
     }
 
 
