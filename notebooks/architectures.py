@@ -22,8 +22,9 @@
 #
 # The profile `seeds` runs on `digits70seq`, a **synthetic data set** of handwritten digits, with
 # all three networks and five seeds. A small convolutional network, `convnet`, replaces ResNet-101,
-# and AC and RA are built upon it. Multitask is trained for 1 and for 2 epochs (10 in the paper)
-# with the plain network, and for only 1 epoch with AC and RA. The profile `quick` uses a tiny part
+# and AC and RA are built upon it. With the plain network, Multitask is trained once for 1 epoch
+# and once for 2 epochs, where the paper uses 1 and 10. With AC and RA, it is trained only for 1
+# epoch. The profile `quick` uses a tiny part
 # of the data without AC, and only one seed, which is too few for any conclusion.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores.*

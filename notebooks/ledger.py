@@ -195,8 +195,9 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # for the number of claims. It does not hold if an implied claim does not hold.
 #
 # A *sensitivity* repeats the claim above it with another measure. Its verdict is not corrected and
-# is excluded from all counts. A *fact* is true by construction, such as the class shares of a
-# memory that is designed to have these shares. It has a number but no verdict.
+# is excluded from all counts. A *fact* follows from the labels or from the design of a
+# sampler, such as the class shares of a memory that is designed to have these shares. It has a
+# number but no verdict.
 #
 # A claim about all metrics, all methods or all schedules covers several numbers (cells). It holds
 # if every cell is significantly above 0, which needs no correction for the number of cells, and
@@ -260,7 +261,8 @@ settings.show(figure, "headlines")
 # %% [markdown]
 # The following tables list all claims that were run, question by question. Each entry contains the
 # verdict and the effect with its interval, in the unit at the end of the claim's description; a
-# negative effect contradicts the claim. Unless the claim holds, the weakest cell is named in
+# negative effect contradicts the claim. A verdict can be *undecided* although the interval excludes
+# 0, because only the verdict is corrected for the number of claims. Unless the claim holds, the weakest cell is named in
 # parentheses: its score, its class group or setting if there are several, and the method that it is
 # compared with, after "vs.". If an entry is empty, the claim was not tested on this data set. The
 # file `ledger_claims.csv` has one row per claim and data set.
@@ -326,8 +328,8 @@ display(settings.table("versions"))
 #   column `paper` shows these cases.
 # - Mainly two kinds of claims are *not run*, which the profile `paper` tests on the paper's data.
 #   First, claims about schedules, memory sizes and networks on NUS-WIDEseq require a data set with
-#   six tasks. The data set that represents NUS-WIDEseq is synthetic, and because networks learn
-#   from its pixels, these runs would take longer than all runs on real data together. Second,
+#   six tasks. Ours is synthetic, and its networks learn from pixels, so that runs for these claims
+#   would take longer than all runs on real data together. Second,
 #   claims about networks that learn from pixels cannot be tested on `cocoseq-mini`, which contains
 #   only features.
 # - With other versions of the packages, the numbers of a run and the verdict of a claim near a

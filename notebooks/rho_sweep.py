@@ -84,7 +84,8 @@ for name in settings.dataset:
 # The pictures show C-F1, O-F1 and mAP after the last task, averaged over seeds, with bands of one
 # standard deviation and a ring at the best $\rho$ of each metric. The left panel for COCO
 # corresponds to the paper's figure. Because the paper prints no numbers, only the shape of the
-# curves can be compared. A ring inside $[-0.2, 0.2]$ agrees with the paper's claim. The
+# curves can be compared. If a ring is inside the range
+# $[-0.2, 0.2]$, the curve agrees with the paper's claim that $\rho$ near 0 is best. The
 # [`ledger`](ledger.ipynb) tests whether the lowest and the highest $\rho$ score significantly lower
 # than $\rho$ near 0. If you run the notebook, menus select another class group or metric.
 

@@ -185,10 +185,10 @@ def prepare_features(options: argparse.Namespace) -> None:
 
 
 def prepare_source(source: single_label.Source, _options: argparse.Namespace) -> None:
-    """Fetch a single-label data set, if it is not there, and count its images.
+    """Count the images of a single-label data set, after fetching them if necessary.
 
-    The files are searched for in $PRSLIB_DATA: MNIST/raw for MNIST, train_32x32.mat and
-    test_32x32.mat for SVHN.
+    The files are in $PRSLIB_DATA. They are the folder MNIST/raw for MNIST, and
+    train_32x32.mat and test_32x32.mat for SVHN.
 
     Example: prslib prepare NAME
     """
