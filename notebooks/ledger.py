@@ -262,10 +262,10 @@ settings.show(figure, "headlines")
 # The following tables list all claims that were run, question by question. Each entry contains the
 # verdict and the effect with its interval, in the unit at the end of the claim's description; a
 # negative effect contradicts the claim. A verdict can be *undecided* although the interval excludes
-# 0, because only the verdict is corrected for the number of claims. Unless the claim holds, the weakest cell is named in
-# parentheses: its score, its class group or setting if there are several, and the method that it is
-# compared with, after "vs.". If an entry is empty, the claim was not tested on this data set. The
-# file `ledger_claims.csv` has one row per claim and data set.
+# 0, because only the verdict is corrected for the number of claims. Unless the claim holds, the
+# weakest cell is named in parentheses: its score, its class group or setting if there are several,
+# and the method that it is compared with, after "vs.". If an entry is empty, the claim was not
+# tested on this data set. The file `ledger_claims.csv` has one row per claim and data set.
 
 # %%
 questions = decided["claim"].map(lambda name: CLAIMS[name].question)
