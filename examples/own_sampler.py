@@ -27,8 +27,8 @@ if __name__ == "__main__":
     from prslib.report.tables import final, scores_of
 
     methods = ["CRS", "PRS", "Newest"]
-    wanted = prslib.configs(dataset="cocoseq-mini", method=methods, seed=range(2))
-    rows = final(scores_of(prslib.run_all(wanted), tests=["balanced"]))
+    configs = prslib.configs(dataset="cocoseq-mini", method=methods, seed=range(2))
+    rows = final(scores_of(prslib.run_all(configs), tests=["balanced"]))
     shown = rows[(rows["measure"] == "score") & (rows["metric"] == "mAP")]
     print(shown.pivot_table("value", "method", "group").round(1))
     ax = sns.stripplot(shown, x="group", y="value", hue="method", dodge=True)

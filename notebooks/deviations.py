@@ -18,25 +18,25 @@
 #   probability to store the sample, is softened or underflows;
 # - the class that loses a sample is drawn by its target share $p$ of the memory instead of by its
 #   surplus above this share;
-# - the absolute value in Eq. (5), which measures the distance from the target shares, is omitted, so
-#   that positive and negative differences cancel;
+# - the absolute value in Eq. (5), which measures the distance from the target shares, is omitted,
+#   so that positive and negative differences cancel;
 # - among equally good slots, the slot with the lowest index is overwritten instead of a random one;
 # - the class counts of a task are known before the task begins;
 # - a whole batch is processed at once instead of sample by sample.
 #
 # The paper itself mentions one more departure, which the tables call *several classes shrink*. To
-# make room, PRS draws one of the classes whose surplus $\delta_i$ is positive, whereas this departure
-# considers the samples of all these classes. The paper explains (Sec. 3.4): "We found this to be more robust in practice than considering
-# multiple classes with $\delta_i > 0$".
+# make room, PRS draws one of the classes whose surplus $\delta_i$ is positive, whereas this
+# departure considers the samples of all these classes. The paper explains (Sec. 3.4): "We found
+# this to be more robust in practice than considering multiple classes with $\delta_i > 0$".
 #
 # This notebook replaces one step of PRS at a time and measures how the memory and the mAP change.
 # Conventional reservoir sampling (CRS), which has no partition, serves as a reference. To compare
 # your implementation of PRS with prslib's, use `examples/check_your_prs.py`.
 #
-# The paper reports no experiment with these departures. The profile `quick` tracks the memories on `cocoseq-mini` (COCO
-# images) and on `reutersseq` (news articles), and trains on `cocoseq-mini` only. Scores are
-# measured on a test set with *classes alike*, in which all classes are about equally frequent: for
-# `cocoseq-mini`, 323 images of the paper's balanced test set.
+# The paper reports no experiment with these departures. The profile `quick` tracks the memories on
+# `cocoseq-mini` (COCO images) and on `reutersseq` (news articles), and trains on `cocoseq-mini`
+# only. Scores are measured on a test set with *classes alike*, in which all classes are about
+# equally frequent: for `cocoseq-mini`, 323 images of the paper's balanced test set.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores. A second run takes 15
 # seconds.*

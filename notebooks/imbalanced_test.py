@@ -13,9 +13,9 @@
 # alike*). In its appendix, the paper also tests on images with the class mix of the stream (*as the
 # stream comes*). For this test, the paper sets the power $\rho$ of Partitioning Reservoir Sampling
 # (PRS) to 0.5. The target shares of the classes in memory are proportional to the class frequencies
-# to the power of $\rho$, so that 0.5 balances the memory only in part. The paper reports "PRS with $\rho=0.5$
-# performing better than all the other baselines while remaining very competitive on the majority"
-# (its **Table "Imbalanced test-set comparison"**).
+# to the power of $\rho$, so that 0.5 balances the memory only in part. The paper reports "PRS with
+# $\rho=0.5$ performing better than all the other baselines while remaining very competitive on the
+# majority" (its **Table "Imbalanced test-set comparison"**).
 #
 # The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
 # frozen EfficientNet-Lite0. Each [method](main_results.ipynb) trains a network of two layers on

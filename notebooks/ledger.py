@@ -56,21 +56,21 @@ if not 0 < settings.level < 1:
 settings
 
 # %% tags=["compute"]
-found, errors = topics.runs(settings.profile)
+configs, errors = topics.runs(settings.profile)
 print("left out, files missing:", errors or "none")
-results = ledger.gather(found, settings.missing, device=settings.device)
+results = ledger.gather(configs, settings.missing, device=settings.device)
 settings.write(ledger.decide(results, settings.level), "claims")
 
 # %% [markdown]
 # ## What was replicated, and what was not
 #
 # The list shows how the paper's main claims fare on real data. The verdicts are corrected for the
-# number of claims. The [summary](../docs/report/README.md#summary) explains PRS, CRS and the scores. The
-# power $\rho$ of PRS determines the class shares of its memory: with 0 they are equal, and with 1
-# they are as in the stream. In a test set with *classes alike*, the kind that the paper uses, all
-# classes are about equally frequent, whereas a test set *as the stream comes* has the class mix of
-# the stream. None of these runs trains the paper's network end to end on all of the paper's images;
-# only the profile `paper` does.
+# number of claims. The [summary](../docs/report/README.md#summary) explains PRS, CRS and the
+# scores. The power $\rho$ of PRS determines the class shares of its memory: with 0 they are equal,
+# and with 1 they are as in the stream. In a test set with *classes alike*, the kind that the paper
+# uses, all classes are about equally frequent, whereas a test set *as the stream comes* has the
+# class mix of the stream. None of these runs trains the paper's network end to end on all of the
+# paper's images; only the profile `paper` does.
 
 # %%
 decided = settings.table("claims")

@@ -25,10 +25,10 @@
 # - `turned digits` (profile `seeds`): pretrained on the same scenes with every digit rotated by 90
 #   degrees, so that the shapes of the stream are new to the network.
 #
-# The weights `digits` are those of five networks, which are assigned to the seeds in rotation. If
-# the weights are *frozen*, all layers except the last keep their initial weights. The pretrained
-# weights are in the folder `data`, and `studies/pretrain.py` trains them again. The profile `paper`
-# compares random weights with ImageNet's weights on COCOseq.
+# Five networks provide the weights `digits`, and the seeds use them in rotation. If the weights are
+# *frozen*, all layers except the last keep their initial weights. The pretrained weights are in the
+# folder `data`, and `studies/pretrain.py` trains them again. The profile `paper` compares random
+# weights with ImageNet's weights on COCOseq.
 #
 # The paper freezes all layers but the last for EWC, because EWC works poorly otherwise. In this
 # notebook EWC trains the same layers as CRS and PRS, and its penalty has the same strength for all

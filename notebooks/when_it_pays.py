@@ -192,11 +192,11 @@ settings.show(figure, "minus_crs", narrow=1)
 #
 # The first panel shows how the average precision (AP) of a class differs between CBRS and CRS.
 # Classes are sorted into bins by their size relative to the mean class size of their stream; the
-# bins were fixed before the runs. In each bin, the differences are averaged first over the
-# classes of each stream and then over all streams, including those with grey names in the picture
-# above. Lines are 95 % intervals over streams. In the second panel, which covers only the four streams of the
-# introduction, the bins are thirds of the stream, by the position of the class's task. Classes are
-# scored on the test with classes alike, except for `cocoseq-mini`, which is scored on further
+# bins were fixed before the runs. In each bin, the differences are averaged first over the classes
+# of each stream and then over all streams, including those with grey names in the picture above.
+# Lines are 95 % intervals over streams. In the second panel, which covers only the four streams of
+# the introduction, the bins are thirds of the stream, by the position of the class's task. Classes
+# are scored on the test with classes alike, except for `cocoseq-mini`, which is scored on further
 # images of COCO.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -293,9 +293,9 @@ print(f"Expected for all {bins['share'].nunique()} memory sizes, and found: {tex
 # To separate these effects, Reuters is subsampled in two ways. In a *cap*, the size of the largest
 # classes is limited, which reduces `max:min` and shortens the stream. The test set with the class
 # mix of the stream is limited in the same proportion. A *part* is as long as a cap, but keeps the
-# class mix of Reuters. The memory has the same size as for the whole stream. In the profile `seeds`, each cap
-# and each part is drawn three times. Large marks are means over the draws, and small dots are
-# single draws.
+# class mix of Reuters. The memory has the same size as for the whole stream. In the profile
+# `seeds`, each cap and each part is drawn three times. Large marks are means over the draws, and
+# small dots are single draws.
 
 # %% tags=["compute"]
 finished = prslib.run_all(cut_runs(settings), device=settings.device)

@@ -228,8 +228,9 @@ def show_preview(options: Namespace) -> None:
 
     Example: prslib preview labels.csv --size 2000
     """
-    given = {"rho": options.rho, "seed": options.seed}
-    result = prslib.preview(options.file, options.size, **given)
+    result = prslib.preview(
+        options.file, options.size, rho=options.rho, seed=options.seed
+    )
     print(result)
     if options.picture:
         result.plot().figure.savefig(options.picture, bbox_inches="tight")

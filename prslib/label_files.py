@@ -28,9 +28,9 @@ def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
     file : Path or str
         A CSV file has a header and either one column of 0 and 1 per class or one column
         ``labels`` of class names, which are separated by ``|`` or ``;``. An empty cell,
-        NaN and -1 are unknown labels, and empty lines are skipped. In a table of 0 and
-        1, NA is an unknown label, too, columns of text such as dates are ignored, and so
-        is a first column of sample names. An npz file contains an array ``labels`` and
+        NaN and -1 are unknown labels, and so is NA in a table of 0 and 1. Empty lines,
+        columns of text such as dates, and a first column of sample names are ignored. An
+        npz file contains an array ``labels`` and
         optionally ``names``. CSV files may be compressed by gzip.
 
     Returns
@@ -241,7 +241,6 @@ def read_columns(table: Any) -> tuple[np.ndarray, list[str]]:
         what = "two or more columns of 0 and 1, or one called labels with class names"
         # the first cell that is wrong of each column, or else the first row
         is_wrong = ~numbers[wrong].isin([0, 1, -1])
-        found = {name: table[name][is_wrong[name]].iloc[0] for name in wrong}
-        shown = found or table.head(1).to_dict("records")
-        raise ValueError(expected(what, shown))
+        cells = {name: table[name][is_wrong[name]].iloc[0] for name in wrong}
+        raise ValueError(expected(what, cells or table.head(1).to_dict("records")))
     return numbers[names].replace(-1, np.nan).to_numpy(float), names

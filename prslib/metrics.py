@@ -174,9 +174,9 @@ def _areas_of_some(
     images = order[is_retrieved]
     ends = np.flatnonzero(is_end[is_retrieved]) + 1
     positives = np.flatnonzero(truth[is_retrieved])
-    found = np.searchsorted(positives, ends)
+    hit_ends = np.searchsorted(positives, ends)
     new_images = _sum_parts(of_images, images, ends)  # (parts, draws)
-    new_hits = _sum_parts(of_images, images[positives], found)
+    new_hits = _sum_parts(of_images, images[positives], hit_ends)
     stops = is_end.sum(axis=1).cumsum()
     areas = []
     for start, stop in pairwise([0, *stops]):

@@ -64,10 +64,10 @@ class Document(NamedTuple):
 def read_collection(folder: Path) -> list[Document]:
     """Read all documents."""
     texts = [file.read_text("latin-1") for file in sorted(folder.glob("reut2-*.sgm"))]
-    found = [parts for text in texts for parts in DOCUMENT.findall(text)]
-    if len(found) != DOCUMENTS:
-        raise ValueError(expected(f"{DOCUMENTS} documents in {folder}", len(found)))
-    return [read_document(*parts) for parts in found]
+    tags = [tag for text in texts for tag in DOCUMENT.findall(text)]
+    if len(tags) != DOCUMENTS:
+        raise ValueError(expected(f"{DOCUMENTS} documents in {folder}", len(tags)))
+    return [read_document(*tag) for tag in tags]
 
 
 def read_document(attributes: str, content: str) -> Document:

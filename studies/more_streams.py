@@ -163,8 +163,8 @@ def load(name: str, folder: Path) -> SequentialDataset:
     source = COLLECTIONS[name]
     files = [folder / name / file for file in source["files"]]
     for file in files:
-        found = hashlib.sha256(file.read_bytes()).hexdigest()
-        if found != source["files"][file.name]:
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        if digest != source["files"][file.name]:
             raise ValueError(expected(f"the file of {source['copy']}", file))
     return make_stream(name, READERS[source["reader"]](*files))
 
@@ -222,7 +222,7 @@ def cluster(labels: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
 
 
 def embed(values: np.ndarray, in_stream: np.ndarray) -> np.ndarray:
-    """Return features, float32 (N, D); those of texts are fitted on the stream."""
+    """Return features, float32 (N, D), which are fitted on the stream if it has texts."""
     if values.ndim == 1:
         words = TfidfVectorizer(sublinear_tf=True, min_df=3)
         svd = TruncatedSVD(COMPONENTS, algorithm="arpack", random_state=SEED)

@@ -115,10 +115,10 @@ def _entry(
 
 
 # for tests: all classes, but few documents
-tiny = partial(choose_capped, cap=CAPS[-1], draw=0)
+TINY = partial(choose_capped, cap=CAPS[-1], draw=0)
 ENTRIES = {
     "reutersseq": _entry("reutersseq"),
-    "reutersseq-tiny": _entry("reutersseq-tiny", tiny, 247, test_resamples=0),
+    "reutersseq-tiny": _entry("reutersseq-tiny", TINY, 247, test_resamples=0),
 }
 for draw in range(DRAWS):
     ending = f"-{draw + 1}" if draw else ""

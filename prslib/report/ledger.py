@@ -32,21 +32,23 @@ VERBS = {
 
 
 def gather(
-    found: dict[str, list[RunConfig]], missing: str, device: str = "cpu"
+    by_notebook: dict[str, list[RunConfig]], missing: str, device: str = "cpu"
 ) -> pd.DataFrame:
     """Gather what the stored runs of notebooks measured, standard runs first.
 
     Missing runs are trained if `missing` is "train".
     """
-    wanted: dict[str, RunConfig] = {}
+    configs: dict[str, RunConfig] = {}
     standards: dict[str, RunConfig] = {}
-    for config in chain(*found.values()):
-        wanted.setdefault(repr(config.identity), config)
+    for config in chain(*by_notebook.values()):
+        configs.setdefault(repr(config.identity), config)
         standards.setdefault(config.dataset, config)
-    in_figure_1 = {repr(config.identity) for config in found.get("tail_forgetting", [])}
+    in_figure_1 = {
+        repr(config.identity) for config in by_notebook.get("tail_forgetting", [])
+    }
     if missing == "train":
-        runs.train(wanted.values(), device=device)
-    stored = [config for config in wanted.values() if runs.path_of(config).is_file()]
+        runs.train(configs.values(), device=device)
+    stored = [config for config in configs.values() if runs.path_of(config).is_file()]
     few = [stored[start : start + AT_ONCE] for start in range(0, len(stored), AT_ONCE)]
     every = chain.from_iterable(map(runs.run_all, few))
     return results_of(every, standards, in_figure_1)

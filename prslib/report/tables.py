@@ -84,7 +84,7 @@ def read_run(run: Run, tests: Collection[str]) -> Iterator[pd.DataFrame]:
         yield scores.assign(measure="score", at_end=scores["trained_tasks"] == end)
         if (scores["schedule"] == "").all():
             continue  # Multitask has no earlier tasks to forget
-        # the forgetting of Table 1, and that of Chaudhry et al.
+        # as in Table 1, and as Chaudhry et al. define forgetting
         for name, normalised in {"forget": True, "lost": False}.items():
             lost = forgetting(scores, normalised).assign(measure=name)
             yield lost.assign(trained_tasks=end, task="seen", at_end=True)

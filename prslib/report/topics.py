@@ -32,14 +32,14 @@ def runs_of(profile: str, notebook: str) -> list[RunConfig]:
 
 def runs(profile: str) -> tuple[dict[str, list[RunConfig]], dict[str, str]]:
     """Return the runs that claims are about by notebook, and errors by notebook."""
-    found = {}
+    by_notebook = {}
     errors = {}
     names = [name for name in known_notebooks(profile) if name not in NO_CLAIM]
     for name in sorted(names, key=lambda name: name not in STANDARD):
         try:
-            found[name] = runs_of(profile, name)
+            by_notebook[name] = runs_of(profile, name)
         except FileNotFoundError as error:
             errors[name] = str(error)
-    if errors and not any(found.values()):
+    if errors and not any(by_notebook.values()):
         raise FileNotFoundError(next(iter(errors.values())))
-    return found, errors
+    return by_notebook, errors

@@ -241,7 +241,7 @@ def test_the_state_of_another_sampler_is_refused(other, options, message):
 def test_a_state_with_other_entries_is_refused():
     sampler = make_sampler("crs", 4, 3, 0)
     state = sampler.state_dict()
-    # such as an array that a sampler of one's own makes later than in __init__
+    # for example, an own sampler may make an array after __init__
     for other in (state | {"ages": np.zeros(4)}, {"sampler": state["sampler"]}):
         with pytest.raises(ValueError, match=r"a state with .*'seen'"):
             sampler.load_state_dict(other)
