@@ -413,17 +413,18 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     position = pd.Series(map(_position, rows["schedule"], rows["task"]))
     at_end = rows["trained_tasks"] == rows["last"]
     before = (position <= rows["trained_tasks"]) & ~at_end
-    # the best and the last value of each task, (tasks, 1 + draws)
-    values = values_and_draws(rows)
-    tasks = [rows[name] for name in [*key, "task"]]
     earlier = position < rows["last"]
-    best = values.where(before & earlier).groupby(tasks, **_KEEP_ALL).max()
-    final = values.where(at_end & earlier).groupby(tasks, **_KEEP_ALL).max()
+    # the best and the last value of each task, (tasks, 1 + draws)
+    task = rows.groupby([*key, "task"], **_KEEP_ALL).ngroup()
+    tasks = rows[key][~task.duplicated()].reset_index(drop=True)
+    values = values_and_draws(rows)
+    best = values[before & earlier].groupby(task).max().reindex(tasks.index)
+    final = values[at_end & earlier].groupby(task).max().reindex(tasks.index)
     lost = best - final
     if normalised:
-        lost = lost / best.abs().where(best != 0)
-    unlearned = (best["value"] == 0).astype(float).where(best["value"].notna())
-    means = lost.assign(unlearned=unlearned).groupby(level=key, **_KEEP_ALL).mean()
+        lost /= best.abs().replace(0, np.nan)
+    lost["unlearned"] = (best["value"] == 0).astype(float).where(best["value"].notna())
+    means = lost.groupby([tasks[name] for name in key], **_KEEP_ALL).mean()
     result = means[["value", "unlearned"]].reset_index()
     if "draws" in scores:
         drawn = means.drop(columns=["value", "unlearned"]).to_numpy()

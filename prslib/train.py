@@ -745,10 +745,10 @@ class Trainer:
         self.is_finite = torch.ones((), dtype=torch.bool, device=device)
         self.make_memory(data, sampler_seed)
         self.replay_rng = np.random.default_rng(replay_seed)
-        self.take_step = self.descend
+        self.captured = None
         depends_on_rows = self.reads_stream or self.method.rehearsal != "mean"
         if self.device.type == "cuda" and not (self.ewc or depends_on_rows):
-            self.take_step = Captured(self.descend, device)
+            self.captured = Captured(self.descend, device)
 
     def make_stages(self, network: Staged) -> None:
         """Split a network into frozen and trained stages, and make the optimizer."""
@@ -810,10 +810,10 @@ class Trainer:
             x, y = self.join(new, replayed)  # (B + R, ...), (B + R, C)
             if self.keeps_features:
                 encoded = x[:count].clone()  # a layer may change x in place
-            if isinstance(self.take_step, Captured):
-                self.take_step(x, y)
+            if self.captured:
+                self.captured(x, y)
                 continue
-            logits = self.take_step(x, y, new, replayed)
+            logits = self.descend(x, y, new, replayed)
             if update == 0 and self.method.rehearsal == "der++":
                 columns["logits"] = logits[:count].detach()
         self.steps += 1

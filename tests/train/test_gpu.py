@@ -72,10 +72,10 @@ def test_captured_steps_are_those_that_are_launched_singly(
 ):
     config = RunConfig(name, weights="none", precision=precision)
     captured = trained(config, "cuda")
-    assert captured.take_step.graphs
+    assert captured.captured.graphs
     monkeypatch.setattr("prslib.device.LAUNCHED_SINGLY", 99)
     singly = trained(config, "cuda")
-    assert not singly.take_step.graphs
+    assert not singly.captured.graphs
     gap = np.abs(probabilities(captured) - probabilities(singly)).mean()
     assert gap < GROWN[precision]
 
