@@ -48,12 +48,9 @@ def test_it_holds_what_the_sampler_keeps(name, cut):
 @pytest.mark.parametrize(
     ("labels", "change"),
     [
-        (LABELS[:9], {}),
         (LABELS[:10, :3], {}),
         (LABELS[:10].astype(float), {}),
         (LABELS[:10], {"images": IMAGES[:9]}),
-        (LABELS[:10], {"images": IMAGES[:10] * 1.0}),
-        (LABELS[:10], {"more": IMAGES[:10]}),
     ],
 )
 @pytest.mark.parametrize("name", ["prs", "ocdm"])

@@ -138,10 +138,9 @@ def test_one_label_a_sample_asks_for_accuracy(stored):
     assert set(result.answers["metric"]) == {"mAP", "accuracy"}
 
 
-@pytest.mark.parametrize("name", ["epochs", "prequential"])
-def test_field_that_a_trial_does_not_read_is_refused(name):
-    with pytest.raises(TypeError, match=f"fields that a trial reads, got {name}"):
-        trial(**draw_stream(), **{name: 1})
+def test_field_that_a_trial_does_not_read_is_refused():
+    with pytest.raises(TypeError, match="fields that a trial reads, got epochs"):
+        trial(**draw_stream(), epochs=1)
 
 
 def test_bad_sample_is_named_by_its_row_among_all_samples():
@@ -228,45 +227,32 @@ def test_class_that_is_small_or_in_one_group_is_told_trained_and_not_scored(
     assert sum(part.labels[:, 6].sum() for part in parts) == members.sum()
 
 
-@pytest.mark.parametrize(
-    ("change", "note"),
-    [
-        ({"groups": np.arange(400) % 6}, "only 2 groups, so that intervals"),
-        ({"labels": draw_stream()["labels"] & ~RARE[:, None]}, "8 samples without"),
-        ({"order": np.arange(400), "task": None}, "sorted by the column order"),
-    ],
-)
-def test_it_is_told_how_a_stream_was_understood(change, note):
-    made, notes = make_stream(**NOTHING | draw_stream() | change)
-    assert note in " ".join(notes)
+def test_samples_without_a_label_are_left_out_and_few_groups_are_told():
+    columns = draw_stream() | {"groups": np.arange(400) % 6}
+    columns["labels"] &= ~RARE[:, None]
+    made, notes = make_stream(**NOTHING | columns)
+    assert "only 2 groups, so that intervals" in notes[1]
+    assert notes[2] == "8 samples without a label are left out."
     parts = made.data.train, made.data.tests["imbalanced"]
-    assert sum(map(len, parts)) == (392 if "labels" in change else 400)
+    assert sum(map(len, parts)) == 392
 
 
 BAD = {
     "length": ({"inputs": np.zeros((9, 2))}, "inputs of 400 samples"),
-    "nan": ({"inputs": np.full((400, 2), np.nan)}, "NaN or infinity in sample 0"),
     "shape": ({"inputs": np.zeros((400, 2, 2))}, "features \\(N, D\\)"),
     "task and order": ({"order": np.arange(400)}, "task or order"),
     "date": ({"task": None, "order": ["31/12/2021"] * 400}, "such as 2021-03-31"),
-    "no date": ({"task": None, "order": [""] * 400}, "one value of order for every"),
-    "number as text": ({"task": None, "order": ["300000"] * 400}, "order as numbers"),
     "batch": ({"batch_size": 401}, "a batch of at least 401 training samples in each"),
     "channels first": (
         {"inputs": np.zeros((400, 3, 8, 8), np.uint8)},
         "images of uint8",
     ),
-    "few": ({"labels": np.eye(400, dtype=bool)}, "at least 5 samples"),
     "one class": (
         {"labels": np.zeros(400, int)},
         "two classes with at least 5 samples",
     ),
     "unknown": ({"labels": np.full((400, 2), np.nan)}, "labels that are all known"),
     "memory": ({"memory_size": 400}, "memories smaller than the stream"),
-    "no seed": (
-        {"seeds": []},
-        "a seed, a memory size and a sampler besides CRS, got none",
-    ),
     "missing task": ({"task": [None] * 400}, "task for every sample"),
     "no sampler": ({"samplers": ["CRS"]}, "a sampler besides CRS, got none"),
     "group": ({"groups": np.zeros(400)}, "not all in one group"),
@@ -339,11 +325,10 @@ def test_costs_are_what_is_clearly_lost():
         {"metric": "O-F1", "test_set": "imbalanced", "difference": -3.0, "high": -1.0},
     ]
     (sentence,) = say_costs(answers, pd.DataFrame(rows).assign(**fixed))
-    said = "With a memory of 9 samples, PRS is significantly below CRS in O-F1, "
-    assert sentence == f"{said}as the stream comes (-3.0 points)."
+    assert "below CRS in O-F1, as the stream comes (-3.0 points)." in sentence
     rows[1]["high"] = 1.0
     (sentence,) = say_costs(answers, pd.DataFrame(rows).assign(**fixed))
-    assert sentence.endswith("PRS is significantly below CRS in no score.")
+    assert "below CRS in no score" in sentence
 
 
 def test_files_of_a_stream_are_tried_by_one_command(stored, tmp_path, capsys):

@@ -4,36 +4,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib.report.answers import describe_difference, describe_range, say_points
+from prslib.report.answers import describe_difference, describe_range
 
 
 @pytest.mark.parametrize(
     ("low", "high", "sentence"),
     [
-        (
-            1.0,
-            3.0,
-            "PRS scores 2.0 points higher than CRS in mAP (95 % CI 1.0 to 3.0).",
-        ),
-        (
-            -3.0,
-            -1.0,
-            "PRS scores 2.0 points lower than CRS in mAP (95 % CI 1.0 to 3.0).",
-        ),
-        (-1.0, 5.0, "PRS and CRS do not differ significantly in mAP: +2.0 points "),
+        (1.0, 3.0, "scores 2.0 points higher than CRS in mAP (95 % CI 1.0 to 3.0)."),
+        (-3.0, -1.0, "scores 2.0 points lower than CRS in mAP (95 % CI 1.0 to 3.0)."),
+        (-1.0, 5.0, "do not differ significantly in mAP: +2.0 points"),
+        (np.nan, np.nan, "scores 2.0 points lower than CRS in mAP (one seed"),
     ],
 )
 def test_a_difference_gets_the_sentence_of_its_sign(low, high, sentence):
-    row = {"difference": (low + high) / 2, "low": low, "high": high}
-    assert describe_difference(pd.Series(row), what="mAP").startswith(sentence)
-
-
-def test_a_difference_of_one_seed_has_a_sign_and_no_interval():
-    row = pd.Series({"difference": -2.0, "low": np.nan, "high": np.nan})
-    assert describe_difference(row, what="mAP") == (
-        "PRS scores 2.0 points lower than CRS in mAP"
-        " (one seed, so that no interval is known)."
-    )
+    difference = -2.0 if np.isnan(low) else (low + high) / 2
+    row = pd.Series({"difference": difference, "low": low, "high": high})
+    assert sentence in describe_difference(row, what="mAP")
 
 
 def test_a_range_names_its_lowest_case_and_counts_those_on_either_side():
@@ -48,16 +34,5 @@ def test_a_range_names_its_lowest_case_and_counts_those_on_either_side():
     words = "PRS minus CRS in overall mAP with classes alike is -1.0 to +2.0 points,"
     words += " lowest with b."
     assert describe_range(gaps.assign(seeds=3), "network") == words
-    assert describe_range(gaps, "network") == (
-        f"{words} It is significantly above 0 in 1 of these 2 comparisons, and"
-        " significantly below 0 in 1."
-    )
-    assert describe_range(gaps.assign(clearly=""), "network").endswith(
-        "above 0 in none of these 2 comparisons, and significantly below 0 in none."
-    )
-
-
-def test_a_difference_is_said_with_its_interval_and_seeds():
-    row = {"difference": 1.0, "low": -0.5, "high": 2.5, "seeds": 10}
-    assert say_points(row) == "+1.0 points (95 % CI -0.5 to +2.5, 10 seeds)"
-    assert say_points(row | {"seeds": 1}) == "+1.0 points (one seed)"
+    counts = describe_range(gaps, "network").removeprefix(words)
+    assert "above 0 in 1 of these 2" in counts and "below 0 in 1." in counts

@@ -342,21 +342,3 @@ def test_the_committed_claims_come_out_as_committed():
             compared += not np.isnan(new)
             assert np.isnan(new) or new == pytest.approx(effect, abs=0.001)
     assert compared >= 4
-
-
-def test_no_difference_is_said_of_the_score_that_gave_it():
-    row = {"claim": "a", "data": "other", "verdict": "no difference"}
-    rows = [row | {"dataset": name, "weakest": "over CRS O-F1"} for name in "xy"]
-    decided = pd.DataFrame(rows)
-    words = "on both real streams (x and y)"
-    said = ledger.say_verdicts(decided, "a")
-    assert said == f"shows no difference in O-F1 {words}"
-    decided.loc[0, "weakest"] = "over CRS mAP"
-    assert ledger.say_verdicts(decided, "a") == f"shows no difference {words}"
-
-
-def test_a_claim_about_two_kinds_of_test_sets_names_both():
-    rows = pd.DataFrame([{"claim": "balanced_is_harder", "test_set": "balanced"}])
-    assert ledger.say_tests(rows) == "classes alike, as the stream comes"
-    for claim in CLAIMS.values():
-        assert ("test_set" in repr(claim.arguments)) == bool(claim.second_test_set)

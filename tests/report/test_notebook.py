@@ -7,7 +7,7 @@ import pytest
 from cells import functions_of
 
 from prslib.report import notebook
-from prslib.report.notebook import Settings, defaults_of, heading
+from prslib.report.notebook import Settings, defaults_of
 
 SWEEP = defaults_of("rho_sweep")
 
@@ -113,28 +113,6 @@ def test_a_rho_that_replaces_the_defaults_is_named(figure, shown):
     # these notebooks name theirs, or compare several
     names = ("imbalanced_test", "walkthrough", "your_stream")
     assert not any(Settings.of("quick", name).say_rho() for name in names)
-
-
-def test_one_seed_is_said_once_and_has_no_interval():
-    settings = Settings.of("quick", "rho_sweep", seeds=[0])
-    assert settings.say_seeds(intervals=True) == "1 seed"
-    answer = settings.write_answer("The best rho is 0.").data
-    assert answer == "**The best rho is 0. With one seed, no interval is known.**"
-    assert settings.write_answer("A (one seed).").data == "**A (one seed).**"
-    settings.seeds = [0, 1]
-    assert settings.say_seeds(intervals=True) == "2 seeds, 95 % intervals"
-    assert settings.write_answer("The best rho is 0.").data == "**The best rho is 0.**"
-
-
-def test_a_heading_names_the_paper_only_beside_its_numbers():
-    cells = pd.DataFrame({"dataset": "cocoseq-mini", "test_set": ["balanced"]})
-    without = heading(cells.assign(published=np.nan)).data
-    assert without == "**COCO, classes alike**"
-    beside = heading(cells.assign(published=1.0), ", rho 0.1").data
-    assert (
-        beside
-        == "**COCO, classes alike, rho 0.1**, with the paper's numbers for COCOseq"
-    )
 
 
 @pytest.mark.parametrize("given", ["inputs", "labels", "about"])

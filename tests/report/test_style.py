@@ -1,6 +1,5 @@
 """The styles of methods, and plots that figures share."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -26,11 +25,3 @@ def test_the_paper_stands_beside_its_own_images_and_apart_from_stand_ins():
     frame = frame.assign(value=[50.0, 80.0, np.nan], published=[55.0, 25.0, 25.0])
     shown = style.without_far_numbers(frame)["published"]
     np.testing.assert_array_equal(shown, [55.0, np.nan, 25.0])
-
-
-def test_rows_have_the_streams_names_of_the_pages():
-    ax = plt.figure().add_subplot()
-    style.name_rows(ax, ["cocoseq-mini", "digits49seq"])
-    labels = [label.get_text() for label in ax.get_yticklabels()]
-    plt.close(ax.figure)
-    assert labels == ["COCO", "digits49seq"]

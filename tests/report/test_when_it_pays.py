@@ -1,10 +1,9 @@
 """How streams and classes are measured where a balanced memory may pay."""
 
-from types import SimpleNamespace
-
 import pandas as pd
 import pytest
 from cells import functions_of
+from fake_runs import fake_run
 
 from prslib.datasets import load_dataset
 from prslib.report.measures import class_test
@@ -16,30 +15,22 @@ topic = functions_of("when_it_pays")
 @pytest.mark.parametrize("dataset", ["cocoseq-tiny", "reutersseq-tiny"])
 def test_the_change_of_a_class_is_that_of_its_ap_at_the_end(dataset):
     data = load_dataset(dataset, images=False)
-    first, last = data.class_names[:2]
     runs = []
     for method, ap in {"CRS": 0.2, "CBRS": 0.5}.items():
-        for seed, more in enumerate([0, 0.1]):
-            cells = [
-                {"group": name, "metric": "AP", "task": "seen", "trained_tasks": time}
-                | {"value": value, "test_set": class_test(dataset)}
-                for time, name, value in [
-                    (4, first, ap + more),
-                    (4, last, ap),
-                    (1, first, 0),
-                ]
-            ]
-            frame = pd.DataFrame(cells).assign(
-                dataset=dataset, method=method, seed=seed
-            )
+        for seed in (0, 1):
+
+            def value(cells, best=ap + 0.1 * seed):
+                return best * (cells["trained_tasks"] == data.num_tasks)
+
             config = RunConfig(dataset, method, seed)
-            runs.append(SimpleNamespace(config=config, scores=frame))
+            tests = [class_test(dataset)]
+            runs.append(fake_run(config, value, tests, with_classes=True))
     table = topic.class_changes(runs).set_index("class")
-    assert sorted(table.index) == sorted([first, last])
-    assert table["change"].to_numpy() == pytest.approx([30, 30])
+    assert sorted(table.index) == sorted(data.class_names)
+    assert table["change"].to_numpy() == pytest.approx(30)
     assert (table["share"] == 1).all()
     ratio = data.class_freq / data.class_freq.mean()
-    assert table.loc[[first, last], "ratio"].tolist() == ratio[:2].tolist()
+    assert table.loc[[*data.class_names], "ratio"].tolist() == ratio.tolist()
 
 
 def test_bins_weigh_streams_alike():
