@@ -8,10 +8,9 @@ import sys
 
 import pandas as pd
 
-import prslib
 from prslib.cli import main
 from prslib.paths import PACKAGE, project_root
-from prslib.rounding import CHOICES
+from prslib.rounding import CHOICES, CPU_INFO
 
 BARE = """import sys
 names = "pandas", "scipy", "sklearn", "torch", "joblib", "tqdm", "PIL"
@@ -75,8 +74,12 @@ prslib.preview(np.eye(3, dtype=bool), 2)
 prslib.cli._parser()
 slow = {"torch", "pandas", "scipy", "sklearn", "matplotlib"}
 print(sorted(slow & sys.modules.keys()), "MKL_CBWR" in os.environ)
+prslib.run_all  # who trains rounds alike
+import torch
+print(os.environ.get("MKL_CBWR"), torch.backends.cpu.get_cpu_capability())
 prslib.cli.main(["figures"])
 """
+HAS_AVX2 = CPU_INFO.is_file() and " avx2 " in CPU_INFO.read_text()
 
 
 def test_the_wheel_loads_numpy_alone_and_has_no_notebooks(tmp_path):
@@ -90,7 +93,9 @@ def test_the_wheel_loads_numpy_alone_and_has_no_notebooks(tmp_path):
         text=True,
         capture_output=True,
     )
-    assert done.stdout == "[] False\n"
+    light, rounding = done.stdout.splitlines()
+    assert light == "[] False"
+    assert rounding == "COMPATIBLE AVX2" or not HAS_AVX2
     assert "notebooks need a checkout of prslib" in done.stderr
 
 
@@ -103,11 +108,8 @@ def test_workers_of_a_command_import_nothing_of_the_current_folder(tmp_path):
     assert done.stdout == "[1, 1]\n", done.stderr
 
 
-def test_one_version_and_the_locked_packages_of_the_committed_figures():
-    files = ("CITATION.cff", "CHANGELOG.md", "locked.txt")
-    citation, changes, locked = ((project_root() / file).read_text() for file in files)
-    assert f"\nversion: {prslib.__version__}\n" in citation
-    assert f"\n## {prslib.__version__}\n" in changes
+def test_the_locked_packages_are_those_of_the_committed_figures():
+    locked = (project_root() / "locked.txt").read_text()
     pinned = r"^([a-z0-9-]+)==(\S+) .*\\\n    --hash=sha256:"
     pins = dict(re.findall(pinned, locked, re.MULTILINE))
     assert len(pins) == len(re.findall("^[a-z]", locked, re.MULTILINE))

@@ -18,9 +18,11 @@ def stream(name):
 @pytest.mark.parametrize("name", reuters.ENTRIES)
 def test_the_imbalanced_test_has_the_mix_of_the_stream(name):
     """To two points of the share of the largest class; also where it is thinned."""
-    freq = stream(name).sum(axis=0)
-    tests = load_dataset(name, images=False).tests
-    test = tests["imbalanced"].labels.sum(axis=0)
+    data = load_dataset(name)
+    values = data.train.inputs.astype(np.float64)
+    np.testing.assert_allclose([values.mean(), values.std()], [0, 1], atol=1e-5)
+    freq = data.class_freq
+    test = data.tests["imbalanced"].labels.sum(axis=0)
     share, share_test = 100 * freq / freq.sum(), 100 * test / test.sum()
     assert abs(share[freq.argmax()] - share_test[freq.argmax()]) < 2
 

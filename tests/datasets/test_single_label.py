@@ -47,9 +47,9 @@ def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
 RELEASED = read_arrays(single_label.RELEASED)
 
 
-ORIGINALS = {  # shape of an image, and numbers of training and test images
-    MNIST: ((28, 28), {True: 60000, False: 10000}),
-    SVHN: ((3, 32, 32), {"train": 73257, "test": 26032}),
+ORIGINALS = {  # shape of a small image, and numbers of training and test images
+    MNIST: ((2, 2), {True: 60000, False: 10000}),
+    SVHN: ((3, 2, 2), {"train": 73257, "test": 26032}),
 }
 
 
@@ -82,6 +82,7 @@ def test_stream_is_thinned_and_its_test_set_whole(
     (tmp_path / source.file).mkdir(parents=True)
     dataset = load_dataset(source.name)
     assert dataset.class_freq.tolist() == list(source.train_counts)
+    assert dataset.train.inputs.shape[3] == (1 if source is MNIST else 3)
     test = dataset.tests["full"].labels.argmax(axis=1)
     assert np.array_equal(test, digits[: min(counts.values())])
     assert dataset.class_task.tolist() == list(range(10))

@@ -1,8 +1,11 @@
 """The documentation as a reader meets it, in a browser where there is one."""
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from base64 import b64decode
 from pathlib import Path
 
@@ -78,7 +81,7 @@ def write_pages(folder):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory, python):
+def site(tmp_path_factory, own_folders):
     """A site of few pages, the notebooks as if executed; Sphinx checks its links."""
     pytest.importorskip("myst_nb")
     cache = tmp_path_factory.mktemp("site")
@@ -101,8 +104,14 @@ def site(tmp_path_factory, python):
     folder.mkdir(parents=True)
     for name in NAMES:
         write(notebook, folder / f"{name}.ipynb")
-    environment = {"PRSLIB_CACHE": str(cache), "PRSLIB_FIGURES": str(figures)}
-    built = python("-c", BUILD, str(cache / "pages"), *NAMES, **environment, **PUBLIC)
+    folders = {"PRSLIB_CACHE": str(cache), "PRSLIB_FIGURES": str(figures)}
+    built = subprocess.run(
+        [sys.executable, "-c", BUILD, str(cache / "pages"), *NAMES],
+        cwd=project_root(),
+        env=os.environ | folders | PUBLIC,
+        capture_output=True,
+        text=True,
+    )
     assert built.returncode == 0, built.stderr
     return Path(built.stdout.strip()).parent
 

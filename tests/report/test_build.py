@@ -98,7 +98,9 @@ def test_two_checkouts_with_one_cache_draw_and_keep_their_own(tmp_path, monkeypa
     assert not build.is_stale("smoke", "datasets") and first.is_file()
 
 
-def test_a_redraw_trains_nothing_keeps_the_tables_and_leaves_no_record(monkeypatch):
+def test_a_redraw_trains_nothing_keeps_the_tables_and_leaves_no_record(
+    monkeypatch, asked
+):
     """What it has drawn is not up to date, as the tables may be of other runs."""
 
     def run_notebook(_profile, name, executed, save, redraw):
@@ -107,14 +109,11 @@ def test_a_redraw_trains_nothing_keeps_the_tables_and_leaves_no_record(monkeypat
         if not redraw:
             (save / f"{name}.csv").touch()
 
-    def train(_configs, device):
-        raise AssertionError
-
     monkeypatch.setattr(build, "run_notebook", run_notebook)
     build.draw("smoke", "rho_sweep")
-    monkeypatch.setattr("prslib.runs.train", train)
     command = ["figures", "--profile", "smoke", "rho_sweep", "--redraw"]
     assert main(command) == 0
+    assert asked == []
     assert list(build.read_sums(figures_dir("smoke"))) == ["rho_sweep.csv"]
     picture = figures_dir("smoke") / "rho_sweep.png"
     assert picture.read_bytes() == b"redrawn"
@@ -122,11 +121,17 @@ def test_a_redraw_trains_nothing_keeps_the_tables_and_leaves_no_record(monkeypat
     assert not build.record_file("smoke", "rho_sweep").exists()
 
 
-def test_the_runs_of_all_notebooks_are_one_sweep(monkeypatch):
+@pytest.fixture
+def asked(monkeypatch):
+    """Lists of runs that are to be trained, and are not."""
     asked = []
     monkeypatch.setattr(
         "prslib.runs.train", lambda configs, device: asked.append(configs)
     )
+    return asked
+
+
+def test_the_runs_of_all_notebooks_are_one_sweep(asked):
     names = ["main_results", "imbalanced_test", "rho_sweep"]
     build.train("smoke", names)
     (configs,) = asked
@@ -136,11 +141,7 @@ def test_the_runs_of_all_notebooks_are_one_sweep(monkeypatch):
     assert len(keys) == len(needed)  # each once
 
 
-def test_shards_are_cut_from_all_runs_whatever_is_stored(monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        "prslib.runs.train", lambda configs, device: asked.append(configs)
-    )
+def test_shards_are_cut_from_all_runs_whatever_is_stored(asked):
     build.train("smoke", ["main_results"])
     every = sorted(map(key_of, asked.pop()))
     runs = cache_dir() / "runs"

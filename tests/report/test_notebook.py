@@ -28,7 +28,6 @@ def test_a_device_that_is_not_here_is_refused_unless_it_is_the_profiles():
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
-        ("rho_sweep", {"rhoo": 0.1}, "unknown parameter of rho_sweep 'rhoo'; known"),
         ("rho_sweep", {"seeds": "0,1"}, "expected seeds as a list.* -y, got '0,1'"),
         ("main_results", {"rho": [0.1, 0.5]}, "rho as a single value, got .0.1, 0.5"),
         ("rho_sweep", {"profile": "fast"}, "unknown profile 'fast'; known"),

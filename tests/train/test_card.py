@@ -72,7 +72,7 @@ KINDS = ["PRS", "GSS", "ExStream", "EWC", "DER++", "ER-ACE", "Multitask"]
 def test_a_run_never_mixes_devices(on_card, method):
     points = 1 if METHODS[method].sampler else 0
     looks = {"features_per_class": 1, "variance_points": points}
-    config = on_card.RunConfig(PICTURES, method, batch_size=90, **looks)
+    config = on_card.RunConfig(PICTURES, method, batch_size=150, **looks)
     result = on_card.run(config, NAME)
     assert result.record["device"] == NAME
 
@@ -83,7 +83,7 @@ def test_a_run_never_mixes_devices(on_card, method):
     [
         (SEVERAL, {"tuned_threshold": True, "batch_size": 30}),
         (ONE_LABEL, {"method": "EWC", "batch_size": 40, "updates": 2}),
-        (PICTURES, {"precision": "bf16", "batch_size": 90, "draw": "balanced"}),
+        (PICTURES, {"precision": "bf16", "batch_size": 150, "draw": "balanced"}),
     ],
 )
 def test_nor_with_other_settings(on_card, dataset, fields):
@@ -119,9 +119,9 @@ def test_the_card_trains_as_the_host_also_where_the_data_do_not_fit(
 def test_every_network_takes_a_step(on_card, model):
     dataset = SEVERAL if model == "head" else PICTURES
     data = load_dataset(dataset)
-    inputs = data.train.inputs[:8]
+    inputs = data.train.inputs[:4]
     if model != "head":
-        inputs = np.zeros((8, 32, 32, 3), np.uint8)
+        inputs = np.zeros((4, 16, 16, 3), np.uint8)
     object.__setattr__(data.train, "inputs", inputs)
     frozen = MODELS[model].vector_stages
     fields = {"model": model, "weights": "none", "precision": "bf16"}
