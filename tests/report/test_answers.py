@@ -30,9 +30,9 @@ def test_a_range_names_its_lowest_case_and_counts_those_on_either_side():
         {"dataset": "cocoseq-mini", "network": "b", "difference": -1.0},
     ]
     gaps = pd.DataFrame([place | row for row in rows])
-    gaps = gaps.assign(seeds=5, clearly=["above", "above", "below"])
+    gaps = gaps.assign(seeds=5, clearly=["below", "above", "above"])
     words = "PRS minus CRS in overall mAP with classes alike is -1.0 to +2.0 points,"
     words += " lowest with b."
     assert describe_range(gaps.assign(seeds=3), "network") == words
     counts = describe_range(gaps, "network").removeprefix(words)
-    assert "above 0 in 1 of these 2" in counts and "below 0 in 1." in counts
+    assert "above 0 in 2 of these 2" in counts and "below 0 in none." in counts

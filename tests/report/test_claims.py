@@ -154,6 +154,16 @@ def test_the_weakest_cell_is_named(right):
     assert (row["weakest"], row["effect"]) == ("over CRS O-F1", -3)
 
 
+def test_the_chance_of_the_test_images_widens_the_interval(right):
+    """Five seeds are equal; PRS moves by 10 points with the test images, CRS not at all."""
+    usual = right[right["setting"] == frozenset()]
+    moves = 10.0 * np.outer(usual["method"] == "PRS", [-1, 0, 1])
+    usual = usual.assign(draws=list(usual["value"].to_numpy()[:, None] + moves))
+    rows = pd.concat([usual.assign(seed=seed) for seed in range(5)])
+    row = CLAIMS["above_crs"].decide(Scores(rows))
+    assert row["high"] == pytest.approx(5 + 10 * stats.t.isf(0.025 / 3, 2))
+
+
 def test_a_fall_that_one_task_interrupts_is_a_smaller_correlation():
     """Spearman's of scipy, on the scores and on a resample."""
     drawn = np.array([[60, 20, 40, 30, 50, 10], [9, 8, 7, 6, 5, 4]])

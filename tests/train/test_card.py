@@ -81,7 +81,7 @@ def test_a_run_never_mixes_devices(on_card, method):
 @pytest.mark.parametrize(
     ("dataset", "fields"),
     [
-        (SEVERAL, {"tuned_threshold": True, "batch_size": 30}),
+        (SEVERAL, {"tuned_threshold": True, "loss": "inverse_frequency"}),
         (ONE_LABEL, {"method": "EWC", "batch_size": 40, "updates": 2}),
         (PICTURES, {"precision": "bf16", "batch_size": 150, "draw": "balanced"}),
     ],
