@@ -100,13 +100,6 @@ def test_runs_in_a_frame_are_told_apart_by_what_they_were_asked_for(runs):
         scores([])
 
 
-def score_by_seed(runs, **place):
-    """Scores in percent, in the order of the seeds."""
-    runs = sorted(runs, key=lambda run: run.config.seed)
-    tables = [run.scores.set_index([*place])["value"] for run in runs]
-    return [100 * table[tuple(place.values())].item() for table in tables]
-
-
 def test_runs_are_compared_as_the_report_does(runs):
     scores = tables.scores_of([*runs["PRS"], *runs["CRS"]])
     rows = tables.merge_published(tables.final(scores), "main")
@@ -123,11 +116,12 @@ def test_runs_are_compared_as_the_report_does(runs):
 @pytest.mark.parametrize("test_set", ["imbalanced", "open"])
 def test_a_class_of_runs_is_compared_by_the_chance_of_the_seeds(runs, test_set):
     """Its score on all tasks is not resampled."""
-    place = {"trained_tasks": 4, "task": "seen", "group": "train", "metric": "AP"}
-    place["test_set"] = test_set
-    theirs = compare(*(score_by_seed(each, **place) for each in runs.values()))
-    names = {name: place[name] for name in ("group", "metric", "test_set")}
-    ours = compare(*runs.values(), **names)
+    of_class = f"group == 'train' and metric == 'AP' and test_set == '{test_set}'"
+    frames = [scores(each).query(of_class) for each in runs.values()]
+    theirs = compare(
+        *(frame.set_index("seed")["value"].sort_index() for frame in frames)
+    )
+    ours = compare(*runs.values(), group="train", metric="AP", test_set=test_set)
     for field in ("effect", "low", "high"):
         assert getattr(ours, field) == pytest.approx(getattr(theirs, field))
     assert not ours.images

@@ -139,7 +139,7 @@ def test_a_kernel_of_its_own_in_another_folder_gives_the_same_and_trains_nothing
     monkeypatch.setattr(build, "FORKS", False)
     monkeypatch.setattr(build, "project_root", lambda: ROOT / "notebooks")
     out = tmp_path / "out"
-    build.run_notebook("smoke", "rho_sweep", tmp_path / "out.ipynb", out)
+    build.run_notebook("smoke", "gradient_variance", tmp_path / "out.ipynb", out)
     assert {file: file.stat().st_mtime_ns for file in runs.iterdir()} == before
     for file in out.iterdir():
         drawn = smoke / "figures" / "smoke" / file.name

@@ -1,32 +1,23 @@
 import numpy as np
 import pandas as pd
 import pytest
+from fake_runs import fake_run
 
 from prslib.report import tables
-from prslib.train import Run, RunConfig
+from prslib.train import RunConfig
 
 CELLS = {"majority": 0.5, "moderate": 0.4, "minority": 0.2, "overall": 0.4}
 
 
 def run_of(method, seed, gain=0.0, tests=("balanced",)):
-    """A run of two tasks, of which the first falls from 0.8 to 0.6 in every group."""
-    rows = []
-    for trained, first in ((1, 0.8), (2, 0.6)):
-        for group, value in CELLS.items():
-            for metric in tables.MAIN_METRICS:
-                rows.append((trained, "seen", group, metric, value + gain))
-                rows.append((trained, "0", group, metric, first))
-            rows += [(trained, task, group, "C-P", 0.9) for task in ("seen", "0")]
-    columns = ["trained_tasks", "task", "group", "metric", "value"]
-    run = {"dataset": "digits70tiny", "method": method, "schedule": "0,1", "seed": seed}
-    run |= {"rho": np.nan, "memory_size": 50}
-    table = pd.DataFrame(rows, columns=columns).assign(**run)
-    if method == "Multitask":
-        table = table.query("trained_tasks == 2 and task == 'seen'")
-        table = table.assign(schedule="")
-    table = pd.concat([table.assign(test_set=name) for name in tests])
-    config = RunConfig("digits70tiny", method, seed)
-    return Run(config, table.reset_index(drop=True), np.zeros((50, 70), bool))
+    """A run whose tasks fall from 0.8 to 0.6 in every group."""
+
+    def value(cells):
+        of_task = np.where(cells["trained_tasks"] == 4, 0.6, 0.8)
+        seen = cells["group"].map(CELLS) + gain
+        return np.where(cells["task"] == "seen", seen, of_task)
+
+    return fake_run(RunConfig("digits70tiny", method, seed), value, tests)
 
 
 @pytest.fixture(scope="module")
