@@ -56,11 +56,10 @@ class ExStream(Sampler):
 
     A class has m // C slots, and the m mod C slots that are left are given to classes
     that are drawn at random. A new vector fills a free slot of its class. If the class
-    has no free slot, two of its vectors, one of which may be the new vector, are
-    replaced by their mean: the two with the smallest Euclidean distance. In this mean,
-    each vector is weighted by the number of samples that it represents. If distances
-    are equal, the older vectors merge; a vector is as old as the first sample in its
-    slot.
+    has no free slot, the two vectors with the smallest Euclidean distance are replaced
+    by their mean; one of them may be the new vector. In this mean, each vector is
+    weighted by the number of samples that it represents. If distances are equal, the
+    older vectors merge; a vector is as old as the first sample in its slot.
 
     The paper assigns a sample with several labels to "the fewest label in the current
     reservoir". In prslib, this is the label with the fewest slots in use, among the

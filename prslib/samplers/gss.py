@@ -57,7 +57,8 @@ class GSS(Sampler):
     mean loss of each subset, then the gradient of each of the B samples in the batch.
     Products of two different subsets are not used. One call of `place` may call the
     function twice: if the memory is full, a batch is first compared with only two
-    subsets, and if it is similar to one of them, it is not stored.
+    subsets. If its mean gradient has a similarity of at least 0 to one of them, the
+    batch is rejected without a second call.
 
     The paper leaves some details open, which are settled as follows:
 

@@ -58,8 +58,8 @@ class PRS(Sampler):
     To write a variant of PRS, inherit from this class and override the method of one
     equation. The paper leaves some details open, which are settled as follows:
 
-    - n_i includes the current sample, and s is at most 1. e^(-n_i) underflows from n_i
-      = 746 on and is therefore computed relative to the smallest n_i among the classes
+    - n_i includes the current sample, and s is at most 1. Because e^(-n_i) underflows
+      for n_i above 745, it is computed relative to the smallest n_i among the classes
       of the sample.
     - If no delta_i is positive, the class to shrink is drawn uniformly from the classes
       in memory with the largest delta_i.
