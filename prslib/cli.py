@@ -220,11 +220,11 @@ def write_profile(options: Namespace) -> None:
 def show_preview(options: Namespace) -> None:
     """Show what CRS, PRS, CBRS and OCDM would keep from your labels, without training.
 
-    The file is a CSV with a header. It has either one column of 0 and 1 per class or one
-    column called labels with class names, separated by | or ;. An npz file contains an
-    array called labels, with rows of 0 and 1 or class numbers, and optionally an array
-    called names, with the names of the classes. An npy file with labels and a JSON file
-    with annotations in COCO's format are also accepted.
+    The file can be a CSV with a header. It then has either one column of 0 and 1 per
+    class, or a single column called labels with class names, separated by | or ;. An npy
+    file contains rows of 0 and 1, or class numbers. An npz file contains such an array,
+    called labels, and optionally an array called names with the names of the classes. A
+    JSON file contains annotations in COCO's format.
 
     Example: prslib preview labels.csv --size 2000
     """
