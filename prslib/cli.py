@@ -35,8 +35,9 @@ DEVICE = (
 )
 SHARD = "train only one part of the runs, such as 3/20 in the third of 20 Slurm tasks"
 ABOUT = (
-    "a CSV file with one row per sample: a column task or order sorts the stream, and "
-    "samples with the same value in a column group are all trained on or all tested on"
+    "a CSV file with one row per sample; its column task or order sorts the stream, and "
+    "samples with the same value in its column group are never split between training "
+    "and test"
 )
 REDRAW = "draw from the tables in figures/PROFILE as they are, and train nothing"
 
@@ -79,7 +80,7 @@ def _parser() -> ArgumentParser:
     argument("dataset")
     argument("method")
     argument("--seed", type=int, default=0)
-    argument("--rho", type=float, help=RHO + "; by default the data set's")
+    argument("--rho", type=float, help=RHO + "; by default, the value for the data set")
     argument("--option", action="append", default=[], type=setting, help=OPTION)
     argument("--device", default="cpu", help=DEVICE)
     argument = add("train", train_profile)
