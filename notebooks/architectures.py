@@ -22,7 +22,7 @@
 # an imbalanced test set. The **tables "AC architecture" and "RA architecture"** list the scores of
 # the [online methods](main_results.ipynb) with AC and RA. The paper finds that the plain network is
 # best if every image is seen only once. It also finds that, with every network, Partitioning
-# Reservoir Sampling (PRS) scores highest among the online methods, which include conventional
+# Reservoir Sampling (PRS) scores higher than all other online methods, such as conventional
 # reservoir sampling (CRS).
 #
 # The profile `seeds` runs on `digits70seq`, a **synthetic data set** of handwritten digits, with
@@ -116,8 +116,8 @@ settings
 # AC processes each image and its mirror image at two scales, whose ratio is 9 to 8. The attention
 # map of a class is a weighted sum of the feature maps; the weights are the last layer's weights for
 # this class. The loss of AC has two parts. The first part is small if a mirrored image gives a
-# mirrored attention map and if both scales give the same attention map. It does not change the
-# weights of the last layer. The second part is a cross-entropy in which the weight of a label
+# mirrored attention map and if both scales give the same attention map. This part trains only the
+# layers below the last one. The second part is a cross-entropy in which the weight of a label
 # depends on how frequent its class is. In this notebook, the class frequencies are computed over
 # all samples used for training so far, whereas the original AC uses the frequencies in the whole
 # training set.
@@ -129,9 +129,9 @@ settings
 # trained with a quarter of the data set's default step size, because with the default the scores
 # may fall in a second epoch.
 #
-# To save memory, the paper froze the layers of AC up to and including the first residual block. For
-# the table of base architectures, the paper froze the same layers of the plain network. In both
-# cases, this notebook freezes the first of `convnet`'s three convolutions.
+# Because of memory limits of its hardware, the paper froze the layers of AC up to and including the
+# first residual block. For the table of base architectures, the paper froze the same layers of the
+# plain network. In both cases, this notebook freezes the first of `convnet`'s three convolutions.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def rows_of(runs: list[prslib.Run]) -> pd.DataFrame:
@@ -192,8 +192,8 @@ settings.write(offline, "offline")
 #
 # The tables show the overall scores of Multitask in percent. In a test with *classes alike*, all
 # classes are about equally frequent. A test *as the stream comes* has the class mix of the stream.
-# The paper's number of epochs is given in parentheses if it differs from ours. Square brackets
-# after `convnet` contain the name of the paper's network that it replaces.
+# The paper's number of epochs is given in parentheses if it differs from ours. `convnet` is
+# followed, in square brackets, by the name of the network that it replaces.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:

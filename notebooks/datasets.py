@@ -82,9 +82,9 @@ settings
 # | COCOseq | 35072 | 4 | 18 | 38 | 14 |
 # | NUS-WIDEseq | 48724 | 6 | 10 | 18 | 21 |
 #
-# The class groups of NUS-WIDEseq are taken from the lists that the paper's authors released.
-# According to the class sizes that the paper states as limits, three of the moderate classes in
-# these lists would be majority classes. `digits49seq` follows the stated limits. For the balanced
+# The class groups of NUS-WIDEseq are taken from the lists that the paper's authors released. The
+# paper also states limits of the class size for each group. By these limits, which `digits49seq`
+# follows, three of the moderate classes in the lists would be majority classes. For the balanced
 # test set of COCOseq, the paper reports 6346 images, whereas its released files contain 6366.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -117,8 +117,8 @@ sizes.T.map(lambda value: f"{value:,.4g}" if isinstance(value, float) else value
 # %% [markdown]
 # ## Classes, task by task
 #
-# Each mark shows the number of training samples of a class on a logarithmic scale, and the colour
-# and shape of the mark indicate the class group. Classes are sorted from frequent to rare within
+# Each mark is a class. Its position shows the number of training samples on a logarithmic scale,
+# and its colour and shape indicate the class group. Classes are sorted from frequent to rare within
 # each task, and dashed lines separate the tasks. On Reuters, clip art and `digits49seq`, the tasks
 # also differ in size, as they do in the paper's NUS-WIDEseq.
 
@@ -154,11 +154,11 @@ settings.show(figure, "classes", narrow=1)
 # group per class. An image can be kept if all its labels belong to one group; at the start, only
 # images with a single label can be kept. Each step merges the two groups $j$ and $k$ that have the
 # highest score $\ln co_{jk} - \beta\,(elem_j + elem_k)^2$, Eq. (7). In this equation, $elem_j$
-# counts the images whose labels all belong to group $j$. The number $co_{jk}$ counts the further
-# images that can be kept if the groups $j$ and $k$ are merged. The first term favours merges that
-# keep many images, and the second term favours groups of similar size. With $\beta = 1$ (COCOseq),
-# the second term dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq), the tasks may differ in size,
-# provided that each task has at least four classes.
+# counts the images whose labels all belong to group $j$. The number $co_{jk}$ counts the images
+# that cannot be kept yet, but can be kept if the groups $j$ and $k$ are merged. The first term
+# favours merges that keep many images, and the second term favours groups of similar size. With
+# $\beta = 1$ (COCOseq), the second term dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq), the tasks
+# may differ in size, provided that each task has at least four classes.
 #
 # The picture shows, after each merge, the share of all samples whose labels belong to a single
 # group. A group does not become a task if none of its classes has enough samples

@@ -10,12 +10,12 @@
 # # What do shortcuts in PRS cost?
 #
 # Papers that compare their methods with Partitioning Reservoir Sampling (PRS) reimplement PRS, and
-# most of these implementations take shortcuts. They depart in some step from [Algorithm
-# 1](walkthrough.ipynb) of the paper that introduced PRS. These *departures* are:
+# most of these implementations take shortcuts. They depart from [Algorithm 1](walkthrough.ipynb) of
+# the PRS paper in one or more of its steps. These *departures* are:
 #
 # - the slot to overwrite is drawn from the whole memory instead of from the slots of one class;
-# - the exponential of Eq. (2) is softened or underflows, although its purpose is that the rarest
-#   label of a sample largely determines the probability that the sample is stored;
+# - the exponential of Eq. (2), which gives nearly all the weight to the rarest label of a sample,
+#   is softened or underflows;
 # - the class that loses a sample is drawn with a probability equal to its target share $p$ of the
 #   memory, instead of according to its surplus above this share;
 # - the absolute value in Eq. (5) is omitted, so that positive and negative differences from the
@@ -26,20 +26,21 @@
 # - a whole batch is processed at once instead of sample by sample.
 #
 # The paper itself mentions one more departure, which the tables call *several classes shrink*. To
-# make room, PRS draws one of the classes whose surplus $\delta_i$ is positive, whereas this
-# departure considers the samples of all these classes. The paper explains why PRS draws only one
-# class (Sec. 3.4): "We found this to be more robust in practice than considering multiple classes
-# with $\delta_i > 0$".
+# make room for a new sample, PRS draws one of the classes whose surplus $\delta_i$ is positive and
+# removes a sample of this class. This departure instead considers the samples of all classes with a
+# positive surplus. The paper explains why PRS draws only one class (Sec. 3.4): "We found this to be
+# more robust in practice than considering multiple classes with $\delta_i > 0$".
 #
 # This notebook replaces one step of PRS at a time and measures how the memory and the mAP change.
 # Conventional reservoir sampling (CRS), which assigns no shares of the memory to classes, serves as
 # a reference. To compare your implementation of PRS with the one in prslib, use
 # `examples/check_your_prs.py`.
 #
-# The paper reports no experiment with these departures. The profile `quick` tracks the memories on
-# `cocoseq-mini` (COCO images) and on `reutersseq` (news articles), but trains networks only on
-# `cocoseq-mini`. Scores are measured on a test set with *classes alike*, in which all classes are
-# about equally frequent. For `cocoseq-mini`, 323 images of the paper's balanced test set are used.
+# The paper reports no experiment with these departures. The profile `quick` computes the memories
+# for two streams, `cocoseq-mini` (COCO images) and `reutersseq` (news articles), but trains
+# networks only on `cocoseq-mini`. Scores are measured on a test set with *classes alike*, in which
+# all classes are about equally frequent. For `cocoseq-mini`, 323 images of the paper's balanced
+# test set are used.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores. A second run takes 15
 # seconds.*
@@ -96,10 +97,9 @@ pd.Series(texts, name="what it does").rename_axis("departure").to_frame()
 # The memory is filled without training, because the samplers use only labels. *Distance to target*
 # is the total variation distance between the class distribution of the memory and the target shares
 # $p$. *Share of minority classes* is the share of the rare classes among the labels in memory.
-# *Mean age* tells how long before the end of the stream the samples in memory occurred, on average
-# and in percent of the stream. With CRS, the mean age is 50 % on average. Marks are means over
-# seeds, and horizontal lines are 95 % intervals. Vertical lines show the means of PRS and CRS for
-# reference.
+# *Mean age* is the mean distance of the samples in memory from the end of the stream, in percent of
+# the length of the stream; with CRS, its expected value is 50 %. Marks are means over seeds, and
+# horizontal lines are 95 % intervals. Vertical lines show the means of PRS and CRS for reference.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MIX_LABELS = {
@@ -226,15 +226,15 @@ settings.show(figure, "costs", narrow=1)
 #
 # - The departure *costs* mAP if the whole interval is below 0, and *gains* mAP if the whole
 #   interval is above 0.
-# - Otherwise, the departure *does not matter* if no difference in the interval, positive or
-#   negative, is larger than half of the difference between PRS and CRS.
+# - Otherwise, the departure *does not matter* if the whole interval is within $\pm d/2$, where $d$
+#   is the difference between PRS and CRS.
 # - In all other cases, the verdict is *undecided*.
 #
 # The verdicts apply only to these data. For example, the exponential $e^{-n}$ of Eq. (2) underflows
 # only if a class has at least 746 samples, and no class of `cocoseq-mini` is so large.
 #
-# The complete COCOseq and NUS-WIDEseq contain classes with at least 746 samples. We tracked
-# memories on the labels of these two data sets, too (profile `paper`, one seed,
+# The complete COCOseq and NUS-WIDEseq contain classes with at least 746 samples. For these two data
+# sets, we also computed what the memories hold, from the labels only (profile `paper`, one seed,
 # `figures/paper/deviations_memory`). The class shares in memory are about the same with underflow
 # as without underflow. As on the smaller streams, the memory misses the target if the slot is drawn
 # from the whole memory, or if the class is drawn by its target share $p$. If the class counts of a
@@ -248,11 +248,11 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # %% [markdown]
 # ## What other papers call PRS
 #
-# Three published papers compare their methods with an implementation of PRS. We reimplemented these
-# three implementations and trained networks with each of them, using the same data, memory size and
-# settings as for our PRS. Each cell contains the mean overall score in percent after the last task,
-# on the test with classes alike. Parentheses contain the difference from our PRS in points, with
-# the 95 % interval of this difference.
+# Three published papers compare their methods with an implementation of PRS. We wrote samplers that
+# behave like these three implementations, and trained networks with each of them, using the same
+# data, memory size and settings as for our PRS. Each cell contains the mean overall score in
+# percent after the last task, on the test with classes alike. Parentheses contain the difference
+# from our PRS in points, with the 95 % interval of this difference.
 
 # %%
 best = settings.table("contest")
@@ -263,12 +263,12 @@ keys = ["dataset", "method", "source"]
 best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop_duplicates())
 
 # %% [markdown]
-# The three papers use the name "PRS" for three different samplers. The sampler in the paper CUTER
-# overwrites random slots and scores lower than CRS on `cocoseq-mini`. The sampler in Macro-AUC-CL
-# keeps the first samples of the stream and scores lower than CRS on both data sets. The sampler in
-# EmoGrowth knows the class counts of a task in advance and scores about as high as our PRS.
-# However, it rejects every sample whose classes all have 746 images or more, and the complete
-# COCOseq contains such samples.
+# The papers CUTER, Macro-AUC-CL and EmoGrowth use the name "PRS" for three different samplers.
+# CUTER's sampler overwrites random slots and scores lower than CRS on `cocoseq-mini`.
+# Macro-AUC-CL's sampler keeps the first samples of the stream and scores lower than CRS on both
+# data sets. EmoGrowth's sampler knows the class counts of a task in advance and scores about as
+# high as our PRS. However, EmoGrowth's sampler rejects every sample whose classes all have 746
+# images or more, and the complete COCOseq contains such samples.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(settings.table("costs"), group="overall", metric="mAP")

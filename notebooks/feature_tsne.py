@@ -16,7 +16,7 @@
 # discriminatively than CRS on both single-label MNIST and multi-label COCOseq experiments."
 #
 # The paper reports no numbers with its figure. Because a t-SNE plot is open to interpretation, this
-# notebook also computes two measures in the feature space: how often the nearest neighbours of an
+# notebook also computes two measures from the features: how often the nearest neighbours of an
 # image predict its class, and how far apart the classes are. Two data sets are used:
 #
 # - `imbal-digits`, **synthetic data** that replace MNIST. The network is an MLP.
@@ -230,10 +230,10 @@ gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# On `imbal-digits`, which has one label per image, the seed also determines the order of the
-# classes. The differences between PRS and CRS therefore vary widely between seeds. On
-# `cocoseq-mini`, both measures are imprecise because a class has only one to ten test images. The
-# numbers for MNIST itself are in `figures/paper`. This command computes them:
+# On `imbal-digits`, the differences between PRS and CRS vary widely between seeds, because the seed
+# also determines the order of the classes. On `cocoseq-mini`, both measures are imprecise because a
+# class has only one to ten test images. The numbers for MNIST itself are in `figures/paper`. This
+# command computes them:
 #
 # ```sh
 # papermill notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml -y "{dataset: [imbal-mnistseq], seeds: [0, 1, 2, 3, 4], device: cpu}"

@@ -79,10 +79,9 @@ settings
 # which adds to the width of the bands. Until the memory is full, all methods except ExStream store
 # every sample of the stream, so that their memories are identical.
 #
-# As the paper notes, the curve of ExStream should be interpreted with care. ExStream replays stored
-# feature vectors. If the inputs are images, it also freezes the lower part of the network. The
-# memory of ExStream is divided among the classes in advance, so that it fills up only as these
-# classes arrive.
+# As the paper notes, ExStream is difficult to compare with the other methods. It replays stored
+# feature vectors and, if the inputs are images, freezes the lower part of the network. Its memory
+# is divided among the classes in advance and therefore fills up only as these classes arrive.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def variances_of(runs: list[prslib.Run]) -> pd.DataFrame:

@@ -12,11 +12,11 @@
 # In the test set of the paper's main table, all classes are about equally frequent (*classes
 # alike*). In its appendix, the paper also tests on images with the class mix of the stream (*as the
 # stream comes*). For this second test, the paper sets the power $\rho$ of Partitioning Reservoir
-# Sampling (PRS) to 0.5. The shares of the memory that PRS assigns to the classes are proportional
-# to the class frequencies to the power of $\rho$. With $\rho = 0$ the shares are equal, whereas
-# with 0.5 the memory is balanced only in part. The paper reports "PRS with $\rho=0.5$ performing
-# better than all the other baselines while remaining very competitive on the majority" (its **Table
-# "Imbalanced test-set comparison"**).
+# Sampling (PRS) to 0.5. PRS assigns each class a share of the memory that is proportional to the
+# class frequency to the power of $\rho$. With $\rho = 0$ the shares are equal, whereas with 0.5 the
+# memory is balanced only in part. The paper reports "PRS with $\rho=0.5$ performing better than all
+# the other baselines while remaining very competitive on the majority" (its **Table "Imbalanced
+# test-set comparison"**).
 #
 # The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
 # frozen EfficientNet-Lite0. Each [method](main_results.ipynb) trains a network of two layers on
@@ -91,11 +91,11 @@ settings.show_tables("table")
 # %% [markdown]
 # ## PRS against each other method
 #
-# The picture shows the score of PRS minus the score of each other method, computed between runs
-# with the same seed, on the test as the stream comes. A difference is significant if its whole 95 %
-# interval is on one side of 0; the [`ledger`](ledger.ipynb) also corrects for the number of claims.
-# O-F1 is dominated by the majority (frequent) classes, because it pools the predictions of all
-# classes.
+# The picture shows the score of PRS minus the score of each other method on the test as the stream
+# comes. Differences are computed between runs with the same seed. A difference is significant if
+# its whole 95 % interval is on one side of 0. Unlike the verdicts in the [`ledger`](ledger.ipynb),
+# these intervals are not corrected for the number of claims. O-F1 is dominated by the majority
+# (frequent) classes, because it pools the predictions of all classes.
 
 # %% tags=["compute"]
 pairs = [(group, metric) for group in ["overall", "majority"] for metric in MAIN_METRICS]

@@ -128,7 +128,7 @@ for name in settings.dataset:
 #
 # The picture shows the mAP over all classes of each task after the whole stream, measured on the
 # test samples of this task. It compares PRS, conventional reservoir sampling (CRS) and the method
-# that has the highest mAP on the smallest task with classes alike (Multitask excluded). Tasks are
+# with the highest mAP on the smallest task with classes alike, if Multitask is left out. Tasks are
 # sorted by their number of training samples, which is given in parentheses; the smallest task is on
 # the right. Marks are means over seeds, and lines extend from the lowest to the highest seed.
 # Compare methods only within a task, because tasks differ in their number of classes and in their
@@ -149,9 +149,10 @@ for name in settings.dataset:
 # ## PRS against each other method on the smallest task
 #
 # Differences are computed between runs with the same seed. A difference is significant if its whole
-# 95 % interval is on one side of 0. The intervals are not corrected for the number of claims; the
-# [`ledger`](ledger.ipynb) tests the paper's claim with such a correction. The claim concerns
-# neither Multitask, which sees all tasks at once, nor CBRS and OCDM, which are not in the paper.
+# 95 % interval is on one side of 0. The intervals are not corrected for the number of claims,
+# whereas the [`ledger`](ledger.ipynb) tests the paper's claim with such a correction. The claim
+# does not include Multitask, which sees all tasks at once, or the samplers CBRS and OCDM, which are
+# not in the paper.
 
 # %% tags=["compute"]
 ends = pick_smallest(rows)

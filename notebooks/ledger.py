@@ -9,12 +9,12 @@
 # %% [markdown]
 # # Which of the paper's claims hold?
 #
-# This notebook compares the numbers in the paper's tables with our numbers. It also turns the
-# claims in the paper's text into statistical tests, one for each claim and data set.
+# This notebook compares the numbers in the paper's tables with our numbers. It also tests the
+# claims in the paper's text, with one statistical test for each claim and data set.
 #
 # The notebook reads the stored runs of the other notebooks with the same profile. Missing runs are
 # trained. If the parameter `missing` is "leave", they are not trained, and claims that need them
-# are marked as "not run". Results are reported for three kinds of data, which are never pooled:
+# are marked as "not run". Results are reported separately for three kinds of data:
 #
 # - `cocoseq-mini` is **a part of the paper's own data**: 2,072 of COCOseq's 35,072 training images,
 #   as features of a frozen network. Each method trains a network of two layers on these features.
@@ -81,11 +81,11 @@ display(Markdown(ledger.summarise(decided)))
 # ## Every number
 #
 # Each number in the paper's tables is compared with our mean over seeds for the same metric, class
-# group and kind of test set. The compared runs use the same method, architecture, order of the
-# tasks and number of epochs. Memory sizes are matched as fractions of the standard size: 60 of 120
-# samples corresponds to 1000 of 2000. The file `ledger_cells.csv` has one row per number of the
-# paper. The row contains our mean and standard deviation over seeds, the number of seeds and our
-# data set, or "not run" if we have no counterpart.
+# group and kind of test set. For each number, our runs use the same method, architecture, order of
+# the tasks and number of epochs as the paper. Memory sizes are matched as fractions of the standard
+# size: 60 of 120 samples corresponds to 1000 of 2000. The file `ledger_cells.csv` has one row per
+# number of the paper. The row contains our mean and standard deviation over seeds, the number of
+# seeds and our data set, or "not run" if we have no counterpart.
 #
 # Each row below summarises one table of the paper:
 #
@@ -198,8 +198,9 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # on this task throughout.
 #
 # On each data set, the verdicts are corrected for the number of claims by Holm's method. The
-# intervals are not corrected. Some claims imply other claims: "PRS outperforms all five baselines"
-# implies "PRS outperforms CRS". For a claim that implies other claims, three special rules apply:
+# intervals are not corrected for this number. Some claims imply other claims: "PRS outperforms all
+# five baselines" implies "PRS outperforms CRS". Three special rules apply to a claim that implies
+# other claims:
 #
 # - The claim is not included in the number of claims.
 # - It holds only if all implied claims hold and if its p value is significant after Bonferroni's
@@ -208,8 +209,8 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 #
 # In the tables, a row that begins with *sensitivity* repeats the claim of the row above with
 # another measure. Its verdict is neither corrected nor counted. A *fact* follows from the labels or
-# from the design of a sampler; an example is that a memory designed to be balanced is balanced. The
-# tables show the statistic of a fact, but no verdict.
+# from the design of a sampler. For example, a memory is balanced if its sampler is designed to
+# balance it. The tables show the statistic of a fact, but no verdict.
 #
 # A claim about all metrics, all methods or all schedules covers several numbers (cells). Such a
 # claim holds if every cell is significantly above 0, and does not hold if any cell is significantly
@@ -306,9 +307,9 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 # ## When the paper's images and synthetic data differ
 #
 # If two of our data sets represent the same data set of the paper, a claim can have a different
-# verdict on each of the two. The table below lists the claims whose uncorrected verdicts differ,
-# but it shows the corrected verdicts. Three properties distinguish `cocoseq-mini` from the
-# synthetic data:
+# verdict on each of the two. The table below lists the claims whose verdicts differ before
+# correction, and shows their verdicts after correction. Three properties distinguish `cocoseq-mini`
+# from the synthetic data:
 #
 # - **The number of images.** Because `cocoseq-mini` has few images, its network is trained for only
 #   about 200 steps. The predicted probability of a rare class therefore seldom reaches the
@@ -336,9 +337,9 @@ display(settings.table("versions"))
 # %% [markdown]
 # ## How to read the verdicts
 #
-# - If a claim does not hold on synthetic data, this does not refute the claim, because it may
-#   require a property that these data lack. Conversely, a claim may hold on synthetic data only
-#   because the network was pretrained on digits and sees the same digits again in new colours.
+# - A failure on synthetic data is only weak evidence against a claim, because the claim may require
+#   a property that these data lack. Conversely, a claim may hold on synthetic data only because the
+#   network was pretrained on digits and sees the same digits again in new colours.
 #   [`pretraining`](pretraining.ipynb) compares PRS with CRS for other initial weights.
 # - The paper's tables contradict some of its claims. Multitask, which the paper calls the upper
 #   bound, has a lower C-F1 than PRS. After two and after three tasks of NUS-WIDEseq, PRS has a
@@ -346,8 +347,8 @@ display(settings.table("versions"))
 #   In these cases, the effect in the column `paper` is negative.
 # - Mainly two kinds of claims are *not run*. The profile `paper` tests them on the paper's data.
 #   - Claims about schedules, memory sizes and networks on NUS-WIDEseq require a data set with six
-#     tasks. Our data set for them is synthetic, and networks learn from its pixels. Runs for these
-#     claims would therefore take longer than all runs on real data together.
+#     tasks. The data set that we use for these claims is synthetic, and networks learn from its
+#     pixels. The runs would therefore take longer than all runs on real data together.
 #   - Claims about networks that learn from pixels cannot be tested on `cocoseq-mini`, which
 #     contains only features.
 # - With other versions of the packages, the numbers of a run can change, and so can a verdict that

@@ -9,14 +9,14 @@
 # %% [markdown]
 # # Does a partitioned memory keep the rare classes?
 #
-# In continual learning with replay, a learner sees the samples of a stream once, task after task,
-# and may keep a few of them in a small memory, from which they are replayed. In this notebook,
-# samples have several labels, and class sizes are long-tailed. *Partitioning Reservoir Sampling*
-# (PRS) allocates to class $i$ a share $p_i \propto n_i^{\rho}$ of the memory, where $n_i$ is the
-# number of samples of this class in the stream so far. With $\rho$ near 0, as in the paper's main
-# table, the shares are about equal. The paper's main claim, based on its **Table 1**, is that PRS
-# scores higher in C-F1, O-F1 and mAP ([metrics](../docs/metrics.md)) than Finetune, EWC, CRS, GSS
-# and ExStream, above all on the rare classes. The next section describes these methods.
+# In continual learning with replay, a learner sees the samples of a stream once, task after task.
+# It keeps a few of these samples in a small memory and trains on them again later. In this
+# notebook, samples have several labels, and class sizes are long-tailed. *Partitioning Reservoir
+# Sampling* (PRS) allocates to class $i$ a share $p_i \propto n_i^{\rho}$ of the memory, where $n_i$
+# is the number of samples of this class in the stream so far. With $\rho$ near 0, as in the paper's
+# main table, the shares are about equal. The paper's main claim, based on its **Table 1**, is that
+# PRS scores higher in C-F1, O-F1 and mAP ([metrics](../docs/metrics.md)) than Finetune, EWC, CRS,
+# GSS and ExStream, above all on the rare classes. The next section describes these methods.
 #
 # This notebook trains every method with several seeds and compares the scores with the paper's
 # scores. The profile `quick` runs on the first two of the following real data sets, and the profile
@@ -89,9 +89,9 @@ settings
 # - *Finetune* has no memory. *Multitask* has no memory either, and sees the samples of all tasks
 #   once, shuffled together.
 # - *EWC* replaces the memory by a penalty on changes to weights that were important for earlier
-#   tasks. The paper's strength of this penalty is not suitable for other networks. We therefore
-#   tuned the strength for each data set on held-out training samples, with seeds that are not used
-#   here (`studies/ewc_strength.py`, `figures/studies/ewc_strength.csv`).
+#   tasks. Because the strength of this penalty in the paper does not suit other networks, we tuned
+#   the strength for each data set on held-out training samples, with seeds that are not used here
+#   (`studies/ewc_strength.py`, `figures/studies/ewc_strength.csv`).
 # - *CRS* (conventional reservoir sampling) keeps every sample of the stream with the same
 #   probability.
 # - *GSS* keeps samples whose gradients differ from each other.
@@ -249,7 +249,7 @@ for name in settings.dataset:
 #
 # Differences are computed between runs with the same seed, which have the same stream and the same
 # initial weights. The 95 % interval of a difference is Student's t interval over seeds and also
-# accounts for the sampling error of the test set. We call a difference significant if this whole
+# accounts for the sampling error of the test set. We call a difference significant if its whole
 # interval is on one side of 0 and if there are at least five seeds. The file
 # `main_results_prs_minus_crs.csv` lists all differences.
 

@@ -14,13 +14,13 @@
 # memory is on average as imbalanced as the stream. Partitioning Reservoir Sampling (PRS) allocates
 # a share of the memory to every *class*, "without any auxiliary task information".
 #
-# CRS, PRS and two further samplers that balance the memory, CBRS and OCDM, use only labels. Their
-# memories are therefore computed without training, and contain the same samples as in the runs of
-# [`main_results`](main_results.ipynb). GSS needs gradients and ExStream needs features, so the
-# memories of these two samplers are read from the runs of that notebook. The profile `quick` shows
-# 6 % of the real COCOseq (`cocoseq-mini`) and another real stream, Reuters-21578 (`reutersseq`). If
-# the labels of the paper's data sets are available, `make figures PROFILE=paper DATA=/path` shows
-# the paper's complete streams.
+# CRS and PRS use only labels, as do CBRS and OCDM, two further samplers that balance the memory.
+# The memories of these four samplers are therefore computed without training, and contain the same
+# samples as in the runs of [`main_results`](main_results.ipynb). GSS needs gradients and ExStream
+# needs features, so the memories of these two samplers are read from the runs of that notebook. The
+# profile `quick` shows 6 % of the real COCOseq (`cocoseq-mini`) and another real stream,
+# Reuters-21578 (`reutersseq`). If the labels of the paper's data sets are available,
+# `make figures PROFILE=paper DATA=/path` shows the paper's complete streams.
 #
 # *The notebook takes a few seconds if `main_results` has been run, and two minutes
 # otherwise.*
@@ -73,8 +73,9 @@ settings
 # group, from majority (frequent) to moderate and minority (rare) classes, and within each group
 # from frequent to rare. Grey bars show the share of every class in the stream. The target shares of
 # PRS are proportional to the class frequencies to the power $\rho$; with $\rho$ near 0, all classes
-# have about the same target share. ExStream divides its memory among the classes in advance. It
-# merges similar samples into one vector, and each vector counts as one sample in the pictures.
+# have about the same target share. ExStream divides its memory among the classes in advance.
+# Because it merges similar samples into one vector, each vector counts as one sample in the
+# pictures.
 #
 # The page [Which samples stay in memory?](../docs/memories.html), which opens in any browser, has
 # sliders for $\rho$, the size of the memory and the imbalance of the stream.

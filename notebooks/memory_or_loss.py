@@ -14,9 +14,10 @@
 # balanced *draw*: for each replayed sample, first a class in memory is drawn at random, and then
 # one of the samples of this class. Do these changes have the same effect as a balanced memory? The
 # paper does not investigate this question. This notebook trains networks with the balanced memory
-# of PRS and with the memory of CRS, which has the class mix of the stream. Each memory is combined
-# with the plain loss (`multilabel_soft_margin`) and with other losses. Two kinds of
-# [scores](../docs/metrics.md) are compared:
+# of Partitioning Reservoir Sampling (PRS) and with the memory of conventional reservoir sampling
+# (CRS), which has the class mix of the stream. Each memory is combined with the plain loss
+# (`multilabel_soft_margin`) and with other losses. Two kinds of [scores](../docs/metrics.md) are
+# compared:
 #
 # - *mAP* depends only on how the samples are **ranked** by their predicted probability for each
 #   class.
@@ -126,8 +127,8 @@ settings
 # - *F1 at any threshold* if it changes C-F1 significantly and in the same direction at both
 #   thresholds, but does not change mAP significantly.
 #
-# For this rule, all scores are measured on a test with *classes alike*, in which all classes are
-# about equally frequent.
+# To apply this rule, mAP and C-F1 are measured on a test with *classes alike*, in which all classes
+# are about equally frequent.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OWN = "C-F1 (tuned threshold)"
@@ -283,11 +284,12 @@ settings.show(figure, "scores", narrow=1)
 # - *memory and loss* changes both the memory and the loss;
 # - *memory, with the loss* changes the memory from CRS to PRS, with the chosen loss before and
 #   after;
-# - *loss, with the memory* changes from the plain loss to the chosen loss, with the memory of PRS
-#   before and after.
+# - *loss, with the memory* changes the loss from the plain loss to the chosen loss, with the memory
+#   of PRS before and after.
 #
-# O-F1 is measured on a test *as the stream comes*, which has the class mix of the stream. Because
-# the majority classes dominate O-F1 on this test, a change that helps rare classes can lower O-F1.
+# In these tables, O-F1 is measured on a test *as the stream comes*, which has the class mix of the
+# stream, whereas mAP and C-F1 are measured with classes alike. Because the majority classes
+# dominate O-F1 on the test as the stream comes, a change that helps rare classes can lower O-F1.
 
 # %%
 changes = settings.table("changes")

@@ -17,7 +17,7 @@
 # precision on this class, but its recall is low.
 #
 # This notebook evaluates the runs of `main_results` on two test sets per stream. In the test set
-# with *classes alike*, the kind that the paper's tables use, all classes are about equally
+# with *classes alike*, as in the test for the paper's tables, all classes are about equally
 # frequent. The test set *as the stream comes* has about the class mix of the stream, except on
 # [icons](../docs/other_streams.md). Do not compare precision between the two test sets, because
 # precision depends on the class mix: if a class has few test samples, it can have only few true
@@ -140,10 +140,11 @@ for name in settings.dataset:
 # %% [markdown]
 # ## What a balanced memory changes
 #
-# PRS balances the memory, whereas CRS keeps the class mix of the stream. The table shows the scores
-# of PRS minus the scores of CRS in percentage points, with 95 % intervals over seeds and test
-# samples. Significant differences are in bold, without correction for multiple testing. With fewer
-# than five seeds, no difference is called significant.
+# Partitioning Reservoir Sampling (PRS) balances the memory, whereas conventional reservoir sampling
+# (CRS) keeps the class mix of the stream. The table shows the scores of PRS minus the scores of CRS
+# in percentage points, with 95 % intervals over seeds and test samples. Significant differences are
+# in bold, without correction for multiple testing. With fewer than five seeds, no difference is
+# called significant.
 
 # %% tags=["compute"]
 pairs = list(product(ALL_GROUPS, PRECISION_RECALL))
@@ -161,8 +162,9 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 # the predicted probabilities of rare classes are far below 0.5, so that F1 at this threshold
 # largely measures calibration. The same models are therefore scored with two other rules:
 #
-# - The *tuned threshold* is one threshold per run, the same for all classes. It is chosen on a
-#   fifth of the training samples, which a second training of the same method holds out.
+# - The *tuned threshold* is one threshold per run, the same for all classes. To choose it, the
+#   method is trained a second time without a fifth of the training samples, and the best threshold
+#   on this held-out fifth is selected.
 # - *Top 3* predicts the three most probable classes of each sample.
 #
 # If PRS and CRS differ at the threshold of 0.5 but not at the tuned threshold, the difference is
@@ -274,9 +276,10 @@ settings.show(figure, "curves", narrow=1, redraw=partial(draw_thresholds, curves
 # ## The tables
 #
 # The tables show scores after the last task in percent, as means and standard deviations over
-# seeds. The paper's tables have no overall columns. In them, O-R equals C-R, because every class
-# has the same number of positives in the paper's balanced test set. In our test sets, this number
-# differs between classes, so that O-R and C-R differ.
+# seeds. The paper's tables give scores for each class group, but not for all classes together. In
+# the paper's tables, O-R equals C-R, because every class has the same number of positives in the
+# paper's balanced test set. In our test sets, this number differs between classes, so that O-R and
+# C-R differ.
 
 # %%
 settings.show_tables("table")

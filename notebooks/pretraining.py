@@ -15,9 +15,9 @@
 # freezing? The paper does not investigate this question.
 #
 # This notebook varies the initial weights and the freezing of a small convolutional network, which
-# is trained with several [methods](main_results.ipynb) of **Table 1**. The stream is `digits70seq`,
-# which contains **synthetic images** of coloured digits. Each of its classes has a quarter as many
-# samples as the corresponding class of COCOseq.
+# is trained with several [methods](main_results.ipynb) of the paper's **Table 1**. The stream is
+# `digits70seq`, which contains **synthetic images** of coloured digits. Each of its classes has a
+# quarter as many samples as the corresponding class of COCOseq.
 #
 # The initial weights are:
 #
@@ -33,8 +33,8 @@
 # profile `paper` uses COCOseq and compares random weights with weights pretrained on ImageNet.
 #
 # For EWC, the paper freezes all layers but the last, because EWC works poorly otherwise. In this
-# notebook, EWC trains the same layers as CRS and PRS, and the strength of its penalty is the same
-# for all initial weights.
+# notebook, by contrast, EWC trains the same layers as CRS and PRS. The strength of its penalty is
+# the same for all initial weights.
 #
 # *The notebook takes a minute on two cores.*
 
@@ -116,8 +116,9 @@ settings.show_tables("table", by=["weights"])
 # %% [markdown]
 # ## What PRS gains and what it costs
 #
-# The picture shows the mAP of PRS minus the mAP of CRS in percentage points, for each kind of
-# initial weights. The panels are for all classes, the majority classes and the minority classes.
+# PRS balances the memory, whereas CRS keeps the class mix of the stream. The picture shows the mAP
+# of PRS minus the mAP of CRS in percentage points, for each kind of initial weights. The panels are
+# for all classes, the majority classes and the minority classes.
 
 # %% tags=["compute"]
 groups = ("majority", "minority", "overall")

@@ -12,7 +12,8 @@
 # The paper trains on the tasks in several orders (*schedules*), five for COCOseq and four for
 # NUS-WIDEseq. For both data sets, the paper uses memories of 1000, 2000 and 3000 samples. The
 # scores are in **Table 2** and in four tables of the appendix. For NUS-WIDEseq, the appendix also
-# reports forgetting. The paper makes two claims:
+# reports forgetting. The paper makes two claims about its method, Partitioning Reservoir Sampling
+# (PRS):
 #
 # - CRS, GSS and ExStream fluctuate "depending on the permuted schedule, while our PRS is
 #   comparatively robust".
@@ -25,9 +26,9 @@
 # 180 samples are also tested. The profile `seeds` adds `reutersseq`, a real stream of news
 # articles, whose four tasks are also trained in several orders.
 #
-# Every run is scored on two test sets. In the test set with *classes alike*, the kind that the
-# paper's tables use, all classes are about equally frequent. The test set *as the stream comes* has
-# the class mix of the stream.
+# Every run is scored on two test sets. In the test set with *classes alike*, as in the test for the
+# paper's tables, all classes are about equally frequent. The test set *as the stream comes* has the
+# class mix of the stream.
 #
 # *If `main_results` has been run, the notebook takes about a minute on two cores.*
 

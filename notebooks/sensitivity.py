@@ -24,8 +24,8 @@
 # In each setting, the samplers CBRS, PRS and OCDM, which balance the memory, are compared with CRS,
 # which keeps the class mix of the stream.
 #
-# A finding *survives* a setting if the mean difference of a sampler from CRS has the same sign as
-# in the standard setting. This rule was fixed before the runs were made
+# A difference between a sampler and CRS *survives* a changed setting if the mean difference has the
+# same sign as in the standard setting. This rule was fixed before the runs were made
 # ([rules](../docs/what_holds.md)). The profile `quick` tests two of these settings on Reuters.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores.*

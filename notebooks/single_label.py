@@ -9,7 +9,8 @@
 # %% [markdown]
 # # Does PRS help if every image has one label?
 #
-# In the paper's appendix, networks are trained on long-tailed versions of MNIST and SVHN with one
+# In the paper's appendix, Partitioning Reservoir Sampling (PRS) and other
+# [methods](main_results.ipynb) are compared on long-tailed versions of MNIST and SVHN with one
 # label per image. Each task is a pair of classes, and the five tasks are learned one after the
 # other. The **tables of Imbal-MNISTseq and Imbal-SVHNseq** report the accuracy after each task on
 # the **whole** test set, which includes classes that the network has not seen yet. The paper claims
@@ -84,10 +85,11 @@ settings
 # ## The data
 #
 # Class $c$ keeps a share $f_c = \min(1, \pi_c / (\max\pi - \min\pi))$ of its training images, with
-# $\pi_c = 0.6 / (c+1)^{1.6}$. For MNIST and SVHN, this rule selects the images that the authors
-# released. The total numbers of images are the paper's 11543 and 14181. The synthetic data sets
-# `imbal-digits` and `imbal-colour-digits` have the same class counts, but their images are made
-# from scikit-learn's handwritten digits.
+# $\pi_c = 0.6 / (c+1)^{1.6}$. This rule gives the class counts; for MNIST and SVHN, the images
+# themselves are taken from the lists that the authors released. The total numbers of images equal
+# the paper's: 11543 for MNIST and 14181 for SVHN. The synthetic data sets `imbal-digits` and
+# `imbal-colour-digits` have the same class counts, but their images are made from scikit-learn's
+# handwritten digits.
 
 # %%
 counts = {name: load_dataset(name, images=False).class_freq for name in names}
@@ -137,8 +139,8 @@ for name in names:
 
 # %% [markdown]
 # The pictures show the accuracy of each method with a memory after each task, minus the accuracy of
-# CRS with the same seed. Vertical lines extend one standard deviation over seeds above and below
-# the mean. The paper's numbers are in a separate panel.
+# conventional reservoir sampling (CRS) with the same seed. Vertical lines extend one standard
+# deviation over seeds above and below the mean. The paper's numbers are in a separate panel.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # methods that are not compared with CRS; all other methods have a memory
@@ -273,11 +275,12 @@ for name in mlps:
 # %% [markdown]
 # ## The published method and the released code
 #
-# If every image has one label, all samples of the class from which PRS removes a sample are equally
-# good candidates. The paper leaves open which of them is removed. Our implementation draws one at
-# random. The released code removes the candidate in the first slot, so that it repeatedly replaces
-# the newest sample of a class and keeps the oldest ones. Both versions lead to the same class
-# distribution of the memory.
+# To make room for a new sample, PRS first draws the class that loses a sample. If every image has
+# one label, all samples of this class are equally good candidates for removal, and the paper leaves
+# open which of them is removed. Our implementation draws one at random. The released code removes
+# the candidate in the first slot, where the new sample is then stored. It therefore repeatedly
+# replaces the newest sample of a class and keeps the oldest ones. Both versions lead to the same
+# class distribution of the memory.
 
 # %%
 for name in mlps:
@@ -344,8 +347,9 @@ for name in mlps if settings.search else []:
 #   below the paper's. Moreover, the two orders were selected from 5,040 by the same fifteen numbers
 #   with which they are compared.
 # - **The row of GSS is not reproduced.** In the order closest to the paper, the final accuracy of
-#   GSS is between CRS and PRS, as in the paper, but it is much lower than the paper's number. From
-#   the second to the third task, the accuracy of GSS falls in our runs but rises in the paper.
+#   GSS is between the accuracies of CRS and PRS, as in the paper, but it is much lower than the
+#   paper's number for GSS. From the second to the third task, the accuracy of GSS falls in our runs
+#   but rises in the paper.
 # - **Other balanced samplers perform like PRS.** In the order closest to the paper, the final
 #   accuracies of CBRS and OCDM are close to the final accuracy of PRS.
 # - **The dip after the third task is due to the order.** In the paper, CRS and PRS have a lower
@@ -360,9 +364,9 @@ for name in mlps if settings.search else []:
 # - **The lead of PRS over CRS is due to the method, not to the order.** PRS has a higher final
 #   accuracy than CRS in nearly all random orders, with one seed each, and its median lead is about
 #   as large as its lead in the paper. In the plain order {0, 1}, {2, 3}, ... the lead is smaller.
-#   The methods with a memory then end far below the paper's numbers, because the last pair has the
-#   fewest images. The paper's scores in a single order are therefore no guide to the scores in
-#   other orders.
+#   In this order, the methods with a memory end far below the paper's numbers, because the last
+#   pair has the fewest images. The paper's scores in a single order are therefore no guide to the
+#   scores in other orders.
 # - **Whether PRS "starts to outperform" CRS only "after four tasks" depends on the order.**
 #   Averaged over the random orders, PRS is ahead of CRS after every task, and its lead grows with
 #   each task.

@@ -17,7 +17,7 @@
 # The paper uses two measures of forgetting:
 #
 # - The **plain** difference is the best score before the end minus the score at the end, in points.
-#   It is the measure of Chaudhry et al., whom the caption of Figure 1 cites.
+#   This measure was proposed by Chaudhry et al., whom the caption of Figure 1 cites.
 # - The **normalised** difference is the plain difference as a share of the best score. Table 1
 #   reports this measure.
 #
@@ -33,11 +33,11 @@
 # stream, just as 1000 is half of the paper's standard size of 2000. The profile `seeds` adds
 # `reutersseq`, a real stream of news articles from Reuters-21578.
 #
-# Groups of classes are scored on two test sets. In the test set with *classes alike*, the kind that
-# the paper uses, all classes are about equally frequent. The test set *as the stream comes* has the
-# class mix of the stream. Single classes are scored only on the test set with classes alike, except
-# for `cocoseq-mini`, which has too few positives per class in this test set. On this stream, the AP
-# of a class is measured on 3,199 further images of COCO
+# Groups of classes are scored on two test sets. In the test set with *classes alike*, as in the
+# test for the paper's Table 1, all classes are about equally frequent. The test set *as the stream
+# comes* has the class mix of the stream. Single classes are scored only on the test set with
+# classes alike, except for `cocoseq-mini`, which has too few positives per class in this test set.
+# On this stream, the AP of a class is measured on 3,199 further images of COCO
 # ([test sets](../docs/real_coco.md#test-sets)).
 #
 # *If `main_results` has been run, the notebook takes about half a minute on four cores.*
@@ -106,7 +106,7 @@ for name in settings.dataset:
 # the end of the stream, averaged over seeds. A bar below 0 means that the class has gained. Classes
 # are sorted by size within each task, and the green line shows their sizes. If small classes were
 # forgotten more than large ones, the bars would rise within each task as the line falls. The panel
-# for PRS, which has the same memory size as CRS, is not in the paper.
+# for the paper's method PRS, with a memory as large as for CRS, is not in the paper.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SIZE_COLOUR = "#117733"
@@ -151,9 +151,10 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Minority against majority
 #
-# The published numbers closest to this comparison of class groups are the *forget* rows of Table 1,
-# which give the share of the best score that a group of classes has lost. They were measured with a
-# memory of 2000, which is twice as large as our memory relative to the length of the stream. We
+# This section compares the forgetting of the minority classes with the forgetting of the majority
+# classes. The closest published numbers are the *forget* rows of Table 1. They show, for each group
+# of classes, which share of its best score has been lost. They were measured with a memory of 2000,
+# which is twice as large as our memory if both are compared with the length of the stream. We
 # therefore expect more forgetting in our runs.
 #
 # The picture shows, for both measures, the forgetting of mAP on the minority classes minus the

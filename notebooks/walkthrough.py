@@ -10,8 +10,8 @@
 # # What does PRS do with one sample?
 #
 # *Partitioning Reservoir Sampling* (PRS) selects the samples of a small replay memory. This
-# notebook follows PRS through a stream of forty samples. PRS has three parts, of which the paper
-# gives an overview in Figure 2 and the steps in Algorithm 1:
+# notebook follows PRS through a stream of forty samples. PRS has three parts, which are shown in
+# the paper's Figure 2 and in its Algorithm 1:
 #
 # - The *partition* determines each class's share of the memory.
 # - *Sample-in* decides whether a new sample enters the memory.
@@ -56,9 +56,9 @@ settings
 #
 # The stream has five classes, from A (frequent) to E (rare). About every fourth sample has two
 # labels, which the picture joins by a line. The first samples fill the memory (Algorithm 1, lines 6
-# to 9). Each later sample is either dropped or overwrites a sample in memory, and it may itself be
-# overwritten later. The random seed was chosen so that a single removal illustrates every case of
-# the section on sample-out.
+# to 9). Each later sample is either dropped or overwrites a sample in memory. A sample in memory
+# may be overwritten later. The random seed was chosen so that a single removal illustrates every
+# case of the section on sample-out.
 #
 # If you run the notebook, two sliders change the size of the memory and the power $\rho$, which the
 # next section explains.
@@ -144,17 +144,19 @@ settings.show(figure, "stream", redraw=partial(draw_again, stream, settings.seed
 # %% [markdown]
 # ## The partition (Equation 1)
 #
-# A class $i$ that has been seen $n_i$ times has the target share $p_i = n_i^\rho / \sum_j
-# n_j^\rho$. In a memory of $m$ samples, its quota is $m_i = m\,p_i$. With $\rho = 0$, all classes
-# have the same target share. With $\rho = 1$, the target share of each class is its share of the
-# stream, which conventional reservoir sampling also gives it on average. A power between 0 and 1 is
-# a compromise between these two cases. A power below 0, such as -0.03 in the authors' code for
-# COCOseq, gives rare classes larger shares than frequent ones.
+# A class $i$ that has been seen $n_i$ times has the target share
+# $p_i = n_i^\rho / \sum_j n_j^\rho$. In a memory of $m$ samples, its quota is $m_i = m\,p_i$. With
+# $\rho = 0$, all classes have the same target share. With $\rho = 1$, the target share of each
+# class is its share of the stream. On average, conventional reservoir sampling gives each class
+# this share, too. A power between 0 and 1 is a compromise between these two cases. A power below 0,
+# such as -0.03 in the authors' code for COCOseq, gives rare classes larger shares than frequent
+# ones.
 #
 # The left picture shows $n_i$. In the right picture, marks show how many labels of each class are
 # in memory after the forty samples, and lines show the quotas. As in Equation 3, the quotas are
-# scaled to the number of labels in memory, which exceeds the number of samples. A class stays below
-# its quota if too few of its samples have occurred in the stream.
+# scaled to the number of labels in memory, which exceeds the number of samples because some samples
+# have two labels. A class stays below its quota if too few of its samples have occurred in the
+# stream.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 RHO_MARKERS = "oDs^vP"
@@ -219,10 +221,10 @@ settings.show(figure, "partition")
 # ## Sample-in (Equation 2)
 #
 # A new sample enters a full memory with probability $s = \min(1, \sum_i w_i\, m_i / n_i)$. The
-# weights $w_i$ are the softmax of $-n_i$ over the classes of the sample, so that its rarest class
-# has nearly all the weight. The probability is therefore close to the ratio $m_i / n_i$ of this
-# class, capped at 1. In the picture, the letters above a mark are the classes of the sample. The
-# table shows the terms of the sum for one sample with several labels.
+# weights $w_i$ are the softmax of $-n_i$ over the classes of the sample, so that the rarest of
+# these classes has nearly all the weight. The probability $s$ is therefore close to the ratio
+# $m_i / n_i$ of this class, capped at 1. In the picture, the letters above a mark are the classes
+# of the sample. The table shows the terms of the sum for one sample with several labels.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 ENTRIES = {"entered": FATES["kept"], "dropped": FATES["dropped"]}
@@ -274,11 +276,11 @@ display(Markdown(text), terms.round(4))
 # %% [markdown]
 # ## Sample-out (Equations 3 to 5)
 #
-# If the memory is full and a sample has been accepted, which sample must leave? If $l_i$ is the
-# number of labels of class $i$ in memory, the surplus $\delta_i = l_i - p_i \sum_j l_j$ is the
-# number of labels by which the class exceeds its target. PRS draws one of the classes with a
-# positive surplus, with probability softmax$(\delta_i)$. The left picture shows the surpluses and
-# these probabilities; the drawn class is orange.
+# If the memory is full and a new sample has been accepted, a stored sample must be removed. If
+# $l_i$ is the number of labels of class $i$ in memory, the surplus
+# $\delta_i = l_i - p_i \sum_j l_j$ is the number of labels by which the class exceeds its target.
+# PRS draws one of the classes with a positive surplus, with probability softmax$(\delta_i)$. The
+# left picture shows the surpluses and these probabilities; the drawn class is orange.
 #
 # The *members* of the drawn class are its samples in memory. The candidates $K$ for removal are the
 # members with the fewest labels of classes without a surplus. In the paper's notation, the
@@ -288,8 +290,9 @@ display(Markdown(text), terms.round(4))
 # PRS removes the candidate whose removal brings the memory closest to the target. The right picture
 # shows the distance to the target after each possible removal; members that are not candidates are
 # at the upper edge. If several candidates are equally good, one of them is drawn at random. The
-# paper leaves this choice open. If the candidate in the first slot were always removed, the newest
-# member of the class would be overwritten again and again.
+# paper leaves this choice open. If the candidate in the first slot were always removed, the new
+# sample would be stored there, and the newest member of the class would be overwritten again and
+# again.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 ROLES = {  # of a sample when a slot is overwritten

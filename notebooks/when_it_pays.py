@@ -147,12 +147,12 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 # %% [markdown]
 # ## Each sampler minus CRS
 #
-# The picture shows the score of each sampler minus the score of CRS. The score is mAP on the test
-# set with classes alike in the left panel, and O-F1 on the test set as the stream comes in the
-# right panel. Both scores are computed over all classes after the last task. Lines are 95 %
-# intervals over seeds and test samples. Grey names mark further streams from
-# [public collections](../docs/other_streams.md#further-public-collections), of which this
-# repository contains only the results.
+# The picture shows the score of each sampler minus the score of CRS. The left panel shows mAP on
+# the test set with classes alike, and the right panel shows O-F1 on the test set as the stream
+# comes. Both scores are computed over all classes after the last task. Lines are 95 % intervals
+# over seeds and test samples. Grey names mark further streams from [public
+# collections](../docs/other_streams.md#further-public-collections), of which this repository
+# contains only the results.
 
 # %% tags=["compute"]
 finished = prslib.run_all(stream_runs(settings), device=settings.device)
@@ -206,9 +206,9 @@ settings.show(figure, "minus_crs", narrow=1)
 # picture above. Lines are 95 % intervals over streams.
 #
 # The second panel covers only the four streams of the introduction. Its bins are thirds of the
-# stream, and the position of a class's task in the stream determines the bin of the class. Classes
-# are scored on the test set with classes alike, except for `cocoseq-mini`, which is scored on
-# further images of COCO.
+# stream, and each class is assigned to a bin by the position of its task in the stream. Classes are
+# scored on the test set with classes alike, except for `cocoseq-mini`, which is scored on further
+# images of COCO.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 EDGES = [0, 1 / 4, 1 / 2, 1, 2, np.inf]
@@ -362,9 +362,9 @@ settings.show(figure, "cuts", narrow=1)
 # column `right` counts the streams on which this prediction is right.
 #
 # The other rows are about two properties of the labels, `max:min` and `small`. A property
-# *predicts* the gain if its rank correlation with the gain has a 95 % interval (Fisher's z) above
-# 0. Because results on Reuters suggested these properties, Reuters is excluded from the
-# correlations.
+# *predicts* the gain if its rank correlation with the gain is significantly above 0, that is, if
+# the whole 95 % interval (Fisher's z) of the correlation is above 0. Because we chose these
+# properties after seeing results on Reuters, Reuters is excluded from the correlations.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def forecasts(gaps: pd.DataFrame) -> pd.DataFrame:

@@ -18,8 +18,8 @@
 # the file formats and the rule by which a sampler is recommended.
 #
 # Name your files in the parameters and run all cells. Without files, the notebook uses
-# `clipartseq`, a stream of clip art and keywords that is part of this repository. The same trial is
-# available as `prslib.trial` in Python and as `prslib trial` in a shell.
+# `clipartseq`, a stream of clip art and keywords that is part of this repository. The same
+# comparison is available as `prslib.trial` in Python and as `prslib trial` in a shell.
 #
 # *The notebook takes half a minute on two cores.*
 
