@@ -152,10 +152,9 @@ def load_array(file: Path, name: str) -> tuple[np.ndarray, list[str] | None]:
 def read_csv(file: Path) -> tuple[np.ndarray, list[str]]:
     """Read one column of class names, or else columns of 0 and 1."""
     table = read_cells(file)
-    named = [name for name in LABEL_COLUMNS if name in table]
-    if named:
-        columns = named[:1]
-        labels, names = read_names(table[named[0]])
+    columns = [name for name in LABEL_COLUMNS if name in table][:1]
+    if columns:
+        labels, names = read_names(table[columns[0]])
     else:
         labels, names = read_columns(table)
         columns = names
@@ -224,13 +223,8 @@ def read_columns(table: Any) -> tuple[np.ndarray, list[str]]:
     """Return columns of 0 and 1 as rows (N, C), NaN if unknown, and their names."""
     import pandas as pd
 
-    def read_numbers(column: Any) -> Any:
-        codes, texts = pd.factorize(column)  # each distinct text is read once
-        words = pd.Series(texts).str.lower().replace(WORDS)
-        numbers = pd.to_numeric(words, errors="coerce")  # NaN for other text
-        return pd.Series(numbers.to_numpy()[codes], column.index)
-
-    numbers = table.apply(read_numbers)
+    words = table.apply(lambda column: column.str.lower().replace(WORDS))
+    numbers = words.apply(pd.to_numeric, errors="coerce")  # NaN for other text
     is_class = numbers.isin([0, 1, -1]).all()
     is_other = numbers.isna().all()  # text, such as names of samples or dates
     first = table.columns[0]

@@ -119,10 +119,6 @@ class Memory:
             if describe(column) != kind:
                 text = expected(kind, describe(column))
                 raise ValueError(f"column {name!r}: {text}")
-            if self._columns is None and length:
-                # raises an error for a dtype that torch cannot write
-                first = np.zeros(1, np.int64)
-                put(allocate(column, 1), first, take(column, first))
 
     def store(self, slots: np.ndarray, columns: dict[str, Any]) -> None:
         """Store a batch that `check` has checked."""

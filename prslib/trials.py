@@ -27,10 +27,7 @@ from prslib.resamples import image_draws, weighted_mean
 from prslib.rounding import set_deterministic
 from prslib.runs import code_of, gather, train_here
 from prslib.sources import hash_modules, stamp_package
-from prslib.statistics import (
-    MEASURED,
-    label_powers,
-)
+from prslib.statistics import MEASURED, label_powers
 from prslib.train import METHODS, RunConfig, Trainer
 from prslib.train import stream as shuffle
 from prslib.trial_answers import (
@@ -43,7 +40,7 @@ from prslib.trial_answers import (
 )
 from prslib.trial_streams import NAME, Stream, make_stream
 
-METRICS = ("mAP", "C-F1", "O-F1", "accuracy")
+METRICS = ("mAP", "C-F1", "O-F1", "accuracy", "AP")
 # fields of a run that would change nothing, because a trial uses its stream once
 UNREAD = {"epochs", *MEASURED} - {"test_resamples"}
 
@@ -302,15 +299,13 @@ def score(made: Stream, config: RunConfig, device: torch.device) -> pd.DataFrame
         trainer.check_finite()
     seen = ~np.isnan(before).any(axis=1)  # the last samples may fill no batch
     once = np.ones((1, seen.sum()))
-    frames = [score_split(made, before[seen], data.train.labels[seen], once)]
-    frames[0]["test_set"] = "prequential"
-    resamples = config.resolved["test_resamples"]
+    scored = {"prequential": (before[seen], data.train.labels[seen], once)}
     for name, test in data.tests.items():
-        weights = draw_weights(made.units[name], resamples)
         rows = np.arange(len(test))
         probabilities = trainer.probabilities(put(test.loaded_inputs, device), rows)
-        frame = score_split(made, probabilities, test.labels, weights)
-        frames.append(frame.assign(test_set=name))
+        weights = draw_weights(made.units[name], config.resolved["test_resamples"])
+        scored[name] = probabilities, test.labels, weights
+    frames = [score_split(made, *scored[name]).assign(test_set=name) for name in scored]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -343,9 +338,9 @@ def score_split(
     if data.train.single_label:
         right = probabilities.argmax(axis=1) == labels.argmax(axis=1)
         scored.append(("overall", "accuracy", weighted_mean(right, weights)))
-    rows = pd.DataFrame(scored, columns=["group", "metric", "draws"])
-    rows = rows[rows["metric"].isin([*METRICS, "AP"])]
-    values = [100 * draws for draws in rows["draws"]]
-    columns = {"value": [float(draws[0]) for draws in values]}
-    rows = rows[["group", "metric"]].assign(**columns)
-    return rows.assign(draws=[draws[1:].astype(np.float32) for draws in values])
+    rows = [
+        (group, metric, 100 * draws[0], (100 * draws[1:]).astype(np.float32))
+        for group, metric, draws in scored
+        if metric in METRICS
+    ]
+    return pd.DataFrame(rows, columns=["group", "metric", "value", "draws"])

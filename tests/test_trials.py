@@ -307,7 +307,7 @@ def frame_of(gains: dict[str, float], noise: float = 0.5) -> pd.DataFrame:
     ],
 )
 def test_rule_names_a_sampler_or_nothing(gains, take, alike):
-    made, question = made_of(**draw_stream()), ("mAP", "balanced")
+    made, question = made_of(**draw_stream()), ("balanced", "mAP")
     frame = frame_of(gains)
     row = answer(made, frame, 9, question)
     assert (row["take"], row["alike"]) == (take, alike)
