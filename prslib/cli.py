@@ -181,9 +181,8 @@ def train_run(options: Namespace) -> None:
         (values if is_field else values["options"])[name] = value
     config = RunConfig(options.dataset, options.method, **values)
     unread = unread_fields(options.method) - {"options"}
-    if extra := sorted(unread & values.keys()):
-        what = f"fields that {options.method} reads"
-        raise TypeError(expected(what, ", ".join(extra), "leave them out"))
+    if extra := ", ".join(sorted(unread & values.keys())):
+        raise TypeError(expected(f"fields that {options.method} reads", extra))
     (run,) = run_all([config], device=options.device)
     rows = prslib.scores(run).query("metric in ['mAP', 'C-F1', 'O-F1', 'accuracy']")
     table = rows.pivot_table("value", ["test_set", "group"], "metric", sort=False)

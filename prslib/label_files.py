@@ -124,8 +124,7 @@ def read_about(file: Path | str) -> dict[str, Any]:
         table = read_table(Path(file))
     columns = [name for name in ABOUT if name in table]
     if not columns:
-        what = f"a column called {', '.join(ABOUT)} in {file}"
-        raise ValueError(expected(what, ", ".join(table)))
+        raise ValueError(expected(f"a column {', '.join(ABOUT)} in {file}", [*table]))
     return {ABOUT[name]: table[name].to_numpy() for name in columns}
 
 
@@ -162,8 +161,7 @@ def read_csv(file: Path) -> tuple[np.ndarray, list[str]]:
     first = table.columns[0]
     # a table with one row per label would have more samples than there are
     if first in others and table[first].duplicated().any():
-        what = f"one row per sample in {first!r}"
-        raise ValueError(expected(what, "the same name in several"))
+        raise ValueError(expected(f"one row per sample in {first!r}", "several"))
     if others:
         say_names(file, "ignoring the columns", others)
     return labels, names

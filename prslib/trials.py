@@ -202,8 +202,7 @@ def list_sizes(memory_size: Any, made: Stream) -> list[int]:
     length = len(made.data.train)
     sizes = np.atleast_1d(memory_size).tolist()
     if max(sizes, default=0) >= length:
-        what = f"memories smaller than the stream of {length} samples"
-        raise ValueError(expected(what, sizes))
+        raise ValueError(expected(f"memories smaller than {length} samples", sizes))
     return sizes
 
 
@@ -231,8 +230,7 @@ def list_configs(
         for size, seed, (name, power) in product(sizes, seeds, variants)
     ]
     if not configs or len(variants) < 2:
-        what = f"a seed, a memory size and a sampler besides {BASE}"
-        raise ValueError(expected(what, "none"))
+        raise ValueError(expected(f"a seed, size and sampler besides {BASE}", "none"))
     return configs
 
 
@@ -240,12 +238,10 @@ def check_fit(made: Stream, config: RunConfig) -> None:
     """Refuse a loss and a batch that do not fit the stream."""
     settings = config.resolved
     if LOSSES[settings["loss"]].one_label and not made.data.train.single_label:
-        what = "a loss of several labels per sample"
-        raise ValueError(expected(what, settings["loss"]))
+        raise ValueError(expected("a loss of several labels", settings["loss"]))
     if not all(map(len, order_rows(made, config))):
         size = settings["batch_size"]
-        what = f"a batch of at least {size} training samples in each task"
-        raise ValueError(expected(what, "fewer in one"))
+        raise ValueError(expected(f"a batch of {size} samples in each task", "fewer"))
 
 
 def score_all(
