@@ -71,10 +71,8 @@ def answer(made: Stream, scores: pd.DataFrame, size: int, question: tuple) -> di
         samples = len(made.data.tests[test_set])
         needed = estimate_needed(values[rivals[0]] - values[BASE], samples, level)
         if gap.low > 0:
-            many = (
-                f"which is not significant if corrected for {len(rivals)} comparisons"
-            )
-            difference = f"{difference[:-1]}, {many}."
+            why = f"not significant if corrected for {len(rivals)} comparisons"
+            difference = f"{difference[:-1]}, which is {why}."
         text = f"the data do not suffice for a recommendation. {difference} {needed}"
     return row | {"sentence": f"{metric}, {TEST_WORDS[test_set]}: {text}"}
 
