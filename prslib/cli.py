@@ -182,14 +182,12 @@ def train_run(options: Namespace) -> None:
         (values if is_field else values["options"])[name] = value
     config = RunConfig(options.dataset, options.method, **values)
     unread = unread_fields(options.method) - {"options"}
-    if extra := sorted(unread & values.keys()):
-        what = f"fields that {options.method} reads"
-        raise TypeError(expected(what, ", ".join(extra), "leave them out"))
+    if extra := ", ".join(sorted(unread & values.keys())):
+        raise TypeError(expected(f"fields that {options.method} reads", extra))
     (run,) = run_all([config], device=options.device)
-    last = run.scores.query("task == 'seen' and trained_tasks == trained_tasks.max()")
-    rows = last[last["metric"].isin(["mAP", "C-F1", "O-F1", "accuracy"])]
-    rows = 100 * rows.pivot_table("value", ["test_set", "group"], "metric", sort=False)
-    table = rows.rename_axis(columns=None)
+    rows = prslib.scores(run).query("metric in ['mAP', 'C-F1', 'O-F1', 'accuracy']")
+    table = rows.pivot_table("value", ["test_set", "group"], "metric", sort=False)
+    table = table.rename_axis(columns=None)
     print(table.to_string(float_format="{:.1f}".format, na_rep=""))
     print(f"in percent after the last task, stored in {path_of(config)}")
 

@@ -110,21 +110,15 @@ class Memory:
         """Refuse columns that do not fit each other or the first write."""
         names = columns if self._columns is None else self._columns
         if columns.keys() != names.keys():
-            text = expected(f"{sorted(names)}", sorted(columns))
-            raise ValueError(f"columns: {text}")
+            raise ValueError(f"columns: {expected(sorted(names), sorted(columns))}")
         for name, column in columns.items():
             check_kind(name, column)
             if tuple(column.shape[:1]) != (length,):
                 got = f"shape {tuple(column.shape)}"
                 raise ValueError(f"column {name!r}: {expected(f'{length} rows', got)}")
-            kind = describe(names[name])
-            if describe(column) != kind:
-                text = expected(kind, describe(column))
-                raise ValueError(f"column {name!r}: {text}")
-            if self._columns is None and length:
-                # raises an error for a dtype that torch cannot write
-                first = np.zeros(1, np.int64)
-                put(allocate(column, 1), first, take(column, first))
+            kind, got = describe(names[name]), describe(column)
+            if got != kind:
+                raise ValueError(f"column {name!r}: {expected(kind, got)}")
 
     def store(self, slots: np.ndarray, columns: dict[str, Any]) -> None:
         """Store a batch that `check` has checked."""

@@ -280,8 +280,7 @@ def compare(
         raise ValueError(expected(what, f"shapes {scores.shape} and {others.shape}"))
     largest = np.nanmax(np.abs([scores, others]), initial=0)
     if 0 < largest <= 1:
-        text = expected("scores in percent", "none above 1")
-        warnings.warn(f"{text}: the verdict's margin is {SMALL:g} points", stacklevel=2)
+        warnings.warn(expected("scores in percent", "none above 1"), stacklevel=2)
     return interval((scores - others)[:, None, None], level=level)
 
 
@@ -297,9 +296,8 @@ def _paired_gaps(
     seeds = [run.config.seed for run in first]
     others = [run.config.seed for run in second]
     if sorted(seeds) != sorted(others) or len(set(seeds)) < len(seeds):
-        what = "one run per seed of both methods, of the same seeds"
         got = f"seeds {sorted(seeds)} and {sorted(others)}"
-        raise ValueError(expected(what, got))
+        raise ValueError(expected("one run per seed of both methods", got))
     scores = np.array([_last_score(run, metric, group, name) for run in first])
     theirs = np.array([_last_score(run, metric, group, name) for run in second])
     return 100 * (scores[np.argsort(seeds)] - theirs[np.argsort(others)])

@@ -56,14 +56,11 @@ class Split:
         """Check types and shapes."""
         _check_array("labels", self.labels, np.bool_, 2)
         if len(empty := np.flatnonzero(~self.labels.any(axis=1))):
-            what = "at least one label for every sample"
-            got = f"{len(empty)} without any, the first at index {empty[0]}"
-            raise ValueError(expected(what, got, "leave them out: labels.any(axis=1)"))
+            raise ValueError(expected("a label in each row", f"none in row {empty[0]}"))
         _check_array("task", self.task, np.int64, 1)
         for array in (self.task, self.inputs):
             if array is not None and len(array) != len(self.labels):
-                what = f"a task and an input for each of {len(self)} rows of labels"
-                raise ValueError(expected(what, len(array)))
+                raise ValueError(expected(f"{len(self)} tasks and inputs", len(array)))
         if self.inputs is not None and self.inputs.dtype == np.float32:
             _check_array("features", self.inputs, np.float32, 2)
         elif self.inputs is not None:
@@ -77,9 +74,7 @@ class Split:
     def loaded_inputs(self) -> np.ndarray:
         """The inputs; ValueError if only labels were loaded."""
         if self.inputs is None:
-            what = "a data set with inputs"
-            advice = "load_dataset(name) reads them, with images=False it does not"
-            raise ValueError(expected(what, "labels only", advice))
+            raise ValueError(expected("a data set with inputs", "labels only"))
         return self.inputs
 
     def take(self, rows: np.ndarray | slice) -> Split:
@@ -146,14 +141,13 @@ class SequentialDataset:
         _check_array("class_task", self.class_task, np.int64, 1)
         tasks = np.unique(self.class_task).tolist()
         if not tasks or tasks != list(range(len(tasks))):
-            what = "task ids 0 to T-1 in class_task, each used"
-            raise ValueError(expected(what, tasks, "renumber the tasks"))
+            raise ValueError(expected("task ids 0 to T-1 in class_task", tasks))
         counts = {name: split.labels.shape[1] for name, split in self.splits.items()}
         counts["class_names"] = len(self.class_names)
         counts["class_group"] = len(self.class_group)
         for name, count in counts.items():
             if count != self.num_classes:
-                what = f"{self.num_classes} classes in {name!r}, as in class_task"
+                what = f"{self.num_classes} classes in {name!r}"
                 raise ValueError(expected(what, count))
         for group in self.class_group:
             one_of("class group", group, GROUPS)
@@ -166,8 +160,7 @@ class SequentialDataset:
             if foreign.any():
                 sample, column = np.argwhere(foreign)[0]
                 what = f"only labels of a sample's task in {name!r}"
-                label = repr(self.class_names[column])
-                got = f"sample {sample} of task {split.task[sample]} with label {label}"
+                got = f"sample {sample} with label {self.class_names[column]!r}"
                 raise ValueError(expected(what, got))
 
     @property
@@ -328,8 +321,7 @@ def validate_schedule(schedule: ArrayLike, num_tasks: int) -> tuple[int, ...]:
     """Return a schedule as a tuple; raise ValueError unless each task occurs exactly once."""
     tasks = tuple(index(task) for task in np.atleast_1d(schedule).tolist())
     if sorted(tasks) != list(range(num_tasks)):
-        what = f"each of the tasks 0 to {num_tasks - 1} once in the schedule"
-        raise ValueError(expected(what, tasks))
+        raise ValueError(expected(f"a schedule of tasks 0 to {num_tasks - 1}", tasks))
     return tasks
 
 

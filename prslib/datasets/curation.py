@@ -68,8 +68,7 @@ def class_merges(source: Clustering) -> list[Merge]:
     sizes = [len(group) for group in groups]
     if len(sizes) > n_groups or min(sizes) < min_classes:
         what = f"{n_groups} groups of {min_classes} or more classes"
-        got = f"groups of {sizes}: too few images are shared"
-        raise ValueError(expected(what, got, "change either number"))
+        raise ValueError(expected(what, f"groups of {sizes}"))
     return merges
 
 
@@ -151,7 +150,7 @@ def feature_rows(test: Split, per_class: int) -> np.ndarray:
     alone = np.flatnonzero(test.labels.sum(axis=1) == 1)
     if not len(alone):
         what = "test images with a single label for features_per_class"
-        raise ValueError(expected(what, "none", "set it to 0"))
+        raise ValueError(expected(what, "none"))
     # (N, C), position of each image within its class
     number = test.labels[alone].cumsum(axis=0)
     return alone[(test.labels[alone] & (number <= per_class)).any(axis=1)]

@@ -148,8 +148,7 @@ def check_lost(lost: np.ndarray, files: np.ndarray, allowed: bool) -> None:
     if lost.all() or (lost.mean() > MOST_LOST and not allowed):
         what = f"at most {MOST_LOST:.0%} of {len(files)} images missing or broken"
         got = f"{lost.sum()}, such as {files[lost][0]}"
-        advice = "put them there, pass another --images or --allow-missing"
-        raise ValueError(expected(what, got, advice))
+        raise ValueError(expected(what, got, "--allow-missing allows more"))
 
 
 def find_ids(prepared: PreparedSet) -> Path:

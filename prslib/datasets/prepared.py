@@ -79,11 +79,8 @@ class Selection:
         self, name: str, stands_for: str | None, inputs: np.ndarray | None
     ) -> SequentialDataset:
         """Return the data set, with `inputs` in the order of the rows or without inputs."""
-        splits = {}
-        for split in SPLITS:
-            rows = self.rows(split)
-            chosen = None if inputs is None else inputs[rows]
-            splits[split] = Split(chosen, self.labels[rows], self.task[rows])
+        whole = Split(inputs, self.labels, self.task)
+        splits = {split: whole.take(self.rows(split)) for split in SPLITS}
         return SequentialDataset(
             name=name,
             train=splits.pop("train"),

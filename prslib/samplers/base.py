@@ -469,8 +469,7 @@ class Sampler:
             return slot
         last = min(self._filled, self.size - 1)
         if not 0 <= slot <= last:
-            what = f"{type(self).__name__}: expected a slot from -1 to {last}"
-            raise ValueError(f"{what}, got {slot}")
+            raise ValueError(expected(f"a slot from -1 to {last}", slot))
         self._store(classes, slot)
         return slot
 
