@@ -158,7 +158,9 @@ def check_inputs(inputs: np.ndarray) -> np.ndarray:
     features = inputs.astype(np.float32)
     bad = np.flatnonzero(~np.isfinite(features).all(axis=1))
     if len(bad):
-        raise ValueError(expected("finite features", f"others in sample {bad[0]}"))
+        raise ValueError(
+            expected("finite features", f"NaN or infinity in sample {bad[0]}")
+        )
     return features
 
 

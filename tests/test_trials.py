@@ -247,7 +247,7 @@ BAD = {
     "length": ({"inputs": np.zeros((9, 2))}, "400 rows of inputs"),
     "nan": (
         {"inputs": np.full((400, 2), np.nan)},
-        "finite features, got others in sample 0",
+        "finite features, got NaN or infinity in sample 0",
     ),
     "shape": ({"inputs": np.zeros((400, 2, 2))}, "features \\(N, D\\)"),
     "task and order": ({"order": np.arange(400)}, "task or order"),

@@ -321,7 +321,7 @@ def validate_schedule(schedule: ArrayLike, num_tasks: int) -> tuple[int, ...]:
     """Return a schedule as a tuple; raise ValueError unless each task occurs exactly once."""
     tasks = tuple(index(task) for task in np.atleast_1d(schedule).tolist())
     if sorted(tasks) != list(range(num_tasks)):
-        raise ValueError(expected(f"a schedule of tasks 0 to {num_tasks - 1}", tasks))
+        raise ValueError(expected(f"tasks 0 to {num_tasks - 1}, each once", tasks))
     return tasks
 
 

@@ -57,7 +57,7 @@ def test_schedule():
     assert validate_schedule(np.array([2, 0, 1]), 3) == (2, 0, 1)
     assert all(type(task) is int for task in validate_schedule(np.array([1, 0]), 2))
     for wrong in ([0, 0, 1], [0, 1, 2, 7], [0, -1, 1], []):
-        with pytest.raises(ValueError, match="a schedule of tasks 0 to 2, got"):
+        with pytest.raises(ValueError, match="tasks 0 to 2, each once, got"):
             validate_schedule(wrong, 3)
     with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
         validate_schedule([0, 1.0], 2)
