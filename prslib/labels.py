@@ -17,20 +17,20 @@ def multi_hot(labels: Any, num_classes: int | None = None) -> np.ndarray:
     Parameters
     ----------
     labels : array, tensor, data frame or sparse matrix
-        Rows (B, C), bool or 0 and 1 of any type, with NaN for unknown labels, which
-        count as negative; or class numbers (B,), also in a list.
+        Either class numbers (B,), which may be in a list, or rows (B, C) of bool or of
+        0 and 1 in any type. In rows, NaN marks an unknown label and counts as negative.
     num_classes : int, optional
-        Number of classes C, by default inferred from the labels.
+        Number of classes C; by default, it is inferred from the labels.
 
     Returns
     -------
     bool (B, C)
-        The input itself if it is already an array of bool.
+        Labels as rows. An input that is already an array of bool is returned itself.
 
     Raises
     ------
     ValueError
-        If the labels have another shape, or other values.
+        If the labels have another shape or other values.
 
     Examples
     --------

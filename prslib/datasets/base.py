@@ -32,8 +32,8 @@ class Split:
         Multi-hot labels; each sample has at least one.
     task : ndarray of int64 of shape (n_samples,)
         Task of each sample, or -1 in a test set if its labels belong to several tasks.
-        Such a sample is scored as soon as one of its classes has been trained, on the
-        trained classes only.
+        Such a sample is scored as soon as one of its classes has been trained, but only
+        for the classes that have been trained.
 
     Raises
     ------
@@ -112,7 +112,7 @@ class SequentialDataset:
     class_group : tuple of str of length n_classes
         "majority", "moderate" or "minority" for each class.
     stands_for : str or None
-        Data set of the paper that this one is compared with, if any.
+        Data set of the paper with which this data set is compared, if any.
 
     Raises
     ------
@@ -212,13 +212,14 @@ class Recipe:
     loss : str
         Key of `prslib.losses.LOSSES`.
     batch_size, replay_batch_size : int
-        New and replayed samples per step.
+        Number of new samples and number of replayed samples per step.
     norm_penalty : float
         Weight of the squared 2-norms of all parameters in the loss.
     tasks_at_once : int
-        Number of tasks that are trained together: 2 if every class is a task.
+        Number of tasks that are trained together; it is 2 if every class is a task.
     schedule_drawn : bool
-        Whether a run without a schedule draws one from its seed.
+        Whether a run draws the order of the tasks from its seed if its configuration
+        has no schedule.
     precision : str
         "fp32" or "bf16".
     test_set : str
@@ -226,14 +227,15 @@ class Recipe:
     weights : str or None
         Name of the initial weights; None for the default of the model.
     ewc_lambda : float
-        Strength of EWC's penalty: the paper's or, on other data, the choice of
-        `studies/ewc_strength.py`, which uses neither test samples nor the seeds of the
-        report.
+        Strength of EWC's penalty: the value in the paper or, for other data, the value
+        that was chosen by `studies/ewc_strength.py`. This study uses neither test
+        samples nor the seeds of the report.
     rho : float
-        Power of allocation of PRS and OCDM: the one in the authors' code, or 0.
+        Power of allocation of PRS and OCDM: the value in the authors' code or, if there
+        is none, 0.
     test_resamples : int
-        Number of bootstrap resamples of each test set, which intervals take into
-        account; 0 for none.
+        Number of bootstrap resamples of each test set, with which intervals take test
+        sampling into account; 0 for none.
 
     Examples
     --------
@@ -268,15 +270,16 @@ class Clustering:
     Parameters
     ----------
     labels : ndarray of bool of shape (n_samples, n_classes)
-        Labels, including samples that the clustering leaves out; each has a label.
+        Labels of all samples, including samples that the clustering leaves out. Each
+        sample has at least one label.
     class_names : tuple of str of length n_classes
-        Names, including classes that are left out later.
+        Names of the classes, including classes that are left out later.
     n_groups : int
-        Number of groups at the end.
+        Number of groups into which the classes are clustered.
     beta : float
-        Weight of the sizes of groups, Eq. (7).
+        Weight of the sizes of the groups, Eq. (7).
     min_classes : int
-        Minimum number of classes of a group.
+        Minimum number of classes in a group.
     """
 
     labels: np.ndarray
@@ -298,14 +301,15 @@ class Entry:
     recipe : Recipe
         Defaults of a run.
     clustering : callable, optional
-        Returns the `Clustering` from which the tasks come.
+        Function that returns the `Clustering` from which the tasks come.
     identity : callable, optional
-        Returns a digest of the inputs, if it is known without reading all of them.
+        Function that returns a digest of the inputs, if the digest is known without
+        reading all inputs.
     tests_on_pretrained : bool
         Whether the embedded weights were trained on some of the test images.
     data_source : {"paper's", "part", "stand-in", "other"}
-        Whether the samples are the paper's, a part of them, synthetic, or another real
-        stream.
+        Whether the samples are the paper's samples, a part of them, a synthetic
+        substitute, or another real stream.
 
     See Also
     --------
@@ -359,7 +363,8 @@ def schedule_of(text: str) -> tuple[int, ...]:
 def keep_loaded(load: Callable) -> Callable:
     """Cache the last four data sets of a loader, and return copies.
 
-    Consecutive runs often use the same data set, and a caller may change its copy.
+    The cache is useful because consecutive runs often use the same data set. A caller
+    may change the copy.
     """
     kept = lru_cache(maxsize=4)(load)
     return wraps(load)(lambda *args, **named: deepcopy(kept(*args, **named)))

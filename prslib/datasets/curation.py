@@ -121,11 +121,12 @@ def draw_even(
     rng: np.random.Generator,
     reserve: np.ndarray,
 ) -> np.ndarray:
-    """Draw `per_class` images of every class, and few more of any class.
+    """Draw `per_class` images of every class, and few further images of any class.
 
-    It also fills a class that occurs only together with a full class, such as "lemon" with
-    "fruit". Images with a low `reserve`, int (N,), are drawn first, and among them images
-    with the fewest labels of full classes.
+    A class is full if `per_class` of its images have been drawn. More images of a full
+    class are drawn only if another class needs them, such as images of "fruit" for
+    "lemon". Images with a low `reserve`, int (N,), are drawn first. Among images with
+    the same `reserve`, the first are those with the fewest labels of full classes.
     """
     order = rng.permutation(len(labels))
     order = order[np.argsort(reserve[order], kind="stable")]

@@ -100,8 +100,9 @@ def order_splits(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Order rows of a corpus so that each split is contiguous and no row comes twice.
 
-    The test sets share samples. The order is training, balanced only, both, imbalanced
-    only. Return it, int64 (N,), and the `bounds` of the splits, int64 (3, 2).
+    The test sets share samples, so the order is: training samples; samples of
+    "balanced" only; samples of both test sets; samples of "imbalanced" only. Return
+    this order, int64 (N,), and the `bounds` of the splits, int64 (3, 2).
     """
     is_shared = np.isin(balanced, imbalanced)
     others = imbalanced[~np.isin(imbalanced, balanced)]
