@@ -356,8 +356,12 @@ def count_claims() -> str:
     """Count the claims by verdict, and the main claims that hold on COCO."""
     table = as_markdown(ledger.counts(read_numbers("ledger_claims")).reset_index())
     main = sum(claim.headline for claim in CLAIMS.values())
-    holding = len(find_holding()) or "none"
-    return f"{table}\n\nOf the {main} main claims, which the picture shows, {holding} hold on COCO."
+    holding = len(find_holding())
+    verb = "hold" if holding > 1 else "holds"
+    return (
+        f"{table}\n\nOf the {main} main claims, which the picture shows, "
+        f"{holding or 'none'} {verb} on COCO."
+    )
 
 
 def list_main_claims() -> str:
@@ -369,10 +373,10 @@ def list_main_claims() -> str:
         if not claim.headline or verdicts.empty:
             continue
         about = f"{', '.join(claim.metrics)}; {ledger.say_tests(verdicts)}"
-        row = {"claim of the paper": claim.statement, "scores; test": about}
+        row = {"claim of the paper": claim.statement, "scores; test set": about}
         streams = verdicts.groupby("verdict")["dataset"].agg(join_words)
         rows.append(row | streams.map(name_streams).to_dict())
-    columns = ["claim of the paper", "scores; test", *statistics.VERDICTS]
+    columns = ["claim of the paper", "scores; test set", *statistics.VERDICTS]
     table = pd.DataFrame(rows, columns=columns)
     return as_markdown(table.dropna(axis=1, how="all").fillna("-"))
 

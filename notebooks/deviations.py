@@ -272,7 +272,7 @@ best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(settings.table("costs"), group="overall", metric="mAP")
-shortcut = f"the costliest shortcut ({row['departure']})"
+shortcut = f"the costliest shortcut (\"{row['departure']}\")"
 sentence = answers.describe_difference(
     row,
     above=f"On {row['dataset']}, even {shortcut} raises the mAP of PRS by {{effect}} points {{interval}}.",

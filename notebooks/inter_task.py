@@ -166,6 +166,6 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(against, metric="mAP", than="CRS", test_set=BALANCED)
-words = {"what": "mAP with classes alike", "method": "On the smallest task, PRS"}
-sentence = answers.describe_difference(row, **words)
+what = f"On the smallest task of {row['dataset']}, mAP with classes alike"
+sentence = answers.describe_difference(row, what=what)
 settings.write_answer(sentence, row["dataset"])

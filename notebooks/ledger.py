@@ -189,7 +189,7 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 #
 # - *holds* if the whole interval is above 0;
 # - does *not hold* if the whole interval is below 0;
-# - shows *no difference* if the interval contains 0 and is within 2 points of it;
+# - shows *no difference* if the interval contains 0 and lies between -2 and +2 points;
 # - is *undecided* in all other cases.
 #
 # For "no difference", the margin of 2 points is replaced by 0.1 for rank correlations, and by half
@@ -279,10 +279,9 @@ settings.show(figure, "headlines")
 # the verdict and the effect with its interval. The unit of the effect is at the end of the claim's
 # description, and a negative effect contradicts the claim. A verdict can be *undecided* although
 # the interval excludes 0, because only the verdict is corrected for the number of claims. If the
-# verdict is not *holds*, parentheses describe the weakest cell: its score, its class group or
-# setting if there are several, and, after "vs.", the other method of the comparison. If an entry is
-# empty, the claim was not tested on this data set. The file `ledger_claims.csv` has one row per
-# claim and data set.
+# verdict is not *holds*, parentheses describe the weakest cell: its score, the two methods of the
+# difference, and its class group or setting, if there are several. If an entry is empty, the claim
+# was not tested on this data set. The file `ledger_claims.csv` has one row per claim and data set.
 
 # %%
 questions = decided["claim"].map(lambda name: CLAIMS[name].question)
@@ -363,7 +362,7 @@ display(settings.table("versions"))
 texts = []
 for name, row in ledger.counts(decided).iterrows():
     verb = "does" if row["does not hold"] == 1 else "do"
-    text = f"On {name}, {row['holds']} of {row['rows']} hold"
-    texts.append(f"{text} and {row['does not hold']} {verb} not.")
+    text = f"On {name}, {row['holds']} of {row['rows']} claims hold"
+    texts.append(f"{text} and {row['does not hold']} {verb} not hold.")
 sentence = f"Each claim is counted once per data set. {' '.join(texts)}"
 settings.write_answer(f"{sentence} All other claims are undecided or show no difference.")

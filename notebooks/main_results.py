@@ -317,6 +317,6 @@ settings.show(figure, "progression")
 # %% jupyter={"source_hidden": true} tags=["answer"]
 where = {"test_set": BALANCED, "group": "minority", "metric": "mAP"}
 row = answers.find_smallest(against_crs, **where)
-what = "mAP on the minority classes of the test with classes alike"
-sentence = answers.describe_difference(row, what=what, method=f"On {row['dataset']}, PRS")
+what = f"On {row['dataset']} with classes alike, mAP of the minority classes"
+sentence = answers.describe_difference(row, what=what)
 settings.write_answer(sentence, row["dataset"])

@@ -323,8 +323,12 @@ def say_gains(change: str, metric: str) -> str:
     return f"by {answers.join_words(gains)}"
 
 
-sentence = "With classes alike, the memory of PRS changes C-F1 at the tuned threshold "
-sentence += f"{say_gains('memory', OWN)}, another loss {say_gains('loss', OWN)}, and both together "
-sentence += f"{say_gains('memory and loss', OWN)}. At the threshold of 0.5, the memory changes C-F1 "
-sentence += f"{say_gains('memory', 'C-F1')}, and the loss {say_gains('loss', 'C-F1')}."
-settings.write_answer(sentence, answers.first_set(changes)["dataset"].iloc[0])
+losses = sorted({choose_loss(settings, name) for name in settings.dataset})
+sentences = [
+    f"With classes alike, replacing the memory of CRS by the memory of PRS changes C-F1 at the tuned threshold {say_gains('memory', OWN)}.",
+    f"The chosen loss ({answers.join_words(losses)}) changes this score {say_gains('loss', OWN)}.",
+    f"Memory and loss together change this score {say_gains('memory and loss', OWN)}.",
+    f"At the threshold of 0.5, the memory changes C-F1 {say_gains('memory', 'C-F1')}.",
+    f"At this threshold, the loss changes C-F1 {say_gains('loss', 'C-F1')}.",
+]
+settings.write_answer(" ".join(sentences), answers.first_set(changes)["dataset"].iloc[0])

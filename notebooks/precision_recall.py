@@ -287,16 +287,14 @@ settings.show_tables("table")
 # %% jupyter={"source_hidden": true} tags=["answer"]
 alike = answers.first_set(gaps)
 alike = alike[alike["test_set"] == BALANCED].set_index(["group", "metric"])["difference"]
-changes = []
-for metric, (word, _) in COLOURS.items():
-    points = [
-        f"{alike[group, metric]:+.1f} points on the {group} classes"
-        for group in ("majority", "minority")
-    ]
-    changes.append(f"{word} by {answers.join_words(points)}")
 name = answers.first_set(gaps)["dataset"].iloc[0]
-sentence = f"Compared with CRS on {name} with classes alike, PRS changes {', and '.join(changes)}."
+sentences = []
+for group, where in {"majority": f" of {name} (classes alike)", "minority": ""}.items():
+    points = [f"{alike[group, metric]:+.1f} points in {word}" for metric, (word, _) in COLOURS.items()]
+    difference = f"PRS minus CRS is {answers.join_words(points)}"
+    sentences.append(f"On the {group} classes{where}, {difference}.")
 gains = answers.first_set(overall[overall["test_set"] == BALANCED])
 gains = gains.query("f1 == 'C-F1' and way != 'top 3'")
-points = [f"by {row.difference:+.1f} points at the {row.way}" for row in gains.itertuples()]
-settings.write_answer(f"{sentence} Overall C-F1 changes {answers.join_words(points)}.", name)
+points = [f"{row.difference:+.1f} points at the {row.way}" for row in gains.itertuples()]
+sentences.append(f"In overall C-F1, PRS minus CRS is {answers.join_words(points)}.")
+settings.write_answer(" ".join(sentences), name)

@@ -204,7 +204,8 @@ for name in settings.dataset:
     best.setdefault(chosen, []).append(name)
     cells = overall[(overall["dataset"] == name) & (overall["rho"] == chosen)]["difference"]
     ends.append(f"{cells.min():+.1f} to {cells.max():+.1f} points on {name}")
-places = [f"rho = {rho:g} is the safest on {answers.join_words(names)}" for rho, names in best.items()]
-sentence = f"{answers.join_words(places)}: over C-F1, O-F1 and mAP on both test sets, its lowest difference from CRS"
-sentence += f" is higher than with any other tested rho. Its differences are {answers.join_words(ends)}."
+places = [f"{rho:g} on {answers.join_words(names)}" for rho, names in best.items()]
+sentence = f"The safest rho is {answers.join_words(places)}. Safest means that the lowest difference between PRS and CRS"
+sentence += " (in C-F1, O-F1 and mAP on both test sets) is higher than with any other tested rho."
+sentence += f" With the safest rho, PRS minus CRS in these scores is {answers.join_words(ends)}."
 settings.write_answer(sentence, settings.dataset[0])

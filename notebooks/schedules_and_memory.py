@@ -232,6 +232,6 @@ sentences = []
 for name in settings.dataset:
     gains = count_clear(name, BALANCED, "mAP", "above")
     losses = count_clear(name, IMBALANCED, "O-F1", "below")
-    sentences.append(f"On {name}, PRS has a {clearly}higher mAP than CRS (classes alike) {gains}.")
-    sentences.append(f"Its O-F1 (as the stream comes) is {clearly}lower {losses}.")
+    sentences.append(f"On {name}, the mAP of PRS (classes alike) is {clearly}higher than the mAP of CRS {gains}.")
+    sentences.append(f"The O-F1 of PRS (as the stream comes) is {clearly}lower than the O-F1 of CRS {losses}.")
 settings.write_answer(" ".join(sentences), answers.first_set(by_order)["dataset"].iloc[0])

@@ -238,5 +238,5 @@ for metric, test_set in CELLS:
     counts.append(f"in {kept}{cases} for {metric} ({TEST_WORDS[test_set]})")
     shares.append(rows["survives"].sum() / rows["settings"].sum())
 word = "Yes" if min(shares) == 1 else "Mostly" if min(shares) > 0.5 else "Only in part"
-sentence = f"{word}. In each case, one setting was changed on one stream. {first} minus CRS keeps its sign"
-settings.write_answer(f"{sentence} {answers.join_words(counts)}.")
+sentence = f"{word}. A case is one changed setting on one stream. The sign of {first} minus CRS is the same as"
+settings.write_answer(f"{sentence} in the standard setting {answers.join_words(counts)}.")

@@ -203,7 +203,7 @@ display(Markdown(tables.in_short(by_task)))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 last = by_task[by_task["dataset"] == names[0]].iloc[-1]
-sentence = answers.describe_difference(last, what="accuracy after the last task")
+sentence = answers.describe_difference(last, what=f"On {names[0]}, accuracy after the last task")
 settings.write_answer(sentence, names[0])
 
 # %% [markdown]

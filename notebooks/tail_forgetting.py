@@ -192,10 +192,13 @@ gaps = settings.show_contrasts("groups", title, "method", across="lost")
 alike = answers.first_set(gaps)
 alike = alike[(alike["test_set"] == BALANCED) & (alike["method"] == "CRS")].set_index("lost")
 share, points = (alike.loc[LOST[measure]] for measure in ("forget", "lost"))
-sentence = f"With CRS on {share['dataset']} (classes alike), the forgetting of the minority classes minus the "
-sentence += f"forgetting of the majority classes is {answers.say_points(share)} as a share of the best mAP, and "
-sentence += f"{answers.say_points(points)} as a plain difference of mAP. The memory has "
-sentence += f"{100 * settings.memory_share:g} % of the standard size."
+where = f"With CRS on {share['dataset']} (classes alike)"
+groups = {"method": "minority classes", "than": "majority classes"}
+what = f"{where}, forgetting as a share of the best mAP"
+sentence = answers.describe_difference(share, what=what, **groups)
+what = "Forgetting in points of mAP"
+sentence += f" {answers.describe_difference(points, what=what, **groups)}"
+sentence += f" The memory has {100 * settings.memory_share:g} % of the standard size."
 if share["seeds"] > 1:
-    sentence += " The intervals are not corrected for the number of claims."
+    sentence += f" The intervals are from {share['seeds']} seeds and not corrected for multiple testing."
 settings.write_answer(sentence, share["dataset"])

@@ -420,13 +420,12 @@ display(shown[shown["group"] == "overall"].drop(columns="group").round(1))
 # %% jupyter={"source_hidden": true} tags=["answer"]
 signs = []
 of_cbrs = overall[overall["method"] == "CBRS"].set_index(["metric", "test_set"])
-for cell, word, side in zip(SHOWN, ["increases", "decreases"], ["above", "below"], strict=True):
+for cell, word, side in zip(SHOWN, ["higher", "lower"], ["above", "below"], strict=True):
     gains = of_cbrs.loc[[cell]]
     sign = 1 if side == "above" else -1
     count = f"{(sign * gains['difference'] > 0).sum()} of {len(gains)} streams"
-    note = TEST_WORDS[cell[1]]
     if gains["seeds"].min() >= answers.DECIDING:
-        note += f"; significantly on {(gains['clearly'] == side).sum()}"
-    signs.append(f"{word} {cell[0]} on {count} ({note})")
-sentence = "It depends on the test and the score. Compared with CRS, CBRS"
+        count += f" (significantly on {(gains['clearly'] == side).sum()})"
+    signs.append(f"a {word} {cell[0]} ({TEST_WORDS[cell[1]]}) than CRS on {count}")
+sentence = "It depends on the test and the score. CBRS has"
 settings.write_answer(f"{sentence} {' and '.join(signs)}.")

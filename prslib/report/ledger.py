@@ -1,6 +1,5 @@
 """Compare every number and every claim of the paper with the replication."""
 
-import re
 from itertools import chain
 
 import numpy as np
@@ -193,7 +192,11 @@ def summarise(decided: pd.DataFrame) -> str:
     topics = questions.value_counts(sort=False)
     text = f"**Not tested on real data**: {len(open_claims)} of {len(claims)} claims"
     listed = ", ".join(f'"{topic}" ({count})' for topic, count in topics.items())
-    lines.append(f"{text}. By question: {listed}." if listed else f"{text}.")
+    lines.append(
+        f"{text}. Number of untested claims per question: {listed}."
+        if listed
+        else f"{text}."
+    )
     return "\n".join(f"- {line}" for line in lines)
 
 
@@ -224,7 +227,7 @@ def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
 def say_verb(rows: pd.DataFrame) -> str:
     """Return the verdict of rows in words, "no difference" with the score that gave it."""
     verdict = rows["verdict"].iloc[0]
-    scores = {cell.split(" ")[-1] for cell in rows["weakest"].fillna("")}
+    scores = {cell.split(",")[0] for cell in rows["weakest"].fillna("")}
     if verdict != "no difference" or len(scores) > 1 or "" in scores:
         return VERBS[verdict]
     return f"{VERBS[verdict]} in {join_words(scores)}"
@@ -272,9 +275,6 @@ def _say(row: dict) -> str:
     if row["kind"] == FACT:
         return text
     verdict = row["alone"] if row["kind"] == SENSITIVITY else row["verdict"]
-    # "over CRS O-F1" becomes "O-F1 vs. CRS"
-    weakest = re.sub(r"^over (rho \S+|\S+) (.+)", r"\2 vs. \1", row["weakest"])
-    weakest = re.sub(r"^of (\S+) (.+)", r"\2 of \1", weakest)
-    weakest = re.sub(r"^(after \d+ tasks?) (.+)", r"\2 \1", weakest)
-    is_named = weakest and verdict != "holds"
-    return f"**{verdict}** {text}{f' (weakest: {weakest})' if is_named else ''}"
+    if row["weakest"] and verdict != "holds":
+        text += f" (weakest cell: {row['weakest']})"
+    return f"**{verdict}** {text}"

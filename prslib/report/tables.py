@@ -294,8 +294,8 @@ def in_short(gaps: pd.DataFrame) -> str:
     decided = unclear["seeds"] >= DECIDING
     alike = (decided & within(unclear["low"], unclear["high"])).sum()
     text = (
-        f"Of {len(gaps)} differences, {above} are significantly positive and {below} "
-        "significantly negative (not corrected for multiple testing)."
+        f"Of {len(gaps)} differences, {above} are significantly above 0 and {below} "
+        "significantly below 0, without correction for multiple testing."
     )
     if alike:
         whose = (
@@ -307,11 +307,11 @@ def in_short(gaps: pd.DataFrame) -> str:
     if gaps["seeds"].max() < DECIDING:
         text += f" A test needs at least {DECIDING} seeds."
     has_clear = (gaps["clearly"] != "").groupby(gaps["dataset"]).any()
-    text += " For each data set, the highest and the lowest "
-    text += f"{'significant ' if has_clear.any() else ''}difference"
+    text += " The highest and the lowest "
+    text += f"{'significant ' if has_clear.any() else ''}difference on each data set"
     if has_clear.any() and not has_clear.all():
-        text += " or, if none is significant, the highest and the lowest difference"
-    lines = [f"{text}:\n"]
+        text += " (of all differences if none is significant)"
+    lines = [f"{text} are:\n"]
     for _, rows in gaps.groupby("dataset", sort=False):
         clear = rows[rows["clearly"] != ""]
         ends = (clear if len(clear) else rows)["difference"].agg(["idxmax", "idxmin"])

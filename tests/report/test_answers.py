@@ -13,14 +13,18 @@ from prslib.report.answers import describe_difference, describe_range, say_point
         (
             1.0,
             3.0,
-            "PRS scores 2.0 points higher than CRS in mAP (95 % CI 1.0 to 3.0).",
+            "mAP is 2.0 points higher for PRS than for CRS (95 % CI 1.0 to 3.0).",
         ),
         (
             -3.0,
             -1.0,
-            "PRS scores 2.0 points lower than CRS in mAP (95 % CI 1.0 to 3.0).",
+            "mAP is 2.0 points lower for PRS than for CRS (95 % CI 1.0 to 3.0).",
         ),
-        (-1.0, 5.0, "PRS and CRS do not differ significantly in mAP: +2.0 points "),
+        (
+            -1.0,
+            5.0,
+            "mAP does not differ significantly: PRS minus CRS is +2.0 points ",
+        ),
     ],
 )
 def test_a_difference_gets_the_sentence_of_its_sign(low, high, sentence):
@@ -31,7 +35,7 @@ def test_a_difference_gets_the_sentence_of_its_sign(low, high, sentence):
 def test_a_difference_of_one_seed_has_a_sign_and_no_interval():
     row = pd.Series({"difference": -2.0, "low": np.nan, "high": np.nan})
     assert describe_difference(row, what="mAP") == (
-        "PRS scores 2.0 points lower than CRS in mAP"
+        "mAP is 2.0 points lower for PRS than for CRS"
         " (one seed, so that no interval is known)."
     )
 
@@ -45,15 +49,15 @@ def test_a_range_names_its_lowest_case_and_counts_those_on_either_side():
     ]
     gaps = pd.DataFrame([place | row for row in rows])
     gaps = gaps.assign(seeds=5, clearly=["above", "above", "below"])
-    words = "PRS minus CRS in overall mAP with classes alike is -1.0 to +2.0 points,"
-    words += " lowest with b."
+    words = "With classes alike, PRS minus CRS in overall mAP is between -1.0 points"
+    words += " (network: b) and +2.0 points (network: a)."
     assert describe_range(gaps.assign(seeds=3), "network") == words
     assert describe_range(gaps, "network") == (
-        f"{words} It is significantly above 0 in 1 of these 2 comparisons, and"
-        " significantly below 0 in 1."
+        f"{words} It is significantly above 0 in 1 of 2 cases and significantly below 0"
+        " in 1."
     )
     assert describe_range(gaps.assign(clearly=""), "network").endswith(
-        "above 0 in none of these 2 comparisons, and significantly below 0 in none."
+        "above 0 in none of 2 cases and significantly below 0 in none."
     )
 
 

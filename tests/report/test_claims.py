@@ -196,7 +196,7 @@ def test_the_weakest_cell_is_named():
     rows = rows_of(FIVE)
     worse = (rows["metric"] == "O-F1") & (rows["method"] == "PRS")
     row = decide(rows.assign(value=rows["value"] - 5.0 * worse), "above_crs")
-    assert (row["weakest"], row["effect"]) == ("over CRS O-F1", -3)
+    assert (row["weakest"], row["effect"]) == ("O-F1, PRS minus CRS", -3)
     assert row["alone"] == "does not hold"
 
 

@@ -346,12 +346,12 @@ def test_the_committed_claims_come_out_as_committed():
 
 def test_no_difference_is_said_of_the_score_that_gave_it():
     row = {"claim": "a", "data": "other", "verdict": "no difference"}
-    rows = [row | {"dataset": name, "weakest": "over CRS O-F1"} for name in "xy"]
+    rows = [row | {"dataset": name, "weakest": "O-F1, PRS minus CRS"} for name in "xy"]
     decided = pd.DataFrame(rows)
     words = "on both real streams (x and y)"
     said = ledger.say_verdicts(decided, "a")
     assert said == f"shows no difference in O-F1 {words}"
-    decided.loc[0, "weakest"] = "over CRS mAP"
+    decided.loc[0, "weakest"] = "mAP, PRS minus CRS"
     assert ledger.say_verdicts(decided, "a") == f"shows no difference {words}"
 
 

@@ -63,7 +63,7 @@ class Claim:
                     seed = Seed(scores, number, metric, self.test_set)
                     of_metric = self.function(seed, **self.arguments)
                     for name, value in of_metric.items():
-                        cells[f"{name} {metric}".strip()] = value
+                        cells[f"{metric}, {name}".strip(", ")] = value
                 values.append(list(cells.values()))
                 names = list(cells)
         if not names:

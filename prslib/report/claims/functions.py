@@ -33,7 +33,7 @@ def lead(
         score = seed.score(method, **place | where | (setting or {}))
         for rival in over:
             theirs = seed.score(rival, **place | where)
-            cells[f"over {rival} {name}".strip()] = score - theirs
+            cells[f"{method} minus {rival}, {name}".strip(", ")] = score - theirs
     return cells
 
 
@@ -105,7 +105,10 @@ def rho_near_over_far(seed: Seed, near: float) -> Cells:
     within = [scores[rho] for rho in scores if abs(rho) <= near]
     ends = dict.fromkeys([min(scores), max(scores)])
     far = [rho for rho in ends if abs(rho) > near and within]
-    return {f"over rho {rho:g}": np.mean(within, axis=0) - scores[rho] for rho in far}
+    return {
+        f"rho near 0 minus rho {rho:g}": np.mean(within, axis=0) - scores[rho]
+        for rho in far
+    }
 
 
 def rho_steps(seed: Seed) -> Cells:
@@ -114,7 +117,7 @@ def rho_steps(seed: Seed) -> Cells:
     up = [rho for rho in scores if rho >= 0]
     down = [rho for rho in reversed(scores) if rho <= 0]
     steps = [*pairwise(up), *pairwise(down)]
-    return {f"rho {a:g} to {b:g}": scores[a] - scores[b] for a, b in steps}
+    return {f"rho {a:g} minus rho {b:g}": scores[a] - scores[b] for a, b in steps}
 
 
 def by_rho(seed: Seed) -> dict[float, np.ndarray]:
