@@ -82,10 +82,11 @@ display(Markdown(ledger.summarise(decided)))
 #
 # Each number in the paper's tables is compared with our mean over seeds for the same metric, class
 # group and kind of test set. For each number, our runs use the same method, architecture, order of
-# the tasks and number of epochs as the paper. Memory sizes are matched as fractions of the standard
-# size: 60 of 120 samples corresponds to 1000 of 2000. The file `ledger_cells.csv` has one row per
-# number of the paper. The row contains our mean and standard deviation over seeds, the number of
-# seeds and our data set, or "not run" if we have no counterpart.
+# the tasks and number of epochs as the paper. Memory sizes are matched by their ratio to the
+# standard size. For example, a memory of 60 samples on `cocoseq-mini` (half of our standard size of
+# 120) is compared with the paper's memory of 1000 (half of 2000). The file `ledger_cells.csv` has
+# one row per number of the paper. The row contains our mean and standard deviation over seeds, the
+# number of seeds and our data set, or "not run" if we have no counterpart.
 #
 # Each row below summarises one table of the paper:
 #
@@ -94,8 +95,9 @@ display(Markdown(ledger.summarise(decided)))
 # - `synthetic` is the number of counterparts that were measured on synthetic data.
 # - `mean_difference` is the mean absolute difference between our scores and the paper's, in points.
 # - `rank_correlation` is Spearman's rank correlation between the methods' scores in our runs and in
-#   the paper. It is computed for each column of the paper's table that contains at least three
-#   methods, and then averaged. A value of 1 means that the order of the methods is the same.
+#   the paper. It is computed separately for each column in which at least three methods can be
+#   compared, and then averaged over these columns. A value of 1 means that the order of the methods
+#   is the same.
 # - `columns` is the number of columns over which the rank correlation is averaged.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -305,10 +307,11 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 # %% [markdown]
 # ## When the paper's images and synthetic data differ
 #
-# If two of our data sets represent the same data set of the paper, a claim can have a different
-# verdict on each of the two. The table below lists the claims whose verdicts differ before
-# correction, and shows their verdicts after correction. Three properties distinguish `cocoseq-mini`
-# from the synthetic data:
+# Two of our data sets can stand for the same data set of the paper: `cocoseq-mini` and the
+# synthetic `digits70seq`, for example, both stand for COCOseq. The verdicts on a claim can then
+# differ between the two. The table below lists the claims whose verdicts differ before correction
+# for the number of claims, and shows their verdicts after correction. Three properties distinguish
+# `cocoseq-mini` from the synthetic data:
 #
 # - **The number of images.** Because `cocoseq-mini` has few images, its network is trained for only
 #   about 200 steps. The predicted probability of a rare class therefore seldom reaches the

@@ -117,12 +117,13 @@ rows = tables.merge_published(tables.final(history), "main")
 # The tables show scores and forgetting in percent, as means and standard deviations over seeds. The
 # scores are measured after the last task on the test samples of all tasks. They are computed over
 # all classes (*overall*) and over three [groups of classes](../docs/metrics.md#groups-of-classes):
-# frequent (majority), moderate and rare (minority) classes. Each data set has two test sets. In the
-# test with *classes alike*, all classes are about equally frequent, as in the test for the paper's
-# Table 1. The test *as the stream comes* has the class mix of the stream, except on
-# [icons](../docs/other_streams.md). Because micro averages such as O-F1 depend on the class mix of
-# the test set, a method can score higher than another method on one test set and lower on the
-# other.
+# frequent (majority), moderate and rare (minority) classes. For each data set, the tables show the
+# scores on two test sets. In the test with *classes alike*, all classes are about equally frequent,
+# as in the test for the paper's Table 1. The test *as the stream comes* has about the class mix of
+# the stream, except on [icons](../docs/other_streams.md). Because micro averages such as O-F1
+# depend on the class mix of the test set, a method can score higher than another method on one test
+# set and lower on the other. `cocoseq-mini` has a third test set,
+# [`open`](../docs/real_coco.md#test-sets), which is not used in these tables.
 #
 # *Forgetting* compares the score on a task at the end of the stream with the highest earlier score
 # on this task. It is the share of the highest score that was lost, averaged over all tasks but the
@@ -131,7 +132,7 @@ rows = tables.merge_published(tables.final(history), "main")
 #
 # On `cocoseq-mini` with classes alike, ExStream has about the same overall mAP as PRS. One reason
 # is that ExStream replaces two close feature vectors by their mean. A variant that keeps the older
-# of the two vectors instead has a lower mAP than PRS on further test images
+# of the two vectors instead has a lower mAP than PRS on the test set `open`
 # (`studies/exstream_merging.py`, `figures/studies/exstream_merging.csv`).
 
 # %% tags=["compute"]
@@ -165,7 +166,7 @@ settings.show_tables("thresholds")
 # and hollow marks are the paper's numbers. CRS, PRS and the method with the highest overall mAP,
 # Multitask excluded, are in colour. On every stream, the difference in mAP between PRS and CRS is
 # largest on the minority classes. On `cocoseq-mini`, the mean C-F1 of the minority classes is below
-# 6 % for every method, because after one pass over only 2,072 images rare classes are hardly ever
+# 6 % for every method, because after one pass over only 2,072 images, rare classes are hardly ever
 # predicted. On these classes, methods differ more in mAP, which needs no threshold, than in C-F1.
 # If you run the notebook, you can select another test set or metric in menus.
 
@@ -285,10 +286,10 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 #
 # The picture compares the methods with CRS after each task. It shows the overall mAP of each method
 # on the test samples of all tasks so far, minus the mAP of CRS with the same seed. Vertical lines
-# extend one standard deviation over seeds above and below the mean. A separate panel shows the
-# numbers from the paper's appendix "Task Progression Results". Multitask has only one score,
-# measured after training on all tasks, which is shown as a dashed line. Finetune and EWC are
-# omitted from the picture because they score lower than all other methods at the end of every
+# extend from the mean by one standard deviation in both directions, computed over seeds. A separate
+# panel shows the numbers from the paper's appendix "Task Progression Results". Multitask has only
+# one score, measured after training on all tasks, which is shown as a dashed line. Finetune and EWC
+# are omitted from the picture because they score lower than all other methods at the end of every
 # stream. The file `main_results_progression.csv` contains the scores of all methods.
 
 # %% tags=["compute"]

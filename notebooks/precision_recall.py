@@ -218,9 +218,10 @@ wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
 # ## Every threshold
 #
 # The curves show F1 at thresholds from 0.02 to 0.98 for one run of CRS and one run of PRS on the
-# first data set. The model whose curve has the higher maximum ranks the samples better. A model
-# whose curve is higher only near 0.5 is better calibrated. If you run the notebook, a slider
-# selects the threshold at which the legends give F1, and a menu selects the class group.
+# first data set. If the curve of one model has a higher maximum, this model ranks the samples
+# better. A model whose curve is higher only near 0.5 is better calibrated. Each legend shows F1 at
+# one threshold. If you run the notebook, you can select this threshold with a slider and the class
+# group in a menu.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 GRID = np.arange(0.02, 0.99, 0.02).round(2)

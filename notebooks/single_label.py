@@ -139,8 +139,9 @@ for name in names:
 
 # %% [markdown]
 # The pictures show the accuracy of each method with a memory after each task, minus the accuracy of
-# conventional reservoir sampling (CRS) with the same seed. Vertical lines extend one standard
-# deviation over seeds above and below the mean. The paper's numbers are in a separate panel.
+# conventional reservoir sampling (CRS) with the same seed. Vertical lines extend from the mean by
+# one standard deviation in both directions, computed over seeds. The paper's numbers are in a
+# separate panel.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # methods that are not compared with CRS; all other methods have a memory

@@ -219,11 +219,11 @@ def write_profile(options: Namespace) -> None:
 def show_preview(options: Namespace) -> None:
     """Show what CRS, PRS, CBRS and OCDM would keep from your labels, without training.
 
-    The file can be a CSV with a header. It then has either one column of 0 and 1 per
-    class, or a single column called labels with class names, separated by | or ;. An npy
-    file contains rows of 0 and 1, or class numbers. An npz file contains such an array,
-    called labels, and optionally an array called names with the names of the classes. A
-    JSON file contains annotations in COCO's format.
+    The file can be a CSV with a header. Such a CSV has either one column per class, which
+    contains 0 and 1, or a single column called labels, in which | or ; separates the class
+    names of a sample. An npy file contains rows of 0 and 1, or class numbers. An npz file
+    contains such an array, called labels, and optionally an array called names with the
+    names of the classes. A JSON file contains annotations in COCO's format.
 
     Example: prslib preview labels.csv --size 2000
     """

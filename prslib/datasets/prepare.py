@@ -78,8 +78,9 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     COCO's annotations are instances_train2014.json and instances_val2014.json, and
     COCO's images are in train2014/ and val2014/. NUS-WIDE's annotations are ImageList/
     and Groundtruth/TrainTestLabels/, and NUS-WIDE's images are in one folder per
-    concept. The id files that the paper's authors released are fetched to
-    $PRSLIB_DATA/<name>_ids, unless this folder already contains them.
+    concept. The authors of the PRS paper released lists of the ids of their images.
+    These lists are downloaded to $PRSLIB_DATA/<name>_ids, unless this folder already
+    contains them.
 
     The files labels.npz, images.npy and left_out.csv are written to $PRSLIB_DATA/<name>.
     Missing or broken images are left out. If more than 1 % are left out, an error is
