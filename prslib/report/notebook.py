@@ -5,9 +5,7 @@ file with the parameters that it overrides. `prslib train`, `make figures` and t
 ledger read both here.
 """
 
-import ast
 import io
-import os
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
@@ -25,7 +23,6 @@ from PIL import Image as Pixels
 
 from prslib.checks import expected, one_of
 from prslib.datasets import DATASETS
-from prslib.device import check_device
 from prslib.paths import (
     figures_dir,
     known_profiles,
@@ -72,12 +69,10 @@ class Settings(SimpleNamespace):
         values = {name: namespace[name] for name in defaults_of(notebook)}
         try:
             for source in ran[-1:]:  # errors of earlier cells may have been corrected
-                check_names(notebook, assigned_names(source))
-            settings = cls.of(notebook=notebook, **values)
-            settings.refuse_missing_device()
+                check_names(notebook, values_of(source))
+            return cls.of(notebook=notebook, **values)
         except (TypeError, ValueError) as error:
             raise ParameterError(error) from None
-        return settings
 
     @classmethod
     def of(cls, profile: str, notebook: str, **values: Any) -> Self:
@@ -94,25 +89,18 @@ class Settings(SimpleNamespace):
                 raise TypeError(expected(f"{name} as a single value", repr(value)))
         return cls(notebook=notebook, tables={}, **defaults | values)
 
-    def refuse_missing_device(self) -> None:
-        """Raise ValueError for a device that is not available, even if no run is missing.
-
-        The device of a profile is not checked, because its stored runs can be drawn on any
-        machine. With a Ray cluster no device is checked, because runs use its machines.
-        """
-        device: Any = getattr(self, "device", None)
-        usual = getattr(self.of(self.profile, self.notebook), "device", None)
-        if device != usual and "RAY_ADDRESS" not in os.environ:
-            check_device(device)
-
     def write(self, table: pd.DataFrame, name: str) -> None:
         """Keep a table as CSV, and write it to a file if ``save`` names a folder."""
         table = table.drop(columns="draws", errors="ignore")  # arrays
         text = table.to_csv(index=False, float_format="%.6g")
         self.tables[name] = text
+        self.save_file(f"{self.notebook}_{name}.csv", text.encode())
+
+    def save_file(self, name: str, content: bytes) -> None:
+        """Write a file if ``save`` names a folder."""
         if self.save:
-            with replacing(Path(self.save) / f"{self.notebook}_{name}.csv") as file:
-                file.write(text.encode())
+            with replacing(Path(self.save) / name) as file:
+                file.write(content)
 
     def table(self, name: str) -> pd.DataFrame:
         """Read a table that `write` kept; in a redraw also the profile's.
@@ -150,14 +138,11 @@ class Settings(SimpleNamespace):
         self.table(name)  # every picture needs a table with its numbers
         about = {"file": f"{self.notebook}_{name}.png"}
         picture = make_picture(self.add_rho(figure), about)
-        if self.save:
-            with replacing(Path(self.save) / about["file"]) as file:
-                file.write(cast("bytes", picture.data))
+        self.save_file(about["file"], cast("bytes", picture.data))
         if self.save and narrow and self.profile == "seeds":
             stack_panels(figure, narrow)
             about["narrow"] = f"{self.notebook}_{name}_narrow.png"
-            with replacing(Path(self.save) / about["narrow"]) as file:
-                file.write(render(figure))
+            self.save_file(about["narrow"], render(figure))
         if redraw is None:
             display(picture)
         else:
@@ -251,10 +236,14 @@ def cells_with(tag: str, notebook: str) -> list[str]:
 
 def defaults_of(notebook: str) -> dict[str, Any]:
     """Execute a notebook's cell `parameters`; return what it sets."""
-    source = "\n".join(cells_with("parameters", notebook))
+    return values_of("\n".join(cells_with("parameters", notebook)))
+
+
+def values_of(source: str) -> dict[str, Any]:
+    """Execute a cell; return the values that it assigns."""
     scope: dict[str, Any] = {}
     exec(source, scope)
-    return {name: scope[name] for name in assigned_names(source)}
+    return {name: scope[name] for name in scope if not name.startswith("__")}
 
 
 def profile_values(profile: str, notebook: str) -> dict:
@@ -265,16 +254,6 @@ def profile_values(profile: str, notebook: str) -> dict:
         return {"profile": profile}
     with file.open(encoding="utf-8") as opened:  # errors name the file
         return yaml.safe_load(opened) | {"profile": profile}
-
-
-def assigned_names(source: str) -> list[str]:
-    """Return the names that a cell assigns."""
-    nodes = ast.walk(ast.parse(source))
-    return [
-        node.id
-        for node in nodes
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    ]
 
 
 def check_names(notebook: str, names: Iterable[str]) -> None:
