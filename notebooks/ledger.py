@@ -42,7 +42,7 @@ from prslib.checks import one_of
 from prslib.paths import project_root
 from prslib.report import answers, ledger, notebook, style, tables, topics
 from prslib.report.claims import CLAIMS
-from prslib.report.results import PRINTED, STAND_IN, data_sources_of, printed_rows
+from prslib.report.results import STAND_IN, data_sources_of, printed_rows
 from prslib.report.style import STYLE
 from prslib.rounding import versions
 from prslib.report.tables import PRECISION_RECALL
@@ -64,7 +64,7 @@ settings.write(ledger.decide(results, settings.level), "claims")
 # %% [markdown]
 # ## What was replicated, and what was not
 #
-# The list shows how the paper's main claims fare on real data. The verdicts are corrected for the
+# The table shows how the paper's main claims fare on real data. The verdicts are corrected for the
 # number of claims. The [summary](../docs/report/README.md#summary) explains PRS, CRS and the
 # scores. The power $\rho$ of PRS determines the class shares of its memory: with 0 they are equal,
 # and with 1 they are as in the stream. In a test set with *classes alike*, the kind that the paper
@@ -74,7 +74,7 @@ settings.write(ledger.decide(results, settings.level), "claims")
 
 # %%
 decided = settings.table("claims")
-display(Markdown(ledger.summarise(decided)))
+display(Markdown(ledger.list_main_claims(decided)), Markdown(ledger.say_untested(decided)))
 
 # %% [markdown]
 # ## Every number
@@ -114,7 +114,6 @@ def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
     means = ours.groupby([*MATCH, "dataset"], sort=False)["value"]
     means = means.agg(ours="mean", sd="std", seeds="count").reset_index()
     both = theirs.merge(means, how="left", on=MATCH)
-    both = both.rename(columns={name: printed for printed, name in PRINTED.items()})
     kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, "precision and recall"))
     both = both.assign(
         seeds=both["seeds"].fillna(0).astype(int),

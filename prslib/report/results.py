@@ -47,8 +47,6 @@ STAGES = {"frozen_stages", "pretrained_stages", "vector_stages"}
 FIGURE_1 = ("CRS", "EWC")
 # measures for the correlation of forgetting with class size
 ORDERS = {"normalised": "order", "plain": "order_lost"}
-# columns of `published.load` that would be confused with a setting
-PRINTED = {name: f"printed_{name}" for name in ("memory_size", "schedule", "epochs")}
 
 
 def data_sources_of(names: Iterable[str]) -> dict[str, str]:
@@ -96,19 +94,21 @@ def setting_of(config: RunConfig, standard: RunConfig) -> dict[str, object]:
     """Return the fields in which a configuration differs, in the paper's terms."""
     fields = {"method": config.method, "seed": config.seed, "model": config.model}
     alike = replace(standard, **fields).identity
-    settings = config.identity
-    names = [name for name in settings if settings[name] != alike.get(name)]
-    varied = {name: settings[name] for name in names if name not in EXTRAS}
+    varied = {
+        name: value
+        for name, value in config.identity.items()
+        if value != alike.get(name) and name not in EXTRAS
+    }
     model = config.resolved["model"]
     usual = standard.resolved
     if model != usual["model"]:  # which may have another step size
         varied["model"] = MODELS[model].stands_for or model
         varied.pop("learning_rate", None)
     if "memory_size" in varied:  # half of an odd size is rounded
-        share = settings["memory_size"] / usual["memory_size"]
+        share = varied["memory_size"] / usual["memory_size"]
         varied["memory_size"] = round(20 * share) / 20
     if "schedule" in varied:
-        varied["schedule"] = schedule_text(settings["schedule"])
+        varied["schedule"] = schedule_text(varied["schedule"])
     for name in STAGES & varied.keys():
         varied[name] = OTHER
     return varied
@@ -192,11 +192,10 @@ def printed_rows() -> pd.DataFrame:
         frozenset(_printed_setting(cell, standards[cell["stands_for"]]).items())
         for cell in cells.to_dict("records")
     ]
-    # the printed settings, besides their differences from the standard
     schedule = cells["schedule"].mask(cells["method"] == "Multitask", "")
-    rows = cells.assign(schedule=schedule).rename(columns=PRINTED)
     task = np.where(cells["metric"] == "accuracy", "all", "seen")
-    return rows.assign(standard_rho=np.nan, seed=0, task=task, setting=settings)
+    cells = cells.assign(schedule=schedule, task=task, setting=settings)
+    return cells.assign(standard_rho=np.nan, seed=0)
 
 
 def _printed_setting(cell: dict, usual: dict) -> dict[str, object]:
