@@ -162,10 +162,9 @@ def counts(decided: pd.DataFrame) -> pd.DataFrame:
     verdicts = list(VERDICTS[:-1])
     run = decided[decided["verdict"].isin(verdicts)]
     table = pd.crosstab(run["data"].map(DATA_SOURCES), run["verdict"])
-    names = [
-        name for name in dict.fromkeys(DATA_SOURCES.values()) if name in table.index
-    ]
-    table = table.reindex(index=names, columns=verdicts, fill_value=0)
+    order = list(DATA_SOURCES.values())
+    table = table.sort_index(key=lambda names: names.map(order.index))
+    table = table.reindex(columns=verdicts, fill_value=0)
     return table.assign(rows=table.sum(axis=1))
 
 

@@ -7,7 +7,7 @@ ledger read both here.
 
 import io
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self, cast
@@ -67,9 +67,9 @@ class Settings(SimpleNamespace):
         """Read the parameters among a notebook's ``globals()``."""
         ran = [each for each in namespace.get("In", []) if each.startswith(PAPERMILL)]
         values = {name: namespace[name] for name in defaults_of(notebook)}
+        for source in ran[-1:]:  # errors of earlier cells may have been corrected
+            values = values_of(source) | values  # unknown names are refused below
         try:
-            for source in ran[-1:]:  # errors of earlier cells may have been corrected
-                check_names(notebook, values_of(source))
             return cls.of(notebook=notebook, **values)
         except (TypeError, ValueError) as error:
             raise ParameterError(error) from None
@@ -78,10 +78,9 @@ class Settings(SimpleNamespace):
     def of(cls, profile: str, notebook: str, **values: Any) -> Self:
         """Return a notebook's parameters under a profile, overridden by given values."""
         values = profile_values(profile, notebook) | values
-        check_names(notebook, values)
         defaults = defaults_of(notebook)
         for name, value in values.items():
-            kind = type(defaults[name])
+            kind = type(defaults[one_of(f"parameter of {notebook}", name, defaults)])
             if kind in (list, dict) and not isinstance(value, kind):
                 what = f"{name} as a {kind.__name__}, which papermill sets with -y"
                 raise TypeError(expected(what, repr(value)))
@@ -108,15 +107,15 @@ class Settings(SimpleNamespace):
         Cells that draw read their numbers from here, so that a redraw, which skips the
         cells with the tag `compute`, draws the same.
         """
-        text = self.tables.get(name)
-        if text is None and getattr(self, "redraw", False):
+        if name not in self.tables and getattr(self, "redraw", False):
             file = figures_dir(self.profile) / f"{self.notebook}_{name}.csv"
-            text = file.read_text(encoding="utf-8")
-        if text is None:
-            raise KeyError(expected(f"a cell that writes the table {name}", "none"))
+            self.tables[name] = file.read_text(encoding="utf-8")
         types: dict[Hashable, type] = dict.fromkeys(TEXTS, str)
         table = pd.read_csv(
-            io.StringIO(text), dtype=types, keep_default_na=False, na_values=[""]
+            io.StringIO(self.tables[name]),
+            dtype=types,
+            keep_default_na=False,
+            na_values=[""],
         )
         texts = [column for column in table if table[column].dtype.kind == "O"]
         return table.fillna(dict.fromkeys(texts, ""))
@@ -254,13 +253,6 @@ def profile_values(profile: str, notebook: str) -> dict:
         return {"profile": profile}
     with file.open(encoding="utf-8") as opened:  # errors name the file
         return yaml.safe_load(opened) | {"profile": profile}
-
-
-def check_names(notebook: str, names: Iterable[str]) -> None:
-    """Raise ValueError for a name that a notebook does not declare."""
-    parameters = list(defaults_of(notebook))
-    for name in names:
-        one_of(f"parameter of {notebook}", name, parameters)
 
 
 def heading(cells: pd.DataFrame, rho: str = "") -> Markdown:

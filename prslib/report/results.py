@@ -78,11 +78,8 @@ def results_of(
         rows = measure(run, repr(config.identity) in in_figure_1)
         rows = rows.assign(
             stands_for=labels_of(config.dataset).stands_for or "",
-            dataset=config.dataset,
-            method=config.method,
             setting=[frozenset(setting.items())] * len(rows),
             standard_rho=standard.resolved["rho"],
-            seed=config.seed,
         )
         frames.append(rows)
     table = pd.concat(frames[1:] or frames, ignore_index=True)
@@ -116,18 +113,23 @@ def setting_of(config: RunConfig, standard: RunConfig) -> dict[str, object]:
 
 def measure(run: Run, in_figure_1: bool) -> pd.DataFrame:
     """Return the scores of a run, and what else was measured at its end."""
-    rows = [*_shares(run), *_features(run), *_variance(run)]
+    config = run.config
+    rows = [*_shares(run), *_features(run)]
+    if run.gradient_variance is not None:
+        values = run.gradient_variance["value"]  # these vary by orders of magnitude
+        mean = np.exp(np.log(values[values > 0]).mean())
+        rows.append(
+            {"measure": "variance", "metric": "gradient variance", "value": mean}
+        )
     if in_figure_1:
         rows += _orders(run)
-    usual = {"trained_tasks": run.scores["trained_tasks"].max(), "task": "seen"}
-    usual |= {"test_set": DATASETS[run.config.dataset].recipe.test_set}
-    usual |= {"group": "overall"}
+    usual = config.columns | {"task": "seen", "group": "overall"}
+    usual["trained_tasks"] = run.scores["trained_tasks"].max()
+    usual["test_set"] = DATASETS[config.dataset].recipe.test_set
     table = pd.DataFrame([usual | row for row in rows])
-    settings = run.config
-    if settings.features_per_class or settings.predictions or settings.variance_points:
+    if config.features_per_class or config.predictions or config.variance_points:
         return table  # the run with these scores is another one
-    scores = scores_of([run]).drop(columns=["at_end", *run.config.columns])
-    return pd.concat([scores, table], ignore_index=True)
+    return pd.concat([scores_of([run]), table], ignore_index=True)
 
 
 def _shares(run: Run) -> Iterator[dict]:
@@ -148,13 +150,6 @@ def _shares(run: Run) -> Iterator[dict]:
     shares["largest fifth of stream"] = stream[largest].sum()
     for name, value in shares.items():
         yield {"measure": name, "metric": "memory", "value": value}
-
-
-def _variance(run: Run) -> Iterator[dict]:
-    if run.gradient_variance is not None:
-        values = run.gradient_variance["value"]  # these vary by orders of magnitude
-        mean = np.exp(np.log(values[values > 0]).mean())
-        yield {"measure": "variance", "metric": "gradient variance", "value": mean}
 
 
 def _orders(run: Run) -> Iterator[dict]:

@@ -270,11 +270,9 @@ def in_short(gaps: pd.DataFrame) -> str:
         "significantly negative (not corrected for multiple testing)."
     )
     if alike:
-        whose = (
-            "interval of one other difference is"
-            if alike == 1
-            else f"intervals of {alike} other differences are"
-        )
+        whose = f"intervals of {alike} other differences are"
+        if alike == 1:
+            whose = "interval of one other difference is"
         text += f" The {whose} within ±{SMALL:g} points."
     if gaps["seeds"].max() < DECIDING:
         text += f" A test needs at least {DECIDING} seeds."
