@@ -76,12 +76,10 @@ def describe_range(gaps: pd.DataFrame, by: str) -> str:
     rows = first_set(gaps).query(
         "group == 'overall' and metric == 'mAP' and test_set == 'balanced'"
     )
-    lowest = rows.loc[rows["difference"].idxmin()]
+    low, high = rows["difference"].min(), rows["difference"].max()
+    worst = rows.loc[rows["difference"].idxmin(), by]
     sentence = "PRS minus CRS in overall mAP with classes alike is "
-    sentence += (
-        f"{lowest['difference']:+.1f} to {rows['difference'].max():+.1f} points, "
-    )
-    sentence += f"lowest with {lowest[by]}."
+    sentence += f"{low:+.1f} to {high:+.1f} points, lowest with {worst}."
     if rows["seeds"].min() < DECIDING:
         return sentence
     above, below = ((rows["clearly"] == side).sum() for side in ("above", "below"))

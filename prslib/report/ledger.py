@@ -170,11 +170,12 @@ def counts(decided: pd.DataFrame) -> pd.DataFrame:
 
 def list_main_claims(decided: pd.DataFrame) -> str:
     """Return in Markdown the main claims, and by verdict the real streams that were tested."""
+    real = on_real_data(decided)
     rows = []
     for name, claim in CLAIMS.items():
-        streams = list_streams(decided, name)
+        streams = list_streams(real, name)
         if claim.headline and len(streams):
-            tests = say_tests(decided[decided["claim"] == name])
+            tests = say_tests(real[real["claim"] == name])
             about = f"{', '.join(claim.metrics)}; {tests}"
             row = {"claim of the paper": claim.statement, "scores; test": about}
             rows.append(row | streams.to_dict())

@@ -217,10 +217,9 @@ class Settings(SimpleNamespace):
 
     def _repr_markdown_(self) -> str:
         shown = {k: v for k, v in vars(self).items() if k not in NOT_SHOWN}
-        rows = [f"| `{name}` | {value} |" for name, value in shown.items()]
-        lines = ["<details><summary>Parameters</summary>", ""]
-        lines += ["| parameter | value |", "|---|---|", *rows]
-        return "\n".join([*lines, "", "</details>"])
+        head = "<details><summary>Parameters</summary>\n\n| parameter | value |\n|---|---|\n"
+        rows = "".join(f"| `{name}` | {value} |\n" for name, value in shown.items())
+        return f"{head}{rows}\n</details>"
 
 
 def cells_with(tag: str, notebook: str) -> list[str]:
