@@ -9,9 +9,11 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
+
 from prslib import preview
 from prslib.paths import replacing
-from prslib.report.measures import imbalanced_stream
+from prslib.report.measures import draw_labels
 
 DOCS = Path(__file__).parent
 SAMPLES = 2000
@@ -26,11 +28,17 @@ FILE = DOCS / "memories.html"
 DATA = re.compile(r"const MEMORIES = .*;")
 
 
+def draw_stream(imbalance: float) -> np.ndarray:
+    """Draw labels; each class is less probable than the one before by the same factor."""
+    step = np.arange(CLASSES) / (CLASSES - 1)
+    return draw_labels(float(imbalance) ** -step, SAMPLES)
+
+
 def compute_memories() -> dict:
     """Return the class counts of streams and memories; keys are the sliders' values."""
     streams, memories = {}, {}
     for imbalance in IMBALANCES:
-        stream = imbalanced_stream(imbalance, SAMPLES, CLASSES)
+        stream = draw_stream(imbalance)
         streams[imbalance] = stream.sum(axis=0).tolist()
         for size in SIZES:
             fixed = preview(stream, size, WITHOUT_RHO).class_counts

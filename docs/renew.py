@@ -21,7 +21,7 @@ from prslib.cli import _parser
 from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, project_root, replacing
 from prslib.report import ledger
-from prslib.report.answers import STREAMS, join_words, name_streams
+from prslib.report.answers import STREAMS
 from prslib.report.claims import CLAIMS
 from prslib.report.ledger import as_markdown
 from prslib.report.tables import TEST_WORDS, write_differences
@@ -356,25 +356,12 @@ def count_claims() -> str:
     """Count the claims by verdict, and the main claims that hold on COCO."""
     table = as_markdown(ledger.counts(read_numbers("ledger_claims")).reset_index())
     main = sum(claim.headline for claim in CLAIMS.values())
-    holding = len(find_holding()) or "none"
-    return f"{table}\n\nOf the {main} main claims, which the picture shows, {holding} hold on COCO."
-
-
-def list_main_claims() -> str:
-    """Return a table of the main claims about scores with the real streams by verdict."""
-    decided = ledger.on_real_data(read_numbers("ledger_claims"))
-    rows = []
-    for name, claim in CLAIMS.items():
-        verdicts = decided[decided["claim"] == name]
-        if not claim.headline or verdicts.empty:
-            continue
-        about = f"{', '.join(claim.metrics)}; {ledger.say_tests(verdicts)}"
-        row = {"claim of the paper": claim.statement, "scores; test": about}
-        streams = verdicts.groupby("verdict")["dataset"].agg(join_words)
-        rows.append(row | streams.map(name_streams).to_dict())
-    columns = ["claim of the paper", "scores; test", *statistics.VERDICTS]
-    table = pd.DataFrame(rows, columns=columns)
-    return as_markdown(table.dropna(axis=1, how="all").fillna("-"))
+    holding = len(find_holding())
+    verb = "hold" if holding > 1 else "holds"
+    return (
+        f"{table}\n\nOf the {main} main claims, which the picture shows, "
+        f"{holding or 'none'} {verb} on COCO."
+    )
 
 
 KINDS = {

@@ -9,23 +9,28 @@
 # %% [markdown]
 # # Does the choice of network matter?
 #
-# The paper's main table is based on a plain ResNet-101. Its appendix adds two networks that were
-# designed for images with several labels. *Attention Consistency* (AC, Guo et al. 2019) requires a
-# network to attend to the same place when the image is flipped or scaled, whereas *RNN-Attention*
-# (RA, Wang et al. 2017) looks at five regions one after another and keeps the best score of every
-# class. For the **table of base architectures**, the paper trains all three networks offline
-# (*Multitask*: all tasks shuffled together) for 1 and for 10 epochs, and scores them on a balanced
-# and an imbalanced test set. The **tables "AC architecture" and "RA architecture"** list the scores
-# of the [online methods](main_results.ipynb) with these two networks. The paper finds that the
-# plain network is best if every image is seen only once, and that PRS scores highest with every
-# network.
+# For its main table, the paper trains a plain ResNet-101. The paper's appendix adds two networks
+# that were designed for images with several labels:
+#
+# - *Attention Consistency* (AC, Guo et al. 2019) requires a network to attend to the same place of
+#   an image when the image is flipped or scaled.
+# - *RNN-Attention* (RA, Wang et al. 2017) looks at five regions of the image one after another and
+#   keeps, for each class, the highest score of all regions.
+#
+# For the **table of base architectures**, the paper trains all three networks offline for 1 and for
+# 10 epochs (*Multitask*: all tasks shuffled together). The networks are scored on a balanced and on
+# an imbalanced test set. The **tables "AC architecture" and "RA architecture"** list the scores of
+# the [online methods](main_results.ipynb) with AC and RA. The paper finds that the plain network is
+# best if every image is seen only once. It also finds that, with every network, Partitioning
+# Reservoir Sampling (PRS) scores higher than all other online methods, such as conventional
+# reservoir sampling (CRS).
 #
 # The profile `seeds` runs on `digits70seq`, a **synthetic data set** of handwritten digits, with
 # all three networks and five seeds. A small convolutional network, `convnet`, replaces ResNet-101,
-# and AC and RA are built upon it. With the plain network, Multitask is trained once for 1 epoch
-# and once for 2 epochs, where the paper uses 1 and 10. With AC and RA, it is trained only for 1
-# epoch. The profile `quick` uses a tiny part
-# of the data without AC, and only one seed, which is too few for any conclusion.
+# and AC and RA are built upon `convnet`. The plain network is trained offline for 1 and for 2
+# epochs, whereas the paper uses 1 and 10 epochs. AC and RA are trained offline for 1 epoch only.
+# The profile `quick` omits AC and uses a tiny part of the data. With its single seed, no conclusion
+# is possible.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores.*
 
@@ -108,22 +113,25 @@ settings
 # %% [markdown]
 # ## The networks
 #
-# AC processes an image and its mirror image at two scales, in the ratio 9 to 8. The attention map
-# of a class is the sum of the features, weighted by the weights of that class in the last layer.
-# The loss has two parts. The first part, which does not change the weights of the last layer, is
-# small if a mirrored image gives a mirrored map and both scales give the same map. In the second
-# part, labels are weighted by their frequency in the stream so far, whereas the original AC uses
-# the frequencies in the whole training set.
+# AC processes each image and its mirror image at two scales, whose ratio is 9 to 8. The attention
+# map of a class is a weighted sum of the feature maps; the weights are the last layer's weights for
+# this class. The loss of AC has two parts. The first part is small if a mirrored image gives a
+# mirrored attention map and if both scales give the same attention map. This part trains only the
+# layers below the last one. The second part is a cross-entropy in which the weight of a label
+# depends on how frequent its class is. In this notebook, the class frequencies are computed over
+# all samples used for training so far, whereas the original AC uses the frequencies in the whole
+# training set.
 #
-# RA reads five regions of the feature map with an LSTM. The regions are half as wide as the map;
-# they start in its middle and in its four quarters and move from there. The paper pretrained RA on
-# ImageNet "to obtain sensible results", whereas in this notebook only the part below the LSTM is
-# pretrained. The step size of RA is a quarter of the default of the data set, because with the
-# default, the scores may fall in a second epoch.
+# RA reads five regions of the feature map with an LSTM. At first, the regions lie in the middle of
+# the map and in its four quarters, and each is half as wide and half as high as the map. The
+# network learns to move and resize the regions. The paper pretrained RA on ImageNet "to obtain
+# sensible results", whereas in this notebook only the part below the LSTM is pretrained. On
+# synthetic data, RA is trained with a quarter of the default step size. With the default step size,
+# its scores can fall in a second epoch.
 #
-# To save memory, the paper froze AC up to and including the first residual block. For the table of
-# base architectures, it froze the same part of the plain network. In these two cases, this notebook
-# freezes the first of the three convolutions.
+# Because of memory limits of its hardware, the paper froze the layers of AC up to and including the
+# first residual block. For the table of base architectures, the paper froze the same layers of the
+# plain network. In both cases, this notebook freezes the first of `convnet`'s three convolutions.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def rows_of(runs: list[prslib.Run]) -> pd.DataFrame:
@@ -184,7 +192,8 @@ settings.write(offline, "offline")
 #
 # The tables show the overall scores of Multitask in percent. In a test with *classes alike*, all
 # classes are about equally frequent. A test *as the stream comes* has the class mix of the stream.
-# If the paper's number of epochs differs from ours, it is given in parentheses.
+# The paper's number of epochs is given in parentheses if it differs from ours. `convnet` is
+# followed, in square brackets, by the name of the network that it replaces.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -202,9 +211,9 @@ for _, shown in settings.table("offline").groupby(["dataset", "test_set"], sort=
 # %% [markdown]
 # ## Online: the methods with every network
 #
-# The paper's numbers for the plain network come from its main table, for which no layer was frozen.
-# The paper prints the C-F1 of Multitask with RA twice, as 39.2 % and as 33.0 %. The table below
-# shows the second value.
+# The paper's numbers for the plain network come from its main table, for which the paper froze no
+# layer. The paper prints the C-F1 of Multitask with RA twice, as 39.2 % and as 33.0 %. The table
+# below shows the second value.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:

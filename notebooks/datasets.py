@@ -10,13 +10,14 @@
 # # What are the streams made of, and where do their tasks come from?
 #
 # The paper's Figures "COCOseq" and "NUS-WIDEseq" show two data sets whose images have several
-# labels. In both, class sizes are long-tailed, and no class occurs in two tasks. Such data sets are
-# constructed by clustering (Appendix, Algorithm 2): classes that often occur together are assigned
-# to the same task, and images whose labels belong to several tasks are dropped.
+# labels. In both data sets, class sizes are long-tailed, and each class occurs in only one task.
+# The paper constructs such data sets by clustering (its appendix, Algorithm 2). Classes that often
+# occur together are assigned to the same task, and images whose labels belong to several tasks are
+# dropped.
 #
-# This notebook shows four real streams and two synthetic ones:
+# This notebook shows four real streams and two synthetic streams:
 #
-# - `cocoseq-mini`: 6 % of COCOseq, as features without the images;
+# - `cocoseq-mini`: 6 % of COCOseq's training images, stored as features instead of pixels;
 # - `reutersseq`: news articles of Reuters-21578 with their topics;
 # - `mdiseq`: icons with their tags;
 # - `clipartseq`: clip art with its keywords;
@@ -25,7 +26,7 @@
 # - `digits49seq` (synthetic): scenes of handwritten digits, with the class frequencies of
 #   NUS-WIDEseq divided by 6.
 #
-# The profile `paper` shows the complete data sets of the paper if their labels are available
+# The profile `paper` shows the paper's complete data sets instead if their labels are available
 # (`make figures PROFILE=paper DATA=/path`).
 #
 # *The notebook takes half a minute.*
@@ -59,14 +60,20 @@ settings
 # %% [markdown]
 # ## Sizes
 #
-# In the second table, *stands for* names the data set of the paper that a stream represents, and
-# *stream* is the number of training samples. *Largest to smallest* is the ratio of the largest to
-# the smallest class size, and *below half the mean* counts the classes that are smaller than half
-# the mean class size. In a test set with *classes alike*, all classes are about equally frequent. A
-# test set *as the stream comes* has the class mix of the stream, except on
-# [icons](../docs/other_streams.md). `cocoseq-mini` has a third test set of *further images* of COCO
-# ([test sets](../docs/real_coco.md#test-sets)). The last three rows count the classes of each
-# [group](../docs/metrics.md#groups-of-classes).
+# The second table below has one column per stream. Some of its rows need an explanation:
+#
+# - *stands for*: the data set of the paper that the stream represents;
+# - *stream*: the number of training samples;
+# - *largest to smallest*: the ratio of the largest to the smallest class size;
+# - *below half the mean*: the number of classes that are smaller than half the mean class size;
+# - *test, classes alike*: the number of samples in a test set in which all classes are about
+#   equally frequent;
+# - *test, as the stream comes*: the number of samples in a test set with the class mix of the
+#   stream (only on [icons](../docs/other_streams.md), the class mix is different);
+# - *test, further images*: the number of images in a third test set, which only `cocoseq-mini` has
+#   ([test sets](../docs/real_coco.md#test-sets));
+# - *majority*, *moderate* and *minority*: the number of frequent, moderate and rare classes
+#   ([groups of classes](../docs/metrics.md#groups-of-classes)).
 #
 # The data sets of the paper have these sizes:
 #
@@ -75,10 +82,10 @@ settings
 # | COCOseq | 35072 | 4 | 18 | 38 | 14 |
 # | NUS-WIDEseq | 48724 | 6 | 10 | 18 | 21 |
 #
-# The groups of NUS-WIDEseq are taken from the lists that the authors released. Three classes that
-# are moderate in these lists would be majority classes by the limits that the paper states;
-# `digits49seq` follows the stated limits. The paper reports 6346 test images for COCOseq, whereas
-# its released files contain 6366.
+# The class groups of NUS-WIDEseq are taken from the lists that the paper's authors released. The
+# paper also states limits of the class size for each group. By these limits, which `digits49seq`
+# follows, three of the moderate classes in the lists would be majority classes. For the balanced
+# test set of COCOseq, the paper reports 6346 images, whereas its released files contain 6366.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def count_sizes(dataset: SequentialDataset) -> dict:
@@ -110,10 +117,10 @@ sizes.T.map(lambda value: f"{value:,.4g}" if isinstance(value, float) else value
 # %% [markdown]
 # ## Classes, task by task
 #
-# Each mark shows the number of training samples of a class on a logarithmic scale, and its colour
-# and shape indicate the class group. Classes are sorted from frequent to rare within each task, and
-# dashed lines separate the tasks. In NUS-WIDEseq and its synthetic counterpart, as well as in
-# Reuters and clip art, tasks also differ in size.
+# Each mark is a class. Its position shows the number of training samples on a logarithmic scale,
+# and its colour and shape indicate the class group. Classes are sorted from frequent to rare within
+# each task, and dashed lines separate the tasks. On Reuters, clip art and `digits49seq`, the tasks
+# also differ in size, as they do in the paper's NUS-WIDEseq.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_class_statistics(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
@@ -143,17 +150,19 @@ settings.show(figure, "classes", narrow=1)
 # %% [markdown]
 # ## The clustering, step by step
 #
-# The clustering starts with one group per class. An image can be kept if all its labels belong to
-# one group, which at the start is true only of images with a single label. Each step merges the two
-# groups $j, k$ with the highest score $\ln co_{jk} - \beta\,(elem_j + elem_k)^2$, Eq. (7). In this
-# equation, $elem_j$ counts the images that can be kept with group $j$, and $co_{jk}$ counts the
-# further images that can be kept if the groups $j$ and $k$ are merged. The first term favours
-# merges that keep many images, and the second favours groups of similar size. With $\beta = 1$
-# (COCOseq) the second term dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq) the tasks may differ in
-# size, provided that each has at least four classes.
+# The clustering merges classes into groups, which finally become the tasks. It starts with one
+# group per class. An image can be kept if all its labels belong to one group; at the start, only
+# images with a single label can be kept. Each step merges the two groups $j$ and $k$ that have the
+# highest score $\ln co_{jk} - \beta\,(elem_j + elem_k)^2$, Eq. (7). In this equation, $elem_j$
+# counts the images whose labels all belong to group $j$. The number $co_{jk}$ counts the images
+# that cannot be kept yet, but can be kept if the groups $j$ and $k$ are merged. The first term
+# favours merges that keep many images, and the second term favours groups of similar size. With
+# $\beta = 1$ (COCOseq), the second term dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq), the tasks
+# may differ in size, provided that each task has at least four classes.
 #
-# The curve shows the share of all images whose labels belong to a single group. A group in which no
-# class has enough images does not become a task, so `clipartseq` has fewer tasks than groups.
+# The picture shows, after each merge, the share of all samples whose labels belong to a single
+# group. A group does not become a task if none of its classes has enough samples
+# ([rules](../docs/other_streams.md)). For this reason, `clipartseq` has fewer tasks than groups.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def clustering_steps(clustering: Clustering) -> pd.DataFrame:
@@ -196,7 +205,7 @@ settings.show(figure, "clustering")
 # %% [markdown]
 # ## Images
 #
-# Each row shows some images of a task with all their labels.
+# Each row shows some training images of one task, each with all its labels.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataFrame:

@@ -9,34 +9,38 @@
 # %% [markdown]
 # # What do shortcuts in PRS cost?
 #
-# Papers that compare their methods with Partitioning Reservoir Sampling (PRS) reimplement it, and
-# most of these implementations take shortcuts: they depart from the paper's [Algorithm
-# 1](walkthrough.ipynb) in some step. These *departures* are:
+# Papers that compare their methods with Partitioning Reservoir Sampling (PRS) reimplement PRS, and
+# most of these implementations take shortcuts. They depart from [Algorithm 1](walkthrough.ipynb) of
+# the PRS paper in one or more of its steps. These *departures* are:
 #
-# - the slot to overwrite is drawn from the whole memory instead of from one class;
-# - the exponential of Eq. (2), by which the rarest label of a sample largely determines the
-#   probability to store the sample, is softened or underflows;
-# - the class that loses a sample is drawn by its target share $p$ of the memory instead of by its
-#   surplus above this share;
-# - the absolute value in Eq. (5), which measures the distance from the target shares, is omitted,
-#   so that positive and negative differences cancel;
-# - among equally good slots, the slot with the lowest index is overwritten instead of a random one;
+# - the slot to overwrite is drawn from the whole memory instead of from the slots of one class;
+# - the exponential of Eq. (2), which gives nearly all the weight to the rarest label of a sample,
+#   is softened or underflows;
+# - the class that loses a sample is drawn with a probability equal to its target share $p$ of the
+#   memory, instead of according to its surplus above this share;
+# - the absolute value in Eq. (5) is omitted, so that positive and negative differences from the
+#   target shares cancel;
+# - among equally good slots, the slot with the lowest index is overwritten instead of a random
+#   slot;
 # - the class counts of a task are known before the task begins;
 # - a whole batch is processed at once instead of sample by sample.
 #
 # The paper itself mentions one more departure, which the tables call *several classes shrink*. To
-# make room, PRS draws one of the classes whose surplus $\delta_i$ is positive, whereas this
-# departure considers the samples of all these classes. The paper explains (Sec. 3.4): "We found
-# this to be more robust in practice than considering multiple classes with $\delta_i > 0$".
+# make room for a new sample, PRS draws one of the classes whose surplus $\delta_i$ is positive and
+# removes a sample of this class. This departure instead considers the samples of all classes with a
+# positive surplus. The paper explains why PRS draws only one class (Sec. 3.4): "We found this to be
+# more robust in practice than considering multiple classes with $\delta_i > 0$".
 #
 # This notebook replaces one step of PRS at a time and measures how the memory and the mAP change.
-# Conventional reservoir sampling (CRS), which has no partition, serves as a reference. To compare
-# your implementation of PRS with prslib's, use `examples/check_your_prs.py`.
+# Conventional reservoir sampling (CRS), which assigns no shares of the memory to classes, serves as
+# a reference. To compare your implementation of PRS with the one in prslib, use
+# `examples/check_your_prs.py`.
 #
-# The paper reports no experiment with these departures. The profile `quick` tracks the memories on
-# `cocoseq-mini` (COCO images) and on `reutersseq` (news articles), and trains on `cocoseq-mini`
-# only. Scores are measured on a test set with *classes alike*, in which all classes are about
-# equally frequent: for `cocoseq-mini`, 323 images of the paper's balanced test set.
+# The paper reports no experiment with these departures. The profile `quick` computes the memories
+# for two streams, `cocoseq-mini` (COCO images) and `reutersseq` (news articles), but trains
+# networks only on `cocoseq-mini`. Scores are measured on a test set with *classes alike*, in which
+# all classes are about equally frequent. For `cocoseq-mini`, 323 images of the paper's balanced
+# test set are used.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores. A second run takes 15
 # seconds.*
@@ -92,10 +96,10 @@ pd.Series(texts, name="what it does").rename_axis("departure").to_frame()
 #
 # The memory is filled without training, because the samplers use only labels. *Distance to target*
 # is the total variation distance between the class distribution of the memory and the target shares
-# $p$. *Share of minority classes* is the share of these classes among the labels in memory. *Mean
-# age* is the mean distance of the samples in memory from the end of the stream, as a share of the
-# stream; it is 50 % on average with CRS. Marks are means over seeds, and horizontal lines are 95 %
-# intervals. Vertical lines show PRS and CRS for reference.
+# $p$. *Share of minority classes* is the share of the rare classes among the labels in memory.
+# *Mean age* is the mean distance of the samples in memory from the end of the stream, in percent of
+# the length of the stream; with CRS, its expected value is 50 %. Marks are means over seeds, and
+# horizontal lines are 95 % intervals. Vertical lines show the means of PRS and CRS for reference.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MIX_LABELS = {
@@ -163,9 +167,10 @@ settings.show(figure, "memory", narrow=1)
 # %% [markdown]
 # ## What the departures cost
 #
-# The picture shows the mAP of each departure minus the mAP of PRS with the same seed, after the
-# last task and on the test with classes alike. Lines are 95 % intervals over seeds and test
-# samples.
+# The picture shows the mAP of each departure minus the mAP of PRS with the same seed. The mAP is
+# measured after the last task on the test with classes alike, over all classes and separately for
+# the majority (frequent) and the minority (rare) classes. Lines are 95 % intervals over seeds and
+# test samples.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
@@ -219,20 +224,21 @@ settings.show(figure, "costs", narrow=1)
 #
 # The verdict on a departure depends on the 95 % interval of its difference from PRS in overall mAP:
 #
-# - It *costs* something if the whole interval is below 0.
-# - Otherwise, it *does not matter* if the whole interval is within ± half of the difference between
-#   PRS and CRS.
-# - In all other cases, it is *undecided*.
+# - The departure *costs* mAP if the whole interval is below 0, and *gains* mAP if the whole
+#   interval is above 0.
+# - Otherwise, the departure *does not matter* if the whole interval is within $\pm d/2$, where $d$
+#   is the difference between PRS and CRS.
+# - In all other cases, the verdict is *undecided*.
 #
 # The verdicts apply only to these data. For example, the exponential $e^{-n}$ of Eq. (2) underflows
 # only if a class has at least 746 samples, and no class of `cocoseq-mini` is so large.
 #
-# The complete COCOseq and NUS-WIDEseq contain classes of this size. On their labels (profile
-# `paper`, `figures/paper/deviations_memory`, one seed), the class shares in memory are about the
-# same with underflow as without it. As on the smaller streams, the memory misses the target if the
-# slot is drawn from the whole memory, or if the class is drawn by its target share $p$. If the
-# class counts of a task are known in advance, the final memory is farther from the target than with
-# PRS.
+# The complete COCOseq and NUS-WIDEseq contain classes with at least 746 samples. For these two data
+# sets, we also computed what the memories hold, from the labels only (profile `paper`, one seed,
+# `figures/paper/deviations_memory`). The class shares in memory are about the same with underflow
+# as without underflow. As on the smaller streams, the memory misses the target if the slot is drawn
+# from the whole memory, or if the class is drawn by its target share $p$. If the class counts of a
+# task are known in advance, the final memory is farther from the target than the memory of PRS.
 
 # %%
 columns = ["dataset", "departure", "difference", "low", "high", "seeds", "verdict"]
@@ -242,10 +248,11 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # %% [markdown]
 # ## What other papers call PRS
 #
-# Three published papers compare their methods with an implementation of PRS. We reimplemented all
-# three and trained networks with them, on the same data, with the same memory size and settings as
-# for our PRS. Each cell contains the mean overall score in percent after the last task, on the test
-# with classes alike, and in parentheses the difference from our PRS with its 95 % interval.
+# Three published papers compare their methods with an implementation of PRS. We wrote samplers that
+# behave like these three implementations, and trained networks with each of them, using the same
+# data, memory size and settings as for our PRS. Each cell contains the mean overall score in
+# percent after the last task, on the test with classes alike. Parentheses contain the difference
+# from our PRS in points, with the 95 % interval of this difference.
 
 # %%
 best = settings.table("contest")
@@ -256,15 +263,16 @@ keys = ["dataset", "method", "source"]
 best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop_duplicates())
 
 # %% [markdown]
-# The three papers use the name "PRS" for three different samplers. The sampler in CUTER overwrites
-# random slots and scores below CRS on `cocoseq-mini`. The sampler in Macro-AUC-CL keeps the first
-# samples of the stream and scores below CRS on both data sets. The sampler in EmoGrowth knows the
-# class counts of a task in advance and scores about as high as our PRS, but rejects every sample
-# whose classes all have 746 images or more. COCOseq has such classes.
+# The papers CUTER, Macro-AUC-CL and EmoGrowth use the name "PRS" for three different samplers.
+# CUTER's sampler overwrites random slots and scores lower than CRS on `cocoseq-mini`.
+# Macro-AUC-CL's sampler keeps the first samples of the stream and scores lower than CRS on both
+# data sets. EmoGrowth's sampler knows the class counts of a task in advance and scores about as
+# high as our PRS. However, EmoGrowth's sampler rejects every sample whose classes all have 746
+# images or more, and the complete COCOseq contains such samples.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(settings.table("costs"), group="overall", metric="mAP")
-shortcut = f"the costliest shortcut ({row['departure']})"
+shortcut = f"the costliest shortcut (\"{row['departure']}\")"
 sentence = answers.describe_difference(
     row,
     above=f"On {row['dataset']}, even {shortcut} raises the mAP of PRS by {{effect}} points {{interval}}.",

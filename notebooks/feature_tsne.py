@@ -9,18 +9,20 @@
 # %% [markdown]
 # # Does a balanced memory separate the rare classes?
 #
-# The paper's Figure "t-SNE" compares two networks, one trained with reservoir sampling (CRS) and
-# one with PRS, on MNIST and on COCOseq. It shows the features of test images in the last layer but
-# one. The paper concludes: "PRS can represent the minority classes more discriminatively than CRS
-# on both single-label MNIST and multi-label COCOseq experiments."
+# The paper's Figure "t-SNE" compares two networks on MNIST and on COCOseq. One network is trained
+# with conventional reservoir sampling (CRS), the other with Partitioning Reservoir Sampling (PRS),
+# which balances the replay memory. The figure shows the features of test images in the penultimate
+# layer of each network. The paper concludes: "PRS can represent the minority classes more
+# discriminatively than CRS on both single-label MNIST and multi-label COCOseq experiments."
 #
 # The paper reports no numbers with its figure. Because a t-SNE plot is open to interpretation, this
-# notebook also computes two measures in the feature space: how often the nearest neighbours of an
-# image belong to its class, and how far apart the classes are. Two data sets are used:
+# notebook also computes two measures from the features: how often the nearest neighbours of an
+# image predict its class, and how far apart the classes are. Two data sets are used:
 #
-# - `imbal-digits`, **synthetic data** in place of MNIST, which an MLP learns;
-# - `cocoseq-mini`, 6 % of the real COCOseq. Its features are the 256 values that the trained
-#   network of two layers computes from the 1,280 features of a frozen network.
+# - `imbal-digits`, **synthetic data** that replace MNIST. The network is an MLP.
+# - `cocoseq-mini`, 6 % of the real COCOseq. The network has two layers. The compared features are
+#   the 256 values that the trained first layer computes from the 1,280 features of a frozen
+#   network.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores. A second run takes 15
 # seconds.*
@@ -76,8 +78,9 @@ settings
 # %% [markdown]
 # ## Which images
 #
-# For every class, the notebook uses the first test images that have only this label, because an
-# image with two labels belongs to no single class.
+# For every class, the notebook uses at most `per_class` test images: the first images in the test
+# set that have only this label. Images with several labels are left out because they do not belong
+# to a single class.
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
@@ -88,8 +91,8 @@ finished = prslib.run_all(planned, device=settings.device)
 # Each picture shows one network per method, trained with the first seed. Colours distinguish
 # classes, and markers show the class group: circles for majority, triangles for moderate and stars
 # for minority classes. On `cocoseq-mini`, only a few classes of every group are coloured: the most
-# frequent majority classes, moderate classes of middle size and the rarest minority classes. Some
-# images of the other classes are shown in grey.
+# frequent majority classes, moderate classes of medium frequency and the rarest minority classes.
+# Some images of the other classes are shown in grey.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # Tol's "muted" colours and black: ten classes that the colour-blind can tell apart
@@ -184,11 +187,11 @@ for name in settings.dataset:
 # ## Two measures
 #
 # Both measures are computed from the features themselves, not from the t-SNE coordinates, and cover
-# all classes. *kNN accuracy* is the share of images whose nearest neighbours vote for the correct
-# class; guessing among $C$ classes is correct for one image in $C$. The *silhouette*, multiplied by
-# 100, is near 100 for well-separated classes, near 0 for overlapping classes, and below 0 if images
-# are nearer to another class than to their own class. The table shows means over seeds. In the test
-# with *classes alike*, all classes are about equally frequent.
+# all classes. *kNN accuracy* is the percentage of images whose nearest neighbours vote for the
+# correct class; random guessing among $C$ classes would reach $100 / C$ %. The *silhouette*,
+# multiplied by 100, is near 100 for well-separated classes, near 0 for overlapping classes, and
+# below 0 if images are nearer to another class than to their own class. The table shows means over
+# seeds. In a test set with *classes alike*, all classes are about equally frequent.
 
 # %% tags=["compute"]
 frames = []
@@ -212,9 +215,9 @@ means.pivot(index=keys, columns="group", values="value")[list(ALL_GROUPS)].round
 # ## What holds
 #
 # Each run of PRS is compared with the run of CRS that has the same seed. A difference is
-# significant if its whole 95 % interval is above or below 0. The [`ledger`](ledger.ipynb) uses
-# these runs to test the paper's claim that PRS is better on the minority classes, with a correction
-# for the number of claims.
+# significant if its whole 95 % interval is above 0 or below 0. The [`ledger`](ledger.ipynb) uses
+# these runs to test the paper's claim that PRS separates the minority classes better than CRS.
+# Unlike the intervals below, the verdict in the ledger is corrected for the number of claims.
 
 # %% tags=["compute"]
 cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in ALL_GROUPS]
@@ -227,10 +230,10 @@ gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# On single-label data such as `imbal-digits`, the seed also determines the order of the classes, so
-# that the differences vary widely between seeds. On `cocoseq-mini` a class has only one to ten test
-# images, so that both measures are imprecise. The numbers for MNIST itself, in `figures/paper`, are
-# computed by this command:
+# On `imbal-digits`, the differences between PRS and CRS vary widely between seeds, because the seed
+# also determines the order of the classes. On `cocoseq-mini`, both measures are imprecise because a
+# class has only one to ten test images. The numbers for MNIST itself are in `figures/paper`. This
+# command computes them:
 #
 # ```sh
 # papermill notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml -y "{dataset: [imbal-mnistseq], seeds: [0, 1, 2, 3, 4], device: cpu}"

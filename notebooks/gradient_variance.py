@@ -9,22 +9,26 @@
 # %% [markdown]
 # # Does a balanced memory have a higher gradient variance?
 #
-# The paper's appendix measures how much the gradients of the samples in memory differ (**Section
-# "Gradient Variance"**, with a figure each for Imbal-MNISTseq and COCOseq). At several points
-# during training, the paper computes the trace of the covariance of the gradients,
-# $\mathbb{E}\lVert g\rVert^2 - \lVert\mathbb{E}g\rVert^2$, and finds: "A clear pattern we discover
-# is that PRS maintains a relatively higher gradient variance compared to the other baselines." As a
-# possible explanation, the paper suggests that the memory of PRS keeps the classes diverse, so that
-# the network optimises more objectives at once. Because the paper reports no numbers with its
-# figures, only the order of the [methods](main_results.ipynb) can be compared.
+# The paper's appendix measures how much the gradients of the samples in memory differ from each
+# other (**Section "Gradient Variance"**, with one figure for Imbal-MNISTseq and one for COCOseq).
+# At several points during training, the paper computes the trace of the covariance of these
+# gradients, $\mathbb{E}\lVert g\rVert^2 - \lVert\mathbb{E}g\rVert^2$. The paper compares
+# Partitioning Reservoir Sampling (PRS), which balances the memory, with other methods and finds: "A
+# clear pattern we discover is that PRS maintains a relatively higher gradient variance compared to
+# the other baselines." As a possible explanation, the paper suggests that the classes in the memory
+# of PRS are more diverse, so that the network optimises more objectives at once. Because the paper
+# reports no numbers with its figures, we can compare only the order of the
+# [methods](main_results.ipynb) with the paper.
 #
 # This notebook computes the exact trace over the whole memory from the norms of the per-sample
-# gradients (`prslib.gradients`). The network is in evaluation mode, because in training mode the
-# gradient of a sample would also depend on the rest of its batch, through batch norm. The profile
-# `quick` runs on `cocoseq-mini`, 6 % of the real COCOseq, with a network of two layers that is
-# trained on the features of a frozen network. The profile `seeds` adds news articles of
-# Reuters-21578 and, with an MLP, `imbal-digits`, which is **synthetic data** in place of
-# Imbal-MNISTseq.
+# gradients (`prslib.gradients`). The network is in evaluation mode, because in training mode batch
+# norm would make the gradient of a sample depend on the other samples of its batch. The profile
+# `quick` runs on the first of the following data sets, and the profile `seeds` runs on all three:
+#
+# - `cocoseq-mini`, 6 % of the real COCOseq. A network of two layers is trained on the features of a
+#   frozen network.
+# - `reutersseq`, news articles of Reuters-21578.
+# - `imbal-digits`, **synthetic data** that replace Imbal-MNISTseq. The network is an MLP.
 #
 # *With the profile `quick`, the notebook takes 15 seconds on two cores. A second run takes ten
 # seconds.*
@@ -71,12 +75,13 @@ settings
 # ## The variance during the stream
 #
 # Lines are geometric means over seeds, and bands show one standard deviation of the logarithm. On
-# single-label data the seed also determines the order of the classes, which makes the bands wider.
-# Until the memory is full, all methods except ExStream store the same samples.
+# `imbal-digits`, which has one label per sample, the seed also determines the order of the classes,
+# which adds to the width of the bands. Until the memory is full, all methods except ExStream store
+# every sample of the stream, so that their memories are identical.
 #
-# As the paper notes, the curve of ExStream should be interpreted with care. ExStream replays stored
-# vectors and, unless the inputs are features, freezes the lower part of the network. Its memory is
-# divided among the classes in advance and fills only as classes arrive.
+# As the paper notes, ExStream is difficult to compare with the other methods. It replays stored
+# feature vectors and, if the inputs are images, freezes the lower part of the network. Its memory
+# is divided among the classes in advance and therefore fills up only as these classes arrive.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def variances_of(runs: list[prslib.Run]) -> pd.DataFrame:
@@ -117,11 +122,12 @@ settings.show(figure, "curves", narrow=1)
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# The [`ledger`](ledger.ipynb) tests the paper's claims on these runs. The paper does not state how
-# it treats batch norm or how many samples of the memory it uses for the variance. The results on
-# MNIST itself, in `figures/paper`, are computed by `papermill notebooks/gradient_variance.ipynb
-# out.ipynb -f params/paper/gradient_variance.yaml -y "{dataset: [imbal-mnistseq], points: [50],
-# seeds: [0, 1, 2, 3, 4], device: cpu}"`.
+# The [`ledger`](ledger.ipynb) uses these runs to test the paper's claims about the gradient
+# variance. The paper does not state how it treats batch norm or how many samples of the memory it
+# uses for the variance. The results on MNIST itself are in `figures/paper`. This command computes
+# them: `papermill notebooks/gradient_variance.ipynb out.ipynb -f
+# params/paper/gradient_variance.yaml -y "{dataset: [imbal-mnistseq], points: [50], seeds: [0, 1, 2,
+# 3, 4], device: cpu}"`.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 shown = answers.first_set(rows)

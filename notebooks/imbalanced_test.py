@@ -9,13 +9,14 @@
 # %% [markdown]
 # # Does PRS also win on an imbalanced test set?
 #
-# The test set of the paper's main table has the same number of images of every class (*classes
+# In the test set of the paper's main table, all classes are about equally frequent (*classes
 # alike*). In its appendix, the paper also tests on images with the class mix of the stream (*as the
-# stream comes*). For this test, the paper sets the power $\rho$ of Partitioning Reservoir Sampling
-# (PRS) to 0.5. The target shares of the classes in memory are proportional to the class frequencies
-# to the power of $\rho$, so that 0.5 balances the memory only in part. The paper reports "PRS with
-# $\rho=0.5$ performing better than all the other baselines while remaining very competitive on the
-# majority" (its **Table "Imbalanced test-set comparison"**).
+# stream comes*). For this second test, the paper sets the power $\rho$ of Partitioning Reservoir
+# Sampling (PRS) to 0.5. PRS assigns each class a share of the memory that is proportional to the
+# class frequency to the power of $\rho$. With $\rho = 0$ the shares are equal, whereas with 0.5 the
+# memory is balanced only in part. The paper reports "PRS with $\rho=0.5$ performing better than all
+# the other baselines while remaining very competitive on the majority" (its **Table "Imbalanced
+# test-set comparison"**).
 #
 # The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
 # frozen EfficientNet-Lite0. Each [method](main_results.ipynb) trains a network of two layers on
@@ -71,8 +72,9 @@ settings
 # %% [markdown]
 # ## The table
 #
-# The tables show means and standard deviations over seeds in percent, measured after the last task
-# on the test as the stream comes. PRS uses $\rho = 0.5$, as in the paper.
+# The tables show scores in percent, as means and standard deviations over seeds. The scores are
+# measured after the last task on the test as the stream comes. PRS uses $\rho = 0.5$, as in the
+# paper.
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
@@ -89,10 +91,11 @@ settings.show_tables("table")
 # %% [markdown]
 # ## PRS against each other method
 #
-# Differences are computed between runs with the same seed, on the test as the stream comes. A
-# difference is significant if its whole 95 % interval is on one side of 0; the
-# [`ledger`](ledger.ipynb) also corrects for the number of claims. Because O-F1 pools the
-# predictions of all classes, it is dominated by the majority classes.
+# The picture shows the score of PRS minus the score of each other method on the test as the stream
+# comes. Differences are computed between runs with the same seed. A difference is significant if
+# its whole 95 % interval is on one side of 0. Unlike the verdicts in the [`ledger`](ledger.ipynb),
+# these intervals are not corrected for the number of claims. O-F1 is dominated by the majority
+# (frequent) classes, because it pools the predictions of all classes.
 
 # %% tags=["compute"]
 pairs = [(group, metric) for group in ["overall", "majority"] for metric in MAIN_METRICS]
@@ -111,10 +114,11 @@ display(Markdown(tables.in_short(against)))
 # %% [markdown]
 # ## Both powers on both tests
 #
-# The paper reports scores of one $\rho$ on the test with classes alike, and of another $\rho$ on
-# the test as the stream comes. The table evaluates both $\rho$ on both test sets. Each number is
-# the difference PRS minus CRS in an overall score, in points, with its 95 % interval. Significant
-# differences are in bold.
+# The paper uses a different $\rho$ for each test set: a value near 0 for the test with classes
+# alike, and 0.5 for the test as the stream comes. In the table, PRS is evaluated with both values
+# of $\rho$ on both test sets. Each cell contains an overall score of PRS minus the same score of
+# conventional reservoir sampling (CRS), in points, with the 95 % interval of this difference.
+# Significant differences are in bold.
 
 # %% tags=["compute"]
 scored = rows[rows["measure"] == "score"]

@@ -11,18 +11,19 @@
 #
 # Tasks, like classes, differ in size: in the paper's stream NUS-WIDEseq, Task 3 has about a tenth
 # as many training images as Task 1. The paper's **Figure "Inter-task imbalance"** compares all
-# [methods](main_results.ipynb) only on Task 3, at the end of the stream. According to the paper,
-# "PRS performs overwhelmingly better than the other baselines in all the metrics". Because the
-# paper prints no numbers with the figure, only the order of the methods can be compared.
+# [methods](main_results.ipynb) on Task 3 only, at the end of the stream. According to the paper,
+# Partitioning Reservoir Sampling (PRS), which balances the memory, "performs overwhelmingly better
+# than the other baselines in all the metrics". Because the paper prints no numbers with the figure,
+# we can compare only the order of the methods with the paper.
 #
-# The profile `seeds` runs on `digits49seq`, a **synthetic data set** with NUS-WIDEseq's class
-# frequencies divided by 6. The profile `quick` runs on a tiny part of this data set, with too few
-# seeds for any conclusion. As in the paper, the smallest task, Task 3, comes first and is therefore
-# also the oldest at the end of the stream.
+# The profile `seeds` runs on `digits49seq`, a **synthetic data set** of handwritten digits with
+# NUS-WIDEseq's class frequencies divided by 6. The profile `quick` runs on a tiny part of this data
+# set with a single seed, so that no conclusion is possible. As in the paper, the smallest task,
+# Task 3, comes first, so that it is also the oldest task at the end of the stream.
 #
-# Every run is scored on two test sets. In the test with *classes alike*, the kind that the paper
-# uses, all classes are about equally frequent. The test *as the stream comes* has the class mix of
-# the stream.
+# Every run is scored on two test sets. In the test with *classes alike*, which the paper uses, all
+# classes are about equally frequent. The test *as the stream comes* has the class mix of the
+# stream.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores.*
 
@@ -125,12 +126,13 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Task by task
 #
-# The picture shows the overall mAP on the test samples of each task after the whole stream. In
-# addition to CRS and PRS, it shows the method with the highest mAP on the smallest task with
-# classes alike (Multitask excluded). Tasks are sorted by their number of training samples, which is
-# given in parentheses; the smallest task is on the right. Marks are means over seeds, and lines
-# extend from the lowest to the highest seed. Compare methods only within a task, because tasks
-# differ in their number of classes and in their position in the stream.
+# The picture shows the mAP over all classes of each task after the whole stream, measured on the
+# test samples of this task. It compares PRS, conventional reservoir sampling (CRS) and the method
+# with the highest mAP on the smallest task with classes alike, if Multitask is left out. Tasks are
+# sorted by their number of training samples, which is given in parentheses; the smallest task is on
+# the right. Marks are means over seeds, and lines extend from the lowest to the highest seed.
+# Compare methods only within a task, because tasks differ in their number of classes and in their
+# position in the stream.
 
 # %%
 for name in settings.dataset:
@@ -147,9 +149,10 @@ for name in settings.dataset:
 # ## PRS against each other method on the smallest task
 #
 # Differences are computed between runs with the same seed. A difference is significant if its whole
-# 95 % interval is on one side of 0, without correction for the number of claims; the
-# [`ledger`](ledger.ipynb) tests the paper's claim with such a correction. The claim does not
-# concern Multitask, which sees all tasks at once, nor CBRS and OCDM, which are not in the paper.
+# 95 % interval is on one side of 0. The intervals are not corrected for the number of claims,
+# whereas the [`ledger`](ledger.ipynb) tests the paper's claim with such a correction. The claim
+# does not include Multitask, which sees all tasks at once, or the samplers CBRS and OCDM, which are
+# not in the paper.
 
 # %% tags=["compute"]
 ends = pick_smallest(rows)
@@ -163,6 +166,6 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(against, metric="mAP", than="CRS", test_set=BALANCED)
-words = {"what": "mAP with classes alike", "method": "On the smallest task, PRS"}
-sentence = answers.describe_difference(row, **words)
+what = f"On the smallest task of {row['dataset']}, mAP with classes alike"
+sentence = answers.describe_difference(row, what=what)
 settings.write_answer(sentence, row["dataset"])

@@ -9,19 +9,20 @@
 # %% [markdown]
 # # Which of the paper's claims hold?
 #
-# This notebook compares the numbers in the paper's tables with our numbers, and turns the claims in
-# the paper's text into statistical tests, one for each claim and data set.
+# This notebook compares the numbers in the paper's tables with our numbers. It also tests the
+# claims in the paper's text, with one statistical test for each claim and data set.
 #
 # The notebook reads the stored runs of the other notebooks with the same profile. Missing runs are
-# trained or, if the parameter `missing` is "leave", marked as "not run". The data are of three
-# kinds, which are never pooled:
+# trained. If the parameter `missing` is "leave", they are not trained, and claims that need them
+# are marked as "not run". Results are reported separately for three kinds of data:
 #
 # - `cocoseq-mini` is **a part of the paper's own data**: 2,072 of COCOseq's 35,072 training images,
 #   as features of a frozen network. Each method trains a network of two layers on these features.
 # - `reutersseq` (news), `mdiseq` (icons) and `clipartseq` (clip art) are **other real streams**.
-#   The paper reports no numbers for them, but its claims about samplers can be tested on them, too.
-# - **Synthetic data** are small data sets of handwritten digits that are used with a small network.
-#   On them, the order of the methods can be compared with the paper, but not the scores themselves.
+#   The paper does not use these streams, but its claims about samplers can also be tested on them.
+# - **Synthetic data** are small data sets of handwritten digits, on which a small network is
+#   trained. The order of the methods on these data can be compared with the paper, but not the
+#   scores themselves.
 #
 # *The notebook takes half a minute if all runs are stored.*
 
@@ -42,7 +43,7 @@ from prslib.checks import one_of
 from prslib.paths import project_root
 from prslib.report import answers, ledger, notebook, style, tables, topics
 from prslib.report.claims import CLAIMS
-from prslib.report.results import PRINTED, STAND_IN, data_sources_of, printed_rows
+from prslib.report.results import STAND_IN, data_sources_of, printed_rows
 from prslib.report.style import STYLE
 from prslib.rounding import versions
 from prslib.report.tables import PRECISION_RECALL
@@ -64,35 +65,41 @@ settings.write(ledger.decide(results, settings.level), "claims")
 # %% [markdown]
 # ## What was replicated, and what was not
 #
-# The list shows how the paper's main claims fare on real data. The verdicts are corrected for the
-# number of claims. The [summary](../docs/report/README.md#summary) explains PRS, CRS and the
-# scores. The power $\rho$ of PRS determines the class shares of its memory: with 0 they are equal,
-# and with 1 they are as in the stream. In a test set with *classes alike*, the kind that the paper
-# uses, all classes are about equally frequent, whereas a test set *as the stream comes* has the
-# class mix of the stream. None of these runs trains the paper's network end to end on all of the
-# paper's images; only the profile `paper` does.
+# The table shows the verdict on each of the paper's main claims for each real stream. The verdicts
+# are corrected for the number of claims. The [summary](../docs/report/README.md#summary) explains
+# PRS, CRS and the scores. The power $\rho$ of PRS determines the class shares of its memory: with
+# $\rho = 0$ the shares are equal, and with $\rho = 1$ they are the same as in the stream. In a test
+# set with *classes alike*, all classes are about equally frequent; the paper's tables use such a
+# test set unless they state otherwise. A test set *as the stream comes* has the class mix of the
+# stream. Only the profile `paper` trains the paper's network end to end on all of the paper's
+# images.
 
 # %%
 decided = settings.table("claims")
-display(Markdown(ledger.summarise(decided)))
+display(Markdown(ledger.list_main_claims(decided)), Markdown(ledger.say_untested(decided)))
 
 # %% [markdown]
 # ## Every number
 #
-# Each number of the paper is compared with the mean over seeds of our runs with the same method,
-# architecture, order of the tasks, number of epochs, kind of test set, class group and metric.
-# Memory sizes are matched as fractions of the standard size: 60 of 120 samples corresponds to 1000
-# of 2000. The file `ledger_cells.csv` has one row per number of the paper, with our standard
-# deviation, seeds and data set, or "not run" if our number is missing.
+# Each number in the paper's tables is compared with our mean over seeds for the same metric, class
+# group and kind of test set. For each number, our runs use the same method, architecture, order of
+# the tasks and number of epochs as the paper. Memory sizes are matched by their ratio to the
+# standard size. For example, a memory of 60 samples on `cocoseq-mini` (half of our standard size of
+# 120) is compared with the paper's memory of 1000 (half of 2000). The file `ledger_cells.csv` has
+# one row per number of the paper. The row contains our mean and standard deviation over seeds, the
+# number of seeds and our data set, or "not run" if we have no counterpart.
 #
-# Each row below is about one table of the paper:
+# Each row below summarises one table of the paper:
 #
-# - `cells` counts the numbers in the table, `run` the numbers for which we have a counterpart, and
-#   `synthetic` the counterparts on synthetic data.
+# - `cells` is the number of cells in the paper's table.
+# - `run` is the number of these cells for which we have a counterpart.
+# - `synthetic` is the number of counterparts that were measured on synthetic data.
 # - `mean_difference` is the mean absolute difference between our scores and the paper's, in points.
-# - `rank_correlation` is Spearman's rank correlation between our scores of the methods and the
-#   paper's, averaged over the columns of the paper's table, which `columns` counts. It is 1 if the
-#   order of the methods is the same.
+# - `rank_correlation` is Spearman's rank correlation between the methods' scores in our runs and in
+#   the paper. It is computed separately for each column in which at least three methods can be
+#   compared, and then averaged over these columns. A value of 1 means that the order of the methods
+#   is the same.
+# - `columns` is the number of columns over which the rank correlation is averaged.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 MATCH = ["stands_for", "method", "setting", "test_set", "trained_tasks", "task"]
@@ -114,7 +121,6 @@ def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
     means = ours.groupby([*MATCH, "dataset"], sort=False)["value"]
     means = means.agg(ours="mean", sd="std", seeds="count").reset_index()
     both = theirs.merge(means, how="left", on=MATCH)
-    both = both.rename(columns={name: printed for printed, name in PRINTED.items()})
     kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, "precision and recall"))
     both = both.assign(
         seeds=both["seeds"].fillna(0).astype(int),
@@ -164,47 +170,59 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # %% [markdown]
 # ## Every claim
 #
-# Each claim is reduced to one statistic that is positive if the claim is true. The same statistic
-# is computed from the paper's tables if they contain the necessary numbers.
+# Each claim is reduced to one statistic that is positive if the claim is true. If the paper's
+# tables contain the necessary numbers, the same statistic is also computed from these numbers.
 #
-# Claims are tested on a test set with classes alike, with two exceptions: claims about an
-# imbalanced test set are tested on a test set as the stream comes, and claims that compare both
-# kinds of test set are tested on both. For `cocoseq-mini`, scores of single classes are measured on
-# further images ([test sets](../docs/real_coco.md#test-sets)). The column `test` names the test
-# set.
+# Claims are tested on a test set with classes alike, with three exceptions:
 #
-# The runs of one seed share the order of the stream and the initial weights. The statistic is
-# therefore computed for each seed, and its interval is Student's t interval over seeds. On real
-# data the interval also accounts for the sampling error of the test set, which is estimated by
-# resampling.
+# - Claims about an imbalanced test set are tested on a test set as the stream comes.
+# - Claims that compare the two kinds of test set are tested on both kinds.
+# - On `cocoseq-mini`, claims about scores of single classes are tested on further images ([test
+#   sets](../docs/real_coco.md#test-sets)).
+#
+# The column `test` names the test set.
+#
+# All runs with the same seed use the same order of the stream and the same initial weights. The
+# statistic is therefore computed separately for each seed, and its interval is Student's t interval
+# over seeds. On real data, the interval also accounts for the sampling error of the test set, which
+# is estimated by resampling.
 #
 # Before correction, a claim
 #
 # - *holds* if the whole interval is above 0;
 # - does *not hold* if the whole interval is below 0;
-# - shows *no difference* if the interval contains 0 and is within 2 points of it (instead of 2
-#   points: 0.1 for rank correlations, and half of the paper's effect for variances and other
-#   units);
-# - is *undecided* in all other cases, and also with fewer than five seeds or if one of its runs
-#   never learned a task (its score is 0 throughout).
+# - shows *no difference* if the interval contains 0 and lies between -2 and +2 points;
+# - is *undecided* in all other cases.
 #
-# Holm's method corrects the verdicts for the number of claims on one data set. The intervals are
-# not corrected. Some claims imply others: "PRS outperforms all five baselines" implies "PRS
-# outperforms CRS". A claim that implies others is not included in the number of claims. It holds
-# only if all implied claims hold and its own p value is significant after Bonferroni's correction
-# for the number of claims. It does not hold if an implied claim does not hold.
+# For "no difference", the margin of 2 points is replaced by 0.1 for rank correlations, and by half
+# of the paper's effect for variances and statistics in other units. A claim is also undecided if it
+# has fewer than five seeds, or if one of its runs never learned a task, that is, has a score of 0
+# on this task throughout.
 #
-# A *sensitivity* repeats the claim above it with another measure. Its verdict is not corrected and
-# is excluded from all counts. A *fact* follows from the labels or from the design of a
-# sampler, such as the class shares of a memory that is designed to have these shares. It has a
-# number but no verdict.
+# On each data set, the verdicts are corrected for the number of claims by Holm's method. The
+# intervals are not corrected for this number. Some claims imply other claims: "PRS outperforms all
+# five baselines" implies "PRS outperforms CRS". Three special rules apply to a claim that implies
+# other claims:
 #
-# A claim about all metrics, all methods or all schedules covers several numbers (cells). It holds
-# if every cell is significantly above 0, which needs no correction for the number of cells, and
-# does not hold if any cell is significantly below 0. The tables show the effect and the interval of
-# the *weakest* cell, the one with the least evidence of being above 0. Because intervals differ in
-# width, this is not always the cell with the smallest number. The upper end of its interval is
-# corrected for the number of cells.
+# - The claim is not included in the number of claims.
+# - It holds only if all implied claims hold and if its p value is significant after Bonferroni's
+#   correction for the number of claims.
+# - It does not hold if an implied claim does not hold.
+#
+# In the tables, a row that begins with *sensitivity* repeats the claim of the row above with
+# another measure. Its verdict is neither corrected nor counted. A *fact* follows from the labels or
+# from the design of a sampler. For example, a memory is balanced if its sampler is designed to
+# balance it. The tables show the statistic of a fact, but no verdict.
+#
+# A claim about all metrics, all methods or all schedules covers several numbers (cells). Such a
+# claim holds if every cell is significantly above 0, and does not hold if any cell is significantly
+# below 0. The first of these two rules needs no correction for the number of cells, because every
+# cell must pass. The tables show the effect and the interval of the *weakest* cell, which has the
+# least evidence of being above 0. Because intervals differ in width, the weakest cell is not always
+# the cell with the smallest effect. The upper end of its interval is corrected for the number of
+# cells.
+#
+# The next table counts the verdicts after correction; each claim is counted once per data set.
 
 # %%
 display(ledger.counts(decided))
@@ -259,13 +277,13 @@ style.join_panels(figure, f"{title}; verdicts after Holm's correction")
 settings.show(figure, "headlines")
 
 # %% [markdown]
-# The following tables list all claims that were run, question by question. Each entry contains the
-# verdict and the effect with its interval, in the unit at the end of the claim's description; a
-# negative effect contradicts the claim. A verdict can be *undecided* although the interval excludes
-# 0, because only the verdict is corrected for the number of claims. Unless the claim holds, the
-# weakest cell is named in parentheses: its score, its class group or setting if there are several,
-# and the method that it is compared with, after "vs.". If an entry is empty, the claim was not
-# tested on this data set. The file `ledger_claims.csv` has one row per claim and data set.
+# The following tables list all claims that were tested, question by question. Each entry contains
+# the verdict and the effect with its interval. The unit of the effect is at the end of the claim's
+# description, and a negative effect contradicts the claim. A verdict can be *undecided* although
+# the interval excludes 0, because only the verdict is corrected for the number of claims. If the
+# verdict is not *holds*, parentheses describe the weakest cell: its score, the two methods of the
+# difference, and its class group or setting, if there are several. If an entry is empty, the claim
+# was not tested on this data set. The file `ledger_claims.csv` has one row per claim and data set.
 
 # %%
 questions = decided["claim"].map(lambda name: CLAIMS[name].question)
@@ -275,9 +293,9 @@ for question, rows in decided.groupby(questions, sort=False):
         display(Markdown(f"**{question}**\n\n{table}"))
 
 # %% [markdown]
-# One more claim is about runtime: in Table 1, the paper uses fewer seeds for GSS "due to its
-# computational complexity". We measured the time of training steps of the paper's network on a GPU,
-# with ten new and ten replayed images per step.
+# One more claim is about runtime: in Table 1, the paper uses fewer seeds for GSS than for other
+# methods "due to its computational complexity". We therefore measured how long one training step of
+# the paper's network takes on a GPU with ten new and ten replayed images.
 
 # %%
 card = pd.read_csv(project_root() / "figures" / "bench" / "card_h100.csv")
@@ -289,18 +307,20 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 # %% [markdown]
 # ## When the paper's images and synthetic data differ
 #
-# If two of our data sets represent the same data set of the paper, their verdicts on a claim can
-# differ. The table lists the claims whose uncorrected verdicts differ, and shows the corrected
-# verdicts. Three properties distinguish the data sets:
+# Two of our data sets can stand for the same data set of the paper: `cocoseq-mini` and the
+# synthetic `digits70seq`, for example, both stand for COCOseq. The verdicts on a claim can then
+# differ between the two. The table below lists the claims whose verdicts differ before correction
+# for the number of claims, and shows their verdicts after correction. Three properties distinguish
+# `cocoseq-mini` from the synthetic data:
 #
 # - **The number of images.** Because `cocoseq-mini` has few images, its network is trained for only
-#   about 200 steps. Rare classes therefore seldom reach the threshold of 0.5, so that F1 is less
-#   informative than mAP.
+#   about 200 steps. The predicted probability of a rare class therefore seldom reaches the
+#   threshold of 0.5, so that F1 is less informative than mAP.
 # - **A frozen or a trained network.** The features of `cocoseq-mini` come from a frozen network,
 #   whereas the networks for synthetic data learn from pixels. [`pretraining`](pretraining.ipynb)
-#   compares both ways on synthetic data.
+#   compares frozen with trained networks on synthetic data.
 # - **The test images.** Intervals on `cocoseq-mini` account for the sampling error of the test
-#   images. Intervals on synthetic data, which have many test images, ignore it.
+#   images. Intervals on synthetic data ignore this error, because these data have many test images.
 
 # %%
 run = decided[(decided["alone"] != "not run") & (decided["data"] != "other")]
@@ -319,31 +339,33 @@ display(settings.table("versions"))
 # %% [markdown]
 # ## How to read the verdicts
 #
-# - A claim that does not hold on synthetic data is not thereby refuted, because it may require a
-#   property that these data lack. Conversely, a claim may hold only because the network was
-#   pretrained on digits and sees the same digits again in new colours.
+# - A failure on synthetic data is only weak evidence against a claim, because the claim may require
+#   a property that these data lack. Conversely, a claim may hold on synthetic data only because the
+#   network was pretrained on digits and sees the same digits again in new colours.
 #   [`pretraining`](pretraining.ipynb) compares PRS with CRS for other initial weights.
-# - Some claims are contradicted by the paper's own tables: Multitask, which the paper calls the
-#   upper bound, has a lower C-F1 than PRS, and after some tasks PRS is not ahead of ExStream. The
-#   column `paper` shows these cases.
-# - Mainly two kinds of claims are *not run*, which the profile `paper` tests on the paper's data.
-#   First, claims about schedules, memory sizes and networks on NUS-WIDEseq require a data set with
-#   six tasks. Ours is synthetic, and its networks learn from pixels, so that runs for these claims
-#   would take longer than all runs on real data together. Second,
-#   claims about networks that learn from pixels cannot be tested on `cocoseq-mini`, which contains
-#   only features.
-# - With other versions of the packages, the numbers of a run and the verdict of a claim near a
-#   limit can change. `make verify` reports how much the numbers change.
+# - The paper's tables contradict some of its claims. Multitask, which the paper calls the upper
+#   bound, has a lower C-F1 than PRS. After two and after three tasks of NUS-WIDEseq, PRS has a
+#   lower O-F1 than GSS, although the paper claims that PRS outperforms its baselines at any time.
+#   In these cases, the effect in the column `paper` is negative.
+# - Mainly two kinds of claims are *not run*. The profile `paper` tests them on the paper's data.
+#   - Claims about schedules, memory sizes and networks on NUS-WIDEseq require a data set with six
+#     tasks. The data set that we use for these claims is synthetic, and networks learn from its
+#     pixels. The runs would therefore take longer than all runs on real data together.
+#   - Claims about networks that learn from pixels cannot be tested on `cocoseq-mini`, which
+#     contains only features.
+# - With other versions of the packages, the numbers of a run can change, and so can a verdict that
+#   depends on a small margin. `make verify` reports how much the numbers change.
 # - Intervals account for the variance over seeds and, on real data, over test samples. They do not
-#   account for the variation between data sets, sizes or settings.
+#   account for the variation between data sets or settings.
 # - After correction, the probability of at least one wrong "holds" or "does not hold" on a data set
-#   is at most about 5 %. Sensitivities are not corrected, so their verdicts are only suggestive.
+#   is at most about 5 %. The verdicts of sensitivities are only suggestive, because they are not
+#   corrected.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 texts = []
 for name, row in ledger.counts(decided).iterrows():
     verb = "does" if row["does not hold"] == 1 else "do"
-    text = f"On {name}, {row['holds']} of {row['rows']} hold"
-    texts.append(f"{text} and {row['does not hold']} {verb} not.")
+    text = f"On {name}, {row['holds']} of {row['rows']} claims hold"
+    texts.append(f"{text} and {row['does not hold']} {verb} not hold.")
 sentence = f"Each claim is counted once per data set. {' '.join(texts)}"
 settings.write_answer(f"{sentence} All other claims are undecided or show no difference.")

@@ -9,18 +9,18 @@
 # %% [markdown]
 # # Does a partitioned memory keep the rare classes?
 #
-# In continual learning with replay, a learner sees the samples of a stream once, task after task,
-# and may keep a few samples in a small memory to rehearse. In this notebook, samples have several
-# labels, and class sizes are long-tailed. *Partitioning Reservoir Sampling* (PRS) allocates to
-# class $i$ a share $p_i \propto n_i^{\rho}$ of the memory, where $n_i$ is the number of samples of
-# the class so far. With $\rho$ near 0, as in the paper, the shares are about equal. The paper's
-# main claim, based on its **Table 1**, is that PRS scores higher in C-F1, O-F1 and mAP
-# ([metrics](../docs/metrics.md)) than Finetune, EWC, CRS, GSS and ExStream, above all on the rare
-# classes. The next section describes these methods.
+# In continual learning with replay, a learner sees the samples of a stream once, task after task.
+# It keeps a few of these samples in a small memory and trains on them again later. In this
+# notebook, samples have several labels, and class sizes are long-tailed. *Partitioning Reservoir
+# Sampling* (PRS) allocates to class $i$ a share $p_i \propto n_i^{\rho}$ of the memory, where $n_i$
+# is the number of samples of this class in the stream so far. With $\rho$ near 0, as in the paper's
+# main table, the shares are about equal. The paper's main claim, based on its **Table 1**, is that
+# PRS scores higher in C-F1, O-F1 and mAP ([metrics](../docs/metrics.md)) than Finetune, EWC, CRS,
+# GSS and ExStream, above all on the rare classes. The next section describes these methods.
 #
 # This notebook trains every method with several seeds and compares the scores with the paper's
-# scores. The profile `quick` runs on the first two of these real data sets, and the profile `seeds`
-# runs on all four:
+# scores. The profile `quick` runs on the first two of the following real data sets, and the profile
+# `seeds` runs on all four:
 #
 # - `cocoseq-mini` (COCO in the tables), **the paper's own images**: 2,072 of COCOseq's 35,072
 #   training images, as features of a frozen EfficientNet-Lite0. Each method trains a network of two
@@ -83,27 +83,27 @@ settings
 # ## Training
 #
 # Every step updates the network once, on a batch of 10 new samples and, if the method has a memory,
-# 10 samples drawn from it. Afterwards the method's *sampler* chooses which of the new samples to
-# store in the memory.
+# 10 samples drawn from the memory. Afterwards the method's *sampler* chooses which of the new
+# samples to store in the memory.
 #
 # - *Finetune* has no memory. *Multitask* has no memory either, and sees the samples of all tasks
 #   once, shuffled together.
-# - *EWC* replaces the memory by a penalty on changes of the weights that were important for earlier
-#   tasks. Because the paper's strength of the penalty does not carry over to other networks, the
-#   strength was tuned for each data set, with other seeds and on held-out training samples
+# - *EWC* replaces the memory by a penalty on changes to weights that were important for earlier
+#   tasks. Because the strength of this penalty in the paper does not suit other networks, we tuned
+#   the strength for each data set on held-out training samples, with seeds that are not used here
 #   (`studies/ewc_strength.py`, `figures/studies/ewc_strength.csv`).
 # - *CRS* (conventional reservoir sampling) keeps every sample of the stream with the same
 #   probability.
-# - *GSS* keeps samples whose gradients differ.
+# - *GSS* keeps samples whose gradients differ from each other.
 # - *ExStream* freezes the lower part of the network and stores, for each class, means of similar
 #   feature vectors.
 # - *CBRS* and *OCDM*, which are not in the paper, balance the memory, as PRS does.
 #
 # The paper's network starts from ImageNet weights. EWC trains only the last layer of this network,
-# ExStream trains the upper half, and the other methods train all layers. On the four streams above,
-# every method trains the whole head on fixed features, which ExStream stores. In
-# [`inter_task`](inter_task.ipynb), the network learns from pixels, and EWC and ExStream freeze
-# layers as in the paper.
+# ExStream trains its upper half, and all other methods train all layers. On the four streams above,
+# by contrast, every method trains the whole head on fixed features, and ExStream stores means of
+# these features. In [`inter_task`](inter_task.ipynb), the network learns from pixels, and EWC and
+# ExStream freeze layers as in the paper.
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
@@ -114,23 +114,26 @@ rows = tables.merge_published(tables.final(history), "main")
 # %% [markdown]
 # ## Table 1
 #
-# Scores are means and standard deviations over seeds in percent, measured after the last task on
-# the test samples of all tasks. They are computed over all classes and over three [groups of
-# classes](../docs/metrics.md#groups-of-classes): frequent (majority), moderate and rare (minority)
-# classes. Each data set has two test sets. In the test with *classes alike*, the kind used for the
-# paper's Table 1, all classes are about equally frequent. The test *as the stream comes* has the
-# class mix of the stream, except on [icons](../docs/other_streams.md). Because micro averages such
-# as O-F1 depend on the class mix of the test set, a method can lead on one test set and fall behind
-# on the other.
+# The tables show scores and forgetting in percent, as means and standard deviations over seeds. The
+# scores are measured after the last task on the test samples of all tasks. They are computed over
+# all classes (*overall*) and over three [groups of classes](../docs/metrics.md#groups-of-classes):
+# frequent (majority), moderate and rare (minority) classes. For each data set, the tables show the
+# scores on two test sets. In the test with *classes alike*, all classes are about equally frequent,
+# as in the test for the paper's Table 1. The test *as the stream comes* has about the class mix of
+# the stream, except on [icons](../docs/other_streams.md). Because micro averages such as O-F1
+# depend on the class mix of the test set, a method can score higher than another method on one test
+# set and lower on the other. `cocoseq-mini` has a third test set,
+# [`open`](../docs/real_coco.md#test-sets), which is not used in these tables.
 #
-# *Forgetting* is the share of the best score on a task that was lost by the end of the stream,
-# averaged over all tasks but the last. It is negative if the score rose. The best numbers are in
-# bold, except for Multitask, which sees all tasks at once.
+# *Forgetting* compares the score on a task at the end of the stream with the highest earlier score
+# on this task. It is the share of the highest score that was lost, averaged over all tasks but the
+# last, and is negative if the score rose. In each column, the best number is in bold. Multitask is
+# left out of this comparison because it sees all tasks at once.
 #
-# On `cocoseq-mini`, ExStream scores about as high as PRS in mAP with classes alike. One reason is
-# that ExStream replaces two close vectors by their mean: a variant that keeps the older vector
-# instead has a lower mAP than PRS on further test images (`studies/exstream_merging.py`,
-# `figures/studies/exstream_merging.csv`).
+# On `cocoseq-mini` with classes alike, ExStream has about the same overall mAP as PRS. One reason
+# is that ExStream replaces two close feature vectors by their mean. A variant that keeps the older
+# of the two vectors instead has a lower mAP than PRS on the test set `open`
+# (`studies/exstream_merging.py`, `figures/studies/exstream_merging.csv`).
 
 # %% tags=["compute"]
 averages = tables.average(tables.final(history, settings.metrics))
@@ -140,9 +143,10 @@ settings.write(tables.merge_published(averages, "main"), "table")
 settings.show_tables("table")
 
 # %% [markdown]
-# In the tables above, a label is predicted if its probability is above 0.5. In the tables below,
-# either 0.5 is replaced by the *tuned threshold*, which is chosen for each run on a fifth of its
-# training samples, or the three most probable classes are predicted (*top 3*). For details see
+# In the tables above, a label is predicted if its probability is above 0.5. The tables below show
+# F1 with two other ways to predict labels. With the *tuned threshold*, 0.5 is replaced by a
+# threshold that is chosen for each run on a fifth of its training samples. With *top 3*, the three
+# most probable classes are predicted for every sample. For details see
 # [`precision_recall`](precision_recall.ipynb). The parameter `tuned_threshold` lists the methods
 # whose threshold is tuned.
 
@@ -158,12 +162,13 @@ settings.show_tables("thresholds")
 # ## The groups
 #
 # The pictures show the scores of every method on the test with classes alike, for each class group
-# and overall. Marks are means over seeds, lines extend from the lowest to the highest seed, and
-# hollow marks are the paper's numbers. CRS, PRS and the best method other than Multitask are in
-# colour. On every stream, the difference in mAP between PRS and CRS is largest on the minority
-# classes. On `cocoseq-mini`, the mean C-F1 of these classes is below 6 % for every method, because
-# after one pass over so few images rare classes are hardly ever predicted. Methods differ more in
-# mAP, which needs no threshold. If you run the notebook, menus select another test set or metric.
+# and overall. Filled marks are means over seeds, lines extend from the lowest to the highest seed,
+# and hollow marks are the paper's numbers. CRS, PRS and the method with the highest overall mAP,
+# Multitask excluded, are in colour. On every stream, the difference in mAP between PRS and CRS is
+# largest on the minority classes. On `cocoseq-mini`, the mean C-F1 of the minority classes is below
+# 6 % for every method, because after one pass over only 2,072 images, rare classes are hardly ever
+# predicted. On these classes, methods differ more in mAP, which needs no threshold, than in C-F1.
+# If you run the notebook, you can select another test set or metric in menus.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SHOWN = ["C-F1", "mAP"]
@@ -245,9 +250,9 @@ for name in settings.dataset:
 #
 # Differences are computed between runs with the same seed, which have the same stream and the same
 # initial weights. The 95 % interval of a difference is Student's t interval over seeds and also
-# accounts for the sampling error of the test set. With at least five seeds, we call a difference
-# significant if this whole interval is on one side of 0. `main_results_prs_minus_crs.csv` lists all
-# differences.
+# accounts for the sampling error of the test set. We call a difference significant if its whole
+# interval is on one side of 0 and if there are at least five seeds. The file
+# `main_results_prs_minus_crs.csv` lists all differences.
 
 # %% tags=["compute"]
 cells = [(group, metric) for group in ALL_GROUPS for metric in MAIN_METRICS]
@@ -260,7 +265,7 @@ against_crs = settings.show_contrasts("prs_minus_crs", title, "group")
 # %% [markdown]
 # ## PRS against each other method
 #
-# The paper claims that PRS has the best overall scores of all methods except Multitask.
+# The paper claims that PRS has higher overall scores than every other method except Multitask.
 
 # %% tags=["compute"]
 cells = [("overall", metric) for metric in MAIN_METRICS]
@@ -279,12 +284,13 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 #
 # ## Task by task
 #
-# The picture shows each method's overall mAP after each task, measured on the test samples of all
-# tasks so far, minus the mAP of CRS with the same seed. Vertical lines extend one standard
-# deviation over seeds above and below the mean. The paper's numbers, from its appendix "Task
-# Progression Results", are in a separate panel. A dashed line shows the only score of Multitask,
-# after all tasks. Finetune and EWC are omitted because they score lower than all other methods at
-# the end of every stream; the CSV file contains all scores.
+# The picture compares the methods with CRS after each task. It shows the overall mAP of each method
+# on the test samples of all tasks so far, minus the mAP of CRS with the same seed. Vertical lines
+# extend from the mean by one standard deviation in both directions, computed over seeds. A separate
+# panel shows the numbers from the paper's appendix "Task Progression Results". Multitask has only
+# one score, measured after training on all tasks, which is shown as a dashed line. Finetune and EWC
+# are omitted from the picture because they score lower than all other methods at the end of every
+# stream. The file `main_results_progression.csv` contains the scores of all methods.
 
 # %% tags=["compute"]
 steps = history[(history["task"] == "seen") & (history["group"] == "overall")]
@@ -312,6 +318,6 @@ settings.show(figure, "progression")
 # %% jupyter={"source_hidden": true} tags=["answer"]
 where = {"test_set": BALANCED, "group": "minority", "metric": "mAP"}
 row = answers.find_smallest(against_crs, **where)
-what = "mAP on the minority classes of the test with classes alike"
-sentence = answers.describe_difference(row, what=what, method=f"On {row['dataset']}, PRS")
+what = f"On {row['dataset']} with classes alike, mAP of the minority classes"
+sentence = answers.describe_difference(row, what=what)
 settings.write_answer(sentence, row["dataset"])

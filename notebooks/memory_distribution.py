@@ -9,17 +9,18 @@
 # %% [markdown]
 # # What is in the memory when the stream has ended?
 #
-# The paper explains the scores of its main table by its **Figure "memory distribution"**.
+# With its **Figure "memory distribution"**, the paper explains the scores in its main table.
 # Conventional reservoir sampling (CRS) keeps every *sample* with the same probability, so that its
 # memory is on average as imbalanced as the stream. Partitioning Reservoir Sampling (PRS) allocates
 # a share of the memory to every *class*, "without any auxiliary task information".
 #
-# CRS, PRS and two further samplers that balance the memory, CBRS and OCDM, use only labels. Their
-# memories are therefore computed without training, with the same samples as in the runs of
-# [`main_results`](main_results.ipynb). GSS uses gradients and ExStream uses features, so their
-# memories come from these runs. The profile `quick` shows 6 % of the real COCOseq (`cocoseq-mini`)
-# and another real stream, Reuters-21578 (`reutersseq`). If the labels of the paper's data sets are
-# available, `make figures PROFILE=paper DATA=/path` shows the paper's complete streams.
+# CRS and PRS use only labels, as do CBRS and OCDM, two further samplers that balance the memory.
+# The memories of these four samplers are therefore computed without training, and contain the same
+# samples as in the runs of [`main_results`](main_results.ipynb). GSS needs gradients and ExStream
+# needs features, so the memories of these two samplers are read from the runs of that notebook. The
+# profile `quick` shows 6 % of the real COCOseq (`cocoseq-mini`) and another real stream,
+# Reuters-21578 (`reutersseq`). If the labels of the paper's data sets are available,
+# `make figures PROFILE=paper DATA=/path` shows the paper's complete streams.
 #
 # *The notebook takes a few seconds if `main_results` has been run, and two minutes
 # otherwise.*
@@ -68,15 +69,16 @@ settings
 # %% [markdown]
 # ## Class by class
 #
-# The pictures show the share of every class among the labels in memory. Classes are sorted by group
-# (majority, moderate, minority), and within a group from frequent to rare. Grey bars show the
-# shares in the stream. The target shares of PRS are proportional to the class frequencies to the
-# power $\rho$; with $\rho$ near 0 all classes have about the same target share. ExStream divides
-# its memory among the classes in advance. It merges similar samples into one vector, which counts
-# as one sample.
+# The pictures show the share of every class among the labels in memory. Classes are sorted by
+# group, from majority (frequent) to moderate and minority (rare) classes, and within each group
+# from frequent to rare. Grey bars show the share of every class in the stream. The target shares of
+# PRS are proportional to the class frequencies to the power $\rho$; with $\rho$ near 0, all classes
+# have about the same target share. ExStream divides its memory among the classes in advance.
+# Because it merges similar samples into one vector, each vector counts as one sample in the
+# pictures.
 #
-# The page [Which samples stay in memory?](../docs/memories.html), a single file for any browser, has
-# sliders that change $\rho$, the size of the memory and the imbalance of the stream.
+# The page [Which samples stay in memory?](../docs/memories.html), which opens in any browser, has
+# sliders for $\rho$, the size of the memory and the imbalance of the stream.
 
 # %% tags=["compute"]
 finished = prslib.run_all(runs(settings), device=settings.device)
@@ -131,10 +133,11 @@ for name in settings.dataset:
 # %% [markdown]
 # ## How far from the target?
 #
-# The table shows the total variation distance between the class shares in a memory and two targets:
-# equal shares ($\rho = 0$) and the shares in the stream ($\rho = 1$). At 0 % the shares are
-# identical, and at 100 % no class is in common. The rows *Stream* show the distances of the stream
-# itself. The paper reports no distances, but in its figure the class shares of CRS match the
+# The table shows the total variation distance of the class shares in each memory from two targets:
+# equal shares ($\rho = 0$) and the shares in the stream ($\rho = 1$). A distance of 0 % means that
+# the class shares equal the target, and 100 % would mean that memory and target have no class in
+# common. The rows *Stream* show the distances of the class shares in the stream from the same
+# targets. The paper reports no distances, but in its figure the class shares of CRS match the
 # stream, and the class shares of PRS are nearly equal.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]

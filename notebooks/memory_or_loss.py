@@ -9,23 +9,27 @@
 # %% [markdown]
 # # Can a loss replace a balanced memory?
 #
-# A balanced memory increases the share of rare classes among the replayed samples. Rare classes can
-# also be given more weight by another loss, or by a balanced *draw*, which replays samples of every
-# class with the same probability. Do these changes have the same effect as a balanced memory? The
+# A balanced memory contains a larger share of rare classes than the stream, so that rare classes
+# are replayed more often. Rare classes can also be given more weight by another loss, or by a
+# balanced *draw*: for each replayed sample, first a class in memory is drawn at random, and then
+# one of the samples of this class. Do these changes have the same effect as a balanced memory? The
 # paper does not investigate this question. This notebook trains networks with the balanced memory
-# of PRS and with the memory of CRS, which has the class mix of the stream. Each memory is combined
-# with the plain loss (`multilabel_soft_margin`) and with other losses. Two kinds of
-# [scores](../docs/metrics.md) are compared:
+# of Partitioning Reservoir Sampling (PRS) and with the memory of conventional reservoir sampling
+# (CRS), which has the class mix of the stream. Each memory is combined with the plain loss
+# (`multilabel_soft_margin`) and with other losses. Two kinds of [scores](../docs/metrics.md) are
+# compared:
 #
-# - *mAP* depends only on the **ranking** of the samples by the probability of each class.
-# - *C-F1* and *O-F1* also depend on the **threshold** above which a label is predicted. They are
-#   reported at a threshold of 0.5 and at the *tuned threshold* of each run, which is chosen on
-#   training samples that a second training holds out.
+# - *mAP* depends only on how the samples are **ranked** by their predicted probability for each
+#   class.
+# - *C-F1* and *O-F1* also depend on the **threshold** above which a label is predicted. Both are
+#   reported at a threshold of 0.5 and at the *tuned threshold* of each run. To choose the tuned
+#   threshold, a second network is trained without a part of the training samples, and the threshold
+#   with the highest score on this held-out part is selected.
 #
-# If a change raises C-F1 at 0.5, but neither mAP nor C-F1 at the tuned threshold, another threshold
-# could have had the same effect without this change.
+# Suppose that a change raises C-F1 at 0.5, but neither mAP nor C-F1 at the tuned threshold. Another
+# threshold could then have had the same effect without this change.
 #
-# The parameters of all losses were chosen on held-out training samples by the same rule
+# The parameters of all losses were chosen by the same rule on held-out training samples
 # (`studies/loss_strength.py`). See [Loss functions](../docs/losses/index.md) for the formulas.
 #
 # *With the profile `quick`, the notebook takes a minute on two cores.*
@@ -104,7 +108,8 @@ settings
 # %% [markdown]
 # ## The rule
 #
-# The following rule was fixed before the results were known. One of these is changed at a time:
+# The following rule was fixed before the results were known. We change one of three things at a
+# time:
 #
 # | change | from | to |
 # | --- | --- | --- |
@@ -122,8 +127,8 @@ settings
 # - *F1 at any threshold* if it changes C-F1 significantly and in the same direction at both
 #   thresholds, but does not change mAP significantly.
 #
-# These differences are measured on a test with *classes alike*, in which all classes are about
-# equally frequent.
+# To apply this rule, mAP and C-F1 are measured on a test with *classes alike*, in which all classes
+# are about equally frequent.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OWN = "C-F1 (tuned threshold)"
@@ -273,15 +278,18 @@ settings.show(figure, "scores", narrow=1)
 # %% [markdown]
 # ## What each change moves
 #
-# The tables show differences in points with 95 % intervals; significant differences are in bold.
-# Three rows combine changes:
+# Each row of the tables shows by how many points a change raises or lowers the overall scores, with
+# 95 % intervals. Significant differences are in bold. Three rows combine two changes:
 #
-# - *memory and loss* changes both at once;
-# - *memory, with the loss* changes the memory while the chosen loss is used;
-# - *loss, with the memory* changes the loss while the memory of PRS is used.
+# - *memory and loss* changes both the memory and the loss;
+# - *memory, with the loss* changes the memory from CRS to PRS, with the chosen loss before and
+#   after;
+# - *loss, with the memory* changes the loss from the plain loss to the chosen loss, with the memory
+#   of PRS before and after.
 #
-# O-F1 is measured on a test *as the stream comes*, which has the class mix of the stream. Because
-# the majority classes dominate O-F1 on this test, a change that helps rare classes can lower O-F1.
+# In these tables, O-F1 is measured on a test *as the stream comes*, which has the class mix of the
+# stream, whereas mAP and C-F1 are measured with classes alike. Because the majority classes
+# dominate O-F1 on the test as the stream comes, a change that helps rare classes can lower O-F1.
 
 # %%
 changes = settings.table("changes")
@@ -297,8 +305,8 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Every loss
 #
-# The table shows, for each sampler, how the overall scores change if the plain loss is replaced by
-# another loss. Replayed samples are drawn uniformly.
+# The table shows, for each sampler, by how many points the overall scores change if the plain loss
+# is replaced by another loss. Replayed samples are drawn uniformly from the memory.
 
 # %%
 lay_out(settings.table("losses"), ["dataset", "loss", "method"]).style
@@ -315,8 +323,12 @@ def say_gains(change: str, metric: str) -> str:
     return f"by {answers.join_words(gains)}"
 
 
-sentence = "With classes alike, the memory of PRS changes C-F1 at the tuned threshold "
-sentence += f"{say_gains('memory', OWN)}, another loss {say_gains('loss', OWN)}, and both together "
-sentence += f"{say_gains('memory and loss', OWN)}. At the threshold of 0.5, the memory changes C-F1 "
-sentence += f"{say_gains('memory', 'C-F1')}, and the loss {say_gains('loss', 'C-F1')}."
-settings.write_answer(sentence, answers.first_set(changes)["dataset"].iloc[0])
+losses = sorted({choose_loss(settings, name) for name in settings.dataset})
+sentences = [
+    f"With classes alike, replacing the memory of CRS by the memory of PRS changes C-F1 at the tuned threshold {say_gains('memory', OWN)}.",
+    f"The chosen loss ({answers.join_words(losses)}) changes this score {say_gains('loss', OWN)}.",
+    f"Memory and loss together change this score {say_gains('memory and loss', OWN)}.",
+    f"At the threshold of 0.5, the memory changes C-F1 {say_gains('memory', 'C-F1')}.",
+    f"At this threshold, the loss changes C-F1 {say_gains('loss', 'C-F1')}.",
+]
+settings.write_answer(" ".join(sentences), answers.first_set(changes)["dataset"].iloc[0])

@@ -9,17 +9,19 @@
 # %% [markdown]
 # # Where does F1 come from, precision or recall?
 #
-# C-F1 and O-F1 in the [main table](main_results.ipynb) are harmonic means of a precision and a
-# recall. The paper's appendix reports precision and recall by class group (**tables "CP, CR, OP,
-# OR"** for COCOseq and NUS-WIDEseq). The precision C-P and the recall C-R are means over classes,
-# whereas the precision O-P and the recall O-R pool the predictions for all classes. A method that
-# seldom predicts a rare class can have a high precision on this class, but has a low recall.
+# C-F1 and O-F1 in the [main table](main_results.ipynb) are each the harmonic mean of a precision
+# and a recall. C-F1 combines the precision C-P and the recall C-R, which are means over classes.
+# O-F1 combines the precision O-P and the recall O-R, which pool the predictions for all classes.
+# The paper's appendix reports these four scores for each class group of COCOseq and NUS-WIDEseq
+# (**tables "CP, CR, OP, OR"**). A method that seldom predicts a rare class can have a high
+# precision on this class, but its recall is low.
 #
-# This notebook evaluates the runs of `main_results` on two test sets of each real stream. In the
-# test with *classes alike*, the kind used for the paper's tables, all classes are about equally
-# frequent. The test *as the stream comes* has the class mix of the stream. Do not compare precision
-# between the two test sets, because it depends on the class mix: a class with few test samples can
-# have only few true positives, but many false positives.
+# This notebook evaluates the runs of `main_results` on two test sets per stream. In the test set
+# with *classes alike*, as in the test for the paper's tables, all classes are about equally
+# frequent. The test set *as the stream comes* has about the class mix of the stream, except on
+# [icons](../docs/other_streams.md). Do not compare precision between the two test sets, because
+# precision depends on the class mix: if a class has few test samples, it can have only few true
+# positives, but many false positives.
 #
 # *If `main_results` has been run, the notebook takes a minute on two cores.*
 
@@ -75,11 +77,14 @@ settings
 # %% [markdown]
 # ## Precision and recall, method by method
 #
-# Each row shows the precision and the recall of a method after the last task, averaged over seeds
-# and joined by a line. The upper panels show the test set with classes alike, together with the
-# paper's numbers if there are any, and the lower panels show the test set as the stream comes. For
-# most methods, recall is far below precision on the minority classes, because after one pass over
-# the stream rare classes hardly ever have a probability above 0.5.
+# Each row shows the precision C-P and the recall C-R of one method after the last task. Both are
+# means over seeds, and a line joins them. The upper panels are for the test set with classes alike
+# and also show the paper's scores if there are any. The lower panels are for the test set as the
+# stream comes.
+#
+# On the minority classes of most streams, methods with a memory have a far lower recall than
+# precision. After one pass over the stream, they seldom predict a probability above 0.5 for a rare
+# class.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 COLOURS = {"C-P": ("precision", HUES[0]), "C-R": ("recall", HUES[2])}
@@ -135,10 +140,11 @@ for name in settings.dataset:
 # %% [markdown]
 # ## What a balanced memory changes
 #
-# PRS balances the memory, whereas CRS keeps the class mix of the stream. The table shows the
-# differences PRS minus CRS in points, with 95 % intervals over seeds and test samples. Significant
-# differences are in bold, without correction for multiple testing. With fewer than five seeds, no
-# difference is called significant.
+# Partitioning Reservoir Sampling (PRS) balances the memory, whereas conventional reservoir sampling
+# (CRS) keeps the class mix of the stream. The table shows the scores of PRS minus the scores of CRS
+# in percentage points, with 95 % intervals over seeds and test samples. Significant differences are
+# in bold, without correction for multiple testing. With fewer than five seeds, no difference is
+# called significant.
 
 # %% tags=["compute"]
 pairs = list(product(ALL_GROUPS, PRECISION_RECALL))
@@ -152,14 +158,18 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 # %% [markdown]
 # ## What a threshold does
 #
-# By default a label is predicted if its probability is above 0.5. After one pass over the stream,
-# the predicted probabilities of rare classes are far below 0.5, so that F1 at 0.5 largely measures
-# calibration. The same models are therefore scored in two more ways. The *tuned threshold* is one
-# threshold per run for all classes. It is chosen with a second training, which holds out a fifth of
-# the training samples. *Top 3* predicts the three most probable classes of each sample.
+# By default, a label is predicted if its probability is above 0.5. After one pass over the stream,
+# the predicted probabilities of rare classes are far below 0.5, so that F1 at this threshold
+# largely measures calibration. The same models are therefore scored with two other rules:
 #
-# A difference between PRS and CRS that is present at 0.5 but not at the tuned threshold is due to
-# calibration. If you run the notebook, menus select a class group or the other test set.
+# - The *tuned threshold* is one threshold per run, the same for all classes. To choose it, the
+#   method is trained a second time without a fifth of the training samples, and the best threshold
+#   on this held-out fifth is selected.
+# - *Top 3* predicts the three most probable classes of each sample.
+#
+# If PRS and CRS differ at the threshold of 0.5 but not at the tuned threshold, the difference is
+# due to calibration. If you run the notebook, menus select the class group and the test set of each
+# panel.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 WAYS = {"threshold of 0.5": "", "tuned threshold": " (tuned threshold)", "top 3": " (top 3)"}
@@ -208,9 +218,10 @@ wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
 # ## Every threshold
 #
 # The curves show F1 at thresholds from 0.02 to 0.98 for one run of CRS and one run of PRS on the
-# first data set. If one curve has the higher maximum, its model ranks the samples better. If it is
-# higher only near 0.5, its model is better calibrated. If you run the notebook, a slider selects
-# the threshold whose scores the legends show, and the menu selects a class group.
+# first data set. If the curve of one model has a higher maximum, this model ranks the samples
+# better. A model whose curve is higher only near 0.5 is better calibrated. Each legend shows F1 at
+# one threshold. If you run the notebook, you can select this threshold with a slider and the class
+# group in a menu.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 GRID = np.arange(0.02, 0.99, 0.02).round(2)
@@ -265,9 +276,11 @@ settings.show(figure, "curves", narrow=1, redraw=partial(draw_thresholds, curves
 # %% [markdown]
 # ## The tables
 #
-# The tables show means and standard deviations over seeds in percent after the last task. The paper
-# prints no overall columns. In its tables O-R equals C-R, because every class of its balanced test
-# set has the same number of positives, which is not the case in our test sets.
+# The tables show scores after the last task in percent, as means and standard deviations over
+# seeds. The paper's tables give scores for each class group, but not for all classes together. In
+# the paper's tables, O-R equals C-R, because every class has the same number of positives in the
+# paper's balanced test set. In our test sets, this number differs between classes, so that O-R and
+# C-R differ.
 
 # %%
 settings.show_tables("table")
@@ -275,16 +288,14 @@ settings.show_tables("table")
 # %% jupyter={"source_hidden": true} tags=["answer"]
 alike = answers.first_set(gaps)
 alike = alike[alike["test_set"] == BALANCED].set_index(["group", "metric"])["difference"]
-changes = []
-for metric, (word, _) in COLOURS.items():
-    points = [
-        f"{alike[group, metric]:+.1f} points on the {group} classes"
-        for group in ("majority", "minority")
-    ]
-    changes.append(f"{word} by {answers.join_words(points)}")
 name = answers.first_set(gaps)["dataset"].iloc[0]
-sentence = f"Compared with CRS on {name} with classes alike, PRS changes {', and '.join(changes)}."
+sentences = []
+for group, where in {"majority": f" of {name} (classes alike)", "minority": ""}.items():
+    points = [f"{alike[group, metric]:+.1f} points in {word}" for metric, (word, _) in COLOURS.items()]
+    difference = f"PRS minus CRS is {answers.join_words(points)}"
+    sentences.append(f"On the {group} classes{where}, {difference}.")
 gains = answers.first_set(overall[overall["test_set"] == BALANCED])
 gains = gains.query("f1 == 'C-F1' and way != 'top 3'")
-points = [f"by {row.difference:+.1f} points at the {row.way}" for row in gains.itertuples()]
-settings.write_answer(f"{sentence} Overall C-F1 changes {answers.join_words(points)}.", name)
+points = [f"{row.difference:+.1f} points at the {row.way}" for row in gains.itertuples()]
+sentences.append(f"In overall C-F1, PRS minus CRS is {answers.join_words(points)}.")
+settings.write_answer(" ".join(sentences), name)

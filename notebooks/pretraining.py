@@ -9,30 +9,32 @@
 # %% [markdown]
 # # Do the conclusions depend on the pretrained weights?
 #
-# The paper trains all layers of networks that start from weights pretrained on ImageNet, whose
-# classes include most classes of COCO. In the other notebooks, the pretrained network for
-# `cocoseq-mini` is frozen instead. How much do the results depend on the initial weights and on
-# freezing? The paper does not investigate this question. This notebook varies both for
-# [methods](main_results.ipynb) of **Table 1** and a small convolutional network. The data are
-# `digits70seq`, **synthetic data** of coloured digits with the class frequencies of COCOseq divided
-# by 4.
+# The paper trains all layers of networks that were pretrained on ImageNet. The classes of ImageNet
+# include most classes of COCO. In the other notebooks, by contrast, the pretrained network for
+# `cocoseq-mini` is frozen. How much do the results depend on the initial weights, and how much on
+# freezing? The paper does not investigate this question.
+#
+# This notebook varies the initial weights and the freezing of a small convolutional network, which
+# is trained with several [methods](main_results.ipynb) of the paper's **Table 1**. The stream is
+# `digits70seq`, which contains **synthetic images** of coloured digits. Each of its classes has a
+# quarter as many samples as the corresponding class of COCOseq.
 #
 # The initial weights are:
 #
 # - `random`: not pretrained;
-# - `digits`: pretrained on 20,000 scenes of the stream's ten digits, in seven colours that occur in
-#   no stream;
-# - `turned digits` (profile `seeds`): pretrained on the same scenes with every digit rotated by 90
-#   degrees, so that the shapes of the stream are new to the network.
+# - `digits`: pretrained on 20,000 synthetic images of the ten digits, in seven colours that occur
+#   in no stream;
+# - `turned digits` (profile `seeds`): pretrained on images of the same kind with every digit
+#   rotated by 90 degrees, so that the shapes of the stream are new to the network.
 #
-# Five networks provide the weights `digits`, and the seeds use them in rotation. If the weights are
-# *frozen*, all layers except the last keep their initial weights. The pretrained weights are in the
-# folder `data`, and `studies/pretrain.py` trains them again. The profile `paper` compares random
-# weights with ImageNet's weights on COCOseq.
+# The weights `digits` come from five pretrained networks, which are assigned to the seeds in
+# rotation. If a network is *frozen*, all its layers except the last keep their initial weights. The
+# pretrained weights are in the folder `data`, and `studies/pretrain.py` trains them again. The
+# profile `paper` uses COCOseq and compares random weights with weights pretrained on ImageNet.
 #
-# The paper freezes all layers but the last for EWC, because EWC works poorly otherwise. In this
-# notebook EWC trains the same layers as CRS and PRS, and its penalty has the same strength for all
-# initial weights.
+# For EWC, the paper freezes all layers but the last, because EWC works poorly otherwise. In this
+# notebook, by contrast, EWC trains the same layers as CRS and PRS. The strength of its penalty is
+# the same for all initial weights.
 #
 # *The notebook takes a minute on two cores.*
 
@@ -105,8 +107,8 @@ settings.write(tables.merge_published(tables.average(rows), "main"), "table")
 # ## Table 1, by initial weights
 #
 # The tables show scores in percent after the last task, on the test samples of all tasks. In a test
-# with *classes alike*, all classes are about equally frequent. A test *as the stream comes* has the
-# class mix of the stream.
+# set with *classes alike*, all classes are about equally frequent. A test set *as the stream comes*
+# has the class mix of the stream.
 
 # %%
 settings.show_tables("table", by=["weights"])
@@ -114,7 +116,9 @@ settings.show_tables("table", by=["weights"])
 # %% [markdown]
 # ## What PRS gains and what it costs
 #
-# The picture shows the difference in mAP, PRS minus CRS, for each kind of initial weights.
+# PRS balances the memory, whereas CRS keeps the class mix of the stream. The picture shows the mAP
+# of PRS minus the mAP of CRS in percentage points, for each kind of initial weights. The panels are
+# for all classes, the majority classes and the minority classes.
 
 # %% tags=["compute"]
 groups = ("majority", "minority", "overall")

@@ -9,22 +9,25 @@
 # %% [markdown]
 # # Do the results depend on task order or memory size?
 #
-# The paper uses several orders of the tasks (*schedules*), five for COCOseq and four for
+# The paper trains on the tasks in several orders (*schedules*), five for COCOseq and four for
 # NUS-WIDEseq. For both data sets, the paper uses memories of 1000, 2000 and 3000 samples. The
-# scores are in **Table 2** and in four tables of the appendix, which also report forgetting for
-# NUS-WIDEseq. The paper claims that CRS, GSS and ExStream fluctuate "depending on the permuted
-# schedule, while our PRS is comparatively robust", and that "PRS outperforms all the baselines with
-# multiple memory sizes".
+# scores are in **Table 2** and in four tables of the appendix. For NUS-WIDEseq, the appendix also
+# reports forgetting. The paper makes two claims about its method, Partitioning Reservoir Sampling
+# (PRS):
 #
-# The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
-# frozen EfficientNet-Lite0. Each [method](main_results.ipynb) trains a network of two layers on
-# these features, whereas the paper trains a ResNet-101 end to end on all images. The standard
-# memory for `cocoseq-mini` holds 120 samples, and memories of 60 and 180 samples are also tested.
-# The profile `seeds` adds `reutersseq`, a real stream of news articles, with several orders of its
-# four tasks.
+# - CRS, GSS and ExStream fluctuate "depending on the permuted schedule, while our PRS is
+#   comparatively robust".
+# - "PRS outperforms all the baselines with multiple memory sizes".
 #
-# Every run is scored on two test sets. In the test with *classes alike*, the kind used for the
-# paper's tables, all classes are about equally frequent. The test *as the stream comes* has the
+# The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, represented by the
+# features that a frozen EfficientNet-Lite0 computes. In our runs, each [method](main_results.ipynb)
+# trains a network of two layers on these features, whereas the paper trains a ResNet-101 end to end
+# on all images. The standard memory for `cocoseq-mini` holds 120 samples, and memories of 60 and
+# 180 samples are also tested. The profile `seeds` adds `reutersseq`, a real stream of news
+# articles, whose four tasks are also trained in several orders.
+#
+# Every run is scored on two test sets. In the test set with *classes alike*, as in the test for the
+# paper's tables, all classes are about equally frequent. The test set *as the stream comes* has the
 # class mix of the stream.
 #
 # *If `main_results` has been run, the notebook takes about a minute on two cores.*
@@ -169,23 +172,24 @@ settings.write(gaps, "sizes_prs_minus_crs")
 # %% [markdown]
 # ## Schedules
 #
-# The picture shows PRS minus CRS with the same seed, for each order of the tasks, with 95 %
-# intervals over seeds and test samples. Tasks are identified by their numbers, and the first row of
-# a panel is the standard order. The paper's differences, from its appendix, are shown only for the
-# test with classes alike.
+# The picture shows the score of PRS minus the score of CRS with the same seed, for each order of
+# the tasks. Lines are 95 % intervals over seeds and test samples. Tasks are identified by their
+# numbers, and the first row of a panel is the standard order. The paper's differences are computed
+# from its appendix and are shown only in the panels for classes alike.
 
 # %%
 title = "Overall scores: PRS minus CRS by order of the tasks"
 by_order = settings.show_contrasts("schedules_prs_minus_crs", title, "order")
 
 # %% [markdown]
-# The [`ledger`](ledger.ipynb) tests whether schedules change the scores of PRS less than the scores
-# of other methods.
+# The [`ledger`](ledger.ipynb) tests whether the scores of PRS vary less across schedules than the
+# scores of other methods.
 #
 # ## Memory sizes
 #
-# The picture shows PRS minus CRS for each memory size, in the standard order of the tasks. The
-# corresponding sizes in the paper are in brackets.
+# The picture shows the score of PRS minus the score of CRS for each memory size, in the standard
+# order of the tasks. Each memory size is followed by the corresponding size in the paper, in
+# brackets.
 
 # %%
 title = "Overall scores: PRS minus CRS by memory size"
@@ -194,10 +198,11 @@ by_size = settings.show_contrasts("sizes_prs_minus_crs", title, "memory")
 # %% [markdown]
 # ## Table 2
 #
-# The table compares our overall scores on the test with classes alike, in percent, with the paper's
-# Table 2 for COCOseq's schedules and memory sizes. The pictures above use the paper's appendix,
-# whose numbers for PRS differ from Table 2. `schedules_and_memory_schedules.csv` and
-# `schedules_and_memory_sizes.csv` contain every data set, class group and test set.
+# The table compares our scores for the schedules and memory sizes of COCOseq with the paper's
+# Table 2. All scores are overall scores in percent, and ours are measured on the test set with
+# classes alike. The pictures above use the scores in the paper's appendix instead, which differ
+# from Table 2 for PRS. The files `schedules_and_memory_schedules.csv` and
+# `schedules_and_memory_sizes.csv` contain our scores for every data set, class group and test set.
 
 # %% tags=["compute"]
 settings.write(table_2(by_schedule, by_memory), "table_2")
@@ -227,6 +232,6 @@ sentences = []
 for name in settings.dataset:
     gains = count_clear(name, BALANCED, "mAP", "above")
     losses = count_clear(name, IMBALANCED, "O-F1", "below")
-    sentences.append(f"On {name}, PRS has a {clearly}higher mAP than CRS (classes alike) {gains}.")
-    sentences.append(f"Its O-F1 (as the stream comes) is {clearly}lower {losses}.")
+    sentences.append(f"On {name}, the mAP of PRS (classes alike) is {clearly}higher than the mAP of CRS {gains}.")
+    sentences.append(f"The O-F1 of PRS (as the stream comes) is {clearly}lower than the O-F1 of CRS {losses}.")
 settings.write_answer(" ".join(sentences), answers.first_set(by_order)["dataset"].iloc[0])

@@ -17,16 +17,16 @@
 # | step size | as in the main results | 1/3 or 3 times as large |
 # | memory size | as in the main results | 1/4 or 4 times as large |
 # | updates per batch | 1 | 3 |
-# | epochs | 1 | 3, with samples stored only in the first |
+# | epochs | 1 | 3, with samples stored only in the first epoch |
 # | replayed samples per step | 10 | 50 |
 # | epsilon of Adam | 1e-8, as in the released code | 1e-4, as in the paper |
 #
 # In each setting, the samplers CBRS, PRS and OCDM, which balance the memory, are compared with CRS,
 # which keeps the class mix of the stream.
 #
-# A finding *survives* a setting if the mean difference from CRS has the same sign as in the
-# standard setting. This rule was fixed before the runs ([rules](../docs/what_holds.md)). The
-# profile `quick` tests two settings on Reuters.
+# A difference between a sampler and CRS *survives* a changed setting if the mean difference has the
+# same sign as in the standard setting. This rule was fixed before the runs were made
+# ([rules](../docs/what_holds.md)). The profile `quick` tests two of these settings on Reuters.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores.*
 
@@ -116,11 +116,12 @@ settings
 # %% [markdown]
 # ## Each sampler minus CRS, setting by setting
 #
-# Differences are computed between runs with the same seed, and their 95 % intervals account for
-# seeds and test samples. mAP and C-F1 ([metrics](../docs/metrics.md)) are measured on a test with
-# *classes alike*, in which all classes are about equally frequent. O-F1 is measured on a test *as
-# the stream comes*, which has the class mix of the stream. The picture shows the first sampler. If
-# you run the notebook, a menu selects another sampler.
+# Differences are computed between runs with the same seed, and their 95 % intervals account for the
+# variance over seeds and test samples. mAP and C-F1 ([metrics](../docs/metrics.md)) are measured on
+# a test set with *classes alike*, in which all classes are about equally frequent. O-F1 is measured
+# on a test set *as the stream comes*, which has about the class mix of the stream, except on
+# [icons](../docs/other_streams.md). The picture shows the first sampler of the parameter `method`.
+# If you run the notebook, a menu selects another sampler.
 
 # %% tags=["compute"]
 frames, parts = [], []
@@ -191,10 +192,15 @@ settings.show(draw(settings.method[0]), "minus_crs", narrow=1, redraw=draw, meth
 # %% [markdown]
 # ## What survives
 #
-# Each row is about one sampler, stream and score. `standard` is the mean difference from CRS in the
-# standard setting, with its 95 % interval from `low` to `high`. `settings` is the number of other
-# settings, and `survives` counts those in which the difference has the same sign. `turns` lists the
-# settings with the opposite sign, in capitals if the difference is significant there.
+# Each row is about one sampler, stream and score. The columns are:
+#
+# - `standard`: mean difference from CRS in the standard setting, with its 95 % interval from `low`
+#   to `high`;
+# - `settings`: number of other settings;
+# - `survives`: number of these other settings in which the difference has the same sign as in the
+#   standard setting;
+# - `turns`: other settings in which the sign is opposite, in capitals if the difference is
+#   significant there.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def survivors(gaps: pd.DataFrame) -> pd.DataFrame:
@@ -232,5 +238,5 @@ for metric, test_set in CELLS:
     counts.append(f"in {kept}{cases} for {metric} ({TEST_WORDS[test_set]})")
     shares.append(rows["survives"].sum() / rows["settings"].sum())
 word = "Yes" if min(shares) == 1 else "Mostly" if min(shares) > 0.5 else "Only in part"
-sentence = f"{word}. In each case, one setting was changed on one stream. {first} minus CRS keeps its sign"
-settings.write_answer(f"{sentence} {answers.join_words(counts)}.")
+sentence = f"{word}. A case is one changed setting on one stream. The sign of {first} minus CRS is the same as"
+settings.write_answer(f"{sentence} in the standard setting {answers.join_words(counts)}.")

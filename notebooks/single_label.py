@@ -9,17 +9,19 @@
 # %% [markdown]
 # # Does PRS help if every image has one label?
 #
-# The paper's appendix trains on long-tailed versions of MNIST and SVHN, in which five pairs of
-# classes are learned one after the other. Its **tables of Imbal-MNISTseq and Imbal-SVHNseq** report
-# the accuracy after each pair on the **whole** test set, which includes classes that have not been
-# seen yet. The paper claims that "even in the single-labeled classification setting, PRS proves
-# very successful compared to all the other baselines".
+# In the paper's appendix, Partitioning Reservoir Sampling (PRS) and other
+# [methods](main_results.ipynb) are compared on long-tailed versions of MNIST and SVHN with one
+# label per image. Each task is a pair of classes, and the five tasks are learned one after the
+# other. The **tables of Imbal-MNISTseq and Imbal-SVHNseq** report the accuracy after each task on
+# the **whole** test set, which includes classes that the network has not seen yet. The paper claims
+# that "even in the single-labeled classification setting, PRS proves very successful compared to
+# all the other baselines".
 #
-# The order of the classes is not published. This notebook therefore trains the methods in several
-# orders, shows how much the numbers vary if only the order changes, and searches for the orders
-# that reproduce the paper's numbers. The profile `quick` runs on `imbal-digits`, and the profile
-# `seeds` also runs on `imbal-colour-digits`. Both are **synthetic data**, which share only the
-# class counts with the paper's data. The profile `paper` needs MNIST
+# The paper does not report the order of the classes. This notebook therefore trains the methods in
+# several orders, shows how much the accuracy varies if only the order changes, and searches for the
+# orders that reproduce the paper's numbers. The profile `quick` runs on `imbal-digits`, and the
+# profile `seeds` also runs on `imbal-colour-digits`. Both are **synthetic data**, which share only
+# the class counts with the paper's data. The profile `paper` needs MNIST
 # (`make figures PROFILE=paper DATA=/path`).
 #
 # *On four cores, the notebook takes about two minutes with the profile `quick`; a second run takes
@@ -83,10 +85,11 @@ settings
 # ## The data
 #
 # Class $c$ keeps a share $f_c = \min(1, \pi_c / (\max\pi - \min\pi))$ of its training images, with
-# $\pi_c = 0.6 / (c+1)^{1.6}$. For MNIST and SVHN, this rule selects the images that the authors
-# released, in total the paper's 11543 and 14181. The synthetic data sets `imbal-digits` and
-# `imbal-colour-digits` have the same counts, with images made from scikit-learn's handwritten
-# digits.
+# $\pi_c = 0.6 / (c+1)^{1.6}$. This rule gives the class counts; for MNIST and SVHN, the images
+# themselves are taken from the lists that the authors released. The total numbers of images equal
+# the paper's: 11543 for MNIST and 14181 for SVHN. The synthetic data sets `imbal-digits` and
+# `imbal-colour-digits` have the same class counts, but their images are made from scikit-learn's
+# handwritten digits.
 
 # %%
 counts = {name: load_dataset(name, images=False).class_freq for name in names}
@@ -96,11 +99,11 @@ table.assign(total=table.sum(axis=1))
 # %% [markdown]
 # ## The tables
 #
-# The tables show the mean and standard deviation over seeds of the accuracy in percent on the whole
-# test set, in which all classes have about the same size. In the rows "drawn for each seed", the
-# order of the classes differs between seeds, which causes most of the variance. Each table is
-# followed by the paper's table. With synthetic data, only the ranking of the methods can be
-# compared with the paper.
+# The tables show the accuracy in percent on the whole test set, in which all classes have about the
+# same size. Each entry is a mean and standard deviation over seeds. In the rows "drawn for each
+# seed", the order of the classes differs between seeds, which causes most of the variance. Each
+# table is followed by the paper's table. With synthetic data, only the ranking of the methods can
+# be compared with the paper.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def printed_accuracies(stands_for: str) -> pd.DataFrame:
@@ -135,9 +138,10 @@ for name in names:
     display(Markdown(f"**The paper's {printed[name]}**"), theirs)
 
 # %% [markdown]
-# The pictures show the accuracy after each task minus the accuracy of CRS with the same seed.
-# Vertical lines extend one standard deviation over seeds above and below the mean. The paper's
-# numbers are in a separate panel.
+# The pictures show the accuracy of each method with a memory after each task, minus the accuracy of
+# conventional reservoir sampling (CRS) with the same seed. Vertical lines extend from the mean by
+# one standard deviation in both directions, computed over seeds. The paper's numbers are in a
+# separate panel.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # methods that are not compared with CRS; all other methods have a memory
@@ -174,10 +178,10 @@ for name in names:
 # %% [markdown]
 # ## What holds
 #
-# Differences are computed between runs with the same seed. The picture shows how far each other
-# method with a memory is above or below CRS after the last task. The sentences below it compare PRS
-# with CRS after each task, because the paper claims that "PRS starts to outperform after four tasks
-# have been trained".
+# The picture shows the accuracy of each method with a memory after the last task, minus the
+# accuracy of CRS with the same seed. The sentences below the picture summarise the differences
+# between PRS and CRS after each task, because the paper claims that "PRS starts to outperform after
+# four tasks have been trained".
 
 # %% tags=["compute"]
 by, cells = ["order", "trained_tasks"], [("overall", "accuracy")]
@@ -200,15 +204,15 @@ display(Markdown(tables.in_short(by_task)))
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 last = by_task[by_task["dataset"] == names[0]].iloc[-1]
-sentence = answers.describe_difference(last, what="accuracy after the last task")
+sentence = answers.describe_difference(last, what=f"On {names[0]}, accuracy after the last task")
 settings.write_answer(sentence, names[0])
 
 # %% [markdown]
 # ## The effect of the order
 #
 # To isolate the effect of the order, `studies/class_orders.py` trained CRS and PRS in random orders
-# of the classes, always with the same seed. Each dot is one order; above the line, PRS is better
-# than CRS.
+# of the classes, always with the same seed. Each dot is one order. Above the line, PRS has a higher
+# accuracy than CRS.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 STUDY = "studies/class_orders.csv"  # made by the script of that name
@@ -272,11 +276,12 @@ for name in mlps:
 # %% [markdown]
 # ## The published method and the released code
 #
-# With one label per image, all members of the class that loses a sample are equally good candidates
-# for removal. The paper leaves open which of them is removed. Our implementation draws one at
-# random, whereas the released code removes the first in slot order, so that it repeatedly replaces
-# the newest member of a class and keeps the oldest members. The class distribution of the memory is
-# the same.
+# To make room for a new sample, PRS first draws the class that loses a sample. If every image has
+# one label, all samples of this class are equally good candidates for removal, and the paper leaves
+# open which of them is removed. Our implementation draws one at random. The released code removes
+# the candidate in the first slot, where the new sample is then stored. It therefore repeatedly
+# replaces the newest sample of a class and keeps the oldest ones. Both versions lead to the same
+# class distribution of the memory.
 
 # %%
 for name in mlps:
@@ -292,16 +297,20 @@ for name in mlps:
 # ## Which order was it?
 #
 # The accuracy of a method cannot exceed the share of the test set that belongs to the classes seen
-# so far. In the paper, Finetune reaches 21.47 % after its first task, and in MNIST only the pairs
-# {1, 2} and {1, 7} are that large. A mean of 21.47 % over seeds is possible only if nearly every
-# seed began with one of these pairs. The order was therefore the same for all seeds, and not the
-# plain order, which begins with {0, 1}. Because Finetune remembers little except the last pair, its
-# accuracy after the last task roughly identifies the last pair.
+# so far. In the paper, Finetune reaches 21.47 % after its first task. In the test set of MNIST,
+# only the pairs {1, 2} and {1, 7} have such a large share. A mean of 21.47 % over seeds is possible
+# only if nearly every seed began with one of these pairs. The order was therefore the same for all
+# seeds, and it was not the plain order, which begins with {0, 1}. Because Finetune remembers little
+# except the last pair, its accuracy after the last task shows roughly which pair was the last.
 #
-# `studies/class_orders.py` searched in three rounds. Round 1 trained Finetune in all remaining
-# orders, round 2 added CRS and PRS for the orders closest to the paper's numbers, and round 3
-# trained all seeds for the closest orders of round 2. The distance of an order from the paper is
-# the root mean square of the differences from the paper's table.
+# The script `studies/class_orders.py` searched for the order in three rounds:
+#
+# - Round 1 trained Finetune in all orders that begin with {1, 2} or {1, 7}.
+# - Round 2 trained CRS and PRS, too, in the orders in which Finetune was closest to the paper.
+# - Round 3 trained all three methods with all seeds in the closest orders of round 2.
+#
+# The distance of an order from the paper is the root mean square of the differences between our
+# accuracies in this order and the accuracies in the paper's table.
 
 # %% tags=["compute"]
 for name in mlps if settings.search else []:
@@ -331,34 +340,38 @@ for name in mlps if settings.search else []:
 # The following conclusions are based on the profile `paper`, which uses MNIST itself and five seeds
 # (`figures/paper/single_label_imbal-mnistseq*.csv`).
 #
-# - **The paper's table can be reproduced, except for GSS.** Multitask, which does not depend on
-#   the order, is close to the paper's number. In two orders of the last round of the search, both
-#   of which begin with {1, 2}, all accuracies of Finetune, CRS and PRS are within 5 points of the
-#   paper's. The search used an earlier version of PRS. With the present version, the final accuracy
-#   in the nearest of these orders is 5.3 points below the paper's. Moreover, the two orders were
-#   selected from 5,040 by the same fifteen numbers with which they are compared.
-# - **The row of GSS is not reproduced.** In the order that comes closest to the paper, GSS ends
-#   between CRS and PRS, as in the paper, but its accuracy is much lower than the paper's. After
-#   the third task, its accuracy falls in our runs but not in the paper.
-# - **Other balanced samplers perform like PRS.** In the same order, CBRS and OCDM end close to
-#   PRS.
-# - **The dip after the third task is due to the order.** In all orders of the last round, the
-#   second pair contains 0, by far the largest class, and the third pair consists of rare classes.
-#   Few random orders produce a dip in CRS or PRS.
-# - **The paper's order cannot be identified.** The two orders above agree with the paper about
-#   equally well, and other orders nearly as well. Among so many orders, some would agree by
-#   coincidence. However, the paper's order probably begins with {1, 2}, because Finetune stays
-#   below the paper's accuracy after the first task if it begins with {1, 7}, the only other pair
-#   that is large enough.
-# - **The lead of PRS over CRS is due to the method, not to the order.** PRS is ahead of CRS in
-#   nearly all random orders, with one seed each, and its median lead is about as large as in the
-#   paper. In the plain order {0, 1}, {2, 3}, ... the lead is smaller and the methods with a memory
-#   end far below the paper's numbers, because the last pair has the fewest images. The paper's
-#   scores in a single order are therefore no guide to the scores in other orders.
+# - **The paper's table can be reproduced, except for GSS.** The accuracy of Multitask, which does
+#   not depend on the order, is close to the paper's number. In two orders of the last round of the
+#   search, both of which begin with {1, 2}, all accuracies of Finetune, CRS and PRS are within 5
+#   points of the paper's accuracies. The search used an earlier version of PRS. With the present
+#   version, the accuracy of PRS after the last task in the nearest of these orders is 5.3 points
+#   below the paper's. Moreover, the two orders were selected from 5,040 by the same fifteen numbers
+#   with which they are compared.
+# - **The row of GSS is not reproduced.** In the order closest to the paper, the final accuracy of
+#   GSS is between the accuracies of CRS and PRS, as in the paper, but it is much lower than the
+#   paper's number for GSS. From the second to the third task, the accuracy of GSS falls in our runs
+#   but rises in the paper.
+# - **Other balanced samplers perform like PRS.** In the order closest to the paper, the final
+#   accuracies of CBRS and OCDM are close to the final accuracy of PRS.
+# - **The dip after the third task is due to the order.** In the paper, CRS and PRS have a lower
+#   accuracy after the third task than after the second. In all orders of the last round, the second
+#   pair contains 0, by far the largest class, and the third pair consists of rare classes. Few
+#   random orders produce such a dip in CRS or PRS.
+# - **The paper's order cannot be identified.** The two orders of the first conclusion agree with
+#   the paper about equally well, and other orders agree nearly as well. Among so many orders, some
+#   would agree by coincidence. However, the paper's order probably begins with {1, 2}. In orders
+#   that begin with {1, 7}, the only other pair that is large enough, the accuracy of Finetune after
+#   the first task stays below the paper's.
+# - **The lead of PRS over CRS is due to the method, not to the order.** PRS has a higher final
+#   accuracy than CRS in nearly all random orders, with one seed each, and its median lead is about
+#   as large as its lead in the paper. In the plain order {0, 1}, {2, 3}, ... the lead is smaller.
+#   In this order, the methods with a memory end far below the paper's numbers, because the last
+#   pair has the fewest images. The paper's scores in a single order are therefore no guide to the
+#   scores in other orders.
 # - **Whether PRS "starts to outperform" CRS only "after four tasks" depends on the order.**
 #   Averaged over the random orders, PRS is ahead of CRS after every task, and its lead grows with
 #   each task.
 # - **The released code of PRS does not score higher.** Its mean accuracy over random orders is
-#   slightly lower than with our implementation.
+#   slightly lower than the mean accuracy of our implementation.
 # - **SVHN was not tested**, because the experiment needs the SVHN files and a GPU. Only the paper's
 #   numbers for SVHN are shown.

@@ -9,31 +9,36 @@
 # %% [markdown]
 # # Are the rare classes forgotten first?
 #
-# The paper's **Figure 1** shows how much of every class is forgotten "over three sequential tasks"
-# by reservoir sampling (CRS), with "a memory size of 1000", and by EWC, which penalises changes of
-# important weights and has no memory. The paper states: "More severe forgetting occurs for the
-# minority classes in each task."
+# The paper's **Figure 1** shows how much two methods forget of every class "over three sequential
+# tasks". The first method is reservoir sampling (CRS) with "a memory size of 1000". The second is
+# EWC, which has no memory, but penalises changes of important weights. The paper states: "More
+# severe forgetting occurs for the minority classes in each task."
 #
-# The paper uses two measures of forgetting. The caption of Figure 1 cites Chaudhry et al., who use
-# the **plain** difference between the best score before the end and the score at the end, in
-# points. Table 1 reports the **normalised** difference, as a share of the best score. The two
-# measures can disagree, because a rare class that was never learned well has few points to lose,
-# but may lose all of them.
+# The paper uses two measures of forgetting:
 #
-# The caption leaves open which three of COCOseq's four tasks are plotted, and in which score. We
-# plot the first three tasks after training on the fourth, because forgetting is not defined for the
-# last task. The score is average precision (AP), which needs no threshold.
+# - The **plain** difference is the best score before the end minus the score at the end, in points.
+#   This measure was proposed by Chaudhry et al., whom the caption of Figure 1 cites.
+# - The **normalised** difference is the plain difference as a share of the best score. Table 1
+#   reports this measure.
 #
-# The profile `quick` runs on `cocoseq-mini`, 6 % of the real COCOseq as features of a frozen
-# network. The memory of 60 samples is half of the standard size for this stream, just as 1000 is
-# half of the paper's standard size of 2000. The profile `seeds` adds `reutersseq`, another real
-# stream, which contains news articles of Reuters-21578.
+# The two measures can disagree, because a rare class that was never learned well has few points to
+# lose, but may lose all of them.
 #
-# Groups of classes are scored on two test sets. In the test with *classes alike*, the kind used in
-# the paper, all classes are about equally frequent. The test *as the stream comes* has the class
-# mix of the stream. Single classes are scored on the test with classes alike, except for
-# `cocoseq-mini`, which has too few positives per class in this test. There the AP of a class is
-# measured on 3,199 further images of COCO ([test sets](../docs/real_coco.md#test-sets)).
+# The caption of Figure 1 does not state which score is plotted, and for which three of COCOseq's
+# four tasks. We plot the first three tasks after training on the fourth, because forgetting is not
+# defined for the last task. Our score is average precision (AP), which needs no threshold.
+#
+# The profile `quick` runs on `cocoseq-mini`, 6 % of the real COCOseq images, represented by
+# features of a frozen network. The memory of 60 samples is half of the standard size for this
+# stream, just as 1000 is half of the paper's standard size of 2000. The profile `seeds` adds
+# `reutersseq`, a real stream of news articles from Reuters-21578.
+#
+# Groups of classes are scored on two test sets. In the test set with *classes alike*, as in the
+# test for the paper's Table 1, all classes are about equally frequent. The test set *as the stream
+# comes* has the class mix of the stream. Single classes are scored only on the test set with
+# classes alike, except for `cocoseq-mini`, which has too few positives per class in this test set.
+# On this stream, the AP of a class is measured on 3,199 further images of COCO
+# ([test sets](../docs/real_coco.md#test-sets)).
 #
 # *If `main_results` has been run, the notebook takes about half a minute on four cores.*
 
@@ -96,11 +101,12 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Class by class
 #
-# The pictures reproduce the paper's Figure 1 with the plain difference, which its caption cites.
-# Each bar shows how many points of AP a class has lost by the end, averaged over seeds; below 0 the
-# class has gained. Classes are sorted by size within each task, and the green line shows their
-# sizes. The panel for PRS, which has the same memory size as CRS, is not in the paper. If small
-# classes were forgotten more, the bars would rise within each task as the line falls.
+# The pictures correspond to the paper's Figure 1. They show the plain difference, because the
+# caption of Figure 1 cites this measure. Each bar shows how many points of AP a class has lost by
+# the end of the stream, averaged over seeds. A bar below 0 means that the class has gained. Classes
+# are sorted by size within each task, and the green line shows their sizes. If small classes were
+# forgotten more than large ones, the bars would rise within each task as the line falls. The panel
+# for the paper's method PRS, with a memory as large as for CRS, is not in the paper.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SIZE_COLOUR = "#117733"
@@ -145,16 +151,18 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Minority against majority
 #
-# The closest published numbers are the *forget* rows of Table 1, which give the share of the best
-# score that a group of classes has lost. They were measured with a memory of 2000, which is twice
-# as large as ours relative to the stream, so that we expect more forgetting in our runs.
+# This section compares the forgetting of the minority classes with the forgetting of the majority
+# classes. The closest published numbers are the *forget* rows of Table 1. They show, for each group
+# of classes, which share of its best score has been lost. They were measured with a memory of 2000,
+# which is twice as large as our memory if both are compared with the length of the stream. We
+# therefore expect more forgetting in our runs.
 #
 # The picture shows, for both measures, the forgetting of mAP on the minority classes minus the
-# forgetting on the majority classes, with 95 % intervals over seeds and test samples. A difference
-# above 0 means that the minority classes are forgotten more, as in the paper for CRS and EWC on
-# COCOseq. The [`ledger`](ledger.ipynb) tests this claim on the runs of `main_results`, which have
-# the standard memory size, and also the rank correlation between the size of a class and its
-# forgetting within each task.
+# forgetting of mAP on the majority classes. Lines are 95 % intervals over seeds and test samples. A
+# difference above 0 means that the minority classes are forgotten more than the majority classes,
+# as in the paper for CRS and EWC on COCOseq. The [`ledger`](ledger.ipynb) tests this claim on the
+# runs of `main_results`, which have the standard memory size. It also tests the rank correlation
+# between the size of a class and its forgetting within each task.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 LOST = {"forget": "share of the best mAP", "lost": "points of mAP"}
@@ -184,10 +192,13 @@ gaps = settings.show_contrasts("groups", title, "method", across="lost")
 alike = answers.first_set(gaps)
 alike = alike[(alike["test_set"] == BALANCED) & (alike["method"] == "CRS")].set_index("lost")
 share, points = (alike.loc[LOST[measure]] for measure in ("forget", "lost"))
-sentence = f"With CRS on {share['dataset']} (classes alike), the forgetting of the minority classes minus the "
-sentence += f"forgetting of the majority classes is {answers.say_points(share)} as a share of the best mAP, and "
-sentence += f"{answers.say_points(points)} as a plain difference of mAP. The memory has "
-sentence += f"{100 * settings.memory_share:g} % of the standard size."
+where = f"With CRS on {share['dataset']} (classes alike)"
+groups = {"method": "minority classes", "than": "majority classes"}
+what = f"{where}, forgetting as a share of the best mAP"
+sentence = answers.describe_difference(share, what=what, **groups)
+what = "Forgetting in points of mAP"
+sentence += f" {answers.describe_difference(points, what=what, **groups)}"
+sentence += f" The memory has {100 * settings.memory_share:g} % of the standard size."
 if share["seeds"] > 1:
-    sentence += " The intervals are not corrected for the number of claims."
+    sentence += f" The intervals are from {share['seeds']} seeds and not corrected for multiple testing."
 settings.write_answer(sentence, share["dataset"])

@@ -9,12 +9,16 @@
 # %% [markdown]
 # # What does PRS do with one sample?
 #
-# *Partitioning Reservoir Sampling* (PRS) fills a small replay memory. This notebook follows it over
-# forty samples. The paper gives an overview in Figure 2 and the steps in Algorithm 1. The
-# *partition* determines each class's share of the memory. *Sample-in* decides whether a new sample
-# enters the memory, and *sample-out* selects the sample that the new one replaces. Every number
-# below is computed by the sampler: `sampler.explain(label)` returns what `sampler.place(labels)`
-# would do with a sample and why, but leaves the memory unchanged.
+# *Partitioning Reservoir Sampling* (PRS) selects the samples of a small replay memory. This
+# notebook follows PRS through a stream of forty samples. PRS has three parts, which are shown in
+# the paper's Figure 2 and in its Algorithm 1:
+#
+# - The *partition* determines each class's share of the memory.
+# - *Sample-in* decides whether a new sample enters the memory.
+# - *Sample-out* selects the sample that the new one replaces.
+#
+# Every number below is computed by the sampler: `sampler.explain(label)` returns what
+# `sampler.place(labels)` would do with a sample and why, but leaves the memory unchanged.
 #
 # *The notebook takes 15 seconds; no network is trained.*
 
@@ -51,9 +55,10 @@ settings
 # ## Forty samples
 #
 # The stream has five classes, from A (frequent) to E (rare). About every fourth sample has two
-# labels, which are joined by a line. The first samples fill the memory (Algorithm 1, lines 6 to 9).
-# Each later sample is either dropped or overwrites another sample, and may itself be overwritten
-# later. The seed was chosen so that one removal illustrates every case below.
+# labels, which the picture joins by a line. The first samples fill the memory (Algorithm 1, lines 6
+# to 9). Each later sample is either dropped or overwrites a sample in memory. A sample in memory
+# may be overwritten later. The random seed was chosen so that a single removal illustrates every
+# case of the section on sample-out.
 #
 # If you run the notebook, two sliders change the size of the memory and the power $\rho$, which the
 # next section explains.
@@ -139,16 +144,19 @@ settings.show(figure, "stream", redraw=partial(draw_again, stream, settings.seed
 # %% [markdown]
 # ## The partition (Equation 1)
 #
-# A class $i$ that has been seen $n_i$ times has the target share $p_i = n_i^\rho / \sum_j
-# n_j^\rho$. In a memory of $m$ samples its quota is $m_i = m\,p_i$. With $\rho = 0$ all classes
-# have the same share. With $\rho = 1$ each class has its share of the stream, as it has on average
-# in conventional reservoir sampling. A power between 0 and 1 is a compromise, and a power below 0,
+# A class $i$ that has been seen $n_i$ times has the target share
+# $p_i = n_i^\rho / \sum_j n_j^\rho$. In a memory of $m$ samples, its quota is $m_i = m\,p_i$. With
+# $\rho = 0$, all classes have the same target share. With $\rho = 1$, the target share of each
+# class is its share of the stream. On average, conventional reservoir sampling gives each class
+# this share, too. A power between 0 and 1 is a compromise between these two cases. A power below 0,
 # such as -0.03 in the authors' code for COCOseq, gives rare classes larger shares than frequent
 # ones.
 #
-# In the right picture, marks are the labels in memory after the forty samples, and lines are the
-# quotas, scaled to the number of labels in memory as in Equation 3. A class stays below its quota
-# if too few of its samples have occurred in the stream.
+# The left picture shows $n_i$. In the right picture, marks show how many labels of each class are
+# in memory after the forty samples, and lines show the quotas. As in Equation 3, the quotas are
+# scaled to the number of labels in memory, which exceeds the number of samples because some samples
+# have two labels. A class stays below its quota if too few of its samples have occurred in the
+# stream.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 RHO_MARKERS = "oDs^vP"
@@ -213,10 +221,10 @@ settings.show(figure, "partition")
 # ## Sample-in (Equation 2)
 #
 # A new sample enters a full memory with probability $s = \min(1, \sum_i w_i\, m_i / n_i)$. The
-# weights $w_i$ are the softmax of $-n_i$ over the labels of the sample, so the rarest label has
-# nearly all the weight. The probability is therefore close to the ratio $m_i / n_i$ of this label's
-# class, capped at 1. The letters above the marks are the labels of each sample, and the table shows
-# the terms of the sum for one sample with several labels.
+# weights $w_i$ are the softmax of $-n_i$ over the classes of the sample, so that the rarest of
+# these classes has nearly all the weight. The probability $s$ is therefore close to the ratio
+# $m_i / n_i$ of this class, capped at 1. In the picture, the letters above a mark are the classes
+# of the sample. The table shows the terms of the sum for one sample with several labels.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 ENTRIES = {"entered": FATES["kept"], "dropped": FATES["dropped"]}
@@ -268,19 +276,23 @@ display(Markdown(text), terms.round(4))
 # %% [markdown]
 # ## Sample-out (Equations 3 to 5)
 #
-# If the memory is full and a sample has been accepted, which sample must leave? If $l_i$ is the
-# number of labels of class $i$ in memory, the surplus $\delta_i = l_i - p_i \sum_j l_j$ is the
-# number of labels by which the class exceeds its target. One of the classes with a positive surplus
-# is drawn with probability softmax$(\delta_i)$. The left picture shows the surpluses and these
-# probabilities; the drawn class is orange. The candidates $K$ are the members of this class with
-# the fewest labels of classes without a surplus. In the paper's notation they have the largest
-# $\neg y \cdot q$ (`score` in the table), with $q_i = 1$ for a class without a surplus.
+# If the memory is full and a new sample has been accepted, a stored sample must be removed. If
+# $l_i$ is the number of labels of class $i$ in memory, the surplus
+# $\delta_i = l_i - p_i \sum_j l_j$ is the number of labels by which the class exceeds its target.
+# PRS draws one of the classes with a positive surplus, with probability softmax$(\delta_i)$. The
+# left picture shows the surpluses and these probabilities; the drawn class is orange.
 #
-# The sampler removes the candidate whose removal brings the memory closest to the target. The right
-# picture shows the distance to the target after each possible removal; members of the drawn class
-# that are not candidates are at the upper edge. Among equally good candidates, one is drawn at
-# random. The paper leaves this choice open, but if the first slot were always chosen, the newest
-# member of the class would be overwritten again and again.
+# The *members* of the drawn class are its samples in memory. The candidates $K$ for removal are the
+# members with the fewest labels of classes without a surplus. In the paper's notation, the
+# candidates have the largest $\neg y \cdot q$ (`score` in the table), with $q_i = 1$ for a class
+# without a surplus.
+#
+# PRS removes the candidate whose removal brings the memory closest to the target. The right picture
+# shows the distance to the target after each possible removal; members that are not candidates are
+# at the upper edge. If several candidates are equally good, one of them is drawn at random. The
+# paper leaves this choice open. If the candidate in the first slot were always removed, the new
+# sample would be stored there, and the newest member of the class would be overwritten again and
+# again.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 ROLES = {  # of a sample when a slot is overwritten
@@ -377,10 +389,10 @@ display(Markdown(f"{text} ({names(shown.memory[shown.slot])})."), members)
 # %% [markdown]
 # ## A long stream
 #
-# In this section, the same sampler processes a stream about as long as COCOseq, the paper's stream
-# of COCO images, which has 35,072 images of 70 classes with 1.22 labels per image. The memory has
-# the same relative size as in the paper, 2,000 for 35,000 samples. The stream is drawn at random,
-# and the probability of a class decreases with its rank.
+# In this section, PRS processes a randomly drawn stream that is about as long as COCOseq. COCOseq,
+# the paper's stream of COCO images, has 35,072 images of 70 classes with 1.22 labels per image. The
+# memory has the same relative size as in the paper, 2,000 for 35,000 samples. Classes are ranked by
+# frequency, and the probability of a class decreases with its rank.
 
 # %%
 size = settings.samples * 2 // 35

@@ -10,15 +10,16 @@
 # # Which sampler suits your stream?
 #
 # The gain of a balanced memory cannot be predicted from the labels of a stream, so this notebook
-# measures it. It holds out samples of your stream for two tests and trains a small network on the
-# other samples with each sampler. CBRS, PRS and OCDM, which balance the memory, are compared with
-# reservoir sampling (CRS). For each score, the notebook reports which sampler is best and at what
-# cost, or that the data do not suffice for a recommendation. [Your own data](../docs/own_data.md)
-# describes the file formats and the rule by which a sampler is recommended.
+# measures it on your stream. It holds out samples for two test sets, and trains a small network on
+# the other samples with each sampler. The samplers CBRS, PRS and OCDM, which balance the memory,
+# are compared with reservoir sampling (CRS). For each score, the notebook reports which sampler is
+# best, or that the data do not suffice for a recommendation. It also reports in which scores the
+# recommended samplers are significantly below CRS. [Your own data](../docs/own_data.md) describes
+# the file formats and the rule by which a sampler is recommended.
 #
-# Name your files in the parameters and run all cells. Without files the notebook uses `clipartseq`,
-# an embedded stream of clip art with keywords. The same trial is available as `prslib.trial` in
-# Python and as `prslib trial` in a shell.
+# Name your files in the parameters and run all cells. Without files, the notebook uses
+# `clipartseq`, a stream of clip art and keywords that is part of this repository. The same
+# comparison is available as `prslib.trial` in Python and as `prslib trial` in a shell.
 #
 # *The notebook takes half a minute on two cores.*
 
@@ -79,10 +80,10 @@ settings
 # ## The trial
 #
 # The network sees the stream once, in batches of ten new samples and ten samples from the memory.
-# Each batch is also scored before the network is trained on it (*tested, then trained*, or
-# prequential evaluation). After training, the network is scored on two sets of held-out samples.
-# The test *as the stream comes* has the class mix of the stream, and in the test with *classes
-# alike*, all classes are about equally frequent.
+# The new samples of each batch are also scored before the network is trained on them (*tested, then
+# trained*, or prequential evaluation). After training, the network is scored on two sets of
+# held-out samples. The test set *as the stream comes* has the class mix of the stream. In the test
+# set with *classes alike*, all classes are about equally frequent.
 
 # %% tags=["compute"]
 result = trial(
@@ -137,9 +138,9 @@ for name in ("notes", "answers", "costs"):
 # %% [markdown]
 # ## The classes and the memories
 #
-# Class groups are defined by the mean class size: classes smaller than half the mean are minority
-# classes, and classes of at least twice the mean are majority classes. `quota` is the number of
-# slots that PRS aims to give to a class.
+# Class groups are defined by the mean class size. Classes smaller than half the mean are minority
+# classes, and classes of at least twice the mean are majority classes. In the table, `quota` is the
+# number of slots that PRS aims to give to a class.
 
 # %%
 display(settings.table("memories").round(2))
@@ -147,9 +148,9 @@ display(settings.table("memories").round(2))
 # %% [markdown]
 # ## By group of classes
 #
-# The first table shows the differences in mAP from CRS by class group, and the second table shows
-# the overall scores, averaged over seeds. For further analysis, `result.scores` and
-# `result.differences` also contain the AP of every class.
+# The first table shows the difference of each sampler from CRS in mAP, by class group. The second
+# table shows the overall scores. Both tables contain means over seeds. For further analysis,
+# `result.scores` and `result.differences` also contain the AP of every class.
 
 # %%
 gaps = settings.table("differences")

@@ -21,13 +21,14 @@ class Buffer:
         Selects the samples to keep. It must be empty, as `make_sampler` returns it, and
         only the buffer should call its `place`.
     seed : int, SeedSequence or Generator
-        Source of the draws of `sample`, which are independent of the sampler's even if
-        both have the same int.
+        Source of the draws of `sample`. They are independent of the random decisions of
+        the sampler, even if both have the same integer as seed.
 
     Attributes
     ----------
     sampler : Sampler
-        Its ``class_freq`` counts the stream, its ``class_counts`` the buffer.
+        The sampler. Its ``class_freq`` counts the samples of each class in the stream,
+        and its ``class_counts`` the samples of each class in the buffer.
     memory : Memory
         Stored columns, by slot.
     rng : Generator
@@ -45,7 +46,7 @@ class Buffer:
 
     Examples
     --------
-    Nine of ten samples have class 0. CBRS keeps the other one:
+    Nine of ten samples have class 0. CBRS keeps the sample with class 1:
 
     >>> from prslib import make_sampler
     >>> buffer = Buffer(make_sampler("cbrs", size=2, num_classes=2, seed=0))
@@ -72,7 +73,7 @@ class Buffer:
         return len(self.memory)
 
     def __bool__(self) -> bool:
-        """Return True, also for an empty buffer."""
+        """Return True, even for an empty buffer."""
         return True
 
     def __repr__(self) -> str:
@@ -88,14 +89,14 @@ class Buffer:
             Rows (B, C) of bool or of 0 and 1, with NaN for unknown labels, or class
             numbers (B,).
         **columns : arrays or tensors (B, ...)
-            Inputs and whatever else belongs to the samples, with one row per sample. The
-            first call determines names, dtypes, devices and row shapes. Columns that the
-            sampler ``needs`` are passed to it and not stored.
+            Inputs and whatever else belongs to the samples, with one row per sample.
+            The first call determines names, dtypes, devices and row shapes. Columns
+            that the sampler ``needs`` are passed to the sampler and not stored.
 
         Returns
         -------
         int64 (B,)
-            Slot of each sample, -1 if it is not kept.
+            Slot of each sample, or -1 if it is not kept.
 
         Raises
         ------
@@ -103,8 +104,8 @@ class Buffer:
             If the labels are invalid or a column does not fit. Neither the sampler nor
             the memory has then changed.
         TypeError
-            If a column is neither an array nor a tensor, or one that the sampler needs
-            is missing.
+            If a column is neither an array nor a tensor, or a column that the sampler
+            needs is missing.
 
         Examples
         --------
@@ -138,9 +139,10 @@ class Buffer:
         Returns
         -------
         dict of str to array or tensor (n, ...)
-            The columns and ``labels``. Labels are returned as they were added if they
-            were arrays or tensors, otherwise as rows, bool (n, C). With
-            ``num_classes=None`` all rows are returned as bool, with all classes so far.
+            The columns and ``labels``. Labels that were added as arrays or tensors are
+            returned in the form in which they were added, and all other labels as rows,
+            bool (n, C). With ``num_classes=None``, rows are always returned as bool,
+            with one column per class so far.
 
         Examples
         --------
@@ -157,7 +159,7 @@ class Buffer:
         return {"labels": self.sampler.labels_of(slots), **columns}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of the state: numbers and arrays, which `np.savez` keeps.
+        """Return a copy of the state: numbers and arrays, which `np.savez` can save.
 
         Returns
         -------
@@ -179,7 +181,8 @@ class Buffer:
         Parameters
         ----------
         state : mapping
-            What `state_dict` returned, or `np.load` or `torch.load` of it.
+            What `state_dict` returned, directly or loaded with `np.load` or
+            `torch.load`.
 
         Raises
         ------

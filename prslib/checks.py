@@ -67,8 +67,7 @@ def check_names(names: Iterable[Any]) -> list[str]:
     texts = [" ".join(str(name).split()) for name in names]
     wrong = [text for text, count in Counter(texts).items() if count > 1 or not text]
     if wrong:
-        text = expected("names that are unique and not empty", wrong)
-        raise ValueError(f"class names: {text}")
+        raise ValueError(f"class names: {expected('unique, not empty', wrong)}")
     return texts
 
 
@@ -79,10 +78,8 @@ def check_order(first: Any, second: Any) -> None:
     kinds = "index", "columns"
     for kind, one, other in zip(kinds, first.axes, second.axes, strict=False):
         if not one.equals(other) and sorted(map(str, one)) == sorted(map(str, other)):
-            what = f"the same order of the {kind} in both"
             got = f"{list(one)[:5]} and {list(other)[:5]}"
-            advice = "write second.reindex_like(first), or to_numpy() without names"
-            raise ValueError(expected(what, got, advice))
+            raise ValueError(expected(f"the same order of the {kind} in both", got))
 
 
 def check_int(name: str, value: object, least: int, most: float = math.inf) -> int:
@@ -145,8 +142,7 @@ def finite_array(
 def as_array(name: str, values: Any) -> np.ndarray:
     """Return an array, tensor or data frame as an array."""
     if isinstance(values, np.ma.MaskedArray):  # most of numpy ignores masks
-        advice = "fill it, with NaN for a missing value"
-        raise ValueError(f"{name}: {expected('an array', 'a masked one', advice)}")
+        raise ValueError(f"{name}: {expected('an array', 'a masked one')}")
     if hasattr(values, "requires_grad"):
         values = values.detach().cpu().to_dense()
         if values.is_floating_point():  # numpy has no bfloat16

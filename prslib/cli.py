@@ -35,8 +35,9 @@ DEVICE = (
 )
 SHARD = "train only one part of the runs, such as 3/20 in the third of 20 Slurm tasks"
 ABOUT = (
-    "a CSV file with one row per sample: a column task or order sorts the stream, and "
-    "samples with the same value in a column group are all trained on or all tested on"
+    "a CSV file with one row per sample; its column task or order sorts the stream, and "
+    "samples with the same value in its column group are never split between training "
+    "and test"
 )
 REDRAW = "draw from the tables in figures/PROFILE as they are, and train nothing"
 
@@ -79,7 +80,7 @@ def _parser() -> ArgumentParser:
     argument("dataset")
     argument("method")
     argument("--seed", type=int, default=0)
-    argument("--rho", type=float, help=RHO + "; by default the data set's")
+    argument("--rho", type=float, help=RHO + "; by default, the value for the data set")
     argument("--option", action="append", default=[], type=setting, help=OPTION)
     argument("--device", default="cpu", help=DEVICE)
     argument = add("train", train_profile)
@@ -181,14 +182,12 @@ def train_run(options: Namespace) -> None:
         (values if is_field else values["options"])[name] = value
     config = RunConfig(options.dataset, options.method, **values)
     unread = unread_fields(options.method) - {"options"}
-    if extra := sorted(unread & values.keys()):
-        what = f"fields that {options.method} reads"
-        raise TypeError(expected(what, ", ".join(extra), "leave them out"))
+    if extra := ", ".join(sorted(unread & values.keys())):
+        raise TypeError(expected(f"fields that {options.method} reads", extra))
     (run,) = run_all([config], device=options.device)
-    last = run.scores.query("task == 'seen' and trained_tasks == trained_tasks.max()")
-    rows = last[last["metric"].isin(["mAP", "C-F1", "O-F1", "accuracy"])]
-    rows = 100 * rows.pivot_table("value", ["test_set", "group"], "metric", sort=False)
-    table = rows.rename_axis(columns=None)
+    rows = prslib.scores(run).query("metric in ['mAP', 'C-F1', 'O-F1', 'accuracy']")
+    table = rows.pivot_table("value", ["test_set", "group"], "metric", sort=False)
+    table = table.rename_axis(columns=None)
     print(table.to_string(float_format="{:.1f}".format, na_rep=""))
     print(f"in percent after the last task, stored in {path_of(config)}")
 
@@ -220,11 +219,11 @@ def write_profile(options: Namespace) -> None:
 def show_preview(options: Namespace) -> None:
     """Show what CRS, PRS, CBRS and OCDM would keep from your labels, without training.
 
-    The file is a CSV with a header. It has either one column of 0 and 1 per class or one
-    column called labels with class names, separated by | or ;. An npz file contains an
-    array called labels, with rows of 0 and 1 or class numbers, and optionally an array
-    called names, with the names of the classes. An npy file with labels and a JSON file
-    with annotations in COCO's format are also accepted.
+    The file can be a CSV with a header. Such a CSV has either one column per class, which
+    contains 0 and 1, or a single column called labels, in which | or ; separates the class
+    names of a sample. An npy file contains rows of 0 and 1, or class numbers. An npz file
+    contains such an array, called labels, and optionally an array called names with the
+    names of the classes. A JSON file contains annotations in COCO's format.
 
     Example: prslib preview labels.csv --size 2000
     """

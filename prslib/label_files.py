@@ -124,8 +124,7 @@ def read_about(file: Path | str) -> dict[str, Any]:
         table = read_table(Path(file))
     columns = [name for name in ABOUT if name in table]
     if not columns:
-        what = f"a column called {', '.join(ABOUT)} in {file}"
-        raise ValueError(expected(what, ", ".join(table)))
+        raise ValueError(expected(f"a column {', '.join(ABOUT)} in {file}", [*table]))
     return {ABOUT[name]: table[name].to_numpy() for name in columns}
 
 
@@ -152,10 +151,9 @@ def load_array(file: Path, name: str) -> tuple[np.ndarray, list[str] | None]:
 def read_csv(file: Path) -> tuple[np.ndarray, list[str]]:
     """Read one column of class names, or else columns of 0 and 1."""
     table = read_cells(file)
-    named = [name for name in LABEL_COLUMNS if name in table]
-    if named:
-        columns = named[:1]
-        labels, names = read_names(table[named[0]])
+    columns = [name for name in LABEL_COLUMNS if name in table][:1]
+    if columns:
+        labels, names = read_names(table[columns[0]])
     else:
         labels, names = read_columns(table)
         columns = names
@@ -163,8 +161,7 @@ def read_csv(file: Path) -> tuple[np.ndarray, list[str]]:
     first = table.columns[0]
     # a table with one row per label would have more samples than there are
     if first in others and table[first].duplicated().any():
-        what = f"one row per sample in {first!r}"
-        raise ValueError(expected(what, "the same name in several"))
+        raise ValueError(expected(f"one row per sample in {first!r}", "several"))
     if others:
         say_names(file, "ignoring the columns", others)
     return labels, names
@@ -224,13 +221,8 @@ def read_columns(table: Any) -> tuple[np.ndarray, list[str]]:
     """Return columns of 0 and 1 as rows (N, C), NaN if unknown, and their names."""
     import pandas as pd
 
-    def read_numbers(column: Any) -> Any:
-        codes, texts = pd.factorize(column)  # each distinct text is read once
-        words = pd.Series(texts).str.lower().replace(WORDS)
-        numbers = pd.to_numeric(words, errors="coerce")  # NaN for other text
-        return pd.Series(numbers.to_numpy()[codes], column.index)
-
-    numbers = table.apply(read_numbers)
+    words = table.apply(lambda column: column.str.lower().replace(WORDS))
+    numbers = words.apply(pd.to_numeric, errors="coerce")  # NaN for other text
     is_class = numbers.isin([0, 1, -1]).all()
     is_other = numbers.isna().all()  # text, such as names of samples or dates
     first = table.columns[0]

@@ -17,20 +17,20 @@ def multi_hot(labels: Any, num_classes: int | None = None) -> np.ndarray:
     Parameters
     ----------
     labels : array, tensor, data frame or sparse matrix
-        Rows (B, C), bool or 0 and 1 of any type, with NaN for unknown labels, which
-        count as negative; or class numbers (B,), also in a list.
+        Either class numbers (B,), which may be in a list, or rows (B, C) of bool or of
+        0 and 1 in any type. In rows, NaN marks an unknown label and counts as negative.
     num_classes : int, optional
-        Number of classes C, by default inferred from the labels.
+        Number of classes C; by default, it is inferred from the labels.
 
     Returns
     -------
     bool (B, C)
-        The input itself if it is already an array of bool.
+        Labels as rows. An input that is already an array of bool is returned itself.
 
     Raises
     ------
     ValueError
-        If the labels have another shape, or other values.
+        If the labels have another shape or other values.
 
     Examples
     --------
@@ -45,15 +45,12 @@ def multi_hot(labels: Any, num_classes: int | None = None) -> np.ndarray:
         return one_hot(values, num_classes)
     if values.ndim != 2 or num_classes not in (None, values.shape[1]):
         what = f"an array of rows (B, {num_classes or 'C'}) or of class numbers (B,)"
-        got = f"{values.dtype} {values.shape}"
-        raise ValueError(f"labels: {expected(what, got)}")
+        raise ValueError(f"labels: {expected(what, f'{values.dtype} {values.shape}')}")
     if values.dtype == bool:
         return values
     is_label = (values == 0) | (values == 1) | np.isnan(values)
     if not is_label.all():
-        what = "0 and 1, and NaN for unknown labels"
-        advice = "write labels > 0.5 for scores"
-        raise ValueError(f"labels: {expected(what, values[~is_label][0], advice)}")
+        raise ValueError(f"labels: {expected('0, 1 or NaN', values[~is_label][0])}")
     return values == 1
 
 
@@ -72,9 +69,8 @@ def read_array(labels: Any) -> np.ndarray:
                 return labels.to_numpy(float, na_value=np.nan)
             return values.astype(float)
     if values.dtype.kind not in "biuf":
-        what = "an array of numbers"
         got = f"{values.dtype} {values.shape}"
-        raise ValueError(f"labels: {expected(what, got, OF_NAMES)}")
+        raise ValueError(f"labels: {expected('an array of numbers', got, OF_NAMES)}")
     return values
 
 

@@ -1,8 +1,9 @@
 """Losses: functions of logits and targets, some also of the stream so far.
 
-A loss for several labels per sample is a mean over samples and classes, so that strengths
-are comparable and clipping has the same effect. If a paper's code sums instead, the mean
-is the only difference. Parameters with a default are options (`RunConfig.loss_options`).
+A loss for several labels per sample is a mean over samples and classes, even if the
+code of its paper sums. The strengths of these losses are therefore comparable, and
+gradient clipping has the same effect on each of them. Parameters with a default are
+options (`RunConfig.loss_options`).
 """
 
 from collections.abc import Callable
@@ -23,11 +24,12 @@ class Stream(NamedTuple):
     Parameters
     ----------
     class_freq : tensor of float of shape (n_classes,)
-        Number of samples of each class so far, n_i, including the new ones of the step.
+        Number n_i of samples of each class in the stream so far, including the new
+        samples of the current step.
     seen : int
-        Number of samples so far, N.
+        Number N of samples in the stream so far.
     replayed : tensor of bool of shape (n_samples,)
-        Whether each row of the batch is replayed, as opposed to new.
+        Whether each row of the batch is a replayed sample, as opposed to a new one.
 
     Examples
     --------
@@ -133,7 +135,7 @@ def inverse_frequency(
     A positive is weighted by (N / (2 n_i)) ** power and a negative by
     (N / (2 (N - n_i))) ** power, which is scikit-learn's ``class_weight="balanced"``
     applied to each class. A count of 0 is replaced by 1. The paper counts all samples,
-    whereas prslib counts the stream so far.
+    whereas prslib counts only the stream so far.
 
     Examples
     --------
@@ -171,9 +173,9 @@ def focal(
     Notes
     -----
     The loss of a label is -alpha (1 - p) ** gamma log p, where p is the probability of
-    the correct answer; for negatives, 1 - alpha replaces alpha. For a ``gamma``
-    between 0 and 1, the gradient is not finite if p is rounded to 1. The paper divides
-    the sum by the number of positives.
+    the correct answer; for negatives, 1 - alpha replaces alpha. For a ``gamma`` between
+    0 and 1, the gradient is not finite if p is rounded to 1. Instead of taking the
+    mean, the paper divides the sum of the losses by the number of positives.
 
     Examples
     --------
@@ -215,9 +217,9 @@ def asymmetric(
     -----
     With p the probability of the label and p_m = max(p - m, 0), the loss is
     -(1 - p) ** gamma_pos log p for a positive and -p_m ** gamma_neg log(1 - p_m) for a
-    negative. The gradient passes through the focusing weights. The released code sums
-    over samples and classes, has 1 as the default power of positives, and clips
-    probabilities at 1e-8 before the logarithm.
+    negative. The gradient passes through the focusing weights. In contrast to prslib,
+    the released code sums over samples and classes, uses 1 as the default of
+    ``gamma_pos``, and clips probabilities at 1e-8 before the logarithm.
 
     Examples
     --------
@@ -263,7 +265,7 @@ def distribution_balanced(
         Slope of the loss of negatives, the paper's lambda. Larger values penalise
         negatives less once they are classified correctly.
     gamma : float
-        Focusing power, as in `focal`; 0 for none.
+        Focusing power, as in `focal`; 0 for no focusing.
 
     Returns
     -------
@@ -298,7 +300,7 @@ def distribution_balanced(
 
 
 def weighted_replay(logits: Tensor, targets: Tensor, stream: Stream) -> Tensor:
-    """Weight new samples by 1 / n_c, replayed ones by the rest (Chrysakis and Moens 2020).
+    """Weight new samples by 1 / n_c (Chrysakis and Moens 2020).
 
     Parameters
     ----------
@@ -310,9 +312,9 @@ def weighted_replay(logits: Tensor, targets: Tensor, stream: Stream) -> Tensor:
     Returns
     -------
     tensor of float of shape ()
-        1 / n_c times the mean loss of the new samples plus 1 - 1 / n_c times the mean
-        loss of the replayed samples, where n_c is the number of classes so far; the
-        mean loss if no row is replayed.
+        1 / n_c times the mean loss of the new samples plus (1 - 1 / n_c) times the mean
+        loss of the replayed samples, where n_c is the number of classes so far. If no
+        row is replayed, the mean loss of all rows.
 
     Examples
     --------
@@ -368,8 +370,9 @@ def logit_adjustment(
 
     Notes
     -----
-    Predictions use the logits without this term. A count of 0 is replaced by 1. The paper
-    uses the frequencies of the training set, whereas prslib counts the stream so far.
+    The term is not added for predictions. A count of 0 is replaced by 1. The paper uses
+    the frequencies in the training set, whereas prslib uses the frequencies in the
+    stream so far.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from prslib.checks import check_int, expected
 
 
 class Memory:
-    """Columns of arrays and tensors with a row for each slot of a sampler (Sec. 3.1).
+    """Store arrays and tensors in columns with one row per slot (Sec. 3.1).
 
     `Buffer` combines a sampler with a memory. A memory by itself is useful if samples
     are chosen or drawn in another way.
@@ -25,7 +25,7 @@ class Memory:
     ValueError
         If ``size`` is below 1.
     TypeError
-        If it is not an integer.
+        If ``size`` is not an integer.
 
     See Also
     --------
@@ -56,7 +56,7 @@ class Memory:
         return self._count
 
     def __bool__(self) -> bool:
-        """Return True, also for an empty memory."""
+        """Return True, even for an empty memory."""
         return True
 
     @property
@@ -77,9 +77,11 @@ class Memory:
         Parameters
         ----------
         slots : int (B,)
-            Slot of each sample; -1 is skipped, and of equal slots the last one is kept.
+            Slot of each sample. Samples with the slot -1 are skipped. If several
+            samples have the same slot, the last of them is kept.
         **columns : arrays or tensors (B, ...)
-            The same names, kinds, dtypes and row shapes at every write.
+            The columns, with the same names, kinds, dtypes and row shapes at every
+            write.
 
         Raises
         ------
@@ -108,21 +110,15 @@ class Memory:
         """Refuse columns that do not fit each other or the first write."""
         names = columns if self._columns is None else self._columns
         if columns.keys() != names.keys():
-            text = expected(f"{sorted(names)}", sorted(columns))
-            raise ValueError(f"columns: {text}")
+            raise ValueError(f"columns: {expected(sorted(names), sorted(columns))}")
         for name, column in columns.items():
             check_kind(name, column)
             if tuple(column.shape[:1]) != (length,):
                 got = f"shape {tuple(column.shape)}"
                 raise ValueError(f"column {name!r}: {expected(f'{length} rows', got)}")
-            kind = describe(names[name])
-            if describe(column) != kind:
-                text = expected(kind, describe(column))
-                raise ValueError(f"column {name!r}: {text}")
-            if self._columns is None and length:
-                # raises an error for a dtype that torch cannot write
-                first = np.zeros(1, np.int64)
-                put(allocate(column, 1), first, take(column, first))
+            kind, got = describe(names[name]), describe(column)
+            if got != kind:
+                raise ValueError(f"column {name!r}: {expected(kind, got)}")
 
     def store(self, slots: np.ndarray, columns: dict[str, Any]) -> None:
         """Store a batch that `check` has checked."""
@@ -153,8 +149,8 @@ class Memory:
         Parameters
         ----------
         count : int
-            Number of slots. If fewer are filled, all of them are drawn, in random
-            order.
+            Number of slots to draw. If fewer slots are filled, all filled slots are
+            drawn, in random order.
         rng : Generator
             Source of the draw.
 
@@ -172,7 +168,7 @@ class Memory:
         return self._order[rng.choice(len(self), count, replace=False)]
 
     def read(self, slots: Any, *names: str) -> dict[str, Any]:
-        """Return the rows of every column, or of some, in the given slots.
+        """Return the rows of all columns, or of some columns, in the given slots.
 
         Parameters
         ----------
@@ -225,8 +221,8 @@ class Memory:
         Parameters
         ----------
         state : mapping
-            What `state_dict` returned, or `np.load` or `torch.load` of it. Tensors stay
-            on their device.
+            What `state_dict` returned, directly or loaded with `np.load` or
+            `torch.load`. Tensors stay on their device.
 
         Raises
         ------

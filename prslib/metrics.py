@@ -35,47 +35,48 @@ def evaluate(
 
     A label is predicted if its probability is above 0.5. For class i with TP_i true
     positives, P_i predictions and N_i positives, precision is TP_i / P_i and recall is
-    TP_i / N_i. C-P and C-R are their means over classes, and C-F1 is the harmonic mean
-    of C-P and C-R, which differs from scikit-learn's macro F1. O-P, O-R and O-F1 are
-    computed in the same way from the sums over classes (micro averages). mAP is the
-    mean over classes of the average precision.
+    TP_i / N_i. C-P and C-R are the means of precision and recall over classes. C-F1 is
+    the harmonic mean of C-P and C-R and differs from scikit-learn's macro F1. O-P, O-R
+    and O-F1 are computed in the same way from the sums of TP_i, P_i and N_i over
+    classes (micro averages). mAP is the mean over classes of the average precision.
 
     Parameters
     ----------
     probabilities : array_like of float, (N, C)
         Sigmoid outputs in [0, 1].
     labels : array_like of bool or float, (N, C)
-        Multi-hot labels of 0 and 1. NaN marks an unknown label, which is neither a
-        positive nor a false alarm.
+        Multi-hot labels of 0 and 1. NaN marks an unknown label. A prediction for an
+        unknown label counts neither as a true nor as a false positive.
     class_names : sequence of str, (C,)
-        Distinct names, none of them the name of a group.
+        Distinct names of the classes, none of which is the name of a group.
     class_group : sequence of str, (C,)
         "majority", "moderate" or "minority" for each class.
 
     Returns
     -------
     DataFrame
-        Columns group, metric and value in [0, 1]. First the seven metrics of "overall"
-        and of the three groups, NaN for a group without a positive; then P, R, F1 and
-        AP of each class, with its name in the column `group`, NaN for a class without a
-        positive.
+        Columns group, metric and value in [0, 1]. The first rows contain the seven
+        metrics of "overall" and of the three groups. The other rows contain P, R, F1
+        and AP of each class, whose name is in the column `group`. The values of a group
+        or class without a positive are NaN.
 
     Raises
     ------
     ValueError
-        If shapes disagree or are empty, a probability is outside [0, 1], a label is
-        neither 0, 1 nor NaN, a group is unknown, or a name is repeated or a group's; or
-        if data frames have the same rows or columns in another order.
+        If shapes disagree or are empty; if a probability is outside [0, 1] or a label
+        is not 0, 1 or NaN; if a group is unknown; if a class name is repeated or is the
+        name of a group; or if data frames have the same rows or columns in different
+        orders.
 
     See Also
     --------
-    forgetting : Loss of earlier scores at the end of a run.
+    forgetting : How much earlier scores have decreased at the end of a run.
 
     Notes
     -----
-    A class without a known positive among the N images is left out of every metric,
-    false alarms included. Precision without a prediction is 0. The paper states
-    neither; both follow from its tables.
+    A class without a known positive among the N samples is left out of every metric,
+    together with its false positives. The precision of a class that is never predicted
+    is 0. The paper does not state these two rules, but they follow from its tables.
 
     Examples
     --------
@@ -98,8 +99,9 @@ def evaluate_draws(
 ) -> list[Row]:
     """Return the rows of `evaluate`, with scores under integer weights of the images.
 
-    `weights` (draws, N) state how often each image counts in each draw; by default once,
-    in a single draw. `decisions` add metrics such as "C-F1 (top 3)".
+    `weights` (draws, N) state how often each image counts in each draw. By default
+    there is a single draw, in which each image counts once. `decisions` add metrics
+    such as "C-F1 (top 3)".
     """
     probabilities, labels, is_known = check(probabilities, labels)
     count = labels.shape[1]
@@ -138,8 +140,9 @@ def _areas(
 ) -> np.ndarray:
     """Return average precisions (draws, C) under weights of images (draws, N).
 
-    Average precision is the mean, over positives, of the precision among the images that
-    score at least as high; NaN if no positive has a weight.
+    For each positive, the precision among the images that score at least as high is
+    computed. Average precision is the mean over positives, or NaN if no positive has a
+    weight.
     """
     of_images = np.ascontiguousarray(weights.T)  # (N, draws)
     areas = np.full((len(weights), labels.shape[1]), np.nan)
@@ -287,12 +290,14 @@ def top_classes(
     classes : ndarray of bool of shape (n_classes,)
         Classes that may be predicted.
     count : int
-        Number of classes to predict; all of them if there are fewer.
+        Number of classes to predict, or the number of ``classes`` that may be predicted
+        if this is smaller.
 
     Returns
     -------
     ndarray of bool of shape (n_samples, n_classes)
-        Predicted labels. Of equal probabilities, the first classes are predicted.
+        Predicted labels. If classes have equal probabilities, those with lower numbers
+        are predicted first.
 
     Examples
     --------
@@ -310,8 +315,8 @@ def top_classes(
 def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     """Choose the thresholds with the highest overall C-F1 and the highest overall O-F1.
 
-    One threshold is used for all classes. It is one of 0.01, 0.02 ... 0.99, and the
-    lowest of several with equal scores.
+    Each threshold applies to all classes and is one of 0.01, 0.02, ..., 0.99. If
+    several thresholds give the same score, the lowest is chosen.
 
     Parameters
     ----------
@@ -321,7 +326,7 @@ def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, fl
     Returns
     -------
     dict of str to float
-        The thresholds of "C-F1" and "O-F1".
+        The threshold for "C-F1" and the threshold for "O-F1".
 
     Raises
     ------
@@ -354,28 +359,30 @@ _KEEP_ALL = {"dropna": False, "observed": True, "sort": False}
 def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     """Measure how much each run has forgotten at its end (Table 1, "forget").
 
-    For each task before the last one, the score at the end is subtracted from the best
-    score between the training of the task and the end, and divided by that best score.
-    The measure is the mean over these tasks.
+    For each task except the last, the score at the end of the run is subtracted from
+    the best earlier score since the task was trained, and the difference is divided by
+    this best score. The measure is the mean over these tasks.
 
     Parameters
     ----------
     scores : DataFrame
         Columns schedule (task ids, "0,3,1,2"), trained_tasks, task, group, metric and
         value in [0, 1]; all other columns, such as method and seed, distinguish runs.
-        Rows with the task "seen" or "all" are ignored. A column draws, arrays of one
-        length or NaN, has the same scores on resamples.
+        Rows with the task "seen" or "all" are ignored. An optional column draws
+        contains the same scores on resamples of the test set, as arrays of one length,
+        or NaN.
     normalised : bool
-        Whether to divide by the best score. Without it, this is the measure of Chaudhry
-        et al., which the paper cites with Figure 1.
+        Whether to divide by the best score. If False, the result is the measure of
+        Chaudhry et al., which the paper cites with Figure 1.
 
     Returns
     -------
     DataFrame
-        One row for each run, group and metric: the columns that distinguish runs, group,
-        metric, value (a fraction), unlearned, and draws if the scores have them. `value`
-        is NaN if no earlier task counts, as for a run that was scored only once.
-        `unlearned` is the share of the earlier tasks whose best score is 0.
+        One row for each run, group and metric. The columns are the ones that
+        distinguish runs, then group, metric, value (a fraction), unlearned, and draws
+        if ``scores`` has this column. `value` is NaN if all earlier tasks are left out
+        (see Notes), for example because the run was scored only once. `unlearned` is
+        the share of the earlier tasks whose best score is 0.
 
     Raises
     ------
@@ -389,9 +396,9 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     Notes
     -----
     A task whose best score is 0 was never learned, and the normalised measure leaves it
-    out, whereas the paper counts it as 1 ("forget 100.0" next to a score of 0.0). Tasks
-    are also left out if the group has no class in them (NaN), or if they have no row at
-    the end or before it.
+    out, whereas the paper counts it as 1 ("forget 100.0" next to a score of 0.0). A
+    task is also left out if the group has no class in it (NaN), or if there is no score
+    for the task at the end or before the end.
 
     Examples
     --------
@@ -435,7 +442,7 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
 def values_and_draws(rows: pd.DataFrame) -> pd.DataFrame:
     """Return each row's value and draws in columns, (rows, 1 + draws), numbered from 0.
 
-    Rows without draws have NaN, and if no row has draws, the value is the only column.
+    Rows without draws contain NaN. If no row has draws, the value is the only column.
     """
     rows = rows.reset_index(drop=True)
     values = rows[["value"]].astype(float)
@@ -447,5 +454,5 @@ def values_and_draws(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _position(schedule: str, task: str) -> int:
-    """Return the number of tasks after which a task has been trained."""
+    """Return after how many tasks, itself included, a task has been trained."""
     return schedule.split(",").index(task) + 1

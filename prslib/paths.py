@@ -32,8 +32,7 @@ def named_folder(variable: str) -> Path | None:
     """Return the folder that an environment variable names, None if unset or empty."""
     text = os.environ.get(variable, "")
     if "$" in text or text != text.strip().strip("'\""):  # it passed no shell
-        what = f"{variable} as a path without quotes, blanks and $"
-        raise ValueError(expected(what, repr(text)))
+        raise ValueError(expected(f"{variable} with no quote, blank or $", repr(text)))
     return project_root() / Path(text).expanduser() if text else None
 
 

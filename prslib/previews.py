@@ -259,8 +259,7 @@ def read_rows(
         named = getattr(labels, "columns", range(rows.shape[1]))
     names = list(map(one_line, check_names(named)))
     if not rows.any():
-        got = f"{len(rows)} samples without any"
-        raise ValueError(f"labels: {expected('a sample with a label', got)}")
+        raise ValueError(f"labels: {expected('a sample with a label', 'none')}")
     return rows, names
 
 

@@ -1,8 +1,8 @@
 """Draw bootstrap resamples of test sets, for intervals.
 
-Every score, forgetting and difference of the report uses the same bootstrap: as many test
-images as there are, drawn with replacement. Runs on test sets of one size share the
-draws, so that differences between them are paired.
+All scores, differences and forgetting in the report use the same bootstrap: of the N
+images in a test set, N are drawn with replacement. Runs on test sets of the same size
+share the draws, so that differences between these runs are paired.
 """
 
 from functools import lru_cache
@@ -17,19 +17,20 @@ SEED = 20200825
 
 @lru_cache(maxsize=4)
 def image_draws(images: int, draws: int) -> np.ndarray:
-    """Draw test images with replacement; count how often each is in each resample.
+    """Draw test images with replacement; count how often each image is drawn.
 
     Parameters
     ----------
     images : int
-        Number of test images N, and of images in each resample.
+        Number N of test images, which is also the number of images in each resample.
     draws : int
         Number of resamples.
 
     Returns
     -------
     ndarray of float, (draws, N)
-        Whole numbers that sum to N in every row, read-only.
+        How often each image is in each resample: whole numbers that sum to N in every
+        row. The array is read-only.
 
     Examples
     --------
@@ -44,6 +45,6 @@ def image_draws(images: int, draws: int) -> np.ndarray:
 
 
 def weighted_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Average values (K,) under each of the weights (draws, K); NaN without any."""
+    """Average values (K,) under each row of weights (draws, K); NaN without any."""
     total = weights.sum(axis=1)
     return np.where(total > 0, ratio(weights @ values, total), np.nan)

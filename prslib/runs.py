@@ -53,13 +53,14 @@ def configs(**fields: Any) -> list[RunConfig]:
     Parameters
     ----------
     **fields
-        Fields of `RunConfig`. A list or range is expanded into one configuration per
-        value, as in scikit-learn's `ParameterGrid`.
+        Values for fields of `RunConfig`. A list or range is expanded into one
+        configuration per value, as in scikit-learn's `ParameterGrid`.
 
     Returns
     -------
     list of RunConfig
-        One per combination, without duplicates; the last field changes fastest.
+        One configuration per combination, without duplicates; the last field changes
+        fastest.
 
     Raises
     ------
@@ -123,19 +124,20 @@ def register(name: str, thing: Any) -> None:
     Parameters
     ----------
     name : str
-        Name for `RunConfig` and the figures.
+        Name that `RunConfig` accepts and figures show.
     thing : class, function, Loss, Method, Entry or Architecture
-        A subclass of `prslib.Sampler`, which also becomes a method of that name; a row of
-        `METHODS`, `DATASETS`, `MODELS` or `LOSSES`; or the function of a loss.
-        Keyword-only parameters of a sampler are options: ``rho`` is a field of
-        `RunConfig`, and all others are set by its field ``options``.
+        A subclass of `prslib.Sampler`; a row of `METHODS`, `DATASETS`, `MODELS` or
+        `LOSSES`; or the function of a loss. A sampler also becomes a method of the same
+        name. Its keyword-only parameters are options: ``rho`` is set by the field of
+        that name in `RunConfig`, and all other options by the field ``options``.
 
     Raises
     ------
     TypeError
         If ``thing`` has another type.
     ValueError
-        If ``name`` is the name of a built-in one.
+        If ``name`` is the name of a built-in sampler, loss, method, data set or network
+        of the same kind.
 
     Notes
     -----
@@ -228,8 +230,9 @@ def run_all(
     configs : iterable of RunConfig
         Configurations in any order.
     workers : int, optional
-        Number of parallel processes with one thread each; by default one per core or, on
-        a GPU, as many as it can hold (`Architecture.gpu_share`).
+        Number of parallel processes with one thread each. The default is one process
+        per core or, on a GPU, as many processes as the GPU can hold
+        (`Architecture.gpu_share`).
     device : str
         "cpu", "cuda", "cuda:1" for the second GPU, "mps", or "auto": a GPU if there is
         one.
@@ -260,9 +263,10 @@ def run_all(
 
     Notes
     -----
-    Runs are stored in the folder that the environment variable PRSLIB_CACHE names, by
-    default ``cache/`` of the checkout or, without one, the user's cache. If RAY_ADDRESS
-    names a Ray cluster, its machines train the runs.
+    Runs are stored in the folder that the environment variable PRSLIB_CACHE names. The
+    default is ``cache/`` in the checkout or, without a checkout, the user's cache
+    folder. If RAY_ADDRESS names a Ray cluster, the machines of the cluster train the
+    runs.
 
     Examples
     --------
@@ -364,7 +368,8 @@ def train_here(
 def block_interrupts() -> Iterator[None]:
     """Shield starting processes from Ctrl-C, until `begin_worker` ignores it.
 
-    Otherwise it would end processes that still import, each with a traceback.
+    Otherwise Ctrl-C would end processes that are still importing, each with a
+    traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -397,7 +402,7 @@ def train_one(
 ) -> str | None:
     """Train and store a run in a worker process; return the text of its error, if any.
 
-    The process loads the data set again, which must be the one in the run's key.
+    The process loads the data set again, which must be the same as in the run's key.
     """
     try:
         if fingerprint(config.dataset) != data[config.dataset]:

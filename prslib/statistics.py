@@ -50,19 +50,21 @@ class Interval:
     Parameters
     ----------
     effect : float
-        Mean over seeds, such as a difference in points; NaN without a seed.
+        Mean over seeds, such as a difference in points; NaN if there is no seed.
     low, high : float
         Bounds of the interval; NaN for fewer than two seeds.
     p : float
-        Two-sided p value of an effect of 0; NaN for fewer than five seeds.
+        Two-sided p value for the null hypothesis that the effect is 0; NaN for fewer
+        than five seeds.
     seeds : int
-        Number of seeds that enter.
+        Number of seeds in the mean.
     level : float
         Level of the interval, such as 0.95.
     images : bool
         Whether the interval also reflects the sampling error of the test set.
     cell : int
-        Of several cells, the index of the one that the effect belongs to.
+        If the effect was selected from several effects, such as one per class group,
+        the index of the selected effect.
 
     Examples
     --------
@@ -84,9 +86,10 @@ class Interval:
     def verdict(self) -> str:
         """Verdict on the claim that the effect is above 0.
 
-        "holds" if the interval is above 0, "does not hold" if it is below 0, "no
-        difference" if it is within 2 points of 0, and "undecided" otherwise or with
-        fewer than five seeds.
+        The verdict is "holds" if the interval is above 0, "does not hold" if it is
+        below 0, "no difference" if it contains 0 and is within 2 points of it, and
+        "undecided" otherwise. With fewer than five seeds, the verdict is "undecided"
+        or, without a seed, "not run".
         """
         return self.verdict_within(SMALL)
 
@@ -124,11 +127,12 @@ def scores(runs: "Run | Sequence[Run]") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns dataset, test_set, method, seed, group, metric and value in percent, on
-        the test samples of all tasks, after the last one. A group is "overall", a class
-        group or a single class. Fields of `RunConfig` that differ between the runs, such
-        as rho, have a column after the method, with NaN, memory size 0 or schedule "" if
-        the method does not read the field.
+        Columns dataset, test_set, method, seed, group, metric and value. The value is
+        in percent and was measured on the test samples of all tasks after training on
+        the last task. A group is "overall", a class group or a single class. Each field
+        of `RunConfig` that differs between the runs, such as rho, has a column after
+        the method. If a method does not read the field, the entry is NaN, 0 in the
+        column memory_size, or "" in the column schedule.
 
     Raises
     ------
@@ -138,7 +142,7 @@ def scores(runs: "Run | Sequence[Run]") -> pd.DataFrame:
     See Also
     --------
     compare : Difference of two methods with its interval.
-    prslib.metrics.forgetting : Loss of earlier scores at the end of a run.
+    prslib.metrics.forgetting : How much scores have decreased at the end of a run.
 
     Examples
     --------
@@ -211,22 +215,23 @@ def compare(
 ) -> Interval:
     """Compare two methods on the same seeds, with a t interval of the difference.
 
-    The interval of runs is the one of the report, which reflects seeds and, if the test
-    sets were resampled, also test samples. The interval of plain scores is Student's
-    interval over seeds.
+    For runs, the interval is computed as in the report: it reflects the variance over
+    seeds and, if the test sets were resampled, also over test samples. For plain
+    scores, it is Student's t interval over seeds.
 
     Parameters
     ----------
     first, second : sequence of Run or array_like of float of shape (n_seeds,)
-        Runs on the same data, which are matched by seed; or scores in
-        percent, in which ``first[i]`` and ``second[i]`` come from the same seed.
+        Either runs on the same data, which are matched by seed, or scores in percent.
+        For scores, ``first[i]`` and ``second[i]`` must come from the same seed.
     level : float
         Level of the interval, between 0 and 1.
     metric, group : str
-        Score of the runs, on all tasks after the last one. Scores in percent need
-        neither.
+        Which score of the runs is compared. It is measured on all tasks after training
+        on the last task. Scores in percent need neither parameter.
     test_set : str or None
-        Test set of the runs, by default the one of the data set's recipe.
+        Test set on which the runs were scored; by default, the test set in the data
+        set's recipe.
 
     Returns
     -------
@@ -236,19 +241,20 @@ def compare(
     Raises
     ------
     ValueError
-        If the scores differ in length, or are series with the same index in another
-        order; if a seed is missing or occurs twice; if the runs differ in data set, or
-        do not have the score; or if ``level`` is not between 0 and 1.
+        If the numbers of scores differ, or the scores are series with the same index in
+        different orders; if a seed is missing or occurs twice; if the runs are on
+        different data sets, or do not contain the score; or if ``level`` is not between
+        0 and 1.
 
     Warns
     -----
     UserWarning
-        If all scores are within [-1, 1], because percent is expected.
+        If all scores are within [-1, 1], because scores in percent are expected.
 
     See Also
     --------
     scores : Final scores of runs in one frame.
-    prslib.statistics.Interval : The result.
+    prslib.statistics.Interval : Class of the result.
 
     Notes
     -----
@@ -274,8 +280,7 @@ def compare(
         raise ValueError(expected(what, f"shapes {scores.shape} and {others.shape}"))
     largest = np.nanmax(np.abs([scores, others]), initial=0)
     if 0 < largest <= 1:
-        text = expected("scores in percent", "none above 1")
-        warnings.warn(f"{text}: the verdict's margin is {SMALL:g} points", stacklevel=2)
+        warnings.warn(expected("scores in percent", "none above 1"), stacklevel=2)
     return interval((scores - others)[:, None, None], level=level)
 
 
@@ -291,9 +296,8 @@ def _paired_gaps(
     seeds = [run.config.seed for run in first]
     others = [run.config.seed for run in second]
     if sorted(seeds) != sorted(others) or len(set(seeds)) < len(seeds):
-        what = "one run per seed of both methods, of the same seeds"
         got = f"seeds {sorted(seeds)} and {sorted(others)}"
-        raise ValueError(expected(what, got))
+        raise ValueError(expected("one run per seed of both methods", got))
     scores = np.array([_last_score(run, metric, group, name) for run in first])
     theirs = np.array([_last_score(run, metric, group, name) for run in second])
     return 100 * (scores[np.argsort(seeds)] - theirs[np.argsort(others)])
@@ -315,8 +319,9 @@ def _last_score(run: "Run", metric: str, group: str, test_set: str) -> np.ndarra
 def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> Interval:
     """Return the effect of some cells: their mean, or with `over` "every" the weakest.
 
-    `values` are (seeds, cells, 1 + draws): each seed's value, then its values on
-    resampled test images. Seeds and resamples that lack the value of a cell are left out.
+    `values` are (seeds, cells, 1 + draws): for each seed and cell the value, followed
+    by its values on resampled test images. Seeds and resamples that lack the value of a
+    cell are left out.
     """
     values = values[~np.isnan(values[..., 0]).any(axis=1)]
     if over == "mean":
@@ -350,8 +355,8 @@ def ends(
     """Return both ends of the weakest cell's interval, its p value and its index.
 
     `seeds` are (S, ..., K) for K cells, `images` (B, ..., K): the means under
-    resamples. The weakest cell has the least evidence of being above 0, so that the
-    interval is above 0 only if all cells' intervals are.
+    resamples. The weakest cell has the least evidence of being above 0. Its interval is
+    therefore above 0 only if the intervals of all cells are.
     """
     count = len(seeds)
     cells = seeds.shape[-1]

@@ -81,10 +81,11 @@ class Method:
     sampler : str or None
         Key of `SAMPLERS`; None for a method without a memory.
     offline : bool
-        Whether all tasks are trained together, shuffled.
+        Whether all tasks are shuffled and trained together.
     frozen : str or None
-        Stages of the network that are not trained: "pretrained_stages" or
-        "vector_stages", which are fields of `RunConfig`; None for none.
+        Name of the field of `RunConfig` that sets how many stages of the network are
+        not trained: "pretrained_stages" or "vector_stages". None if the method trains
+        all stages.
     ewc : bool
         Whether EWC's penalty is added to the loss.
     rehearsal : str
@@ -125,7 +126,7 @@ class Method:
 
     @property
     def reads(self) -> set[str]:
-        """Fields of `RunConfig` that this method reads but some methods do not."""
+        """Fields of `RunConfig` that this method reads, unlike some methods."""
         memory = {"memory_size", "replay_batch_size", "variance_points", "draw"}
         names = memory | {"options"} if self.sampler else set()
         names |= {"rho"} if self.takes_rho else set()
@@ -172,28 +173,29 @@ class RunConfig:
     """Configuration of a training run (Sec. 6.1).
 
     On one device, two runs with equal configurations, data and code give identical
-    results. Values are validated on creation. A field that is None has the value of the data set's
-    `prslib.datasets.Recipe`.
+    results. Values are validated on creation. A field that is None has the value in the
+    data set's `prslib.datasets.Recipe`.
 
     Parameters
     ----------
     dataset, method : str
         Keys of `DATASETS` and `METHODS`.
     seed : int
-        Seed of the order of the stream, the sampler, the replay batches and the initial
-        weights.
+        Seed for the order of the stream, the sampler, the replay batches and the
+        initial weights.
     rho : float or None
         Power of allocation of PRS and OCDM, Eq. (1).
     memory_size : int or None
         Capacity of the memory m, in samples.
     schedule : tuple of int or None
-        Order of the tasks. With one label per sample, it is the order of the classes,
-        which are trained in pairs and, by default, ordered at random by the seed,
-        because the paper does not publish its order.
+        Order of the tasks. On single-label data sets, every class is a task, and two
+        classes are trained at a time. Their order is by default drawn at random from
+        the seed, because the paper does not publish its order.
     tasks_at_once : int or None
         Number of tasks that are trained together.
     epochs : int
-        Passes over each task. The sampler receives the samples in the first one only.
+        Number of passes over each task. The sampler receives the samples only in the
+        first pass.
     model : str or None
         Key of `MODELS`.
     weights : str or None
@@ -203,9 +205,10 @@ class RunConfig:
         published weights ignore this field.
     frozen_stages : int
         Number of stages of the model that are frozen for every method. A method may
-        freeze more.
+        freeze further stages.
     pretrained_stages, vector_stages : int or None
-        Number of stages that EWC and ExStream freeze; by default the model's.
+        Number of stages that EWC freezes, and number of stages that ExStream freezes;
+        by default, these numbers depend on the model.
     optimizer : {"adam", "sgd"} or None
         Optimizer; "sgd" has a momentum of 0.9.
     learning_rate : float or None
@@ -223,7 +226,7 @@ class RunConfig:
     batch_size, replay_batch_size : int or None
         Number of new and of replayed samples per step.
     updates : int
-        Gradient steps per batch, each with another replay batch.
+        Number of gradient steps per batch, each of which uses another replay batch.
     draw : {"uniform", "balanced"}
         Whether replay batches are drawn uniformly over samples or balanced over classes.
     precision : {"fp32", "bf16"} or None
@@ -233,14 +236,15 @@ class RunConfig:
     ewc_lambda : float or None
         Strength of EWC's penalty.
     alpha, beta : float
-        Weights of DER++: of the distance of logits, and of the loss of the second replay
-        batch.
+        Weights of DER++: ``alpha`` is the weight of the distance between logits, and
+        ``beta`` the weight of the loss of the second replay batch.
     test_resamples : int or None
         Number of bootstrap resamples of each test set, for intervals.
     tuned_threshold : bool
-        Whether F1 is also scored at tuned thresholds. A second model is then trained on
-        80 % of the stream. After each task, the other 20 % select the thresholds that
-        maximise overall C-F1 and overall O-F1. This almost doubles the training time.
+        Whether F1 is also scored at tuned thresholds. If so, a second model is trained
+        on 80 % of the stream. After each task, the thresholds that maximise its overall
+        C-F1 and its overall O-F1 on the other 20 % are selected. This almost doubles
+        the training time.
     variance_points : int
         Number of points of the stream at which the gradient variance is measured.
     features_per_class : int
@@ -376,7 +380,7 @@ class RunConfig:
 
     @property
     def resolved(self) -> dict[str, Any]:
-        """Values of all fields, with the data set's recipe in place of None."""
+        """Values of all fields; values of the data set's recipe replace None."""
         recipe = dict(vars(DATASETS[self.dataset].recipe))
         if recipe["schedule_drawn"]:
             recipe["schedule"] = draw_schedule(len(recipe["schedule"]), self.seed)
@@ -391,7 +395,7 @@ class RunConfig:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Values of the fields that the method reads; the run's key is made of them."""
+        """Values of the fields that the method reads; the run's key depends on them."""
         unread = unread_fields(self.method)
         values = {k: value for k, value in self.resolved.items() if k not in unread}
         values["weights"] = identity_of(weights_for_seed(values["weights"], self.seed))
@@ -435,9 +439,10 @@ class Run:
         Labels in memory after the last task; no rows for a method without a memory. A
         vector of ExStream is one row with one label.
     resampled : DataFrame or None
-        Scores on bootstrap resamples of the test sets, float16 in [0, 1]: one column per
-        resample, and a row, with the index of ``scores``, for the main scores of groups
-        and of each class. None if `RunConfig.test_resamples` is 0.
+        Scores on bootstrap resamples of the test sets, float16 in [0, 1]. There is one
+        column per resample and one row per main score of a group or class. The row of a
+        score has the same index as in ``scores``. None if `RunConfig.test_resamples` is
+        0.
     features : dict of str to ndarray of float32 of shape (n_samples, n_features)
         Input of the head after the last task, by test set, for the samples that
         `prslib.datasets.curation.feature_rows` selects. Empty unless
@@ -446,11 +451,13 @@ class Run:
         Probability of every class in every sample after the last task, by test set.
         Empty unless `RunConfig.predictions` is set.
     gradient_variance : DataFrame or None
-        The columns that identify the run, images (of the stream so far), samples (in
-        memory) and value. None unless `RunConfig.variance_points` is set.
+        Columns that identify the run, followed by images (number of images in the
+        stream so far), samples (number of samples in memory) and value. None unless
+        `RunConfig.variance_points` is set.
     prequential : DataFrame or None
-        The columns that identify the run, images (of the stream before the batch),
-        metric and value. None unless `RunConfig.prequential` is set.
+        Columns that identify the run, followed by images (number of images in the
+        stream before the batch), metric and value. None unless `RunConfig.prequential`
+        is set.
     record : dict of str to str
         Device, GPU or kind of CPU, and versions of PyTorch and NumPy.
 
@@ -503,9 +510,10 @@ def run(config: RunConfig, device: str = "cpu") -> Run:
 
     Notes
     -----
-    A run uses one thread, because many runs in parallel are faster in total than one run
-    on all cores. On a CPU, the same configuration gives the same bytes on every x86-64
-    machine with AVX2 and the same packages. On a GPU, float32 is never rounded to TF32.
+    A run uses one thread, because many runs in parallel are faster in total than one
+    run on all cores. On a CPU, the same configuration gives the same bytes on every
+    x86-64 machine with AVX2, if the packages have the same versions. On a GPU, float32
+    is never rounded to TF32.
 
     Examples
     --------
@@ -623,9 +631,9 @@ def stream(
 ) -> Iterator[tuple[Groups, np.ndarray, np.ndarray]]:
     """Shuffle a run's stream into full batches (Sec. "Experiments").
 
-    For each task yield the groups of tasks so far, the batches, rows of the training set
-    (steps, B), and whether each batch is of the first epoch, bool (steps,). Samples in
-    the rows ``left_out`` are not in the stream.
+    For each task, yield three things: the groups of tasks so far; the batches as rows
+    of the training set, (steps, B); and whether each batch belongs to the first epoch,
+    bool (steps,). Samples in the rows ``left_out`` are not in the stream.
     """
     settings = config.resolved
     size = settings["batch_size"]
@@ -711,7 +719,7 @@ class Trainer:
     inputs : tensor of shape (n_samples, ...)
         Inputs of the stream, uint8 images or float features, on any device.
     device : torch.device
-        Where the network is trained.
+        Device on which the network is trained.
     """
 
     def __init__(
@@ -797,7 +805,8 @@ class Trainer:
     def step(self, new: np.ndarray, is_first: bool = True) -> None:
         """Train on new samples, rows (B,), and replayed ones; then place the new ones.
 
-        In later epochs, ``is_first`` is False: samples are neither counted nor placed again.
+        In later epochs, ``is_first`` is False, and samples are neither counted nor
+        placed again.
         """
         count = len(new)
         if is_first:
@@ -825,8 +834,8 @@ class Trainer:
     def descend(self, x: Tensor, y: Tensor, new: Any = (), replayed: Any = ()) -> Any:
         """Take a gradient step; return the logits of a plain network (B + R, C).
 
-        On a GPU a step that does not depend on ``new``, rows (B,), and ``replayed``,
-        slots (R,), is captured without them.
+        If a GPU captures the step, ``new``, rows (B,), and ``replayed``, slots (R,),
+        are not passed, and the step must not depend on them.
         """
         logits = None
         if hasattr(self.upper, "objective"):  # the network computes its loss
@@ -890,7 +899,8 @@ class Trainer:
     ) -> Tensor:
         """Return the mean loss of rows (B, C), the first ``new_count`` of them new.
 
-        ``classes`` are the numbers of the classes to include, by default all.
+        ``classes`` are the numbers of the classes to include; by default, all are
+        included.
         """
         logits = logits.float()
         class_freq = self.class_freq
@@ -1038,13 +1048,16 @@ def balanced_draw(
     Returns
     -------
     ndarray of int64 of shape (count,)
-        Distinct rows of ``labels``; all of them if there are fewer than ``count``.
+        Distinct rows of ``labels``. If there are fewer than ``count`` rows, all of
+        them.
 
     Notes
     -----
-    This is a draw without replacement in proportion to the sum of 1 / l_i over a sample's
-    labels. Exponential times with these rates end in the order of such a draw
-    (Efraimidis and Spirakis 2006).
+    Samples are drawn without replacement, in proportion to the sum of 1 / l_i over the
+    labels of a sample, where l_i is the number of samples of class i in memory. To this
+    end, each sample receives an exponentially distributed time with this sum as its
+    rate, and the samples with the shortest times are drawn (Efraimidis and Spirakis
+    2006).
 
     Examples
     --------

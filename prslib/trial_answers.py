@@ -1,29 +1,21 @@
 """Conclude from a trial's scores which sampler to use for which score, and what it costs."""
 
+from itertools import product
 from typing import cast
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
+from prslib.metrics import values_and_draws
 from prslib.statistics import DECIDING, LEVEL, TEST_WORDS, Interval, interval
 from prslib.trial_streams import Stream
 
 BASE = "CRS"
-# a metric on a test, for which a sampler is named
-QUESTIONS = [
-    ("mAP", "balanced"),
-    ("C-F1", "balanced"),
-    ("mAP", "imbalanced"),
-    ("C-F1", "imbalanced"),
-    ("O-F1", "imbalanced"),
-]
-ONE_LABEL = [
-    ("mAP", "balanced"),
-    ("accuracy", "balanced"),
-    ("mAP", "imbalanced"),
-    ("accuracy", "imbalanced"),
-]
+TESTS = ("balanced", "imbalanced")
+# a test and a metric, for which a sampler is named; then those with one label per sample
+QUESTIONS = [*product(TESTS, ("mAP", "C-F1")), ("imbalanced", "O-F1")]
+ONE_LABEL = [*product(TESTS, ("mAP", "accuracy"))]
 MANY_SEEDS = 20  # seeds for which the necessary size of a test is estimated
 MOST_SAMPLES = 1_000_000  # larger tests are not proposed
 
@@ -35,26 +27,22 @@ def compare_all(scores: pd.DataFrame) -> pd.DataFrame:
     for key, rows in scores.groupby(keys, sort=False):
         values = values_by_method(rows)
         for method in [name for name in values if name != BASE]:
-            gap = interval((values[method] - values[BASE])[:, None])
-            numbers = {"difference": gap.effect, "low": gap.low, "high": gap.high}
-            place = dict(zip(keys, cast(tuple, key), strict=True))
-            row = place | {"method": method} | numbers
-            table.append(row | {"seeds": gap.seeds})
-    return pd.DataFrame(table)
+            gap = gap_of(values, method, BASE)
+            numbers = gap.effect, gap.low, gap.high, gap.seeds
+            table.append((*cast(tuple, key), method, *numbers))
+    columns = [*keys, "method", "difference", "low", "high", "seeds"]
+    return pd.DataFrame(table, columns=columns)
 
 
 def values_by_method(rows: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return each method's values and their resamples, (S, 1 + draws), sorted by seed."""
-    values = {}
-    for method, of_method in rows.sort_values("seed").groupby("method", sort=False):
-        draws = np.stack(of_method["draws"])
-        values[str(method)] = np.column_stack([of_method["value"], draws])
-    return values
+    methods = rows.sort_values("seed").groupby("method", sort=False)
+    return {str(name): values_and_draws(part).to_numpy() for name, part in methods}
 
 
 def answer(made: Stream, scores: pd.DataFrame, size: int, question: tuple) -> dict:
     """Name the sampler to use for one score, or what a conclusive trial would need."""
-    metric, test_set = question
+    test_set, metric = question
     rows = scores[(scores["group"] == "overall") & (scores["memory_size"] == size)]
     rows = rows[(rows["metric"] == metric) & (rows["test_set"] == test_set)]
     values = values_by_method(rows)
@@ -83,10 +71,8 @@ def answer(made: Stream, scores: pd.DataFrame, size: int, question: tuple) -> di
         samples = len(made.data.tests[test_set])
         needed = estimate_needed(values[rivals[0]] - values[BASE], samples, level)
         if gap.low > 0:
-            many = (
-                f"which is not significant if corrected for {len(rivals)} comparisons"
-            )
-            difference = f"{difference[:-1]}, {many}."
+            why = f"not significant if corrected for {len(rivals)} comparisons"
+            difference = f"{difference[:-1]}, which is {why}."
         text = f"the data do not suffice for a recommendation. {difference} {needed}"
     return row | {"sentence": f"{metric}, {TEST_WORDS[test_set]}: {text}"}
 
@@ -142,11 +128,7 @@ def say_costs(answers: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
             f"{TEST_WORDS[row.test_set]} ({row.difference:+.1f} points)"
             for row in rows.itertuples()
         ]
-        text = (
-            f"below {BASE} in {'; '.join(costs)}"
-            if costs
-            else f"below {BASE} in no score"
-        )
-        memory = f"With a memory of {size} samples"
-        sentences.append(f"{memory}, {say_sampler(method)} is significantly {text}.")
+        text = f"{say_sampler(method)} is significantly below {BASE} in "
+        text += "; ".join(costs) or "no score"
+        sentences.append(f"With a memory of {size} samples, {text}.")
     return sentences

@@ -116,8 +116,7 @@ def check_columns(columns: dict[str, Any], length: int) -> dict[str, np.ndarray]
         arrays["order"] = dates.to_numpy()
     for name, column in arrays.items():
         if len(column) != length:
-            what = f"{name} of {length} samples, as many as labels"
-            raise ValueError(expected(what, len(column)))
+            raise ValueError(expected(f"{length} rows of {name}", len(column)))
         if name != "inputs" and (column.ndim > 1 or pd.isna(column).any()):
             what = f"one value of {name} for every sample"
             raise ValueError(expected(what, f"shape {column.shape} or missing values"))
@@ -157,10 +156,11 @@ def check_inputs(inputs: np.ndarray) -> np.ndarray:
         what = "features (N, D), or images of uint8 (N, H, W, channels)"
         raise ValueError(expected(what, f"{inputs.dtype} {inputs.shape}"))
     features = inputs.astype(np.float32)
-    if not np.isfinite(features).all():
-        bad = np.flatnonzero(~np.isfinite(features).all(axis=1))
-        got = f"NaN or infinity in sample {bad[0]}"
-        raise ValueError(expected("finite features", got))
+    bad = np.flatnonzero(~np.isfinite(features).all(axis=1))
+    if len(bad):
+        raise ValueError(
+            expected("finite features", f"NaN or infinity in sample {bad[0]}")
+        )
     return features
 
 

@@ -27,10 +27,7 @@ from prslib.resamples import image_draws, weighted_mean
 from prslib.rounding import set_deterministic
 from prslib.runs import code_of, gather, train_here
 from prslib.sources import hash_modules, stamp_package
-from prslib.statistics import (
-    MEASURED,
-    label_powers,
-)
+from prslib.statistics import MEASURED, label_powers
 from prslib.train import METHODS, RunConfig, Trainer
 from prslib.train import stream as shuffle
 from prslib.trial_answers import (
@@ -43,7 +40,7 @@ from prslib.trial_answers import (
 )
 from prslib.trial_streams import NAME, Stream, make_stream
 
-METRICS = ("mAP", "C-F1", "O-F1", "accuracy")
+METRICS = ("mAP", "C-F1", "O-F1", "accuracy", "AP")
 # fields of a run that would change nothing, because a trial uses its stream once
 UNREAD = {"epochs", *MEASURED} - {"test_resamples"}
 
@@ -205,8 +202,7 @@ def list_sizes(memory_size: Any, made: Stream) -> list[int]:
     length = len(made.data.train)
     sizes = np.atleast_1d(memory_size).tolist()
     if max(sizes, default=0) >= length:
-        what = f"memories smaller than the stream of {length} samples"
-        raise ValueError(expected(what, sizes))
+        raise ValueError(expected(f"memories smaller than {length} samples", sizes))
     return sizes
 
 
@@ -234,8 +230,7 @@ def list_configs(
         for size, seed, (name, power) in product(sizes, seeds, variants)
     ]
     if not configs or len(variants) < 2:
-        what = f"a seed, a memory size and a sampler besides {BASE}"
-        raise ValueError(expected(what, "none"))
+        raise ValueError(expected(f"a seed, size and sampler besides {BASE}", "none"))
     return configs
 
 
@@ -243,12 +238,10 @@ def check_fit(made: Stream, config: RunConfig) -> None:
     """Refuse a loss and a batch that do not fit the stream."""
     settings = config.resolved
     if LOSSES[settings["loss"]].one_label and not made.data.train.single_label:
-        what = "a loss of several labels per sample"
-        raise ValueError(expected(what, settings["loss"]))
+        raise ValueError(expected("a loss of several labels", settings["loss"]))
     if not all(map(len, order_rows(made, config))):
         size = settings["batch_size"]
-        what = f"a batch of at least {size} training samples in each task"
-        raise ValueError(expected(what, "fewer in one"))
+        raise ValueError(expected(f"a batch of {size} samples in each task", "fewer"))
 
 
 def score_all(
@@ -302,15 +295,13 @@ def score(made: Stream, config: RunConfig, device: torch.device) -> pd.DataFrame
         trainer.check_finite()
     seen = ~np.isnan(before).any(axis=1)  # the last samples may fill no batch
     once = np.ones((1, seen.sum()))
-    frames = [score_split(made, before[seen], data.train.labels[seen], once)]
-    frames[0]["test_set"] = "prequential"
-    resamples = config.resolved["test_resamples"]
+    scored = {"prequential": (before[seen], data.train.labels[seen], once)}
     for name, test in data.tests.items():
-        weights = draw_weights(made.units[name], resamples)
         rows = np.arange(len(test))
         probabilities = trainer.probabilities(put(test.loaded_inputs, device), rows)
-        frame = score_split(made, probabilities, test.labels, weights)
-        frames.append(frame.assign(test_set=name))
+        weights = draw_weights(made.units[name], config.resolved["test_resamples"])
+        scored[name] = probabilities, test.labels, weights
+    frames = [score_split(made, *scored[name]).assign(test_set=name) for name in scored]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -343,9 +334,9 @@ def score_split(
     if data.train.single_label:
         right = probabilities.argmax(axis=1) == labels.argmax(axis=1)
         scored.append(("overall", "accuracy", weighted_mean(right, weights)))
-    rows = pd.DataFrame(scored, columns=["group", "metric", "draws"])
-    rows = rows[rows["metric"].isin([*METRICS, "AP"])]
-    values = [100 * draws for draws in rows["draws"]]
-    columns = {"value": [float(draws[0]) for draws in values]}
-    rows = rows[["group", "metric"]].assign(**columns)
-    return rows.assign(draws=[draws[1:].astype(np.float32) for draws in values])
+    rows = [
+        (group, metric, 100 * draws[0], (100 * draws[1:]).astype(np.float32))
+        for group, metric, draws in scored
+        if metric in METRICS
+    ]
+    return pd.DataFrame(rows, columns=["group", "metric", "value", "draws"])

@@ -39,7 +39,7 @@ def test_a_path_that_no_shell_has_read_is_refused(monkeypatch, text):
         FOLDERS, [cache_dir, lambda: figures_dir("a"), data_dir], strict=True
     ):
         monkeypatch.setenv(name, text)
-        with pytest.raises(ValueError, match=f"{name} as a path without quotes"):
+        with pytest.raises(ValueError, match=f"{name} with no quote, blank or"):
             read()
         monkeypatch.setenv(name, "~/x")
     assert cache_dir() == Path.home() / "x"

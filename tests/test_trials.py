@@ -238,11 +238,11 @@ def test_samples_without_a_label_are_left_out_and_few_groups_are_told():
 
 
 BAD = {
-    "length": ({"inputs": np.zeros((9, 2))}, "inputs of 400 samples"),
+    "length": ({"inputs": np.zeros((9, 2))}, "400 rows of inputs"),
     "shape": ({"inputs": np.zeros((400, 2, 2))}, "features \\(N, D\\)"),
     "task and order": ({"order": np.arange(400)}, "task or order"),
     "date": ({"task": None, "order": ["31/12/2021"] * 400}, "such as 2021-03-31"),
-    "batch": ({"batch_size": 401}, "a batch of at least 401 training samples in each"),
+    "batch": ({"batch_size": 401}, "a batch of 401 samples in each task"),
     "channels first": (
         {"inputs": np.zeros((400, 3, 8, 8), np.uint8)},
         "images of uint8",
@@ -252,9 +252,9 @@ BAD = {
         "two classes with at least 5 samples",
     ),
     "unknown": ({"labels": np.full((400, 2), np.nan)}, "labels that are all known"),
-    "memory": ({"memory_size": 400}, "memories smaller than the stream"),
+    "memory": ({"memory_size": 400}, "memories smaller than 277 samples"),
     "missing task": ({"task": [None] * 400}, "task for every sample"),
-    "no sampler": ({"samplers": ["CRS"]}, "a sampler besides CRS, got none"),
+    "no sampler": ({"samplers": ["CRS"]}, "sampler besides CRS, got none"),
     "group": ({"groups": np.zeros(400)}, "not all in one group"),
 }
 
@@ -293,7 +293,7 @@ def frame_of(gains: dict[str, float], noise: float = 0.5) -> pd.DataFrame:
     ],
 )
 def test_rule_names_a_sampler_or_nothing(gains, take, alike):
-    made, question = made_of(**draw_stream()), ("mAP", "balanced")
+    made, question = made_of(**draw_stream()), ("balanced", "mAP")
     frame = frame_of(gains)
     row = answer(made, frame, 9, question)
     assert (row["take"], row["alike"]) == (take, alike)

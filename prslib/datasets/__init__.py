@@ -39,8 +39,8 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
     name : str
         Key of `DATASETS`.
     images : bool
-        Whether to load images or features. Labels only are sufficient to study the
-        content of a memory.
+        Whether to load the inputs, which are images or features. To study the content
+        of a memory, the labels are sufficient.
 
     Returns
     -------
@@ -70,7 +70,8 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
 def fingerprint(name: str) -> str:
     """Hash a data set: inputs, labels, tasks, class names and groups.
 
-    If its entry has an ``identity``, this digest is used instead of the inputs.
+    If the entry of the data set has an ``identity``, this digest is hashed instead of
+    the inputs.
     """
     identity = DATASETS[name].identity
     dataset = load_dataset(name, images=identity is None)

@@ -59,8 +59,7 @@ def write_header(stream: BinaryIO, count: int) -> None:
 def check_made(file: Path) -> None:
     """Refuse a missing file or folder that `prslib prepare` makes."""
     if not file.exists():
-        advice = "see `python -m prslib prepare --help`"
-        raise FileNotFoundError(expected(file, "none", advice))
+        raise FileNotFoundError(expected(file, "none", "see prslib prepare --help"))
 
 
 def open_rows(file: Path, count: int) -> np.ndarray:

@@ -32,8 +32,8 @@ class Split:
         Multi-hot labels; each sample has at least one.
     task : ndarray of int64 of shape (n_samples,)
         Task of each sample, or -1 in a test set if its labels belong to several tasks.
-        Such a sample is scored as soon as one of its classes has been trained, on the
-        trained classes only.
+        Such a sample is scored as soon as one of its classes has been trained, but only
+        for the classes that have been trained.
 
     Raises
     ------
@@ -56,14 +56,11 @@ class Split:
         """Check types and shapes."""
         _check_array("labels", self.labels, np.bool_, 2)
         if len(empty := np.flatnonzero(~self.labels.any(axis=1))):
-            what = "at least one label for every sample"
-            got = f"{len(empty)} without any, the first at index {empty[0]}"
-            raise ValueError(expected(what, got, "leave them out: labels.any(axis=1)"))
+            raise ValueError(expected("a label in each row", f"none in row {empty[0]}"))
         _check_array("task", self.task, np.int64, 1)
         for array in (self.task, self.inputs):
             if array is not None and len(array) != len(self.labels):
-                what = f"a task and an input for each of {len(self)} rows of labels"
-                raise ValueError(expected(what, len(array)))
+                raise ValueError(expected(f"{len(self)} tasks and inputs", len(array)))
         if self.inputs is not None and self.inputs.dtype == np.float32:
             _check_array("features", self.inputs, np.float32, 2)
         elif self.inputs is not None:
@@ -77,9 +74,7 @@ class Split:
     def loaded_inputs(self) -> np.ndarray:
         """The inputs; ValueError if only labels were loaded."""
         if self.inputs is None:
-            what = "a data set with inputs"
-            advice = "load_dataset(name) reads them, with images=False it does not"
-            raise ValueError(expected(what, "labels only", advice))
+            raise ValueError(expected("a data set with inputs", "labels only"))
         return self.inputs
 
     def take(self, rows: np.ndarray | slice) -> Split:
@@ -112,7 +107,7 @@ class SequentialDataset:
     class_group : tuple of str of length n_classes
         "majority", "moderate" or "minority" for each class.
     stands_for : str or None
-        Data set of the paper that this one is compared with, if any.
+        Data set of the paper with which this data set is compared, if any.
 
     Raises
     ------
@@ -146,14 +141,13 @@ class SequentialDataset:
         _check_array("class_task", self.class_task, np.int64, 1)
         tasks = np.unique(self.class_task).tolist()
         if not tasks or tasks != list(range(len(tasks))):
-            what = "task ids 0 to T-1 in class_task, each used"
-            raise ValueError(expected(what, tasks, "renumber the tasks"))
+            raise ValueError(expected("task ids 0 to T-1 in class_task", tasks))
         counts = {name: split.labels.shape[1] for name, split in self.splits.items()}
         counts["class_names"] = len(self.class_names)
         counts["class_group"] = len(self.class_group)
         for name, count in counts.items():
             if count != self.num_classes:
-                what = f"{self.num_classes} classes in {name!r}, as in class_task"
+                what = f"{self.num_classes} classes in {name!r}"
                 raise ValueError(expected(what, count))
         for group in self.class_group:
             one_of("class group", group, GROUPS)
@@ -166,8 +160,7 @@ class SequentialDataset:
             if foreign.any():
                 sample, column = np.argwhere(foreign)[0]
                 what = f"only labels of a sample's task in {name!r}"
-                label = repr(self.class_names[column])
-                got = f"sample {sample} of task {split.task[sample]} with label {label}"
+                got = f"sample {sample} with label {self.class_names[column]!r}"
                 raise ValueError(expected(what, got))
 
     @property
@@ -212,13 +205,14 @@ class Recipe:
     loss : str
         Key of `prslib.losses.LOSSES`.
     batch_size, replay_batch_size : int
-        New and replayed samples per step.
+        Number of new samples and number of replayed samples per step.
     norm_penalty : float
         Weight of the squared 2-norms of all parameters in the loss.
     tasks_at_once : int
-        Number of tasks that are trained together: 2 if every class is a task.
+        Number of tasks that are trained together; it is 2 if every class is a task.
     schedule_drawn : bool
-        Whether a run without a schedule draws one from its seed.
+        Whether a run draws the order of the tasks from its seed if its configuration
+        has no schedule.
     precision : str
         "fp32" or "bf16".
     test_set : str
@@ -226,14 +220,15 @@ class Recipe:
     weights : str or None
         Name of the initial weights; None for the default of the model.
     ewc_lambda : float
-        Strength of EWC's penalty: the paper's or, on other data, the choice of
-        `studies/ewc_strength.py`, which uses neither test samples nor the seeds of the
-        report.
+        Strength of EWC's penalty: the value in the paper or, for other data, the value
+        that was chosen by `studies/ewc_strength.py`. This study uses neither test
+        samples nor the seeds of the report.
     rho : float
-        Power of allocation of PRS and OCDM: the one in the authors' code, or 0.
+        Power of allocation of PRS and OCDM: the value in the authors' code or, if there
+        is none, 0.
     test_resamples : int
-        Number of bootstrap resamples of each test set, which intervals take into
-        account; 0 for none.
+        Number of bootstrap resamples of each test set, with which intervals take test
+        sampling into account; 0 for none.
 
     Examples
     --------
@@ -268,15 +263,16 @@ class Clustering:
     Parameters
     ----------
     labels : ndarray of bool of shape (n_samples, n_classes)
-        Labels, including samples that the clustering leaves out; each has a label.
+        Labels of all samples, including samples that the clustering leaves out. Each
+        sample has at least one label.
     class_names : tuple of str of length n_classes
-        Names, including classes that are left out later.
+        Names of the classes, including classes that are left out later.
     n_groups : int
-        Number of groups at the end.
+        Number of groups into which the classes are clustered.
     beta : float
-        Weight of the sizes of groups, Eq. (7).
+        Weight of the sizes of the groups, Eq. (7).
     min_classes : int
-        Minimum number of classes of a group.
+        Minimum number of classes in a group.
     """
 
     labels: np.ndarray
@@ -298,14 +294,15 @@ class Entry:
     recipe : Recipe
         Defaults of a run.
     clustering : callable, optional
-        Returns the `Clustering` from which the tasks come.
+        Function that returns the `Clustering` from which the tasks come.
     identity : callable, optional
-        Returns a digest of the inputs, if it is known without reading all of them.
+        Function that returns a digest of the inputs, if the digest is known without
+        reading all inputs.
     tests_on_pretrained : bool
         Whether the embedded weights were trained on some of the test images.
     data_source : {"paper's", "part", "stand-in", "other"}
-        Whether the samples are the paper's, a part of them, synthetic, or another real
-        stream.
+        Whether the samples are the paper's samples, a part of them, a synthetic
+        substitute, or another real stream.
 
     See Also
     --------
@@ -324,8 +321,7 @@ def validate_schedule(schedule: ArrayLike, num_tasks: int) -> tuple[int, ...]:
     """Return a schedule as a tuple; raise ValueError unless each task occurs exactly once."""
     tasks = tuple(index(task) for task in np.atleast_1d(schedule).tolist())
     if sorted(tasks) != list(range(num_tasks)):
-        what = f"each of the tasks 0 to {num_tasks - 1} once in the schedule"
-        raise ValueError(expected(what, tasks))
+        raise ValueError(expected(f"tasks 0 to {num_tasks - 1}, each once", tasks))
     return tasks
 
 
@@ -359,7 +355,8 @@ def schedule_of(text: str) -> tuple[int, ...]:
 def keep_loaded(load: Callable) -> Callable:
     """Cache the last four data sets of a loader, and return copies.
 
-    Consecutive runs often use the same data set, and a caller may change its copy.
+    The cache is useful because consecutive runs often use the same data set. A caller
+    may change the copy.
     """
     kept = lru_cache(maxsize=4)(load)
     return wraps(load)(lambda *args, **named: deepcopy(kept(*args, **named)))

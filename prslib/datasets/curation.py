@@ -68,8 +68,7 @@ def class_merges(source: Clustering) -> list[Merge]:
     sizes = [len(group) for group in groups]
     if len(sizes) > n_groups or min(sizes) < min_classes:
         what = f"{n_groups} groups of {min_classes} or more classes"
-        got = f"groups of {sizes}: too few images are shared"
-        raise ValueError(expected(what, got, "change either number"))
+        raise ValueError(expected(what, f"groups of {sizes}"))
     return merges
 
 
@@ -121,11 +120,12 @@ def draw_even(
     rng: np.random.Generator,
     reserve: np.ndarray,
 ) -> np.ndarray:
-    """Draw `per_class` images of every class, and few more of any class.
+    """Draw `per_class` images of every class, and few further images of any class.
 
-    It also fills a class that occurs only together with a full class, such as "lemon" with
-    "fruit". Images with a low `reserve`, int (N,), are drawn first, and among them images
-    with the fewest labels of full classes.
+    A class is full if `per_class` of its images have been drawn. More images of a full
+    class are drawn only if another class needs them, such as images of "fruit" for
+    "lemon". Images with a low `reserve`, int (N,), are drawn first. Among images with
+    the same `reserve`, the first are those with the fewest labels of full classes.
     """
     order = rng.permutation(len(labels))
     order = order[np.argsort(reserve[order], kind="stable")]
@@ -150,7 +150,7 @@ def feature_rows(test: Split, per_class: int) -> np.ndarray:
     alone = np.flatnonzero(test.labels.sum(axis=1) == 1)
     if not len(alone):
         what = "test images with a single label for features_per_class"
-        raise ValueError(expected(what, "none", "set it to 0"))
+        raise ValueError(expected(what, "none"))
     # (N, C), position of each image within its class
     number = test.labels[alone].cumsum(axis=0)
     return alone[(test.labels[alone] & (number <= per_class)).any(axis=1)]

@@ -113,7 +113,8 @@ def read_features(file: Path) -> np.ndarray:
 def choose_coco(dataset: SequentialDataset, divisor: int) -> SequentialDataset:
     """Subsample the training images of each task, and add the test set "open".
 
-    Of the open images, whose labels are of any tasks, one in `divisor` is kept.
+    The labels of an open image may belong to several tasks. One in `divisor` of the
+    open images is kept.
     """
     task = dataset.train.task
     # a larger part contains a smaller one

@@ -78,8 +78,9 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     COCO's annotations are instances_train2014.json and instances_val2014.json, and
     COCO's images are in train2014/ and val2014/. NUS-WIDE's annotations are ImageList/
     and Groundtruth/TrainTestLabels/, and NUS-WIDE's images are in one folder per
-    concept. The id files that the paper's authors released are fetched to
-    $PRSLIB_DATA/<name>_ids, unless they are there.
+    concept. The authors of the PRS paper released lists of the ids of their images.
+    These lists are downloaded to $PRSLIB_DATA/<name>_ids, unless this folder already
+    contains them.
 
     The files labels.npz, images.npy and left_out.csv are written to $PRSLIB_DATA/<name>.
     Missing or broken images are left out. If more than 1 % are left out, an error is
@@ -148,8 +149,7 @@ def check_lost(lost: np.ndarray, files: np.ndarray, allowed: bool) -> None:
     if lost.all() or (lost.mean() > MOST_LOST and not allowed):
         what = f"at most {MOST_LOST:.0%} of {len(files)} images missing or broken"
         got = f"{lost.sum()}, such as {files[lost][0]}"
-        advice = "put them there, pass another --images or --allow-missing"
-        raise ValueError(expected(what, got, advice))
+        raise ValueError(expected(what, got, "--allow-missing allows more"))
 
 
 def find_ids(prepared: PreparedSet) -> Path:
@@ -168,7 +168,8 @@ def find_ids(prepared: PreparedSet) -> Path:
 def prepare_features(options: argparse.Namespace) -> None:
     """Store the features that EfficientNet-Lite0 computes from a prepared set's images.
 
-    They are written to $PRSLIB_DATA/<name>/features.npy, one row per image.
+    The features are written to $PRSLIB_DATA/<name>/features.npy, with one row per
+    image.
 
     Example: prslib prepare features cocoseq
     """
@@ -187,8 +188,8 @@ def prepare_features(options: argparse.Namespace) -> None:
 def prepare_source(source: single_label.Source, _options: argparse.Namespace) -> None:
     """Count the images of a single-label data set, after fetching them if necessary.
 
-    The files are in $PRSLIB_DATA. They are the folder MNIST/raw for MNIST, and
-    train_32x32.mat and test_32x32.mat for SVHN.
+    The files are stored in $PRSLIB_DATA: for MNIST in the folder MNIST/raw, and for
+    SVHN as train_32x32.mat and test_32x32.mat.
 
     Example: prslib prepare NAME
     """

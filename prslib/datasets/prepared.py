@@ -79,11 +79,8 @@ class Selection:
         self, name: str, stands_for: str | None, inputs: np.ndarray | None
     ) -> SequentialDataset:
         """Return the data set, with `inputs` in the order of the rows or without inputs."""
-        splits = {}
-        for split in SPLITS:
-            rows = self.rows(split)
-            chosen = None if inputs is None else inputs[rows]
-            splits[split] = Split(chosen, self.labels[rows], self.task[rows])
+        whole = Split(inputs, self.labels, self.task)
+        splits = {split: whole.take(self.rows(split)) for split in SPLITS}
         return SequentialDataset(
             name=name,
             train=splits.pop("train"),
@@ -100,8 +97,9 @@ def order_splits(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Order rows of a corpus so that each split is contiguous and no row comes twice.
 
-    The test sets share samples. The order is training, balanced only, both, imbalanced
-    only. Return it, int64 (N,), and the `bounds` of the splits, int64 (3, 2).
+    The test sets share samples, so the order is: training samples; samples of
+    "balanced" only; samples of both test sets; samples of "imbalanced" only. Return
+    this order, int64 (N,), and the `bounds` of the splits, int64 (3, 2).
     """
     is_shared = np.isin(balanced, imbalanced)
     others = imbalanced[~np.isin(imbalanced, balanced)]

@@ -1,10 +1,11 @@
 """Load Reuters-21578 as a stream of documents, whole or subsampled.
 
 Features, labels and ids are embedded; `studies/embed_reuters.py` makes the file. Two
-kinds of subsampled streams separate imbalance from length. "cap" streams lose documents of
-their largest classes, whereas "part" streams of the same lengths keep the imbalance. Each
-is drawn three times, and all have the memory size of the whole stream. The imbalanced test
-set of a "cap" stream is subsampled in the same way.
+kinds of subsampled streams separate imbalance from length. "cap" streams lose documents
+of their largest classes, whereas "part" streams of the same lengths keep the imbalance.
+Each of these streams is drawn three times, and their memory is as large as the memory
+of the whole stream. The imbalanced test set of a "cap" stream is subsampled in the same
+way.
 """
 
 from __future__ import annotations
@@ -47,11 +48,12 @@ SETTINGS: dict[str, Any] = HEAD | {"learning_rate": 0.002, "ewc_lambda": 150.0}
 def thin_largest(labels: np.ndarray, cap: int, draw: int, whole: int = 0) -> np.ndarray:
     """Subsample the largest classes to one of `CAPS`, bool (N,).
 
-    A document is removed while all of its classes have more documents than the cap.
-    Therefore no class falls below the cap, and a class stays above it only with documents
-    that a smaller class needs. Each cap keeps a subset of what the next larger one keeps.
-    The caps refer to a stream of `whole` documents, by default as many as there are
-    labels, and are scaled in proportion otherwise.
+    A document is removed if all of its classes still have more documents than the cap.
+    Therefore no class falls below the cap, and if a class remains above the cap, each
+    of its documents also belongs to a class that is not above the cap. The documents
+    that a cap keeps are a subset of the documents that the next larger cap keeps. The
+    caps refer to a stream of `whole` documents, by default the number of rows in
+    `labels`. If there are more or fewer rows, the caps are scaled in proportion.
     """
     order = np.random.default_rng(SEED + draw).permutation(len(labels))
     counts = labels.sum(axis=0)  # (C,)
@@ -70,9 +72,10 @@ def thin_largest(labels: np.ndarray, cap: int, draw: int, whole: int = 0) -> np.
 def thin_evenly(labels: np.ndarray, length: int, draw: int) -> np.ndarray:
     """Keep `length` documents and the proportions of all classes, bool (N,).
 
-    Each document counts for its smallest class. The documents of a class are spread
-    evenly from 0 to 1, in random order, and the lowest are kept. A longer stream therefore
-    contains all documents of a shorter one.
+    Each document counts for its smallest class. In random order, the documents of a
+    class receive evenly spaced numbers from 0 to 1, and the `length` documents with the
+    lowest numbers are kept. A longer stream therefore contains all documents of a
+    shorter stream.
     """
     rng = np.random.default_rng(SEED + draw)
     counts = labels.sum(axis=0)  # (C,)

@@ -13,26 +13,29 @@ class Architecture:
     Parameters
     ----------
     made_by : callable or str
-        ``made_by(input_shape, num_classes)`` returns a `prslib.models.networks.Staged`.
-        With a ``backbone``, it receives the backbone's result instead of the shape. Or
-        "module:name" of such a function in `prslib.models`.
+        Function ``made_by(input_shape, num_classes)`` that returns a
+        `prslib.models.networks.Staged`, or "module:name" of such a function in
+        `prslib.models`. If there is a ``backbone``, the function receives the
+        backbone's result instead of the shape.
     stages : int
         Number of stages, including the head.
     vector_stages : int
-        Number of stages that ExStream freezes, after which it stores vectors.
+        Number of stages that ExStream freezes. ExStream stores the outputs of the last
+        of these stages as vectors.
     published_weights : tuple of str
         Names of initial weights of the backbone; empty if weights are always random.
     default_weights : str
-        One of these names, or "none" for random weights.
+        One of the ``published_weights``, or "none" for random weights.
     objective_for : str or None
-        Loss that the network replaces by its own objective.
+        Loss that the network replaces by its special objective.
     stands_for : str or None
-        Network of the paper's tables that this one is compared with.
+        Network in the paper's tables with which this network is compared.
     gpu_share : float
         Part of a GPU that one run needs; runs of small networks share a GPU.
     backbone : callable, str or None
-        ``backbone(image_shape, weights)`` returns the stages below the head, the module
-        that pools their map, and its width; or "module:name" of such a function.
+        Function ``backbone(image_shape, weights)``, or "module:name" of such a
+        function. It returns the stages below the head, the module that pools the map
+        from these stages, and the number of features after pooling.
 
     See Also
     --------

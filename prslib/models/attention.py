@@ -166,7 +166,7 @@ class RNNAttention(Staged):
 
 
 class RecurrentAttention(nn.Module):
-    """Look at the map, then at K regions of it; keep every class's best score."""
+    """Look at the map, then at K regions of it; keep the best score of every class."""
 
     # As in Wang et al., an LSTM reads one region after another. Its state scores the
     # region and locates the next one; the whole map, which is read first, locates the
@@ -258,7 +258,7 @@ def cut(maps: Tensor, regions: Tensor) -> Tensor:
 
 
 def anchors() -> Tensor:
-    """Return the regions' anchors, (K, 2): the middle, then points on a circle."""
+    """Return the anchors of regions, (K, 2): the middle, then points on a circle."""
     angle = 2 * torch.pi * (torch.arange(STEPS - 1) + 0.5) / (STEPS - 1)
     circle = torch.stack([angle.cos(), angle.sin()], 1) / 2**0.5
     return torch.cat([torch.zeros(1, 2), circle])

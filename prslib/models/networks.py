@@ -25,7 +25,7 @@ class Staged(nn.Module):
     Parameters
     ----------
     *stages : Module
-        Modules that are applied in this order. A method may freeze the first ones.
+        Modules that are applied in this order. A method may freeze the first stages.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Staged(nn.Module):
         Returns
         -------
         tensor of float of shape (B, width)
-            Penultimate features.
+            Output of the last stage before the head.
         """
         return self.stages[:-1](inputs)
 
@@ -207,13 +207,14 @@ def make_model(
     image_shape : tuple of int
         Shape of an input: height, width and channels of an image, or (D,) for features.
     num_classes : int
-        Outputs of the one head that all tasks share.
+        Number of outputs of the head, which all tasks share.
     seed : int or numpy.random.SeedSequence
         Seed of the random weights; torch's global generator is not changed.
     weights : str, optional
-        The network's initial weights: "none", one of its
-        `Architecture.published_weights`, or a file of its state dict; by default its
-        `Architecture.default_weights`. Networks without published weights ignore it.
+        The network's initial weights: "none" for random weights, one of its
+        `Architecture.published_weights`, or a file with its state dict. The default is
+        its `Architecture.default_weights`. Networks without published weights ignore
+        this argument.
 
     Returns
     -------

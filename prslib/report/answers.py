@@ -13,10 +13,10 @@ STREAMS |= {"mdiseq": "icons", "clipartseq": "clip art"}
 SYNTHETIC = " The data are synthetic, made of handwritten digits."
 ONE_SEED = " With one seed, no interval is known."
 # sentences for a difference, by its sign
-ABOVE = "{method} scores {effect} points higher than {than} in {what} {interval}."
-BELOW = "{method} scores {effect} points lower than {than} in {what} {interval}."
+ABOVE = "{what} is {effect} points higher for {method} than for {than} {interval}."
+BELOW = "{what} is {effect} points lower for {method} than for {than} {interval}."
 UNCLEAR = (
-    "{method} and {than} do not differ significantly in {what}: {effect} points"
+    "{what} does not differ significantly: {method} minus {than} is {effect} points"
     " {interval}."
 )
 
@@ -76,18 +76,18 @@ def describe_range(gaps: pd.DataFrame, by: str) -> str:
     rows = first_set(gaps).query(
         "group == 'overall' and metric == 'mAP' and test_set == 'balanced'"
     )
-    lowest = rows.loc[rows["difference"].idxmin()]
-    sentence = "PRS minus CRS in overall mAP with classes alike is "
-    sentence += (
-        f"{lowest['difference']:+.1f} to {rows['difference'].max():+.1f} points, "
+    ends = rows.loc[rows["difference"].agg(["idxmin", "idxmax"])]
+    low, high = (
+        ends["difference"].map("{:+.1f} points".format) + f" ({by}: " + ends[by] + ")"
     )
-    sentence += f"lowest with {lowest[by]}."
+    sentence = "With classes alike, PRS minus CRS in overall mAP is between "
+    sentence += f"{low} and {high}."
     if rows["seeds"].min() < DECIDING:
         return sentence
     above, below = ((rows["clearly"] == side).sum() for side in ("above", "below"))
     return (
-        f"{sentence} It is significantly above 0 in {above or 'none'} of these {len(rows)} "
-        f"comparisons, and significantly below 0 in {below or 'none'}."
+        f"{sentence} It is significantly above 0 in {above or 'none'} of {len(rows)} cases "
+        f"and significantly below 0 in {below or 'none'}."
     )
 
 

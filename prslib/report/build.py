@@ -7,10 +7,9 @@ import json
 import os
 import sys
 import tempfile
-import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -29,11 +28,6 @@ from prslib.paths import (
     replacing,
 )
 
-try:
-    import fcntl
-except ImportError:
-    fcntl = None
-
 if TYPE_CHECKING:
     from prslib.train import RunConfig
 
@@ -43,7 +37,6 @@ COMPUTE = "compute"  # tag of cells that a redraw skips
 
 # notebooks at a time; each keeps about one core busy once its runs are stored
 DRAWN_AT_ONCE = 4
-SUMMING = threading.Lock()  # held by the thread that changes a list of digests
 FORKS = sys.platform == "linux"  # elsewhere a fork of a process with torch is not safe
 
 
@@ -113,26 +106,14 @@ def write_sums(folder: Path, files: Iterable[Path]) -> None:
 
     Pictures are left out, because their bytes depend on the version of matplotlib.
     """
+    from filelock import FileLock
+
     numbers = [file for file in files if file.suffix != ".png"]
-    with SUMMING, only_process(folder):
+    with FileLock(cache_dir() / "sums.lock"):  # threads and processes write one list
         sums = read_sums(folder) | {file.name: digest(file) for file in numbers}
         names = [name for name in sorted(sums) if (folder / name).is_file()]
         with replacing(folder / SUMS) as file:
             file.write("".join(f"{sums[name]}  {name}\n" for name in names).encode())
-
-
-@contextmanager
-def only_process(folder: Path) -> Iterator[None]:
-    """Make other processes that change a folder's list wait; Windows has no such lock."""
-    if fcntl is None:
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def execute(profile: str, names: Sequence[str], redraw: bool = False) -> dict[str, str]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from prslib import configs, register
 from prslib.checks import Seed
-from prslib.report.tables import labels_of
+from prslib.datasets import load_dataset
 from prslib.samplers import PRS
 from prslib.samplers.label_sets import NONE
 from prslib.samplers.prs import powers_of
@@ -72,8 +72,9 @@ class _CountsAhead(PRS):
         self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0, dataset: str
     ):
         super().__init__(size, num_classes, seed, rho=rho)
-        self.task = labels_of(dataset).class_task  # of each class
-        self.total = labels_of(dataset).class_freq  # in the whole stream
+        data = load_dataset(dataset, images=False)
+        self.task = data.class_task  # of each class
+        self.total = data.class_freq  # in the whole stream
 
     def _count(self, classes: Sequence[int]) -> None:
         self.seen += 1

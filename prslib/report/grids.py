@@ -1,6 +1,5 @@
 """List the runs of notebooks: grids in which some methods have fewer seeds, and test sets."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -44,19 +43,20 @@ def configs_of(
     >>> [(config.method, config.seed) for config in made]
     [('GSS', 0), ('CRS', 0), ('CRS', 1)]
     """
-    seeds_of = {}
-    for name, count in (few_seeds or {}).items():
+    few = few_seeds or {}
+    for name, count in few.items():
         one_of("method or data set", name, [*METHODS, *DATASETS])
-        seeds_of[name] = seeds[: check_int(f"few_seeds of {name}", count, least=1)]
+        check_int(f"few_seeds of {name}", count, least=1)
     made = []
     names = fields.pop("dataset")
     for name in [names] if isinstance(names, str) else names:
-        with_seeds = defaultdict(list)
+        counts = {}
         for method in methods:
-            fewer = [seeds_of[key] for key in (method, name) if key in seeds_of]
-            with_seeds[tuple(min(fewer, key=len, default=seeds))].append(method)
-        for chosen in sorted(with_seeds, key=len):
-            grid = {"method": with_seeds[chosen], "seed": [*chosen]}
+            limits = [few[key] for key in (method, name) if key in few]
+            counts[method] = min([len(seeds), *limits])
+        for count in sorted(set(counts.values())):
+            chosen = [method for method in methods if counts[method] == count]
+            grid = {"method": chosen, "seed": seeds[:count]}
             made += configs(**fields, dataset=name, **grid)
     return made
 

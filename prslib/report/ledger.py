@@ -1,6 +1,6 @@
 """Compare every number and every claim of the paper with the replication."""
 
-import re
+from collections import Counter
 from itertools import chain
 
 import numpy as np
@@ -22,13 +22,6 @@ from prslib.train import RunConfig
 
 AT_ONCE = 100  # runs in memory at a time
 TEXTS = ("statement", "source", "test", "unit", "over", "kind")  # fields of a claim
-# of a claim, by its verdict
-VERBS = {
-    "holds": "holds",
-    "does not hold": "does not hold",
-    "no difference": "shows no difference",
-    "undecided": "is undecided",
-}
 
 
 def gather(
@@ -54,9 +47,7 @@ def gather(
     return results_of(every, standards, in_figure_1)
 
 
-def decide(
-    results: pd.DataFrame, level: float = LEVEL, claims: dict[str, Claim] = CLAIMS
-) -> pd.DataFrame:
+def decide(results: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:
     """Test each claim on each of its data sets, with and without correction.
 
     A claim about COCOseq is also tested on other real streams, in separate rows whose
@@ -67,7 +58,7 @@ def decide(
     ours[""] = Scores(results.iloc[:0])  # not run
     data_sources = data_sources_of(name for name in ours if name)
     rows = []
-    for claim in claims.values():
+    for claim in CLAIMS.values():
         texts = {name: getattr(claim, name) for name in TEXTS}
         effects = {
             paper: claim.printed.get(paper, claim.decide(printed[paper])["effect"])
@@ -170,64 +161,51 @@ def counts(decided: pd.DataFrame) -> pd.DataFrame:
     verdicts = list(VERDICTS[:-1])
     run = decided[decided["verdict"].isin(verdicts)]
     table = pd.crosstab(run["data"].map(DATA_SOURCES), run["verdict"])
-    names = [
-        name for name in dict.fromkeys(DATA_SOURCES.values()) if name in table.index
-    ]
-    table = table.reindex(index=names, columns=verdicts, fill_value=0)
+    order = list(DATA_SOURCES.values())
+    table = table.sort_index(key=lambda names: names.map(order.index))
+    table = table.reindex(columns=verdicts, fill_value=0)
     return table.assign(rows=table.sum(axis=1))
 
 
-def summarise(decided: pd.DataFrame) -> str:
-    """List in Markdown where each headline holds on real streams, and what was not tested."""
+def list_main_claims(decided: pd.DataFrame) -> str:
+    """Return in Markdown the main claims, and by verdict the real streams that were tested."""
     real = on_real_data(decided)
-    lines = []
-    for name in decided["claim"].unique():
-        rows = real[real["claim"] == name]
-        if CLAIMS[name].headline and len(rows):
-            about = f"{', '.join(CLAIMS[name].metrics)}; {say_tests(rows)}"
-            statement = f"**{CLAIMS[name].statement}** ({about})"
-            lines.append(f"{statement}: {say_verdicts(decided, name)}.")
-    claims = [name for name, claim in CLAIMS.items() if claim.kind == PRIMARY]
-    open_claims = [name for name in claims if name not in set(real["claim"])]
-    questions = pd.Series([CLAIMS[name].question for name in open_claims], dtype=str)
-    topics = questions.value_counts(sort=False)
-    text = f"**Not tested on real data**: {len(open_claims)} of {len(claims)} claims"
-    listed = ", ".join(f'"{topic}" ({count})' for topic, count in topics.items())
-    lines.append(f"{text}. By question: {listed}." if listed else f"{text}.")
-    return "\n".join(f"- {line}" for line in lines)
+    rows = []
+    for name, claim in CLAIMS.items():
+        streams = list_streams(real, name)
+        if claim.headline and len(streams):
+            tests = say_tests(real[real["claim"] == name])
+            about = f"{', '.join(claim.metrics)}; {tests}"
+            row = {"claim of the paper": claim.statement, "scores; test set": about}
+            rows.append(row | streams.to_dict())
+    columns = ["claim of the paper", "scores; test set", *VERDICTS]
+    table = pd.DataFrame(rows, columns=columns)
+    return as_markdown(table.dropna(axis=1, how="all").fillna("-"))
+
+
+def list_streams(decided: pd.DataFrame, claim: str) -> pd.Series:
+    """Name the real streams on which a claim was tested, by verdict."""
+    rows = on_real_data(decided)
+    rows = rows[rows["claim"] == claim]
+    return rows.groupby("verdict")["dataset"].agg(join_words).map(name_streams)
+
+
+def say_untested(decided: pd.DataFrame) -> str:
+    """Count in Markdown the claims that were not tested on real data, by question."""
+    tested = set(on_real_data(decided)["claim"])
+    claims = {name: claim for name, claim in CLAIMS.items() if claim.kind == PRIMARY}
+    questions = [claims[name].question for name in claims if name not in tested]
+    text = f"**Not tested on real data**: {len(questions)} of {len(claims)} claims."
+    topics = Counter(questions).items()
+    listed = ", ".join(f'"{topic}" ({count})' for topic, count in topics)
+    return (
+        f"{text} Number of untested claims per question: {listed}." if listed else text
+    )
 
 
 def on_real_data(decided: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that were run on real data."""
     return decided[(decided["data"] != STAND_IN) & (decided["verdict"] != "not run")]
-
-
-def say_verdicts(decided: pd.DataFrame, claim: str) -> str:
-    """List a claim's verdicts on real streams, as "holds on 1 of 4 real streams (...)"."""
-    real = on_real_data(decided)
-    rows = real[real["claim"] == claim]
-    if len(rows) > 1 and rows["verdict"].nunique() == 1:
-        count = "both" if len(rows) == 2 else f"all {len(rows)}"
-        places = f"on {count} real streams ({join_words(rows['dataset'])})"
-        return name_streams(f"{say_verb(rows)} {places}")
-    places = []
-    for verdict in VERDICTS[:-1]:
-        names = rows.loc[rows["verdict"] == verdict, "dataset"]
-        if verdict == "holds":
-            holds = f"holds on {len(names)} of {len(rows)} real streams"
-            places.append(f"{holds} ({join_words(names)})" if len(names) else holds)
-        elif len(names):
-            places.append(f"{say_verb(rows.loc[names.index])} on {join_words(names)}")
-    return name_streams(join_words(places))
-
-
-def say_verb(rows: pd.DataFrame) -> str:
-    """Return the verdict of rows in words, "no difference" with the score that gave it."""
-    verdict = rows["verdict"].iloc[0]
-    scores = {cell.split(" ")[-1] for cell in rows["weakest"].fillna("")}
-    if verdict != "no difference" or len(scores) > 1 or "" in scores:
-        return VERBS[verdict]
-    return f"{VERBS[verdict]} in {join_words(scores)}"
 
 
 def say_tests(decided: pd.DataFrame) -> str:
@@ -272,9 +250,6 @@ def _say(row: dict) -> str:
     if row["kind"] == FACT:
         return text
     verdict = row["alone"] if row["kind"] == SENSITIVITY else row["verdict"]
-    # "over CRS O-F1" becomes "O-F1 vs. CRS"
-    weakest = re.sub(r"^over (rho \S+|\S+) (.+)", r"\2 vs. \1", row["weakest"])
-    weakest = re.sub(r"^of (\S+) (.+)", r"\2 of \1", weakest)
-    weakest = re.sub(r"^(after \d+ tasks?) (.+)", r"\2 \1", weakest)
-    is_named = weakest and verdict != "holds"
-    return f"**{verdict}** {text}{f' (weakest: {weakest})' if is_named else ''}"
+    if row["weakest"] and verdict != "holds":
+        text += f" (weakest cell: {row['weakest']})"
+    return f"**{verdict}** {text}"

@@ -31,8 +31,11 @@ def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:
         "group": dataset.class_group,
         "images": dataset.class_freq,
     }
-    frame = pd.DataFrame(columns).sort_values("images", ascending=False, kind="stable")
-    return frame.sort_values("task", kind="stable", ignore_index=True)
+    frame = pd.DataFrame(columns)
+    frame = frame.sort_values(
+        ["task", "images"], ascending=[True, False], kind="stable"
+    )
+    return frame.reset_index(drop=True)
 
 
 def class_test(dataset: str) -> str:
@@ -53,15 +56,13 @@ def run_forgetting(run: Run) -> pd.DataFrame:
     scores = scores[scores["test_set"] == class_test(dataset.name)]
     scores = scores[scores["metric"].isin(["AP", "F1"])]
     scores = scores[scores["group"].isin(dataset.class_names)]
-    if "draws" in scores and not scores["draws"].notna().any():
-        scores = scores.drop(columns="draws")
     both = [
         forgetting(scores, f).assign(measure=name) for name, f in FORGETTING.items()
     ]
     measured = pd.concat(both).dropna(subset="unlearned")
-    sizes = class_statistics(dataset).drop(columns="dataset")
-    in_turn = [sizes[sizes["task"] == t] for t in run.config.resolved["schedule"]]
-    sizes = pd.concat(in_turn).rename(columns={"group": "class_group"})
+    sizes = class_statistics(dataset).drop(columns="dataset").set_index("task")
+    sizes = sizes.loc[[*run.config.resolved["schedule"]]].reset_index()
+    sizes = sizes.rename(columns={"group": "class_group"})
     rows = sizes.merge(measured.rename(columns={"group": "class"}), on="class")
     place = pd.factorize(rows["class"])[0]
     columns = [name for name in ("value", "draws") if name in rows]
@@ -78,8 +79,8 @@ def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
     table = []
     for _, classes in rows.groupby(keys, sort=False):
         values = values_and_draws(classes)  # (classes, 1 + draws)
-        sizes = values.notna().mul(classes["images"].to_numpy(), axis=0)
-        sizes = sizes.where(values.notna())
+        images = pd.Series(classes["images"].to_numpy(), values.index)
+        sizes = values.mask(values.notna(), images, axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):  # all values are equal
             drawn = sizes.rank().corrwith(values.rank()).to_numpy()
         if np.isnan(classes["value"]).all():
@@ -114,23 +115,18 @@ def features_of(run: Run) -> np.ndarray:
     return run.features[DATASETS[run.config.dataset].recipe.test_set]
 
 
-def neighbour_votes(run: Run, neighbours: int) -> pd.DataFrame:
-    """Add each image's kNN accuracy: 100 if its nearest neighbours vote for its class."""
-    images = labelled_images(run.config)
-    vote = KNeighborsClassifier(n_neighbors=neighbours, weights="distance")
-    voted = vote.fit(features_of(run), images["class"].to_numpy()).predict(None)
-    return images.assign(**{"kNN accuracy": 100.0 * (voted == images["class"])})
-
-
 def separation(run: Run, neighbours: int) -> pd.DataFrame:
     """Measure how well features separate the classes, in percent, by group and overall.
 
     Distances are Euclidean. A silhouette of 100 means that classes are far apart, 0 that
     they overlap (section "Feature Analysis").
     """
-    images = neighbour_votes(run, neighbours)
-    silhouettes = silhouette_samples(features_of(run), images["class"].to_numpy())
-    images["silhouette"] = 100 * silhouettes
+    images = labelled_images(run.config)
+    features, classes = features_of(run), images["class"].to_numpy()
+    vote = KNeighborsClassifier(n_neighbors=neighbours, weights="distance")
+    voted = vote.fit(features, classes).predict(None)  # by all images but itself
+    images["kNN accuracy"] = 100.0 * (voted == classes)
+    images["silhouette"] = 100 * silhouette_samples(features, classes)
     draws = run.config.resolved["test_resamples"]
     name = run.config.dataset
     tested = len(labels_of(name).tests[DATASETS[name].recipe.test_set])
@@ -238,17 +234,6 @@ def _class_shares(
         "share": 100 * counts / counts.sum(),
     }
     return pd.DataFrame(columns).sort_values("class_rank")
-
-
-def imbalanced_stream(
-    imbalance: float, samples: int, classes: int, seed: int = 0
-) -> np.ndarray:
-    """Draw labels, bool (samples, C); the first class is `imbalance` times the last one.
-
-    Each class is less probable than the one before by the same factor.
-    """
-    step = np.arange(classes) / max(classes - 1, 1)
-    return draw_labels(float(imbalance) ** -step, samples, seed)
 
 
 def draw_labels(

@@ -5,11 +5,9 @@ file with the parameters that it overrides. `prslib train`, `make figures` and t
 ledger read both here.
 """
 
-import ast
 import io
-import os
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self, cast
@@ -25,7 +23,6 @@ from PIL import Image as Pixels
 
 from prslib.checks import expected, one_of
 from prslib.datasets import DATASETS
-from prslib.device import check_device
 from prslib.paths import (
     figures_dir,
     known_profiles,
@@ -70,23 +67,20 @@ class Settings(SimpleNamespace):
         """Read the parameters among a notebook's ``globals()``."""
         ran = [each for each in namespace.get("In", []) if each.startswith(PAPERMILL)]
         values = {name: namespace[name] for name in defaults_of(notebook)}
+        for source in ran[-1:]:  # errors of earlier cells may have been corrected
+            values = values_of(source) | values  # unknown names are refused below
         try:
-            for source in ran[-1:]:  # errors of earlier cells may have been corrected
-                check_names(notebook, assigned_names(source))
-            settings = cls.of(notebook=notebook, **values)
-            settings.refuse_missing_device()
+            return cls.of(notebook=notebook, **values)
         except (TypeError, ValueError) as error:
             raise ParameterError(error) from None
-        return settings
 
     @classmethod
     def of(cls, profile: str, notebook: str, **values: Any) -> Self:
         """Return a notebook's parameters under a profile, overridden by given values."""
         values = profile_values(profile, notebook) | values
-        check_names(notebook, values)
         defaults = defaults_of(notebook)
         for name, value in values.items():
-            kind = type(defaults[name])
+            kind = type(defaults[one_of(f"parameter of {notebook}", name, defaults)])
             if kind in (list, dict) and not isinstance(value, kind):
                 what = f"{name} as a {kind.__name__}, which papermill sets with -y"
                 raise TypeError(expected(what, repr(value)))
@@ -94,25 +88,18 @@ class Settings(SimpleNamespace):
                 raise TypeError(expected(f"{name} as a single value", repr(value)))
         return cls(notebook=notebook, tables={}, **defaults | values)
 
-    def refuse_missing_device(self) -> None:
-        """Raise ValueError for a device that is not available, even if no run is missing.
-
-        The device of a profile is not checked, because its stored runs can be drawn on any
-        machine. With a Ray cluster no device is checked, because runs use its machines.
-        """
-        device: Any = getattr(self, "device", None)
-        usual = getattr(self.of(self.profile, self.notebook), "device", None)
-        if device != usual and "RAY_ADDRESS" not in os.environ:
-            check_device(device)
-
     def write(self, table: pd.DataFrame, name: str) -> None:
         """Keep a table as CSV, and write it to a file if ``save`` names a folder."""
         table = table.drop(columns="draws", errors="ignore")  # arrays
         text = table.to_csv(index=False, float_format="%.6g")
         self.tables[name] = text
+        self.save_file(f"{self.notebook}_{name}.csv", text.encode())
+
+    def save_file(self, name: str, content: bytes) -> None:
+        """Write a file if ``save`` names a folder."""
         if self.save:
-            with replacing(Path(self.save) / f"{self.notebook}_{name}.csv") as file:
-                file.write(text.encode())
+            with replacing(Path(self.save) / name) as file:
+                file.write(content)
 
     def table(self, name: str) -> pd.DataFrame:
         """Read a table that `write` kept; in a redraw also the profile's.
@@ -120,15 +107,15 @@ class Settings(SimpleNamespace):
         Cells that draw read their numbers from here, so that a redraw, which skips the
         cells with the tag `compute`, draws the same.
         """
-        text = self.tables.get(name)
-        if text is None and getattr(self, "redraw", False):
+        if name not in self.tables and getattr(self, "redraw", False):
             file = figures_dir(self.profile) / f"{self.notebook}_{name}.csv"
-            text = file.read_text(encoding="utf-8")
-        if text is None:
-            raise KeyError(expected(f"a cell that writes the table {name}", "none"))
+            self.tables[name] = file.read_text(encoding="utf-8")
         types: dict[Hashable, type] = dict.fromkeys(TEXTS, str)
         table = pd.read_csv(
-            io.StringIO(text), dtype=types, keep_default_na=False, na_values=[""]
+            io.StringIO(self.tables[name]),
+            dtype=types,
+            keep_default_na=False,
+            na_values=[""],
         )
         texts = [column for column in table if table[column].dtype.kind == "O"]
         return table.fillna(dict.fromkeys(texts, ""))
@@ -150,14 +137,11 @@ class Settings(SimpleNamespace):
         self.table(name)  # every picture needs a table with its numbers
         about = {"file": f"{self.notebook}_{name}.png"}
         picture = make_picture(self.add_rho(figure), about)
-        if self.save:
-            with replacing(Path(self.save) / about["file"]) as file:
-                file.write(cast("bytes", picture.data))
+        self.save_file(about["file"], cast("bytes", picture.data))
         if self.save and narrow and self.profile == "seeds":
             stack_panels(figure, narrow)
             about["narrow"] = f"{self.notebook}_{name}_narrow.png"
-            with replacing(Path(self.save) / about["narrow"]) as file:
-                file.write(render(figure))
+            self.save_file(about["narrow"], render(figure))
         if redraw is None:
             display(picture)
         else:
@@ -233,10 +217,9 @@ class Settings(SimpleNamespace):
 
     def _repr_markdown_(self) -> str:
         shown = {k: v for k, v in vars(self).items() if k not in NOT_SHOWN}
-        rows = [f"| `{name}` | {value} |" for name, value in shown.items()]
-        lines = ["<details><summary>Parameters</summary>", ""]
-        lines += ["| parameter | value |", "|---|---|", *rows]
-        return "\n".join([*lines, "", "</details>"])
+        head = "<details><summary>Parameters</summary>\n\n| parameter | value |\n|---|---|\n"
+        rows = "".join(f"| `{name}` | {value} |\n" for name, value in shown.items())
+        return f"{head}{rows}\n</details>"
 
 
 def cells_with(tag: str, notebook: str) -> list[str]:
@@ -251,10 +234,14 @@ def cells_with(tag: str, notebook: str) -> list[str]:
 
 def defaults_of(notebook: str) -> dict[str, Any]:
     """Execute a notebook's cell `parameters`; return what it sets."""
-    source = "\n".join(cells_with("parameters", notebook))
+    return values_of("\n".join(cells_with("parameters", notebook)))
+
+
+def values_of(source: str) -> dict[str, Any]:
+    """Execute a cell; return the values that it assigns."""
     scope: dict[str, Any] = {}
     exec(source, scope)
-    return {name: scope[name] for name in assigned_names(source)}
+    return {name: scope[name] for name in scope if not name.startswith("__")}
 
 
 def profile_values(profile: str, notebook: str) -> dict:
@@ -265,23 +252,6 @@ def profile_values(profile: str, notebook: str) -> dict:
         return {"profile": profile}
     with file.open(encoding="utf-8") as opened:  # errors name the file
         return yaml.safe_load(opened) | {"profile": profile}
-
-
-def assigned_names(source: str) -> list[str]:
-    """Return the names that a cell assigns."""
-    nodes = ast.walk(ast.parse(source))
-    return [
-        node.id
-        for node in nodes
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    ]
-
-
-def check_names(notebook: str, names: Iterable[str]) -> None:
-    """Raise ValueError for a name that a notebook does not declare."""
-    parameters = list(defaults_of(notebook))
-    for name in names:
-        one_of(f"parameter of {notebook}", name, parameters)
 
 
 def heading(cells: pd.DataFrame, rho: str = "") -> Markdown:

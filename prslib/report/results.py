@@ -47,8 +47,6 @@ STAGES = {"frozen_stages", "pretrained_stages", "vector_stages"}
 FIGURE_1 = ("CRS", "EWC")
 # measures for the correlation of forgetting with class size
 ORDERS = {"normalised": "order", "plain": "order_lost"}
-# columns of `published.load` that would be confused with a setting
-PRINTED = {name: f"printed_{name}" for name in ("memory_size", "schedule", "epochs")}
 
 
 def data_sources_of(names: Iterable[str]) -> dict[str, str]:
@@ -80,11 +78,8 @@ def results_of(
         rows = measure(run, repr(config.identity) in in_figure_1)
         rows = rows.assign(
             stands_for=labels_of(config.dataset).stands_for or "",
-            dataset=config.dataset,
-            method=config.method,
             setting=[frozenset(setting.items())] * len(rows),
             standard_rho=standard.resolved["rho"],
-            seed=config.seed,
         )
         frames.append(rows)
     table = pd.concat(frames[1:] or frames, ignore_index=True)
@@ -96,19 +91,21 @@ def setting_of(config: RunConfig, standard: RunConfig) -> dict[str, object]:
     """Return the fields in which a configuration differs, in the paper's terms."""
     fields = {"method": config.method, "seed": config.seed, "model": config.model}
     alike = replace(standard, **fields).identity
-    settings = config.identity
-    names = [name for name in settings if settings[name] != alike.get(name)]
-    varied = {name: settings[name] for name in names if name not in EXTRAS}
+    varied = {
+        name: value
+        for name, value in config.identity.items()
+        if value != alike.get(name) and name not in EXTRAS
+    }
     model = config.resolved["model"]
     usual = standard.resolved
     if model != usual["model"]:  # which may have another step size
         varied["model"] = MODELS[model].stands_for or model
         varied.pop("learning_rate", None)
     if "memory_size" in varied:  # half of an odd size is rounded
-        share = settings["memory_size"] / usual["memory_size"]
+        share = varied["memory_size"] / usual["memory_size"]
         varied["memory_size"] = round(20 * share) / 20
     if "schedule" in varied:
-        varied["schedule"] = schedule_text(settings["schedule"])
+        varied["schedule"] = schedule_text(varied["schedule"])
     for name in STAGES & varied.keys():
         varied[name] = OTHER
     return varied
@@ -116,18 +113,23 @@ def setting_of(config: RunConfig, standard: RunConfig) -> dict[str, object]:
 
 def measure(run: Run, in_figure_1: bool) -> pd.DataFrame:
     """Return the scores of a run, and what else was measured at its end."""
-    rows = [*_shares(run), *_features(run), *_variance(run)]
+    config = run.config
+    rows = [*_shares(run), *_features(run)]
+    if run.gradient_variance is not None:
+        values = run.gradient_variance["value"]  # these vary by orders of magnitude
+        mean = np.exp(np.log(values[values > 0]).mean())
+        rows.append(
+            {"measure": "variance", "metric": "gradient variance", "value": mean}
+        )
     if in_figure_1:
         rows += _orders(run)
-    usual = {"trained_tasks": run.scores["trained_tasks"].max(), "task": "seen"}
-    usual |= {"test_set": DATASETS[run.config.dataset].recipe.test_set}
-    usual |= {"group": "overall"}
+    usual = config.columns | {"task": "seen", "group": "overall"}
+    usual["trained_tasks"] = run.scores["trained_tasks"].max()
+    usual["test_set"] = DATASETS[config.dataset].recipe.test_set
     table = pd.DataFrame([usual | row for row in rows])
-    settings = run.config
-    if settings.features_per_class or settings.predictions or settings.variance_points:
+    if config.features_per_class or config.predictions or config.variance_points:
         return table  # the run with these scores is another one
-    scores = scores_of([run]).drop(columns=["at_end", *run.config.columns])
-    return pd.concat([scores, table], ignore_index=True)
+    return pd.concat([scores_of([run]), table], ignore_index=True)
 
 
 def _shares(run: Run) -> Iterator[dict]:
@@ -148,13 +150,6 @@ def _shares(run: Run) -> Iterator[dict]:
     shares["largest fifth of stream"] = stream[largest].sum()
     for name, value in shares.items():
         yield {"measure": name, "metric": "memory", "value": value}
-
-
-def _variance(run: Run) -> Iterator[dict]:
-    if run.gradient_variance is not None:
-        values = run.gradient_variance["value"]  # these vary by orders of magnitude
-        mean = np.exp(np.log(values[values > 0]).mean())
-        yield {"measure": "variance", "metric": "gradient variance", "value": mean}
 
 
 def _orders(run: Run) -> Iterator[dict]:
@@ -192,11 +187,10 @@ def printed_rows() -> pd.DataFrame:
         frozenset(_printed_setting(cell, standards[cell["stands_for"]]).items())
         for cell in cells.to_dict("records")
     ]
-    # the printed settings, besides their differences from the standard
     schedule = cells["schedule"].mask(cells["method"] == "Multitask", "")
-    rows = cells.assign(schedule=schedule).rename(columns=PRINTED)
     task = np.where(cells["metric"] == "accuracy", "all", "seen")
-    return rows.assign(standard_rho=np.nan, seed=0, task=task, setting=settings)
+    cells = cells.assign(schedule=schedule, task=task, setting=settings)
+    return cells.assign(standard_rho=np.nan, seed=0)
 
 
 def _printed_setting(cell: dict, usual: dict) -> dict[str, object]:

@@ -79,9 +79,9 @@ def styles_of(methods: Iterable[str]) -> dict[str, Style]:
     }
 
 
-def styles_for(names: Sequence[str], colours: Sequence = HUES) -> dict[str, Style]:
+def styles_for(names: Sequence[str]) -> dict[str, Style]:
     """Return colours and markers for anything but methods; they repeat after five."""
-    styles = zip(names, cycle(colours), cycle("osD^v"), strict=False)
+    styles = zip(names, cycle(HUES), cycle("osD^v"), strict=False)
     return {
         name: {"color": colour, "marker": marker} for name, colour, marker in styles
     }
@@ -143,8 +143,6 @@ def stack_panels(figure: Figure, columns: int = 1) -> None:
 
 def without_far_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Leave out the paper's numbers for synthetic data, which are not comparable."""
-    if not {"published", "dataset"} <= set(frame):
-        return frame
     far = frame["dataset"].map(lambda name: DATASETS[name].data_source == "stand-in")
     compared = far & frame["value"].notna()  # rows with only the paper's number stay
     return frame.assign(published=frame["published"].mask(compared))
@@ -281,16 +279,11 @@ def contrast_panels(
     tests = frame["test_set"].map(TEST_WORDS)
     frame = frame.assign(**{down: frame[down] + ", " + tests})
     columns, rows = frame[across].unique(), frame[down].unique()
-    height = 1 + len(rows) * (0.75 + 0.22 * frame[y].nunique())
-    figure, axes = plt.subplots(
-        len(rows),
-        len(columns),
-        figsize=(11, height),
-        sharex=True,
-        sharey="row",
-        squeeze=False,
-    )
-    for (row, column), ax in zip(product(rows, columns), axes.flat, strict=True):
+    panels = list(product(rows, columns))
+    shape = {"top": 1, "height": 0.75 + 0.22 * frame[y].nunique()}
+    shape |= {"sharex": True, "sharey": "row"}
+    figure, axes = panel_grid(len(panels), len(columns), **shape)
+    for (row, column), ax in zip(panels, axes, strict=True):
         panel = frame[(frame[down] == row) & (frame[across] == column)]
         plot_contrasts(panel, ax, y)
         # the first panel of a row names it

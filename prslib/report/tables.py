@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -75,19 +76,19 @@ def scores_of(
 
 
 def read_run(run: Run, tests: Collection[str]) -> Iterator[pd.DataFrame]:
-    """Yield the scores of a run's class groups on each test set, and their forgetting."""
+    """Yield the scores of a run's class groups on some test sets, and their forgetting."""
     rows = with_draws(run)
     end = rows["trained_tasks"].max()
-    rows = rows[rows["group"].isin(ALL_GROUPS)]
-    for test_set in [name for name in tests if name in set(rows["test_set"])]:
-        scores = rows[rows["test_set"] == test_set]
-        yield scores.assign(measure="score", at_end=scores["trained_tasks"] == end)
-        if (scores["schedule"] == "").all():
-            continue  # Multitask has no earlier tasks to forget
-        # as in Table 1, and as Chaudhry et al. define forgetting
-        for name, normalised in {"forget": True, "lost": False}.items():
-            lost = forgetting(scores, normalised).assign(measure=name)
-            yield lost.assign(trained_tasks=end, task="seen", at_end=True)
+    rows = rows[rows["group"].isin(ALL_GROUPS) & rows["test_set"].isin(tests)]
+    order = pd.Index([*tests])
+    rows = rows.sort_values("test_set", key=order.get_indexer, kind="stable")
+    yield rows.assign(measure="score", at_end=rows["trained_tasks"] == end)
+    if (rows["schedule"] == "").all():
+        return  # Multitask has no earlier tasks to forget
+    # as in Table 1, and as Chaudhry et al. define forgetting
+    for name, normalised in {"forget": True, "lost": False}.items():
+        lost = forgetting(rows, normalised).assign(measure=name)
+        yield lost.assign(trained_tasks=end, task="seen", at_end=True)
 
 
 def final(
@@ -143,58 +144,32 @@ def main_tables(
     """
     tables = []
     for measure, rows in averages.groupby("measure", sort=False):
-        sd = _as_text(rows["sd"], f" ±{NEXT}{{:.1f}}")
-        texts = {
-            "ours": _as_text(rows["mean"], "{:.1f}") + sd,
-            "paper": _as_text(rows["published"], "{:.1f}"),
-        }
-        table = _lay_out(rows, texts, by).fillna("")
-        best = best_cells(rows, by, lowest=measure == "forget")
-        bold = table.mask(best, "<b>" + table + "</b>")
-        printed = bold[(table != "").any(axis=1)]
+        theirs = rows.assign(source="paper", mean=rows["published"], sd=np.nan)
+        cells = pd.concat([rows.assign(source="ours"), theirs], ignore_index=True)
+        text = cells["mean"].map("{:.1f}".format)
+        # the best to the printed digit
+        numbers = text.astype(float).mask(cells["method"].map(is_offline))
+        keys = [cells[name] for name in (*by, "source", "group", "metric")]
+        best = numbers.groupby(keys).transform("min" if measure == "forget" else "max")
+        sd = cells["sd"].map(f" ±{NEXT}{{:.1f}}".format)
+        text = (text + sd.mask(cells["sd"].isna(), "")).mask(cells["mean"].isna(), "")
+        cells["cell"] = text.mask(numbers == best, "<b>" + text + "</b>")
+        index, columns = [*by, "method", "source"], ["group", "metric"]
+        table = cells.pivot(index=index, columns=columns, values="cell").fillna("")
+        blocks = [rows[column].drop_duplicates() for column in by]
+        order = product(*blocks, METHODS, ("ours", "paper"))
+        table = table.loc[[key for key in order if key in table.index]]
+        order = product(ALL_GROUPS, rows["metric"].unique())
+        table = table[[key for key in order if key in table.columns]]
+        printed = table[(table != "").any(axis=1)]
         caption = f"{CAPTIONS[str(measure)]} in percent, best in bold"
         tables.append(printed.style.set_caption(caption))
     return tables
 
 
-def best_cells(
-    rows: pd.DataFrame,
-    by: Sequence[str] = (),
-    lowest: bool = False,
-) -> pd.DataFrame:
-    """Return which cells of `main_tables` are the best of their block, to the printed digit."""
-    printed = {
-        source: rows[column].map("{:.1f}".format).astype(float)
-        for source, column in {"ours": "mean", "paper": "published"}.items()
-    }
-    numbers = _lay_out(rows, printed, by)
-    methods = numbers.index.get_level_values("method")
-    numbers[[METHODS[name].offline for name in methods]] = np.nan  # does not compete
-    blocks = numbers.groupby([*by, "source"])
-    return numbers.eq(blocks.transform("min" if lowest else "max"))
-
-
-def _lay_out(
-    rows: pd.DataFrame,
-    values: dict[str, pd.Series],  # ours and the paper's
-    by: Sequence[str],
-) -> pd.DataFrame:
-    """Set values in the rows and columns of Table 1."""
-    cells = [rows.assign(source=name, cell=column) for name, column in values.items()]
-    index = [*by, "method", "source"]
-    place = ["group", "metric"]
-    table = pd.concat(cells).pivot(index=index, columns=place, values="cell")
-    blocks = [rows[column].drop_duplicates() for column in by]
-    order = product(*blocks, METHODS, values)
-    table = table.reindex([key for key in order if key in table.index])
-    metrics = rows["metric"].unique()
-    columns = [key for key in product(ALL_GROUPS, metrics) if key in table.columns]
-    return table.reindex(columns=columns)
-
-
-def _as_text(numbers: pd.Series, text: str) -> pd.Series:
-    """Return numbers as text, "" for NaN."""
-    return numbers.map(text.format).where(numbers.notna(), "")
+def is_offline(method: str) -> bool:
+    """Return whether a method sees all tasks at once."""
+    return METHODS[method].offline
 
 
 def seed_gaps(
@@ -257,15 +232,12 @@ def contrast_each(
     by: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Join the `contrasts` of several methods with one, or of one with several, by name."""
-    if isinstance(method, str):
-        frames = [
-            contrasts(rows, method, name, cells, by).assign(than=name) for name in than
-        ]
-    else:
-        frames = [
-            contrasts(rows, name, str(than), cells, by).assign(method=name)
-            for name in method
-        ]
+    column, names = ("than", than) if isinstance(method, str) else ("method", method)
+    frames = []
+    for name in names:
+        pair: dict[str, Any] = {"method": method, "than": than, column: name}
+        gaps = contrasts(rows, **pair, cells=cells, by=by)
+        frames.append(gaps.assign(**{column: name}))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -294,24 +266,22 @@ def in_short(gaps: pd.DataFrame) -> str:
     decided = unclear["seeds"] >= DECIDING
     alike = (decided & within(unclear["low"], unclear["high"])).sum()
     text = (
-        f"Of {len(gaps)} differences, {above} are significantly positive and {below} "
-        "significantly negative (not corrected for multiple testing)."
+        f"Of {len(gaps)} differences, {above} are significantly above 0 and {below} "
+        "significantly below 0, without correction for multiple testing."
     )
     if alike:
-        whose = (
-            "interval of one other difference is"
-            if alike == 1
-            else f"intervals of {alike} other differences are"
-        )
+        whose = f"intervals of {alike} other differences are"
+        if alike == 1:
+            whose = "interval of one other difference is"
         text += f" The {whose} within ±{SMALL:g} points."
     if gaps["seeds"].max() < DECIDING:
         text += f" A test needs at least {DECIDING} seeds."
     has_clear = (gaps["clearly"] != "").groupby(gaps["dataset"]).any()
-    text += " For each data set, the highest and the lowest "
-    text += f"{'significant ' if has_clear.any() else ''}difference"
+    text += " The highest and the lowest "
+    text += f"{'significant ' if has_clear.any() else ''}difference on each data set"
     if has_clear.any() and not has_clear.all():
-        text += " or, if none is significant, the highest and the lowest difference"
-    lines = [f"{text}:\n"]
+        text += " (of all differences if none is significant)"
+    lines = [f"{text} are:\n"]
     for _, rows in gaps.groupby("dataset", sort=False):
         clear = rows[rows["clearly"] != ""]
         ends = (clear if len(clear) else rows)["difference"].agg(["idxmax", "idxmin"])

@@ -31,7 +31,7 @@ def make_sampler(
     Parameters
     ----------
     name : str
-        A key of ``SAMPLERS``, in any case.
+        A key of ``SAMPLERS``, in upper or lower case.
     size : int
         Capacity of the memory m, in samples.
     num_classes : int or None
@@ -39,13 +39,14 @@ def make_sampler(
     seed : int, SeedSequence or Generator
         Source of every random decision.
     **options
-        Options of the sampler, such as ``rho`` of PRS. All samplers have
-        ``unlabelled``: "drop" or "class" for samples without a label.
+        Options of the sampler, such as ``rho`` of PRS. All samplers have the option
+        ``unlabelled``, which determines whether samples without a label are dropped
+        ("drop") or form an additional class ("class").
 
     Returns
     -------
     Sampler
-        With an empty memory.
+        A sampler with an empty memory.
 
     Raises
     ------

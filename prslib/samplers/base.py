@@ -19,12 +19,13 @@ UNLABELLED = ("drop", "class")
 
 
 class Sampler:
-    """Decide which samples of a stream the memory keeps, and where (Sec. 3).
+    """Decide which samples of a stream the memory keeps, and in which slots (Sec. 3).
 
-    A custom sampler inherits from this class and defines `choose`. The base class checks
-    labels, draws random numbers, keeps all counts, and saves and restores them. A
-    sampler does not store inputs: it returns slots, in which `prslib.Memory` stores
-    whatever belongs to the samples. Use a sampler in one thread only.
+    A custom sampler inherits from this class and defines `choose`. The base class
+    checks labels, draws random numbers, keeps all counts, and saves and restores the
+    state. A sampler does not store inputs. Instead, it returns slots, in which
+    `prslib.Memory` stores whatever belongs to the samples. Use a sampler in one thread
+    only.
 
     Parameters
     ----------
@@ -44,18 +45,18 @@ class Sampler:
         Whether classes are added when they first occur.
     needs : frozenset of str
         Keyword arguments that `place` requires with the labels: ``"features"``,
-        ``"gradient_products"`` or none. A training run computes only these.
+        ``"gradient_products"`` or none. A training run computes no other arguments.
     draws : int
         Number of uniform numbers that `choose` receives for each sample.
     by_class : tuple of str
-        Names of the sampler's arrays whose last axis has an entry per class:
-        `add_classes` appends zeros.
+        Names of the sampler's arrays whose last axis has one entry per class.
+        `add_classes` appends zeros to these arrays.
     rng : Generator
         Generator for further random decisions.
     seen : int
-        Samples of the stream so far, without the dropped ones.
+        Number of samples of the stream so far, not including dropped samples.
     dropped : int
-        Samples that were dropped because they have no label.
+        Number of samples that were dropped because they have no label.
 
     Raises
     ------
@@ -63,17 +64,19 @@ class Sampler:
         If ``size`` or ``num_classes`` is below 1, there are more than a million classes,
         or ``seed`` is negative.
     TypeError
-        If one of them is not an integer, or ``seed`` cannot seed a generator.
+        If ``size`` or ``num_classes`` is not an integer, or ``seed`` cannot seed a
+        generator.
 
     Notes
     -----
-    Options are keyword-only parameters of ``__init__`` and attributes of the same name.
-    All attributes that are arrays or numbers belong to the state: `state_dict` saves
-    them.
+    An option of a sampler is a keyword-only parameter of ``__init__`` whose value is
+    stored in an attribute of the same name. All attributes that are arrays or numbers
+    belong to the state, which `state_dict` returns.
 
-    Each sample consumes ``draws`` uniform numbers, whether or not it needs them. Unless
-    `choose_batch` processes a batch as a whole, the same stream and seed therefore give
-    the same slots, however the stream is divided into batches.
+    Each sample consumes ``draws`` uniform numbers, even if `choose` does not use them.
+    The same stream and seed therefore give the same slots, however the stream is
+    divided into batches. The exception is a sampler whose `choose_batch` processes a
+    batch as a whole.
 
     Examples
     --------
@@ -115,13 +118,13 @@ class Sampler:
         self._label_count = 0  # sum_j l_j
 
     def choose(self, y: np.ndarray, u: np.ndarray, **row: Any) -> int:
-        """Return the slot of the next sample, -1 to drop it.
+        """Return the slot of the next sample, or -1 if it is not stored.
 
         Parameters
         ----------
         y : bool (C,)
-            Its labels, not to be modified. `seen` and `class_freq` count the sample
-            already (Algorithm 1, line 5).
+            Labels of the sample, which must not be modified. `seen` and `class_freq`
+            already include the sample (Algorithm 1, line 5).
         u : float64 (draws,)
             Uniform numbers in [0, 1).
         **row
@@ -130,7 +133,7 @@ class Sampler:
         Returns
         -------
         int
-            -1, a filled slot, or the next free one, which is ``len(self)``.
+            -1, a filled slot, or the next free slot, which is ``len(self)``.
         """
         name = type(self).__name__
         raise TypeError(f"{name}: expected a method choose(self, y, u), got none")
@@ -138,10 +141,11 @@ class Sampler:
     def choose_batch(
         self, labels: np.ndarray, uniforms: np.ndarray, **context: Any
     ) -> np.ndarray:
-        """Return the slots of a batch, one sample after the other.
+        """Return the slots of a batch, by calling `choose` for each sample in order.
 
-        Override it, instead of `choose`, to process a batch as a whole. It must end with
-        ``return self.follow(labels, slots)``, which counts and stores the batch.
+        Override this method instead of `choose` to process a batch as a whole. The new
+        method must end with ``return self.follow(labels, slots)``, which counts the
+        samples and stores their labels.
 
         Parameters
         ----------
@@ -155,7 +159,7 @@ class Sampler:
         Returns
         -------
         int64 (B,)
-            As `choose` returns them.
+            Slot of each sample, as `choose` returns it.
         """
         slots = [-1] * len(labels)
         row = {}
@@ -167,16 +171,17 @@ class Sampler:
         return np.array(slots, np.int64)
 
     def place(self, labels: Any, **context: Any) -> np.ndarray:
-        """Select the samples of a batch to store, and their slots (Algorithm 1).
+        """Select which samples of a batch are stored, and in which slots (Algorithm 1).
 
-        Samples without a label are neither stored nor counted in ``seen``, unless they
-        are a class.
+        Samples without a label are neither stored nor counted in ``seen``, unless the
+        option ``unlabelled`` is "class".
 
         Parameters
         ----------
         labels : array, tensor, data frame or sparse matrix
-            Labels in the order of the stream: rows (B, C) of bool or of 0 and 1, in
-            which NaN marks an unknown label and counts as none; or class numbers (B,).
+            Labels in the order of the stream. They are either class numbers (B,), or
+            rows (B, C) of bool or of 0 and 1. In rows, NaN marks an unknown label and
+            is treated as 0.
         **context : array_like (B, ...)
             One array for each name in ``needs``, unless the sampler documents another
             kind of argument.
@@ -184,15 +189,15 @@ class Sampler:
         Returns
         -------
         int64 (B,)
-            Slot of each sample, -1 if it is not stored. If a slot occurs twice, it
+            Slot of each sample, or -1 if it is not stored. If a slot occurs twice, it
             contains the later sample.
 
         Raises
         ------
         ValueError
-            If ``labels`` has another shape or other values. Nothing is then counted.
+            If ``labels`` has another shape or other values. No sample is then counted.
         TypeError
-            If the keywords are not the names in ``needs``.
+            If the names of the keyword arguments are not the names in ``needs``.
 
         Warns
         -----
@@ -228,7 +233,7 @@ class Sampler:
         labels : bool (B, C)
             Labels in the order of the stream.
         slots : int (B,)
-            Slot of each sample, -1 for none.
+            Slot of each sample, or -1 if it is not stored.
 
         Returns
         -------
@@ -247,7 +252,7 @@ class Sampler:
         return taken
 
     def add_classes(self, count: int) -> None:
-        """Add classes, which have no sample yet.
+        """Add classes that have no sample yet.
 
         Decisions are the same as if all classes had been known from the start. A sampler
         with ``num_classes=None`` adds classes by itself.
@@ -260,9 +265,9 @@ class Sampler:
         Raises
         ------
         ValueError
-            If ``count`` is negative, or samples without a label are a class.
+            If ``count`` is negative, or the option ``unlabelled`` is "class".
         TypeError
-            If it is not an integer.
+            If ``count`` is not an integer.
 
         Examples
         --------
@@ -289,27 +294,27 @@ class Sampler:
         return self._filled
 
     def __bool__(self) -> bool:
-        """Return True, also for an empty sampler."""
+        """Return True, even for an empty sampler."""
         return True
 
     @property
     def unlabelled_seen(self) -> int:
-        """Samples of the stream without a label, whether dropped or counted as a class."""
+        """Number of samples without a label, whether dropped or counted as a class."""
         return self.dropped + int(self._freq[-1])
 
     @property
     def class_freq(self) -> np.ndarray:
-        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
+        """Number n_i of samples of each class in the stream; a copy, int64 (C,)."""
         return self._freq[: self.num_classes].copy()
 
     @property
     def class_counts(self) -> np.ndarray:
-        """Samples of each class in the memory, l_i; int64 (C,), a copy."""
+        """Number l_i of samples of each class in the memory; a copy, int64 (C,)."""
         return self._counts[: self.num_classes].copy()
 
     @property
     def labels(self) -> np.ndarray:
-        """Labels in each slot, no label in a free slot; bool (m, C), a copy."""
+        """Labels in each slot, all False in a free slot; a copy, bool (m, C)."""
         return self._sets.rows(self._sets.of_slot, self.num_classes + 1)[:, :-1]
 
     def labels_of(self, slots: np.ndarray) -> np.ndarray:
@@ -327,8 +332,7 @@ class Sampler:
         Raises
         ------
         ValueError
-            If a slot is not from 0 to m - 1, such as the -1 of a sample that is not
-            stored.
+            If a slot is not between 0 and m - 1. For example, -1 raises this error.
         """
         sets = self._sets.of_slot[check_slots(slots, 0, self.size)]
         return self._sets.rows(sets, self.num_classes + 1)[:, :-1]
@@ -344,7 +348,7 @@ class Sampler:
         Returns
         -------
         int64 (l_c,)
-            In ascending order.
+            Slots in ascending order.
         """
         has_class = np.zeros(len(self._sets.width) + 1, bool)  # the last is NONE's
         has_class[self._sets.with_class(c)] = True
@@ -353,8 +357,8 @@ class Sampler:
     def classes_of(self, y: np.ndarray) -> list[int]:
         """Return the classes of a sample, bool (C,).
 
-        A sample without a label has none or, with ``unlabelled="class"``, the additional
-        class C.
+        A sample without a label has no class or, with ``unlabelled="class"``, the
+        additional class C.
         """
         classes = y.nonzero()[0].tolist()
         if not classes and self.unlabelled == "class":
@@ -366,12 +370,13 @@ class Sampler:
         return f"<{self._arguments()}, {self._filled} slots filled>"
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of the state: arrays and numbers, which `np.savez` keeps.
+        """Return a copy of the state: arrays and numbers, which `np.savez` can save.
 
         Returns
         -------
         dict
-            Text, such as the sampler's arguments, is an array of its bytes.
+            Arrays and numbers by name. Text, such as the sampler's arguments, is stored
+            as an array of bytes.
 
         Examples
         --------
@@ -390,18 +395,19 @@ class Sampler:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a state that `state_dict` returned, slot by slot.
+        """Restore a state that `state_dict` returned; every sample keeps its slot.
 
         Parameters
         ----------
         state : mapping
-            What `state_dict` returned, or `np.load` of it; values may be tensors.
+            What `state_dict` returned, directly or loaded with `np.load`. Values may be
+            tensors.
 
         Raises
         ------
         ValueError
-            If the state belongs to another sampler, size, number of classes or option.
-            The sampler is then unchanged.
+            If the state belongs to another kind of sampler, or to a sampler with
+            another size, number of classes or option. The sampler is then unchanged.
         """
         state = {name: np.asarray(value).copy() for name, value in state.items()}
         saved = to_text(state["sampler"]) if "sampler" in state else "no sampler"
@@ -457,19 +463,18 @@ class Sampler:
             self._freq[c] += 1
 
     def _enter(self, classes: Sequence[int], slot: Any) -> int:
-        """Put a sample in the slot that was chosen, if any; return the slot."""
+        """Put a sample in the slot that was chosen for it, if any; return the slot."""
         slot = index(slot)
         if slot == -1:
             return slot
         last = min(self._filled, self.size - 1)
         if not 0 <= slot <= last:
-            what = f"{type(self).__name__}: expected a slot from -1 to {last}"
-            raise ValueError(f"{what}, got {slot}")
+            raise ValueError(expected(f"a slot from -1 to {last}", slot))
         self._store(classes, slot)
         return slot
 
     def _store(self, classes: Sequence[int], slot: int) -> None:
-        """Put a sample in a slot, in place of the one there (lines 9 and 16)."""
+        """Put a sample in a slot, in place of the sample there (lines 9 and 16)."""
         self._remove(slot)
         self._sets.put(classes, slot)
         for c in classes:

@@ -14,10 +14,12 @@ from prslib.samplers.label_sets import draw_slot
 class CBRS(Sampler):
     """Class-balancing reservoir sampling (Chrysakis and Moens 2020).
 
-    Until the memory is full, every sample is stored. From then on a class that is, or
-    once was, the largest in memory is *full*. A sample of a class that is not full
-    overwrites a random sample of a largest class. A sample of a full class overwrites a
-    random sample of its class with probability m_y / n_y, and is not stored otherwise.
+    Until the memory is full, every sample is stored. From then on, a class that is or
+    once was the largest in memory is called *full*. A sample of a class that is not
+    full overwrites a random sample of a largest class. A sample of a full class y
+    overwrites a random sample of this class with probability m_y / n_y, where m_y is
+    the number of its samples in memory and n_y their number in the stream so far.
+    Otherwise the sample is not stored.
 
     Parameters
     ----------
@@ -33,29 +35,31 @@ class CBRS(Sampler):
     Attributes
     ----------
     slot_class : int64 (m,)
-        The class that the sample in each slot counts for, -1 for none.
+        Class that the sample in each slot counts for, or -1 if the slot is free.
     class_seen : int64 (C + 1,)
-        n_y, samples of the stream that counted for each class; the last entry is for
-        samples without a label.
+        n_y, the number of samples in the stream so far that counted for each class. The
+        last entry is for samples without a label.
     class_slots : int64 (C + 1,)
-        m_y, samples in memory that count for each class.
+        m_y, the number of samples in memory that count for each class.
     is_full : bool (C + 1,)
-        Classes that are or were the largest in a full memory.
+        Whether each class is or once was the largest in a full memory.
 
     Notes
     -----
-    In the paper every sample has one label. In prslib, a sample with several labels
-    counts for the one that is rarest in the stream so far, the sample included, as long as
-    it is in memory; ties are broken at random. m_y, n_y, "largest" and "full" refer to this
-    class, so that each class is a proper reservoir, whereas ``class_freq`` and
+    In the paper, every sample has one label. In prslib, a sample with several labels
+    counts for only one of them: the label that is rarest in the stream so far,
+    including this sample. Ties are broken at random, and the choice remains the same
+    while the sample is in memory. Because m_y, n_y, "largest" and "full" refer to this
+    label, each class is a proper reservoir. In contrast, ``class_freq`` and
     ``class_counts`` count all labels, as in every sampler.
 
     The paper leaves some details open, which are settled as follows:
 
-    - A class becomes full when it is a largest one and the memory has no free slot.
-      Otherwise the first class of a stream would be full with one sample.
+    - A class becomes full when it is a largest class and the memory has no free slot.
+      Without the second condition, the first class of a stream would be full after one
+      sample.
     - If several classes are the largest, all of them are full, and the sample to
-      overwrite is drawn uniformly from the samples of all of them.
+      overwrite is drawn uniformly from all samples of these classes.
     - n_y includes the current sample, as in reservoir sampling.
 
     Examples
@@ -111,7 +115,7 @@ class CBRS(Sampler):
         return draw_slot([self._slots[k] for k in gives], u[2])
 
     def _move(self, slot: int, c: int) -> None:
-        """Let a slot count for class c, and no longer for its previous class."""
+        """Let a slot count for class c instead of its previous class."""
         before = self.slot_class.item(slot)
         if before == c:
             return
@@ -125,7 +129,7 @@ class CBRS(Sampler):
         self._largest = []
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a state that `state_dict` returned, slot by slot."""
+        """Restore a state that `state_dict` returned; every sample keeps its slot."""
         super().load_state_dict(state)
         self._largest = []
         self._slots = {}

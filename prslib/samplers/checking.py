@@ -14,9 +14,12 @@ SIZE, NUM_CLASSES, CUT = 25, 8, 196
 def check_sampler(make: Callable, context: Callable | None = None) -> None:
     """Check a sampler, as scikit-learn's `check_estimator` checks an estimator.
 
-    Its slots must be possible, and its counts and labels must follow from the slots; the same
-    seed must give the same slots, also after a state was restored and when the last
-    class is added late; numpy's global generator must not be used.
+    The sampler must meet these conditions:
+
+    - It returns possible slots, and its counts and labels agree with these slots.
+    - The same seed gives the same slots, even if a state was restored or the last class
+      is added late.
+    - It does not use numpy's global generator.
 
     Parameters
     ----------
@@ -24,8 +27,9 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
         ``make(size, num_classes, seed)`` returns an empty sampler, as its class does.
     context : callable, optional
         ``context(sampler, labels, start)`` returns the keyword arguments that ``place``
-        needs for the labels, which are the stream's from row ``start`` on. By default a
-        sampler that needs ``features`` gets random ones.
+        needs for a batch. The batch has the labels ``labels`` and begins with row
+        ``start`` of the stream. By default, a sampler that needs ``features`` receives
+        random features.
 
     Raises
     ------

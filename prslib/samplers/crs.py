@@ -23,9 +23,9 @@ class CRS(Sampler):
 
     Notes
     -----
-    Sample t, counted from 1, draws j uniformly from 0 .. t - 1 and is stored in slot j if
-    j < m. The authors' released code draws before it counts the sample, so that its
-    first m samples are kept less often than later ones.
+    Sample t, counted from 1, draws j uniformly from 0 .. t - 1 and is stored in slot j
+    if j < m. The released code of the PRS authors draws before it counts the sample, so
+    that the first m samples are kept less often than later samples.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class CRS(Sampler):
     """
 
     def choose(self, y: np.ndarray, u: np.ndarray) -> int:
-        """Return the slot of sample t, -1 for none."""
+        """Return the slot of sample t, or -1 if it is not stored."""
         t = self.seen
         j = t - 1 if t <= self.size else int(u[0] * t)
         return j if j < self.size else -1

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 class Decision:
     """Quantities from which PRS selects the slot of one sample (Eqs. (1)-(5)).
 
-    With ``unlabelled="class"`` the arrays (C,) have one entry more at the end.
+    With ``unlabelled="class"``, arrays of shape (C,) have one more entry at the end,
+    which is for samples without a label.
 
     Attributes
     ----------
     class_freq : int64 (C,)
-        Number of samples n_i of each class so far, including this one.
+        Number n_i of samples of each class so far, including this sample.
     partition : float64 (C,)
         Target share p_i of each class, Eq. (1); 0 if the class was not observed.
     quota : float64 (C,)
@@ -26,20 +27,24 @@ class Decision:
     weight : float64 (C,)
         Weight w_i of each class of the sample, Eq. (2); 0 for other classes.
     acceptance : float
-        Probability s of entering, Eq. (2); 1 while the memory fills.
+        Probability s with which the sample is stored, Eq. (2); 1 until the memory is
+        full.
     surplus : float64 (C,)
-        delta_i, the samples of a class above its target, Eq. (3).
+        Surplus delta_i, the number of samples of each class above its target, Eq. (3).
     scarce : bool (C,)
-        q_i, the observed classes with no surplus.
+        q_i, whether each class has been observed and has no surplus.
     class_probability : float64 (C,)
-        Probability with which each class is the one to shrink; all 0 while the memory
-        fills.
+        Probability with which each class is drawn as the class to shrink; 0 for all
+        classes until the memory is full.
     candidates : dict of int to int64 (K,)
-        For each class with a positive probability: the slots of K, ascending, Eq. (4).
+        For each class with a positive ``class_probability``, the slots of its
+        candidates K, Eq. (4), in ascending order.
     distance : dict of int to float64 (K,)
-        Distance to the target without each candidate, Eq. (5), in the same order.
+        For the same classes, the distance between memory and target without each
+        candidate, Eq. (5), in the order of ``candidates``.
     leaving : dict of int to int64
-        The slots of K that may be overwritten, ascending; one is drawn uniformly.
+        For the same classes, the candidates with the smallest distance, in ascending
+        order. The slot to overwrite is drawn uniformly from them.
     """
 
     class_freq: np.ndarray

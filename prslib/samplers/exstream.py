@@ -13,10 +13,10 @@ from prslib.samplers.base import Sampler, draw_rarest
 class ExStream(Sampler):
     """Keep prototypes of the classes' features (Hayes et al. 2019, Alg. 1).
 
-    Each class has an equal share of the memory. When it is full, its two closest
-    vectors merge into their weighted mean. Unlike other samplers this one stores what
-    it keeps, because it makes new vectors out of old ones: `vectors` returns them for
-    replay.
+    Each class has an equal share of the memory. When the share of a class is full, the
+    two closest vectors of the class merge into their weighted mean. Unlike other
+    samplers, ExStream stores what it keeps, because it makes new vectors from old ones.
+    `vectors` returns the stored vectors for replay.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ class ExStream(Sampler):
     Attributes
     ----------
     quota : int64 (C,)
-        Slots of each class, m_i; with ``unlabelled="class"`` also of samples without a
-        label, at the end.
+        Number of slots of each class, m_i. With ``unlabelled="class"``, a last entry
+        contains the number of slots for samples without a label.
     samples : int64 (m,)
         Number of samples that the vector in each slot represents.
     prototypes : float32 (m, D)
-        The vectors: a tensor on the device of the features if these are tensors, else
-        an array.
+        The vectors. They are a tensor on the device of the features if the features are
+        tensors, and otherwise an array.
 
     Raises
     ------
@@ -48,23 +48,26 @@ class ExStream(Sampler):
 
     Notes
     -----
-    `place` receives ``features`` with the labels, float32 (B, D). It returns the slot that
-    a sample fills or into whose vector it merges, and -1 if none of its labels has a
-    slot. When two older vectors merge, the result has the slot of the first, and the
-    sample fills the slot of the second.
+    `place` receives the labels and ``features``, float32 (B, D). For each sample, it
+    returns the slot that the sample fills or the slot of the vector with which the
+    sample merges, or -1 if none of its labels has a slot. When two older vectors merge,
+    the result remains in the slot of the first vector, and the sample fills the slot of
+    the second vector.
 
-    A class has m // C slots, and the m mod C slots that are left go to classes that are
-    drawn at random. A new vector fills a free slot of its class. If there is none, the
-    two vectors of the class with the smallest Euclidean distance, the new one included,
-    are replaced by their mean, weighted by the samples that each represents. If distances
-    are equal, the older vectors merge; a vector is as old as the first sample in its slot.
+    A class has m // C slots, and the m mod C slots that are left are given to classes
+    that are drawn at random. A new vector fills a free slot of its class. If the class
+    has no free slot, the two vectors with the smallest Euclidean distance are replaced
+    by their mean; one of them may be the new vector. In this mean, each vector is
+    weighted by the number of samples that it represents. If distances are equal, the
+    older vectors merge; a vector is as old as the first sample in its slot.
 
     The paper assigns a sample with several labels to "the fewest label in the current
-    reservoir". In prslib this is the label with the fewest slots in use, among the labels
-    whose class has a slot at all; ties are broken at random. The vector represents only
-    this label, in the counts of the memory and as the target in replay, because vectors
-    that merge have no other label in common. `labels` therefore has one label per slot,
-    and `class_counts` counts vectors, whereas ``samples`` counts the merged samples.
+    reservoir". In prslib, this is the label with the fewest slots in use, among the
+    sample's labels that have a slot at all; ties are broken at random. Vectors that
+    merge have only this label in common. Therefore a vector represents only this label,
+    both in the counts of the memory and as the target in replay: `labels` has one label
+    per slot, and `class_counts` counts vectors. In contrast, ``samples`` counts the
+    merged samples.
 
     Examples
     --------
@@ -95,7 +98,7 @@ class ExStream(Sampler):
         self._gaps: dict[int, np.ndarray] = {}
 
     def add_classes(self, count: int) -> None:
-        """Refuse: the memory is divided among the classes in advance."""
+        """Refuse, because the memory is divided among the classes in advance."""
         raise TypeError(expected("all classes of ExStream in advance", f"{count} more"))
 
     def vectors(self, slots: np.ndarray) -> Any:
@@ -109,7 +112,8 @@ class ExStream(Sampler):
         Returns
         -------
         float32 (K, D)
-            A copy: a tensor if the features were tensors, else an array.
+            A copy of the vectors: a tensor if the features were tensors, and otherwise
+            an array.
         """
         return take(self.prototypes, check_slots(slots, 0, self.size))
 
@@ -190,14 +194,14 @@ class ExStream(Sampler):
         gaps[row + 1 : -1, row] = squares[row + 1 :]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of the state: arrays and numbers, which `np.savez` keeps."""
+        """Return a copy of the state: arrays and numbers, which `np.savez` can save."""
         vectors = self.prototypes
         if is_tensor(vectors):
             vectors = vectors.cpu().numpy()
         return super().state_dict() | {"prototypes": vectors.copy()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a state that `state_dict` returned, slot by slot."""
+        """Restore a state that `state_dict` returned; every vector keeps its slot."""
         super().load_state_dict(state)
         self.prototypes = np.asarray(state["prototypes"]).copy()
         self._gaps = {}

@@ -15,7 +15,8 @@ FIRST_SCORE = 0.1  # of the samples that enter an empty memory
 class GSS(Sampler):
     """Gradient-based sample selection, GSS-Greedy (Aljundi et al. 2019, Alg. 2).
 
-    Samples whose gradients resemble the gradients of the memory are replaced.
+    A stored sample is likely to be replaced if its gradient resembles the gradients of
+    other samples in memory.
 
     Parameters
     ----------
@@ -26,44 +27,51 @@ class GSS(Sampler):
     seed : int, SeedSequence or Generator
         Source of every random decision.
     subsets : int
-        Number of memory subsets that a batch is compared with, "memory strength"
-        (Appendix, "Baselines").
+        Number of subsets of the memory with which a batch is compared, called "memory
+        strength" in the PRS paper (Appendix, "Baselines").
     subset_size : int
-        Samples in each subset. While the memory holds too few, there are fewer subsets,
-        or a single smaller one.
+        Number of samples in each subset. While the memory holds too few samples for
+        this, there are fewer subsets, or a single smaller subset.
     unlabelled : {"drop", "class"}
         Whether samples without a label are dropped or form an additional class.
 
     Raises
     ------
     ValueError
-        By `place`, if the products have another shape, or one is not finite.
+        By `place`, if the inner products of gradients have another shape or are not
+        finite.
 
     Notes
     -----
     The score of a sample is 1 plus the largest cosine similarity of its gradient to the
-    gradients of the subsets, between 0 (opposed to all) and 2. Samples are stored until
-    the memory is full. After that a batch is considered only if the similarity of its
-    mean gradient is below 0. Each of its samples then draws a candidate from the memory,
-    with a probability proportional to the candidate's score, and replaces it with
-    probability (score of the candidate) / (sum of both scores).
+    gradients of the subsets. It is between 0, if the gradient is opposed to all
+    subsets, and 2. Samples are stored until the memory is full. From then on, a batch
+    is considered only if its mean gradient has a similarity below 0 to every subset.
+    For each sample of such a batch, a candidate is drawn from the memory with a
+    probability proportional to the candidate's score. The sample replaces the candidate
+    with probability (score of the candidate) / (sum of both scores).
 
-    `place` receives a function ``gradient_products`` with the labels. It receives K memory
-    subsets, slots int64 (K, n), and returns float (K + B, K + B), the inner products of
-    the gradients of the subsets' mean losses and of the batch's B samples. Products of
-    two different subsets are not used. One call of `place` may call it twice, because with
-    a full memory a batch is first compared with two subsets; if one is similar, the batch
-    is not stored.
+    `place` receives the labels and a function ``gradient_products``. The argument of
+    this function is K subsets of the memory as slots, int64 (K, n). It returns the
+    inner products of K + B gradients, float (K + B, K + B): first the gradient of the
+    mean loss of each subset, then the gradient of each of the B samples in the batch.
+    Products of two different subsets are not used. One call of `place` may call the
+    function twice: if the memory is full, a batch is first compared with only two
+    subsets. If its mean gradient has a similarity of at least 0 to one of them, the
+    batch is rejected without a second call.
 
     The paper leaves some details open, which are settled as follows:
 
-    - The gradient is the one of the training loss, over all trained weights.
+    - The gradient is the gradient of the training loss with respect to all trained
+      weights.
     - The subsets are disjoint, as in the authors' code.
-    - Candidates are drawn one sample after the other, with the current scores, divided by
-      their sum. The authors' code first subtracts the smallest.
-    - The first scores are 0.1, as for a similarity of -0.9.
+    - Candidates are drawn for one sample after the other. Their probabilities are the
+      current scores divided by the sum of these scores, whereas the authors' code first
+      subtracts the smallest score.
+    - Samples that enter an empty memory have a score of 0.1, as for a similarity of
+      -0.9.
     - A gradient of zero has a similarity of 0.
-    - A sample without a label has no part in the mean gradient of the batch.
+    - The mean gradient of the batch does not include samples without a label.
 
     Examples
     --------
@@ -100,7 +108,7 @@ class GSS(Sampler):
     def choose_batch(
         self, labels: np.ndarray, uniforms: np.ndarray, *, gradient_products: Products
     ) -> np.ndarray:
-        """Return the slot of each sample, by its score and the batch's (Alg. 2)."""
+        """Return each sample's slot, by its score and the batch's score (Alg. 2)."""
         slots = np.full(len(labels), -1)
         rows = np.array([b for b, _ in self._taking_part(labels)], np.int64)
         scores, batch_score = self._compare(rows, len(labels), gradient_products)
@@ -113,7 +121,11 @@ class GSS(Sampler):
                 slots[b] = self._replace(score)
             if slots[b] >= 0:
                 self.scores[slots[b]] = score
-        return self.follow(labels, slots)
+        return self.follow(super()._widen(labels), slots)
+
+    def _widen(self, rows: np.ndarray) -> np.ndarray:
+        """Leave new classes to `choose_batch`, which may refuse the batch."""
+        return rows
 
     def _compare(
         self, rows: np.ndarray, batch: int, gradient_products: Products

@@ -13,9 +13,10 @@ FEW = 1000  # slots, which are sorted faster than searched
 class LabelSets:
     """The label set of each slot, and the slots of each set.
 
-    Samples with the same labels are interchangeable to a sampler that needs only labels,
-    which can therefore compare distinct sets: COCOseq's memory of 2,000 has about 130. A
-    set that is no longer in any slot is forgotten, and its number is reused.
+    To a sampler that needs only labels, samples with the same labels are
+    interchangeable. Such a sampler can therefore compare distinct label sets, of which
+    a memory of 2,000 samples of COCOseq contains about 130. A set that is no longer in
+    any slot is forgotten, and its number is reused.
 
     Parameters
     ----------

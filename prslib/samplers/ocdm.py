@@ -20,9 +20,9 @@ TOLERANCE = 1e-9
 class OCDM(Sampler):
     """Optimise the class distribution in memory (Liang and Li 2022).
 
-    The memory and the batch are joined. Samples are then deleted one at a time, always
-    the one whose removal leaves the distribution of labels closest to the target
-    p_i = n_i^rho / sum_j n_j^rho, until m samples remain.
+    The memory and the batch are joined. Samples are then deleted one at a time until m
+    samples remain. Each deletion removes the sample without which the distribution of
+    labels is closest to the target p_i = n_i^rho / sum_j n_j^rho.
 
     Parameters
     ----------
@@ -47,26 +47,26 @@ class OCDM(Sampler):
 
     Notes
     -----
-    A batch is processed as a whole: n_i includes all of it before the first deletion, and
-    a sample competes with later samples of the same batch. One batch of 1000 samples
-    therefore results in another memory than 1000 batches of one sample.
+    A batch is processed as a whole: n_i includes the whole batch before the first
+    deletion, and a sample competes with later samples of the same batch. One batch of
+    1000 samples therefore results in another memory than 1000 batches of one sample.
 
     The paper leaves some details open, which are settled as follows:
 
-    - The distance is KL(q || p), from the mix of the memory, q_i = l_i / sum_j l_j, to
-      the target. A class that is no longer in memory adds 0 to it, and p_i > 0 for every
-      observed class, so that the distance is finite. In the other direction a single
-      absent class would make it infinite.
+    - The distance to the target is KL(q || p), where q_i = l_i / sum_j l_j is the share
+      of class i in memory. It is finite, because a class that is no longer in memory
+      adds 0 and p_i > 0 for every observed class. In contrast, a single absent class
+      would make KL(p || q) infinite.
     - Ties are broken uniformly over samples, not over label sets. Distances within
       1e-9 / sum_j l_j of the smallest are ties, because such differences are due to
       rounding.
-    - Uniform ties favour late samples: if a class is at its target with l samples of one
-      label set and a new sample joins it, each of the l + 1 is deleted with the same
-      probability, however long the stream. Within a class OCDM is therefore not a
-      reservoir.
-    - The first samples of a batch fill free slots in order, and later samples that stay
-      fill the slots of deleted samples in order. If a sample was given a slot and
-      deleted within one batch, a later sample of the batch overwrites it.
+    - Breaking ties uniformly favours late samples. If a class is at its target with l
+      samples of one label set and a new sample is added, each of the l + 1 samples is
+      deleted with the same probability, no matter how many samples came before. Within
+      a class, OCDM is therefore not reservoir sampling.
+    - The first samples of a batch fill the free slots in order. Later samples that are
+      not deleted fill the slots of deleted samples in order. If a sample receives a
+      slot and is deleted in the same batch, a later sample of the batch overwrites it.
 
     Examples
     --------

@@ -55,15 +55,16 @@ class PRS(Sampler):
 
     Notes
     -----
-    A variant of PRS inherits from this class and replaces one of the equations. The
-    paper leaves some details open, which are settled as follows:
+    To write a variant of PRS, inherit from this class and override the method of one
+    equation. The paper leaves some details open, which are settled as follows:
 
-    - n_i includes the current sample, s is at most 1, and e^(-n_i) is computed relative
-      to the smallest n_i of the sample, because it underflows from n_i = 746.
+    - n_i includes the current sample, and s is at most 1. Because e^(-n_i) underflows
+      for n_i above 745, it is computed relative to the smallest n_i among the classes
+      of the sample.
     - If no delta_i is positive, the class to shrink is drawn uniformly from the classes
       in memory with the largest delta_i.
     - The slot to overwrite is drawn uniformly from the candidates with the smallest
-      distance. Most candidates have the same label set, so that ties are the rule.
+      distance. Such ties are common, because most candidates have the same label set.
     - A delta_i within 1e-9 of zero is zero, and distances within 1e-9 of the smallest
       are ties, because such differences are due to rounding.
 
@@ -94,7 +95,7 @@ class PRS(Sampler):
         self.powers = np.zeros(self.num_classes + 1)  # n_i^rho, 0 if not observed
 
     def choose(self, y: np.ndarray, u: np.ndarray) -> int:
-        """Return the slot of a sample, -1 for none (Algorithm 1, lines 6 to 16)."""
+        """Return the slot of a sample, or -1 for none (Algorithm 1, lines 6 to 16)."""
         if len(self) < self.size:  # line 6: the memory fills
             return len(self)
         p = self.partition()  # line 12
@@ -108,11 +109,11 @@ class PRS(Sampler):
         return draw_slot(self._sets.slots_of(k), u[2])
 
     def partition(self) -> np.ndarray:
-        """Return p_i = n_i^rho / sum_j n_j^rho, Eq. (1), (C,); 0 if not observed."""
+        """Return p_i = n_i^rho / sum_j n_j^rho, Eq. (1), (C,); 0 if unobserved."""
         return self.powers / self.powers.sum()
 
     def acceptance(self, y: np.ndarray, p: np.ndarray) -> float:
-        """Return s = sum_i w_i m_i / n_i, Eq. (2), cut at 1; the quota m_i is m p_i."""
+        """Return s = sum_i w_i m_i / n_i, Eq. (2), at most 1, with m_i = m p_i."""
         classes = self.classes_of(y)
         n = [self._freq.item(c) for c in classes]
         m = [self.size * p.item(c) for c in classes]
@@ -189,7 +190,8 @@ class PRS(Sampler):
         Returns
         -------
         Decision
-            All quantities of the decision, including the slots that may be overwritten.
+            All quantities from which the slot is selected, and the slots that may be
+            overwritten.
 
         Raises
         ------

@@ -38,11 +38,11 @@ def dataset(train=None, **changes):
 REFUSED = {
     "labels .* bool, got float64": lambda: Split(None, np.eye(2), np.arange(2)),
     "labels with 2 axes": lambda: Split(None, np.ones(2, dtype=bool), np.arange(2)),
-    "1 without any, the first at index 1": lambda: split([(1, 0), (0, 0)]),
+    "none in row 1": lambda: split([(1, 0), (0, 0)]),
     "sample 1 .* label 'b'": lambda: dataset(split(task=(0, 0))),
     "in 'balanced'": lambda: dataset(tests={"balanced": split(task=(1, 1))}),
     r"got \[0, 2\]": lambda: dataset(class_task=np.array([0, 2])),
-    r"names that are unique .* got \['a'\]": lambda: dataset(class_names=("a", "a")),
+    r"unique, not empty, got \['a'\]": lambda: dataset(class_names=("a", "a")),
     r"'tail'; known": lambda: dataset(class_group=("tail", "minority")),
 }
 
@@ -57,7 +57,7 @@ def test_schedule():
     assert validate_schedule(np.array([2, 0, 1]), 3) == (2, 0, 1)
     assert all(type(task) is int for task in validate_schedule(np.array([1, 0]), 2))
     for wrong in ([0, 0, 1], [0, 1, 2, 7], [0, -1, 1], []):
-        with pytest.raises(ValueError, match="tasks 0 to 2 once in the schedule, got"):
+        with pytest.raises(ValueError, match="tasks 0 to 2, each once, got"):
             validate_schedule(wrong, 3)
     with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
         validate_schedule([0, 1.0], 2)

@@ -82,7 +82,7 @@ def test_inputs_labels_and_recipe_of_pictures_fit(name):
 
 
 def test_from_jpegs_to_a_data_set(root):
-    run = "features.npy, got none; see `python -m prslib prepare --help`"
+    run = "features.npy, got none; see prslib prepare --help"
     with pytest.raises(FileNotFoundError, match=run):
         load_dataset(FEATURES)
     assert extract() == 0

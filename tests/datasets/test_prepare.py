@@ -125,7 +125,7 @@ BAD = [  # a file, what stands there, what is to stand there, and the message
         "coco/annotations/instances_train2014.json",
         "COCO_train2014_000000000001",
         "none",
-        r"images missing or broken, got 1, such as train2014/none.*put.*--allow",
+        r"images missing or broken, got 1, such as train2014/none.*--allow",
     ),
     (VAL_FILE, '"image_id": 11', '"image_id": 777', r"in .*val2014.json, .* 777"),
     (VAL_FILE, '"name": "dog"', '"name": "cat"', r"val2014.json, .* got \['cat'\]"),
@@ -133,7 +133,7 @@ BAD = [  # a file, what stands there, what is to stand there, and the message
         "data/cocoseq_ids/train_task0_id_coco.json",
         "1]",
         "1, 5]",
-        r"of a sample's task .* task 1 with label 'dog'",
+        r"of a sample's task .* sample 3 with label 'dog'",
     ),
 ]
 

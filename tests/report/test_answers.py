@@ -10,10 +10,10 @@ from prslib.report.answers import describe_difference, describe_range
 @pytest.mark.parametrize(
     ("low", "high", "sentence"),
     [
-        (1.0, 3.0, "scores 2.0 points higher than CRS in mAP (95 % CI 1.0 to 3.0)."),
-        (-3.0, -1.0, "scores 2.0 points lower than CRS in mAP (95 % CI 1.0 to 3.0)."),
-        (-1.0, 5.0, "do not differ significantly in mAP: +2.0 points"),
-        (np.nan, np.nan, "scores 2.0 points lower than CRS in mAP (one seed"),
+        (1.0, 3.0, "2.0 points higher for PRS than for CRS (95 % CI 1.0 to 3.0)."),
+        (-3.0, -1.0, "2.0 points lower for PRS than for CRS (95 % CI 1.0 to 3.0)."),
+        (-1.0, 5.0, "does not differ significantly: PRS minus CRS is +2.0 points"),
+        (np.nan, np.nan, "2.0 points lower for PRS than for CRS (one seed"),
     ],
 )
 def test_a_difference_gets_the_sentence_of_its_sign(low, high, sentence):
@@ -31,8 +31,8 @@ def test_a_range_names_its_lowest_case_and_counts_those_on_either_side():
     ]
     gaps = pd.DataFrame([place | row for row in rows])
     gaps = gaps.assign(seeds=5, clearly=["below", "above", "above"])
-    words = "PRS minus CRS in overall mAP with classes alike is -1.0 to +2.0 points,"
-    words += " lowest with b."
+    words = "With classes alike, PRS minus CRS in overall mAP is between -1.0 points"
+    words += " (network: b) and +2.0 points (network: a)."
     assert describe_range(gaps.assign(seeds=3), "network") == words
     counts = describe_range(gaps, "network").removeprefix(words)
-    assert "above 0 in 2 of these 2" in counts and "below 0 in none." in counts
+    assert "above 0 in 2 of 2" in counts and "below 0 in none." in counts

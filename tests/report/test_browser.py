@@ -15,7 +15,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from prslib.paths import project_root
 from prslib.previews import preview
-from prslib.report.measures import imbalanced_stream
 
 # what a page gets wrong: it is wider, or a picture is lost
 FAULTS = """
@@ -147,7 +146,7 @@ def test_the_memories_behind_the_sliders_are_the_samplers_own(program):
     memories = program("memories")
     text = (memories.DOCS / "memories.html").read_text("utf-8")
     table = json.loads(re.search("const MEMORIES = (.*);", text)[1])
-    stream = imbalanced_stream(30, memories.SAMPLES, memories.CLASSES)
+    stream = memories.draw_stream(30)
     counts = preview(stream, 50, ["PRS", "CRS"], rho=0.5).class_counts
     assert table["memory"]["PRS 30 50 0.5"] == counts["PRS"].tolist()
     assert table["memory"]["CRS 30 50"] == counts["CRS"].tolist()

@@ -151,7 +151,7 @@ def test_the_weakest_cell_is_named(right):
     worse = (right["metric"] == "O-F1") & (right["method"] == "PRS")
     scores = Scores(right.assign(value=right["value"] - 8.0 * worse))
     row = CLAIMS["above_crs"].decide(scores)
-    assert (row["weakest"], row["effect"]) == ("over CRS O-F1", -3)
+    assert (row["weakest"], row["effect"]) == ("O-F1, PRS minus CRS", -3)
 
 
 def test_the_chance_of_the_test_images_widens_the_interval(right):

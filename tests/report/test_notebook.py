@@ -18,13 +18,6 @@ def test_a_refusal_is_shown_without_frames():
     assert caught.value._render_traceback_() == [str(caught.value)]
 
 
-def test_a_device_that_is_not_here_is_refused_unless_it_is_the_profiles():
-    with pytest.raises(ValueError, match="unknown device 'cuda:99'; known"):
-        Settings.read("rho_sweep", SWEEP | {"device": "cuda:99"})
-    paper = vars(Settings.of("paper", "rho_sweep"))
-    assert Settings.read("rho_sweep", paper).device == "cuda"
-
-
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [

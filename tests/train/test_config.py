@@ -107,7 +107,7 @@ REFUSED = [
     ({"rho": "high"}, TypeError, "rho must be a number, got 'high'"),
     ({"memory_size": 0}, ValueError, "memory_size must be at least 1, got 0"),
     ({"seed": 0.5}, TypeError, "seed must be a whole number, got 0.5"),
-    ({"schedule": (0, 1, 2)}, ValueError, "tasks 0 to 3 once in the schedule"),
+    ({"schedule": (0, 1, 2)}, ValueError, "tasks 0 to 3, each once"),
     ({"weights": "letters"}, FileNotFoundError, "none, digits, .* got 'letters'"),
     (
         {"method": "DER++", "loss": "weighted_replay"},

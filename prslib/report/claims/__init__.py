@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from prslib.checks import one_of
-from prslib.report.claims.functions import FUNCTIONS, STATISTICS, Cells
+from prslib.report.claims import functions
+from prslib.report.claims.functions import STATISTICS, Cells
 from prslib.report.claims.scores import TESTS, Scores, Seed
 from prslib.report.tables import MAIN_METRICS
 from prslib.statistics import LEVEL, SMALL, Interval, interval
@@ -63,7 +64,7 @@ class Claim:
                     seed = Seed(scores, number, metric, self.test_set)
                     of_metric = self.function(seed, **self.arguments)
                     for name, value in of_metric.items():
-                        cells[f"{name} {metric}".strip()] = value
+                        cells[f"{metric}, {name}".strip(", ")] = value
                 values.append(list(cells.values()))
                 names = list(cells)
         if not names:
@@ -112,9 +113,10 @@ def read_claims() -> dict[str, Claim]:
         rows = {name: row for name, row in topic.items() if isinstance(row, dict)}
         shared = {name: value for name, value in topic.items() if name not in rows}
         for name, row in rows.items():
-            (function,) = FUNCTIONS.keys() & row.keys()
+            (function,) = row.keys() - Claim.__dataclass_fields__.keys()
             arguments = row.pop(function)
-            claim = Claim(name, FUNCTIONS[function], arguments, **shared | row)
+            function = getattr(functions, function)
+            claim = Claim(name, function, arguments, **shared | row)
             one_of("kind", claim.kind, KINDS)
             one_of("test_set", claim.test_set, TESTS)
             claims[name] = claim

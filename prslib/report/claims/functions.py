@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
+import pandas as pd
 
 from prslib.report.claims.scores import Seed
 
@@ -33,7 +33,7 @@ def lead(
         score = seed.score(method, **place | where | (setting or {}))
         for rival in over:
             theirs = seed.score(rival, **place | where)
-            cells[f"over {rival} {name}".strip()] = score - theirs
+            cells[f"{method} minus {rival}, {name}".strip(", ")] = score - theirs
     return cells
 
 
@@ -91,12 +91,9 @@ def percent(seed: Seed, high: Place, low: Place, **place: Any) -> Cells:
 
 def decline(seed: Seed, method: str, tasks: list[str]) -> Cells:
     """Return minus the rank correlation between the order of tasks and their scores."""
-    scores = np.array([seed.score(method, task=task) for task in tasks])
-    ranks = rankdata(scores, axis=0)  # (tasks, 1 + draws)
-    gaps = ranks - ranks.mean(axis=0)
-    places = np.arange(len(tasks)) - (len(tasks) - 1) / 2
-    lengths = np.linalg.norm(places) * np.linalg.norm(gaps, axis=0)
-    return {"": -(places @ gaps) / lengths}
+    scores = pd.DataFrame([seed.score(method, task=task) for task in tasks])
+    ranks = scores.rank()  # (tasks, 1 + draws)
+    return {"": -ranks.corrwith(ranks.index.to_series()).to_numpy()}
 
 
 def rho_near_over_far(seed: Seed, near: float) -> Cells:
@@ -105,7 +102,10 @@ def rho_near_over_far(seed: Seed, near: float) -> Cells:
     within = [scores[rho] for rho in scores if abs(rho) <= near]
     ends = dict.fromkeys([min(scores), max(scores)])
     far = [rho for rho in ends if abs(rho) > near and within]
-    return {f"over rho {rho:g}": np.mean(within, axis=0) - scores[rho] for rho in far}
+    return {
+        f"rho near 0 minus rho {rho:g}": np.mean(within, axis=0) - scores[rho]
+        for rho in far
+    }
 
 
 def rho_steps(seed: Seed) -> Cells:
@@ -114,7 +114,7 @@ def rho_steps(seed: Seed) -> Cells:
     up = [rho for rho in scores if rho >= 0]
     down = [rho for rho in reversed(scores) if rho <= 0]
     steps = [*pairwise(up), *pairwise(down)]
-    return {f"rho {a:g} to {b:g}": scores[a] - scores[b] for a, b in steps}
+    return {f"rho {a:g} minus rho {b:g}": scores[a] - scores[b] for a, b in steps}
 
 
 def by_rho(seed: Seed) -> dict[float, np.ndarray]:
@@ -169,22 +169,5 @@ def by_seed(statistic: Callable, scores: np.ndarray) -> np.ndarray:
     return count * whole - (count - 1) * np.stack(without)
 
 
-# a claim's row in claims.toml names one of these
-FUNCTIONS = {
-    function.__name__: function
-    for function in (
-        lead,
-        lead_in_schedules,
-        lead_after_tasks,
-        gap,
-        gaps,
-        difference,
-        percent,
-        decline,
-        rho_near_over_far,
-        rho_steps,
-        scores_by_schedule,
-    )
-}
 # functions that turn the scores of all seeds into one number per seed
 STATISTICS = {scores_by_schedule: spare_variance}

@@ -81,8 +81,7 @@ class Seed:
         common = set.intersection(*levels)
         if len(common) < 2:
             raise LookupError(f"no runs of {methods} with several {name}")
-        standard = [None] if None in common else []
-        return standard + sorted(common - {None})
+        return sorted(common, key=lambda value: (value is not None, value))
 
     def times(self, method: str) -> list[int]:
         """Return after how many tasks a method was scored in the standard setting."""
