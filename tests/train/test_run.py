@@ -300,7 +300,8 @@ def test_same_configuration_same_numbers_whatever_is_measured(dataset, method):
     assert (rows["samples"] <= first.config.resolved["memory_size"]).all()
     assert (rows["value"] > 0).all()
     assert second.features.keys() == data.tests.keys()
-    assert {len(rows) > 10 and rows.dtype == "f4" for rows in second.features.values()}
+    assert all(len(rows) > 10 for rows in second.features.values())
+    assert all(rows.dtype == "f4" for rows in second.features.values())
     for name, test in data.tests.items():
         assert second.predictions[name].shape == test.labels.shape
         assert second.predictions[name].dtype == "f4"
