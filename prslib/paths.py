@@ -1,12 +1,10 @@
-"""Name the folders of the project, check and write files, and end worker processes.
+"""Name the folders of the project, and check and write files.
 
 Relative folders in environment variables refer to `project_root`, wherever a process was
 started. ``~`` is expanded here, because variables that are read from files pass no shell.
 """
 
 import os
-import threading
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -122,14 +120,3 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
-
-
-def end_with(parent: int) -> None:
-    """End this process as soon as the parent process has ended."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -7,10 +7,8 @@ its settings, of the inputs and labels of its data set, and of the code that it 
 import json
 import logging
 import os
-import signal
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache, partial
 from hashlib import sha256
@@ -21,14 +19,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, cpu_count, delayed
+from joblib import cpu_count, delayed
 
 from prslib.checks import expected, naming_extra
 from prslib.datasets import DATASETS, Entry, fingerprint, load_dataset
 from prslib.device import check_device
 from prslib.losses import LOSSES, Loss
 from prslib.models import MODELS, Architecture
-from prslib.paths import cache_dir, end_with, replacing
+from prslib.paths import cache_dir, replacing
+from prslib.processes import spread
 from prslib.progress import show_progress
 from prslib.samplers import SAMPLERS
 from prslib.sources import hash_modules, hash_user_code, list_modules, stamp_package
@@ -348,49 +347,20 @@ def train_here(
         share = max(MODELS[name].gpu_share for name in models)
         most = min(most, int(1 / share))
     count = min(workers or most, len(missing))
-    pool = Parallel(
+    task = delayed(partial(train, device))
+    return spread(
+        (task(path, config) for path, config in missing.items()),
         max(count, 2),  # with 1, joblib would use this process and its older code
+        add_registered,
+        dict(REGISTERED),
+        stamp_package(),  # so that edited code starts new processes
         return_as="generator_unordered",
         batch_size=1,
         pre_dispatch=count,
-        max_nbytes=None,  # registered inputs stay writable
-        initializer=begin_worker,
-        # other arguments start new processes
-        initargs=(os.getpid(), dict(REGISTERED), stamp_package()),
     )
-    task = delayed(partial(train, device))
-    with block_interrupts():
-        results = pool(task(path, config) for path, config in missing.items())
-    yield from results
 
 
-@contextmanager
-def block_interrupts() -> Iterator[None]:
-    """Shield starting processes from Ctrl-C, until `begin_worker` ignores it.
-
-    Otherwise Ctrl-C would end processes that are still importing, each with a
-    traceback.
-    """
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def begin_worker(
-    parent: int, registered: dict[tuple[type, str], Any], _stamp: str
-) -> None:
-    """Add what is registered, leave Ctrl-C to the parent process, and end with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with(parent)
-    add_registered(registered)
-
-
-def add_registered(registered: dict[tuple[type, str], Any]) -> None:
+def add_registered(registered: dict[tuple[type, str], Any], _stamp: str = "") -> None:
     """Add what another process has registered."""
     REGISTERED.update(registered)
     for (kind, name), (row, _) in registered.items():

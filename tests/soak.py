@@ -38,7 +38,7 @@ WORK = {
     "runs": "CRS 1",
     "runs in two processes": "PRS 2",
     "two that ask for the same runs": "CRS 1 rival",
-    "prepare": f"{COCOSEQ} --workers 0",
+    "prepare": f"{COCOSEQ} --workers 1",
     "prepare in two processes": f"{COCOSEQ} --workers 2",
     "features": "prepare features cocoseq --workers 2",
     "figures": "figures --profile smoke rho_sweep",

@@ -6,7 +6,6 @@ import argparse
 import inspect
 import os
 import re
-import signal
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,11 +17,11 @@ from prslib.checks import expected
 from prslib.datasets import coco, features, nuswide, single_label
 from prslib.datasets.arrays import check_made, read_image, write_images
 from prslib.datasets.prepared import SPLITS, PreparedSet
-from prslib.paths import data_dir, end_with, replacing
+from prslib.paths import data_dir, replacing
 
 # share of the images that may be left out without --allow-missing
 MOST_LOST = 0.01
-WORKERS = "number of further processes; by default, one per core"
+WORKERS = "number of processes; by default, one per core"
 # a fixed commit of the authors' repository, github.com/cdjkim/PRS
 ID_ADDRESS = (
     "https://raw.githubusercontent.com/cdjkim/PRS/"
@@ -122,26 +121,14 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
 
 def make_rows(make: Callable, items: Sequence, workers: int) -> Iterable:
     """Apply a function to items in parallel, with a progress bar; return the results."""
-    from torch.utils.data import DataLoader
+    from joblib import delayed
     from tqdm import tqdm
 
-    rows = DataLoader(
-        # a list is enough: only a length and an index are needed
-        items,  # ty: ignore[invalid-argument-type]
-        batch_size=None,
-        num_workers=workers,
-        # run in the workers, as does worker_init_fn
-        collate_fn=make,
-        worker_init_fn=partial(begin_worker, os.getpid()),
-    )
-    return tqdm(rows, unit="image")
+    from prslib.processes import spread
 
-
-def begin_worker(parent: int, _number: int) -> None:
-    """Leave Ctrl-C to the parent process, and end with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # torch ends a worker, too, but not one that still has a large image to hand over
-    end_with(parent)
+    tasks = (delayed(make)(item) for item in items)
+    rows = spread(tasks, workers, return_as="generator", batch_size=8)
+    return tqdm(rows, total=len(items), unit="image")
 
 
 def check_lost(lost: np.ndarray, files: np.ndarray, allowed: bool) -> None:

@@ -45,7 +45,7 @@ def root(tmp_path, monkeypatch):
 
 
 def extract(*more):
-    return main(["prepare", "features", "cocoseq", "--workers", "0", *more])
+    return main(["prepare", "features", "cocoseq", "--workers", "1", *more])
 
 
 def test_parts_hold_their_share_of_each_task_and_smaller_parts():

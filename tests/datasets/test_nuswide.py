@@ -28,7 +28,7 @@ def nus(tmp_path, monkeypatch):
 
 def prepare(root):
     folders = f"--annotations={root / 'nus'}", f"--images={root / 'nus/Flickr'}"
-    return main(["prepare", "nuswideseq", "--workers", "0", *folders])
+    return main(["prepare", "nuswideseq", "--workers", "1", *folders])
 
 
 def test_released_ids_are_rows_of_the_official_lists(nus):

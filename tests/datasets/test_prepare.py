@@ -48,7 +48,7 @@ def scaled(root, half, number):
         return np.asarray(original.convert("RGB").resize((256, 256)))
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["1", "2"])
 def test_images_and_labels_are_those_of_the_id_files(coco, capsys, workers):
     assert prepare(coco, "--workers", workers) == 0
     dataset = load_dataset("cocoseq")

@@ -61,7 +61,7 @@ def write_ids(folder, ids, ending):
 def prepare_coco(root, *more):
     """Prepare COCOseq from the folder coco in `root`."""
     folders = f"--images={root}/coco", f"--annotations={root}/coco/annotations"
-    return main(["prepare", "cocoseq", *folders, "--workers", "0", *more])
+    return main(["prepare", "cocoseq", *folders, "--workers", "1", *more])
 
 
 def write_nuswide(folder, halves, names):
