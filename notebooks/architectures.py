@@ -29,8 +29,8 @@
 # all three networks and five seeds. A small convolutional network, `convnet`, replaces ResNet-101,
 # and AC and RA are built upon `convnet`. The plain network is trained offline for 1 and for 2
 # epochs, whereas the paper uses 1 and 10 epochs. AC and RA are trained offline for 1 epoch only.
-# The profile `quick` omits AC and uses a tiny part of the data. With its single seed, no conclusion
-# is possible.
+# The profile `quick` omits AC and uses a tiny part of the data. It has only one seed, so it allows
+# no conclusion.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores.*
 

@@ -204,7 +204,7 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # five baselines" implies "PRS outperforms CRS". Three special rules apply to a claim that implies
 # other claims:
 #
-# - The claim is not included in the number of claims.
+# - It is not counted in the number of claims for which the verdicts are corrected.
 # - It holds only if all implied claims hold and if its p value is significant after Bonferroni's
 #   correction for the number of claims.
 # - It does not hold if an implied claim does not hold.

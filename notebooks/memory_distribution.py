@@ -73,9 +73,9 @@ settings
 # group, from majority (frequent) to moderate and minority (rare) classes, and within each group
 # from frequent to rare. Grey bars show the share of every class in the stream. The target shares of
 # PRS are proportional to the class frequencies to the power $\rho$; with $\rho$ near 0, all classes
-# have about the same target share. ExStream divides its memory among the classes in advance.
-# Because it merges similar samples into one vector, each vector counts as one sample in the
-# pictures.
+# have about the same target share. ExStream divides its memory among the classes in advance. Each
+# vector in its memory can be the mean of several similar samples, but counts as only one sample in
+# the pictures.
 #
 # The page [Which samples stay in memory?](../docs/memories.html), which opens in any browser, has
 # sliders for $\rho$, the size of the memory and the imbalance of the stream.

@@ -9,10 +9,10 @@
 # %% [markdown]
 # # Do the conclusions depend on the pretrained weights?
 #
-# The paper trains all layers of networks that were pretrained on ImageNet. The classes of ImageNet
-# include most classes of COCO. In the other notebooks, by contrast, the pretrained network for
-# `cocoseq-mini` is frozen. How much do the results depend on the initial weights, and how much on
-# freezing? The paper does not investigate this question.
+# Except with the method EWC, the paper trains all layers of networks that were pretrained on
+# ImageNet. The classes of ImageNet include most classes of COCO. In the other notebooks, by
+# contrast, the pretrained network for `cocoseq-mini` is frozen. How much do the results depend on
+# the initial weights, and how much on freezing? The paper does not investigate this question.
 #
 # This notebook varies the initial weights and the freezing of a small convolutional network, which
 # is trained with several [methods](main_results.ipynb) of the paper's **Table 1**. The stream is

@@ -21,8 +21,10 @@
 # several orders, shows how much the accuracy varies if only the order changes, and searches for the
 # orders that reproduce the paper's numbers. The profile `quick` runs on `imbal-digits`, and the
 # profile `seeds` also runs on `imbal-colour-digits`. Both are **synthetic data**, which share only
-# the class counts with the paper's data. The profile `paper` needs MNIST
-# (`make figures PROFILE=paper DATA=/path`).
+# the class counts with the paper's data. The profile `paper` runs on images of MNIST and SVHN
+# themselves. The commands `prslib prepare imbal-mnistseq` and `prslib prepare imbal-svhnseq`
+# download these images into the folder that the environment variable `PRSLIB_DATA` names. Pass the
+# path of this folder as `DATA` in `make figures PROFILE=paper DATA=/path`.
 #
 # *On four cores, the notebook takes about two minutes with the profile `quick`; a second run takes
 # half a minute. With the profile `paper`, it takes 15 minutes.*

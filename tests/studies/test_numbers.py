@@ -114,6 +114,7 @@ def on_a_card():
         "card": card.to_dict("index"),
         "tflops_h200": of_other.loc["PRS", "tflops"],
         "slow_tflops": ends(card.loc[["EWC", "ER-ACE", "DER++", "GSS"], "tflops"]),
+        "methods_on_both": len(near),
         "nine": len(near) - 2,
         "agreement_seeds": the_only(near["runs"]),
         "gap_of_run": near["largest"].max(),
