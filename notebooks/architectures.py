@@ -153,6 +153,8 @@ def _network(model: str) -> str:
     """Name a network, what is built upon it, and the paper's network that it replaces."""
     plain, _, built = model.partition("_")
     theirs = MODELS[model].stands_for
+    if theirs is None:
+        return model
     return f"{plain} with {theirs}" if built else f"{plain} [{theirs}]"
 
 
@@ -168,7 +170,8 @@ def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
 def plain_first(rows: pd.DataFrame) -> pd.DataFrame:
     """Sort rows as in the paper's tables: the plain network and one epoch first."""
     models = [row.stands_for for row in MODELS.values()]
-    rows = rows.assign(place=rows["architecture"].map(models.index))
+    place = rows["architecture"].map(models.index, na_action="ignore")  # NaN is sorted last
+    rows = rows.assign(place=place)
     rows = rows.sort_values(["place", "epochs", "test_set"], kind="stable")
     return rows.drop(columns="place").reset_index(drop=True)
 

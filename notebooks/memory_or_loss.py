@@ -323,9 +323,10 @@ def say_gains(change: str, metric: str) -> str:
     return f"by {answers.join_words(gains)}"
 
 
+without, memory = settings.method[:2]
 losses = sorted({choose_loss(settings, name) for name in settings.dataset})
 sentences = [
-    f"With classes alike, replacing the memory of CRS by the memory of PRS changes C-F1 at the tuned threshold {say_gains('memory', OWN)}.",
+    f"With classes alike, replacing the memory of {without} by the memory of {memory} changes C-F1 at the tuned threshold {say_gains('memory', OWN)}.",
     f"The chosen loss ({answers.join_words(losses)}) changes this score {say_gains('loss', OWN)}.",
     f"Memory and loss together change this score {say_gains('memory and loss', OWN)}.",
     f"At the threshold of 0.5, the memory changes C-F1 {say_gains('memory', 'C-F1')}.",

@@ -180,7 +180,7 @@ def list_main_claims(decided: pd.DataFrame) -> str:
             rows.append(row | streams.to_dict())
     columns = ["claim of the paper", "scores; test set", *VERDICTS]
     table = pd.DataFrame(rows, columns=columns)
-    return as_markdown(table.dropna(axis=1, how="all").fillna("-"))
+    return as_markdown(table.dropna(axis=1, how="all").fillna("-")) if rows else ""
 
 
 def list_streams(decided: pd.DataFrame, claim: str) -> pd.Series:
