@@ -125,9 +125,11 @@ settings.show(figure, "curves", narrow=1)
 # The [`ledger`](ledger.ipynb) uses these runs to test the paper's claims about the gradient
 # variance. The paper does not state how it treats batch norm or how many samples of the memory it
 # uses for the variance. The results on MNIST itself are in `figures/paper`. This command computes
-# them: `papermill notebooks/gradient_variance.ipynb out.ipynb -f
-# params/paper/gradient_variance.yaml -y "{dataset: [imbal-mnistseq], points: [50], seeds: [0, 1, 2,
-# 3, 4], device: cpu}"`.
+# them:
+#
+# ```sh
+# papermill notebooks/gradient_variance.ipynb out.ipynb -f params/paper/gradient_variance.yaml -y "{dataset: [imbal-mnistseq], points: [50], seeds: [0, 1, 2, 3, 4], device: cpu}"
+# ```
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 shown = answers.first_set(rows)

@@ -41,3 +41,12 @@ def test_numbers_of_a_network_and_of_methods_on_it_stand_beside_ours():
         "Attention Consistency": [42.5, 43.8, 51.4],
         "RNN-Attention": [33.0, 46.4, 52.5],
     }
+
+
+def test_a_network_that_replaces_none_of_the_papers_is_sorted_last():
+    names = ["resnet18", CONSISTENCY, "convnet"]
+    configs = [RunConfig(dataset="digits70tiny", model=name) for name in names]
+    rows = architectures.rows_of([fake_run(config, 0.5) for config in configs])
+    networks = architectures.plain_first(rows)["network"].unique().tolist()
+    names = ["convnet [ResNet101]", "convnet with Attention Consistency", "resnet18"]
+    assert networks == names
