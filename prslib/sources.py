@@ -179,4 +179,4 @@ def source_of(thing: Any, functions: list[FunctionType]) -> str:
         if lines := linecache.getlines(file):
             return "".join(lines)
     name = thing.__qualname__
-    raise ValueError(f"{name} has no source; define it in a file or a notebook")
+    raise ValueError(f"{name} has no source; define it in a file")
