@@ -42,7 +42,7 @@ def one_thread():
 @pytest.fixture
 def trains_here(monkeypatch):
     """Train in this process: others would have to start, and import torch."""
-    monkeypatch.setattr("prslib.runs.Parallel", call_in_turn)
+    monkeypatch.setattr("prslib.processes.Parallel", call_in_turn)
 
 
 @pytest.fixture

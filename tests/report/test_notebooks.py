@@ -79,7 +79,7 @@ def smoke(own_folders, tmp_path_factory):
         nbformat.write(content, moved / f"{name}.ipynb")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "notebook_file", lambda name: moved / f"{name}.ipynb")
-        patch.setattr("prslib.runs.Parallel", call_in_turn)
+        patch.setattr("prslib.processes.Parallel", call_in_turn)
         patch.delenv("PYTEST_CURRENT_TEST")  # with it a kernel's stderr has no file
         assert build.execute("smoke", NAMES) == {}
         yield own_folders
