@@ -221,8 +221,13 @@ def read_columns(table: Any) -> tuple[np.ndarray, list[str]]:
     """Return columns of 0 and 1 as rows (N, C), NaN if unknown, and their names."""
     import pandas as pd
 
-    words = table.apply(lambda column: column.str.lower().replace(WORDS))
-    numbers = words.apply(pd.to_numeric, errors="coerce")  # NaN for other text
+    def read_numbers(column: Any) -> Any:
+        codes, texts = pd.factorize(column)  # each distinct text is read once
+        words = pd.Series(texts).str.lower().replace(WORDS)
+        numbers = pd.to_numeric(words, errors="coerce")  # NaN for other text
+        return pd.Series(numbers.to_numpy()[codes], column.index)
+
+    numbers = table.apply(read_numbers)
     is_class = numbers.isin([0, 1, -1]).all()
     is_other = numbers.isna().all()  # text, such as names of samples or dates
     first = table.columns[0]

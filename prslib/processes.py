@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any
 
 from joblib import Parallel
@@ -26,7 +27,8 @@ def spread(tasks: Iterable, count: int, *set_up: Any, **options: Any) -> Iterato
         **options,
     )
     with block_interrupts():
-        return pool(tasks)
+        results = pool(tasks)
+    yield from results
 
 
 def begin_worker(
@@ -60,6 +62,7 @@ def block_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
+    resource_tracker.ensure_running()  # its start would end the shield (Python 3.11)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield

@@ -197,6 +197,27 @@ def test_runs_are_trained_and_one_that_fails_does_not_lose_the_others(
         assert_equal(run_all(good)[1], here)
 
 
+def test_ctrl_c_while_processes_start_says_what_is_stored(monkeypatch):
+    interrupt = Mock(side_effect=KeyboardInterrupt)
+    monkeypatch.setattr("prslib.processes.Parallel.__call__", interrupt)
+    with pytest.raises(runs.Interrupted, match="stopped: 0 of 1 runs are stored"):
+        run_all([RunConfig(ONE_LABEL, seed=99)])
+
+
+BLOCKED = """
+import signal
+from joblib import delayed
+from prslib.processes import spread
+print(*spread([delayed(signal.pthread_sigmask)(signal.SIG_BLOCK, [])], 2))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows blocks no signals")
+def test_ctrl_c_cannot_end_the_first_processes_while_they_import():
+    command = [sys.executable, "-c", BLOCKED]
+    assert "SIGINT" in subprocess.check_output(command, text=True)
+
+
 def test_work_that_is_killed_or_stopped_ends_with_the_same_bytes(monkeypatch):
     """A few of the kills of `make soak`; no process stays, and no run is made twice."""
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)  # the command line has set it

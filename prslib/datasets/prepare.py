@@ -6,7 +6,7 @@ import argparse
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
@@ -21,6 +21,9 @@ from prslib.paths import data_dir, replacing
 
 # share of the images that may be left out without --allow-missing
 MOST_LOST = 0.01
+# images per process that are decoded before all are written: joblib's processes do not
+# wait for a slow disk, and their images would fill the memory
+BLOCK = 100
 WORKERS = "number of processes; by default, one per core"
 # a fixed commit of the authors' repository, github.com/cdjkim/PRS
 ID_ADDRESS = (
@@ -126,9 +129,15 @@ def make_rows(make: Callable, items: Sequence, workers: int) -> Iterable:
 
     from prslib.processes import spread
 
-    tasks = (delayed(make)(item) for item in items)
-    rows = spread(tasks, workers, return_as="generator", batch_size=8)
-    return tqdm(rows, total=len(items), unit="image")
+    workers = max(workers, 1)
+    block = BLOCK * workers
+
+    def rows() -> Iterator:
+        for start in range(0, len(items), block):
+            tasks = (delayed(make)(item) for item in items[start : start + block])
+            yield from spread(tasks, workers, return_as="generator", batch_size=8)
+
+    return tqdm(rows(), total=len(items), unit="image")
 
 
 def check_lost(lost: np.ndarray, files: np.ndarray, allowed: bool) -> None:
@@ -136,7 +145,9 @@ def check_lost(lost: np.ndarray, files: np.ndarray, allowed: bool) -> None:
     if lost.all() or (lost.mean() > MOST_LOST and not allowed):
         what = f"at most {MOST_LOST:.0%} of {len(files)} images missing or broken"
         got = f"{lost.sum()}, such as {files[lost][0]}"
-        raise ValueError(expected(what, got, "--allow-missing allows more"))
+        raise ValueError(
+            expected(what, got, "pass another --images, or --allow-missing")
+        )
 
 
 def find_ids(prepared: PreparedSet) -> Path:

@@ -1,7 +1,9 @@
 """From a COCO folder to COCOseq: the command and bad input."""
 
 import json
+import os
 import re
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from real_folders import write_coco, write_ids
 
 from prslib.cli import main
 from prslib.datasets import DATASETS, fingerprint, load_dataset
+from prslib.datasets.prepare import make_rows
 
 NAMES = ("apple", "bear", "cat", "cup", "dog", "person")
 # the fifth is of both tasks and in no id file, the sixth has no annotation
@@ -48,7 +51,7 @@ def scaled(root, half, number):
         return np.asarray(original.convert("RGB").resize((256, 256)))
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["0", "2"])
 def test_images_and_labels_are_those_of_the_id_files(coco, capsys, workers):
     assert prepare(coco, "--workers", workers) == 0
     dataset = load_dataset("cocoseq")
@@ -111,6 +114,16 @@ def test_missing_and_broken_images_are_left_out_where_that_is_allowed(coco, caps
     np.testing.assert_array_equal(dataset.train.inputs[2], scaled(coco, "train2014", 3))
     last = dataset.tests["imbalanced"].inputs[3]
     np.testing.assert_array_equal(last, scaled(coco, "val2014", 15))
+
+
+def test_no_more_images_are_decoded_than_a_block_before_they_are_written(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("prslib.datasets.prepare.BLOCK", 3)
+    rows = make_rows(os.mkdir, [tmp_path / str(k) for k in range(50)], 2)
+    assert list(islice(rows, 6)) == [None] * 6
+    assert len(list(tmp_path.iterdir())) == 6
+    assert len(list(rows)) == 44
 
 
 def edit(root, file, old, new):
