@@ -1,6 +1,8 @@
 """Whole runs: what they score, keep and measure, and that they repeat to the byte."""
 
 import contextlib
+import gc
+import weakref
 from dataclasses import replace
 from functools import lru_cache
 
@@ -157,6 +159,19 @@ def test_the_last_scores_are_those_of_the_network_by_scikit_learn(trainers, data
         if dataset == ONE_LABEL:
             right = (given.argmax(1) == labels.argmax(1)).mean()
             assert rows["seen", "accuracy"] == rows["all", "accuracy"] == right
+
+
+def test_a_trainer_is_freed_with_its_last_name():
+    """Or many runs in one process would need more and more memory."""
+    gc.disable()
+    try:
+        trainer = make_trainer(RunConfig(SEVERAL, "PRS"))
+        trainer.step(np.arange(10))
+        freed = weakref.ref(trainer)
+        del trainer
+        assert freed() is None
+    finally:
+        gc.enable()
 
 
 def test_finetune_forgets_and_the_network_learns():
