@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
-from registered import execute_cell
+from registered import call_in_turn, execute_cell
 
 from prslib import RunConfig, register, run, run_all, runs
 from prslib.paths import project_root
@@ -195,6 +195,32 @@ def test_runs_are_trained_and_one_that_fails_does_not_lose_the_others(
     with monkeypatch.context() as patch:
         patch.setattr(runs, "train_here", None)
         assert_equal(run_all(good)[1], here)
+
+
+def test_edited_code_and_registrations_are_trained_in_new_processes(
+    monkeypatch, tmp_path, registers
+):
+    """joblib keeps processes that were started with equal arguments."""
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+    started = []
+
+    def start(*_, initargs, **__):
+        started.append(initargs)
+        return call_in_turn()
+
+    monkeypatch.setattr("prslib.processes.Parallel", start)
+
+    def train(seed):
+        run_all([RunConfig(ONE_LABEL, "Finetune", seed=seed, batch_size=40)])
+
+    train(0)
+    train(1)
+    monkeypatch.setattr(runs, "stamp_package", lambda: "edited")
+    train(2)
+    register("own", lambda logits, targets: logits.mean())
+    train(3)
+    first, same, edited, registered = started
+    assert first == same != edited != registered
 
 
 def test_ctrl_c_while_processes_start_says_what_is_stored(monkeypatch):
