@@ -30,6 +30,9 @@ FEW_SMALL = (
     "With so few of them, CBRS and CRS differed by less than 2 points: use CRS.\n"
     "Only one such stream was tested; a trial measures the gain on yours."
 )
+KEEPS_ALL = (
+    "This memory can keep the whole stream, with every sampler: choose a smaller size."
+)
 SOME_SMALL = (
     "For mAP or C-F1, use CBRS, above all if the test has equally frequent classes.\n"
     "For O-F1 on a test with the class mix of the stream, use CRS.\n"
@@ -87,6 +90,8 @@ class Preview:
     @property
     def advice(self) -> str:
         """Recommendation of the report for such class sizes, by score and test."""
+        if self.size >= self.samples:
+            return KEEPS_ALL
         small = int((self.ratio < SMALL).sum())
         if not small:
             return NONE_SMALL

@@ -55,6 +55,12 @@ def test_a_balanced_memory_is_recommended_for_more_than_a_few_small_classes(
     assert f"{small} of 25" in text or small == 0
 
 
+def test_nothing_is_recommended_for_a_memory_that_keeps_the_whole_stream():
+    labels = np.repeat([0, 1, 2], [40, 40, 2])
+    assert "smaller size" in prslib.preview(labels, 82).advice
+    assert "use CBRS" in prslib.preview(labels, 81).advice
+
+
 @pytest.mark.usefixtures("registers")
 def test_it_knows_registered_samplers_that_need_only_labels():
     prslib.register("Newest", type("Newest", (SAMPLERS["crs"],), {}))
