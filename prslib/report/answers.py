@@ -76,12 +76,13 @@ def describe_range(gaps: pd.DataFrame, by: str) -> str:
     rows = first_set(gaps).query(
         "group == 'overall' and metric == 'mAP' and test_set == 'balanced'"
     )
-    ends = rows.loc[rows["difference"].agg(["idxmin", "idxmax"])]
-    low, high = (
+    ends = rows.loc[rows["difference"].agg(["idxmin", "idxmax"]).unique()]
+    words = (
         ends["difference"].map("{:+.1f} points".format) + f" ({by}: " + ends[by] + ")"
     )
-    sentence = "With classes alike, PRS minus CRS in overall mAP is between "
-    sentence += f"{low} and {high}."
+    place = "between " if len(words) > 1 else ""
+    sentence = "With classes alike, PRS minus CRS in overall mAP is "
+    sentence += f"{place}{' and '.join(words)}."
     if rows["seeds"].min() < DECIDING:
         return sentence
     above, below = ((rows["clearly"] == side).sum() for side in ("above", "below"))

@@ -36,3 +36,5 @@ def test_a_range_names_its_lowest_case_and_counts_those_on_either_side():
     assert describe_range(gaps.assign(seeds=3), "network") == words
     counts = describe_range(gaps, "network").removeprefix(words)
     assert "above 0 in 2 of 2" in counts and "below 0 in none." in counts
+    alone = describe_range(gaps[:2].assign(seeds=3), "network")
+    assert alone.endswith("is +2.0 points (network: a).")
