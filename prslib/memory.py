@@ -119,6 +119,10 @@ class Memory:
             kind, got = describe(names[name]), describe(column)
             if got != kind:
                 raise ValueError(f"column {name!r}: {expected(kind, got)}")
+            if self._columns is None and length:
+                # raises an error for a dtype that torch cannot write
+                first = np.zeros(1, np.int64)
+                put(allocate(column, 1), first, take(column, first))
 
     def store(self, slots: np.ndarray, columns: dict[str, Any]) -> None:
         """Store a batch that `check` has checked."""

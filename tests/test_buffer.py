@@ -104,6 +104,15 @@ def test_a_state_goes_on_as_the_buffer(tmp_path, name, num_classes):
     check_same(fill(other), fill(buffer))
 
 
+def test_a_first_batch_that_torch_cannot_write_changes_nothing():
+    torch = pytest.importorskip("torch")
+    buffer = make_buffer()
+    before = copy.deepcopy(buffer)
+    with pytest.raises(NotImplementedError, match="UInt16"):
+        buffer.add(LABELS[:10], x=torch.zeros(10, dtype=torch.uint16))
+    check_same(buffer, before)
+
+
 def test_tensors_stay_tensors_with_their_labels():
     torch = pytest.importorskip("torch")
     x, y = torch.rand(50, 3), torch.from_numpy(LABELS[:50]).float()
