@@ -14,7 +14,7 @@
 # the paper's Figure 2 and in its Algorithm 1:
 #
 # - The *partition* determines each class's share of the memory.
-# - *Sample-in* decides whether a new sample enters the memory.
+# - *Sample-in* accepts or rejects a new sample.
 # - *Sample-out* selects the sample that the new one replaces.
 #
 # Every number below is computed by the sampler: `sampler.explain(label)` returns what

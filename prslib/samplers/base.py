@@ -19,7 +19,7 @@ UNLABELLED = ("drop", "class")
 
 
 class Sampler:
-    """Decide which samples of a stream the memory keeps, and in which slots (Sec. 3).
+    """Select the samples of a stream that a memory keeps, and their slots (Sec. 3).
 
     A custom sampler inherits from this class and defines `choose`. The base class
     checks labels, draws random numbers, keeps all counts, and saves and restores the
