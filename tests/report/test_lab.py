@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -82,6 +83,11 @@ def checkout(tmp_path):
     return copy
 
 
+def listens(port):
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
 @pytest.fixture
 def lab(checkout, tmp_path):
     """The address of JupyterLab as `make lab` starts it."""
@@ -103,6 +109,10 @@ def lab(checkout, tmp_path):
             stdout=log,
             stderr=log,
         )
+    end = time.monotonic() + WAIT
+    while not listens(port):  # a browser may show its error page as if it were ours
+        assert server.poll() is None and time.monotonic() < end
+        time.sleep(0.1)
     yield f"http://127.0.0.1:{port}/?token=reader"
     server.terminate()
     server.wait()
@@ -133,10 +143,6 @@ def test_a_reader_changes_parameters_interrupts_and_runs_again(
 ):
     browser.set_script_timeout(WAIT)
 
-    def open_list():
-        browser.get(lab)
-        return wait_for(lambda: browser.execute_script(OPENED))
-
     def idle():
         return browser.execute_script(IDLE)
 
@@ -150,7 +156,8 @@ def test_a_reader_changes_parameters_interrupts_and_runs_again(
     def is_after_training():
         return [cell["outputs"] for cell in cells()][-1]
 
-    wait_for(open_list)  # the server takes a while
+    browser.get(lab)
+    wait_for(lambda: browser.execute_script(OPENED))
     browser.execute_script(FOLLOW, "Does a partitioned memory keep the rare classes?")
     wait_for(idle)
     few = {"dataset": ["cocoseq-tiny"], "method": ["CRS", "PRS"], "rho": 0.3}
