@@ -31,7 +31,7 @@ ROOT = project_root()
 BLOCK = re.compile(r"(<!-- (\w+)([^:]*): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
 # a line of the list; `your_stream` is not matched, because its answer depends on the stream
 QUESTION = re.compile(r"^- \[(.+)\]\((\w+)\.ipynb\)", re.MULTILINE)
-ALIKE, AS_IT_COMES = "balanced", "imbalanced"
+BALANCED, IMBALANCED = "balanced", "imbalanced"
 # columns of the tables of samplers
 SAMPLERS = {
     "CBRS": "CBRS",
@@ -41,27 +41,27 @@ SAMPLERS = {
 }
 # test set, class group and metric of each row of the verdict on several labels per sample
 ROWS = [
-    (ALIKE, "overall", "mAP"),
-    (ALIKE, "overall", "C-F1"),
-    (ALIKE, "overall", "C-F1 (tuned threshold)"),
-    (ALIKE, "overall", "O-F1"),
-    (ALIKE, "minority", "C-F1"),
-    (ALIKE, "minority", "C-F1 (tuned threshold)"),
-    (ALIKE, "majority", "C-F1"),
-    (ALIKE, "majority", "C-F1 (tuned threshold)"),
-    (AS_IT_COMES, "overall", "mAP"),
-    (AS_IT_COMES, "overall", "C-F1"),
-    (AS_IT_COMES, "overall", "O-F1"),
-    (AS_IT_COMES, "overall", "O-F1 (tuned threshold)"),
-    (AS_IT_COMES, "majority", "C-F1"),
+    (BALANCED, "overall", "mAP"),
+    (BALANCED, "overall", "C-F1"),
+    (BALANCED, "overall", "C-F1 (tuned threshold)"),
+    (BALANCED, "overall", "O-F1"),
+    (BALANCED, "minority", "C-F1"),
+    (BALANCED, "minority", "C-F1 (tuned threshold)"),
+    (BALANCED, "majority", "C-F1"),
+    (BALANCED, "majority", "C-F1 (tuned threshold)"),
+    (IMBALANCED, "overall", "mAP"),
+    (IMBALANCED, "overall", "C-F1"),
+    (IMBALANCED, "overall", "O-F1"),
+    (IMBALANCED, "overall", "O-F1 (tuned threshold)"),
+    (IMBALANCED, "majority", "C-F1"),
 ]
-COST = AS_IT_COMES, "overall", "O-F1"
+COST = IMBALANCED, "overall", "O-F1"
 GROUP_WORDS = {
     "overall": "",
     "minority": " of the minority classes",
     "majority": " of the majority classes",
 }
-MEASURED = [(ALIKE, "mAP"), (ALIKE, "C-F1"), (AS_IT_COMES, "O-F1")]
+MEASURED = [(BALANCED, "mAP"), (BALANCED, "C-F1"), (IMBALANCED, "O-F1")]
 
 
 def read_numbers(name: str, folder: str = REPORTED) -> pd.DataFrame:
@@ -185,7 +185,7 @@ def sum_up_subsampled() -> dict:
     row = {
         "your test": f"few small classes ({size['few']} of the classes; Reuters, subsampled "
         f"to an imbalance of {size['imbalance']})",
-        "score": "classes alike: mAP, C-F1; as the stream comes: O-F1",
+        "score": "balanced test: mAP, C-F1; imbalanced test: O-F1",
     }
     means = mean_of_draws("cap30")
     for method, column in SAMPLERS.items():

@@ -193,10 +193,10 @@ settings.write(offline, "offline")
 # %% [markdown]
 # ## Offline: one or more epochs, two test sets
 #
-# The tables show the overall scores of Multitask in percent. In a test with *classes alike*, all
-# classes are about equally frequent. A test *as the stream comes* has the class mix of the stream.
-# The paper's number of epochs is given in parentheses if it differs from ours. `convnet` is
-# followed, in square brackets, by the name of the network that it replaces.
+# The tables show the overall scores of Multitask in percent. In a *balanced* test, all classes
+# are about equally frequent. An *imbalanced* test has the class mix of the stream. The paper's
+# number of epochs is given in parentheses if it differs from ours. `convnet` is followed, in
+# square brackets, by the name of the network that it replaces.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:

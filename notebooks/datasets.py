@@ -66,11 +66,11 @@ settings
 # - *stream*: the number of training samples;
 # - *largest to smallest*: the ratio of the largest to the smallest class size;
 # - *below half the mean*: the number of classes that are smaller than half the mean class size;
-# - *test, classes alike*: the number of samples in a test set in which all classes are about
+# - *balanced test*: the number of samples in a test set in which all classes are about
 #   equally frequent;
-# - *test, as the stream comes*: the number of samples in a test set with the class mix of the
-#   stream (only on [icons](../docs/other_streams.md), the class mix is different);
-# - *test, further images*: the number of images in a third test set, which only `cocoseq-mini` has
+# - *imbalanced test*: the number of samples in a test set with the class mix of the stream
+#   (only on [icons](../docs/other_streams.md), the class mix is different);
+# - *further images*: the number of images in a third test set, which only `cocoseq-mini` has
 #   ([test sets](../docs/real_coco.md#test-sets));
 # - *majority*, *moderate* and *minority*: the number of frequent, moderate and rare classes
 #   ([groups of classes](../docs/metrics.md#groups-of-classes)).
@@ -101,7 +101,7 @@ def count_sizes(dataset: SequentialDataset) -> dict:
         "largest to smallest": class_freq.max() / max(class_freq.min(), 1),
         "below half the mean": (class_freq < class_freq.mean() / 2).sum(),
     }
-    row |= {f"test, {TEST_WORDS[kind]}": len(split) for kind, split in dataset.tests.items()}
+    row |= {TEST_WORDS[kind]: len(split) for kind, split in dataset.tests.items()}
     return row | {group: dataset.class_group.count(group) for group in GROUPS}
 
 

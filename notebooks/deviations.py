@@ -38,9 +38,9 @@
 #
 # The paper reports no experiment with these departures. The profile `quick` computes the memories
 # for two streams, `cocoseq-mini` (COCO images) and `reutersseq` (news articles), but trains
-# networks only on `cocoseq-mini`. Scores are measured on a test set with *classes alike*, in which
-# all classes are about equally frequent. For `cocoseq-mini`, 323 images of the paper's balanced
-# test set are used.
+# networks only on `cocoseq-mini`. Scores are measured on a *balanced* test set, in which all
+# classes are about equally frequent. For `cocoseq-mini`, 323 images of the paper's balanced test
+# set are used.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores. A second run takes 15
 # seconds.*
@@ -168,8 +168,8 @@ settings.show(figure, "memory", narrow=1)
 # ## What the departures cost
 #
 # The picture shows the mAP of each departure minus the mAP of PRS with the same seed. The mAP is
-# measured after the last task on the test with classes alike, over all classes and separately for
-# the majority (frequent) and the minority (rare) classes. Lines are 95 % intervals over seeds and
+# measured after the last task on the balanced test, over all classes and separately for the
+# majority (frequent) and the minority (rare) classes. Lines are 95 % intervals over seeds and
 # test samples.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -248,11 +248,11 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # %% [markdown]
 # ## What other papers call PRS
 #
-# Three published papers compare their methods with an implementation of PRS. We wrote samplers that
-# behave like these three implementations, and trained networks with each of them, using the same
-# data, memory size and settings as for our PRS. Each cell contains the mean overall score in
-# percent after the last task, on the test with classes alike. Parentheses contain the difference
-# from our PRS in points, with the 95 % interval of this difference.
+# Three published papers compare their methods with an implementation of PRS. We wrote samplers
+# that behave like these three implementations, and trained networks with each of them, using the
+# same data, memory size and settings as for our PRS. Each cell contains the mean overall score in
+# percent after the last task, on the balanced test. Parentheses contain the difference from our
+# PRS in points, with the 95 % interval of this difference.
 
 # %%
 best = settings.table("contest")

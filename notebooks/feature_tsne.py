@@ -187,12 +187,12 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Two measures
 #
-# Both measures are computed from the features themselves, not from the t-SNE coordinates, and cover
-# all classes. *kNN accuracy* is the percentage of images whose nearest neighbours vote for the
-# correct class; random guessing among $C$ classes would reach $100 / C$ %. The *silhouette*,
+# Both measures are computed from the features themselves, not from the t-SNE coordinates, and
+# cover all classes. *kNN accuracy* is the percentage of images whose nearest neighbours vote for
+# the correct class; random guessing among $C$ classes would reach $100 / C$ %. The *silhouette*,
 # multiplied by 100, is near 100 for well-separated classes, near 0 for overlapping classes, and
-# below 0 if images are nearer to another class than to their own class. The table shows means over
-# seeds. In a test set with *classes alike*, all classes are about equally frequent.
+# below 0 if images are nearer to another class than to their own class. The table shows means
+# over seeds. In a *balanced* test set, all classes are about equally frequent.
 
 # %% tags=["compute"]
 frames = []

@@ -9,14 +9,14 @@
 # %% [markdown]
 # # Does PRS also win on an imbalanced test set?
 #
-# In the test set of the paper's main table, all classes are about equally frequent (*classes
-# alike*). In its appendix, the paper also tests on images with the class mix of the stream (*as the
-# stream comes*). For this second test, the paper sets the power $\rho$ of Partitioning Reservoir
-# Sampling (PRS) to 0.5. PRS assigns each class a share of the memory that is proportional to the
-# class frequency to the power of $\rho$. With $\rho = 0$ the shares are equal, whereas with 0.5 the
-# memory is balanced only in part. The paper reports "PRS with $\rho=0.5$ performing better than all
-# the other baselines while remaining very competitive on the majority" (its **Table "Imbalanced
-# test-set comparison"**).
+# In the test set of the paper's main table, all classes are about equally frequent (*balanced
+# test*). In its appendix, the paper also tests on images with the class mix of the stream
+# (*imbalanced test*). For this second test, the paper sets the power $\rho$ of Partitioning
+# Reservoir Sampling (PRS) to 0.5. PRS assigns each class a share of the memory that is
+# proportional to the class frequency to the power of $\rho$. With $\rho = 0$ the shares are
+# equal, whereas with 0.5 the memory is balanced only in part. The paper reports "PRS with
+# $\rho=0.5$ performing better than all the other baselines while remaining very competitive on
+# the majority" (its **Table "Imbalanced test-set comparison"**).
 #
 # The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
 # frozen EfficientNet-Lite0. Each [method](main_results.ipynb) trains a network of two layers on
@@ -29,8 +29,8 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets with both kinds of test set
-rho: float = 0.5  # power of allocation of PRS that the paper chooses for the test as the stream comes
-balanced_rho: float = None  # power for the test with classes alike, None for each data set's default
+rho: float = 0.5  # power of allocation of PRS that the paper chooses for the imbalanced test
+balanced_rho: float = None  # power for the balanced test, None for each data set's default
 method: list[str] = ["CRS", "GSS", "ExStream"]  # methods that PRS is compared with
 memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0, 1]  # one run of every method for each seed
@@ -73,8 +73,7 @@ settings
 # ## The table
 #
 # The tables show scores in percent, as means and standard deviations over seeds. The scores are
-# measured after the last task on the test as the stream comes. PRS uses $\rho = 0.5$, as in the
-# paper.
+# measured after the last task on the imbalanced test. PRS uses $\rho = 0.5$, as in the paper.
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
@@ -91,9 +90,9 @@ settings.show_tables("table")
 # %% [markdown]
 # ## PRS against each other method
 #
-# The picture shows the score of PRS minus the score of each other method on the test as the stream
-# comes. Differences are computed between runs with the same seed. A difference is significant if
-# its whole 95 % interval is on one side of 0. Unlike the verdicts in the [`ledger`](ledger.ipynb),
+# The picture shows the score of PRS minus the score of each other method on the imbalanced test.
+# Differences are computed between runs with the same seed. A difference is significant if its
+# whole 95 % interval is on one side of 0. Unlike the verdicts in the [`ledger`](ledger.ipynb),
 # these intervals are not corrected for the number of claims. O-F1 is dominated by the majority
 # (frequent) classes, because it pools the predictions of all classes.
 
@@ -114,11 +113,11 @@ display(Markdown(tables.in_short(against)))
 # %% [markdown]
 # ## Both powers on both tests
 #
-# The paper uses a different $\rho$ for each test set: a value near 0 for the test with classes
-# alike, and 0.5 for the test as the stream comes. In the table, PRS is evaluated with both values
-# of $\rho$ on both test sets. Each cell contains an overall score of PRS minus the same score of
-# conventional reservoir sampling (CRS), in points, with the 95 % interval of this difference.
-# Significant differences are in bold.
+# The paper uses a different $\rho$ for each test set: a value near 0 for the balanced test, and
+# 0.5 for the imbalanced test. In the table, PRS is evaluated with both values of $\rho$ on both
+# test sets. Each cell contains an overall score of PRS minus the same score of conventional
+# reservoir sampling (CRS), in points, with the 95 % interval of this difference. Significant
+# differences are in bold.
 
 # %% tags=["compute"]
 scored = rows[rows["measure"] == "score"]
@@ -140,5 +139,5 @@ for metric in ("mAP", "O-F1"):
     row = answers.find_smallest(against, group="overall", metric=metric, than="CRS")
     words = {"what": metric, "method": f"PRS with rho {settings.rho:g}"}
     sentences.append(answers.describe_difference(row, **words))
-where = f"On {row['dataset']} with the test as the stream comes"
+where = f"On the imbalanced test of {row['dataset']}"
 settings.write_answer(f"{where}, {' '.join(sentences)}", row["dataset"])

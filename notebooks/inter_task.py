@@ -21,9 +21,8 @@
 # set with a single seed, so that no conclusion is possible. As in the paper, the smallest task,
 # Task 3, comes first, so that it is also the oldest task at the end of the stream.
 #
-# Every run is scored on two test sets. In the test with *classes alike*, which the paper uses, all
-# classes are about equally frequent. The test *as the stream comes* has the class mix of the
-# stream.
+# Every run is scored on two test sets. In the *balanced* test, which the paper uses, all classes
+# are about equally frequent. The *imbalanced* test has the class mix of the stream.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores.*
 
@@ -128,9 +127,9 @@ for name in settings.dataset:
 #
 # The picture shows the mAP over all classes of each task after the whole stream, measured on the
 # test samples of this task. It compares PRS, conventional reservoir sampling (CRS) and the method
-# with the highest mAP on the smallest task with classes alike, if Multitask is left out. Tasks are
-# sorted by their number of training samples, which is given in parentheses; the smallest task is on
-# the right. Marks are means over seeds, and lines extend from the lowest to the highest seed.
+# with the highest mAP on the smallest task (balanced test), if Multitask is left out. Tasks are
+# sorted by their number of training samples, which is given in parentheses; the smallest task is
+# on the right. Marks are means over seeds, and lines extend from the lowest to the highest seed.
 # Compare methods only within a task, because tasks differ in their number of classes and in their
 # position in the stream.
 
@@ -166,6 +165,6 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(against, metric="mAP", than="CRS", test_set=BALANCED)
-what = f"On the smallest task of {row['dataset']}, mAP with classes alike"
+what = f"On the smallest task of {row['dataset']}, mAP on the balanced test"
 sentence = answers.describe_difference(row, what=what)
 settings.write_answer(sentence, row["dataset"])

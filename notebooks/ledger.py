@@ -65,12 +65,12 @@ settings.write(ledger.decide(results, settings.level), "claims")
 # %% [markdown]
 # ## What was replicated, and what was not
 #
-# The table shows the verdict on each of the paper's main claims for each real stream. The verdicts
-# are corrected for the number of claims. The [summary](../docs/report/README.md#summary) explains
-# PRS, CRS and the scores. The power $\rho$ of PRS determines the class shares of its memory: with
-# $\rho = 0$ the shares are equal, and with $\rho = 1$ they are the same as in the stream. In a test
-# set with *classes alike*, all classes are about equally frequent; the paper's tables use such a
-# test set unless they state otherwise. A test set *as the stream comes* has the class mix of the
+# The table shows the verdict on each of the paper's main claims for each real stream. The
+# verdicts are corrected for the number of claims. The [summary](../docs/report/README.md#summary)
+# explains PRS, CRS and the scores. The power $\rho$ of PRS determines the class shares of its
+# memory: with $\rho = 0$ the shares are equal, and with $\rho = 1$ they are the same as in the
+# stream. In a *balanced* test set, all classes are about equally frequent; the paper's tables use
+# such a test set unless they state otherwise. An *imbalanced* test set has the class mix of the
 # stream. Only the profile `paper` trains the paper's network end to end on all of the paper's
 # images.
 
@@ -173,9 +173,9 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # Each claim is reduced to one statistic that is positive if the claim is true. If the paper's
 # tables contain the necessary numbers, the same statistic is also computed from these numbers.
 #
-# Claims are tested on a test set with classes alike, with three exceptions:
+# Claims are tested on a balanced test set, with three exceptions:
 #
-# - Claims about an imbalanced test set are tested on a test set as the stream comes.
+# - Claims about an imbalanced test set are tested on such a test set.
 # - Claims that compare the two kinds of test set are tested on both kinds.
 # - On `cocoseq-mini`, claims about scores of single classes are tested on further images ([test
 #   sets](../docs/real_coco.md#test-sets)).

@@ -114,25 +114,26 @@ rows = tables.merge_published(tables.final(history), "main")
 # %% [markdown]
 # ## Table 1
 #
-# The tables show scores and forgetting in percent, as means and standard deviations over seeds. The
-# scores are measured after the last task on the test samples of all tasks. They are computed over
-# all classes (*overall*) and over three [groups of classes](../docs/metrics.md#groups-of-classes):
-# frequent (majority), moderate and rare (minority) classes. For each data set, the tables show the
-# scores on two test sets. In the test with *classes alike*, all classes are about equally frequent,
-# as in the test for the paper's Table 1. The test *as the stream comes* has about the class mix of
-# the stream, except on [icons](../docs/other_streams.md). Because micro averages such as O-F1
-# depend on the class mix of the test set, a method can score higher than another method on one test
-# set and lower on the other. `cocoseq-mini` has a third test set,
-# [`open`](../docs/real_coco.md#test-sets), which is not used in these tables.
+# The tables show scores and forgetting in percent, as means and standard deviations over seeds.
+# The scores are measured after the last task on the test samples of all tasks. They are computed
+# over all classes (*overall*) and over three [groups of
+# classes](../docs/metrics.md#groups-of-classes): frequent (majority), moderate and rare
+# (minority) classes. For each data set, the tables show the scores on two test sets. In the
+# *balanced* test, all classes are about equally frequent, as in the test for the paper's Table 1.
+# The *imbalanced* test has about the class mix of the stream, except on
+# [icons](../docs/other_streams.md). Because micro averages such as O-F1 depend on the class mix
+# of the test set, a method can score higher than another method on one test set and lower on the
+# other. `cocoseq-mini` has a third test set, [`open`](../docs/real_coco.md#test-sets), which is
+# not used in these tables.
 #
 # *Forgetting* compares the score on a task at the end of the stream with the highest earlier score
 # on this task. It is the share of the highest score that was lost, averaged over all tasks but the
 # last, and is negative if the score rose. In each column, the best number is in bold. Multitask is
 # left out of this comparison because it sees all tasks at once.
 #
-# On `cocoseq-mini` with classes alike, ExStream has about the same overall mAP as PRS. One reason
-# is that ExStream replaces two close feature vectors by their mean. A variant that keeps the older
-# of the two vectors instead has a lower mAP than PRS on the test set `open`
+# On the balanced test of `cocoseq-mini`, ExStream has about the same overall mAP as PRS. One
+# reason is that ExStream replaces two close feature vectors by their mean. A variant that keeps
+# the older of the two vectors instead has a lower mAP than PRS on the test set `open`
 # (`studies/exstream_merging.py`, `figures/studies/exstream_merging.csv`).
 
 # %% tags=["compute"]
@@ -161,14 +162,14 @@ settings.show_tables("thresholds")
 # %% [markdown]
 # ## The groups
 #
-# The pictures show the scores of every method on the test with classes alike, for each class group
-# and overall. Filled marks are means over seeds, lines extend from the lowest to the highest seed,
+# The pictures show the scores of every method on the balanced test, for each class group and
+# overall. Filled marks are means over seeds, lines extend from the lowest to the highest seed,
 # and hollow marks are the paper's numbers. CRS, PRS and the method with the highest overall mAP,
 # Multitask excluded, are in colour. On every stream, the difference in mAP between PRS and CRS is
-# largest on the minority classes. On `cocoseq-mini`, the mean C-F1 of the minority classes is below
-# 6 % for every method, because after one pass over only 2,072 images, rare classes are hardly ever
-# predicted. On these classes, methods differ more in mAP, which needs no threshold, than in C-F1.
-# If you run the notebook, you can select another test set or metric in menus.
+# largest on the minority classes. On `cocoseq-mini`, the mean C-F1 of the minority classes is
+# below 6 % for every method, because after one pass over only 2,072 images, rare classes are
+# hardly ever predicted. On these classes, methods differ more in mAP, which needs no threshold,
+# than in C-F1. If you run the notebook, you can select another test set or metric in menus.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SHOWN = ["C-F1", "mAP"]
@@ -238,7 +239,7 @@ for name in settings.dataset:
 averages = settings.table("table")
 for name in settings.dataset:
     figure = draw_groups(settings.table(f"groups_{name}"), SHOWN)
-    title = f"{name}, classes alike: scores by class group"
+    title = f"{name}, balanced test: scores by class group"
     style.join_panels(figure, f"{title}, {settings.say_seeds(name)}")
     tests = averages.loc[averages["dataset"] == name, "test_set"].unique()
     controls = make_menus(list(tests))
@@ -311,13 +312,13 @@ for ax, (name, shown) in zip(axes, panels, strict=True):
     style.plot_progression(shown.drop(columns="published"), ax, "mAP").set_title(name)
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_ylabel("mAP minus CRS (points)")
-title = "Overall mAP of each method minus CRS after each task, classes alike"
+title = "Overall mAP of each method minus CRS after each task, balanced test"
 style.join_panels(figure, f"{title}, {settings.say_seeds()}")
 settings.show(figure, "progression")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 where = {"test_set": BALANCED, "group": "minority", "metric": "mAP"}
 row = answers.find_smallest(against_crs, **where)
-what = f"On {row['dataset']} with classes alike, mAP of the minority classes"
+what = f"On the balanced test of {row['dataset']}, mAP of the minority classes"
 sentence = answers.describe_difference(row, what=what)
 settings.write_answer(sentence, row["dataset"])

@@ -127,19 +127,19 @@ settings
 # - *F1 at any threshold* if it changes C-F1 significantly and in the same direction at both
 #   thresholds, but does not change mAP significantly.
 #
-# To apply this rule, mAP and C-F1 are measured on a test with *classes alike*, in which all classes
-# are about equally frequent.
+# To apply this rule, mAP and C-F1 are measured on a *balanced* test, in which all classes are
+# about equally frequent.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OWN = "C-F1 (tuned threshold)"
 WAYS = ["C-F1", OWN, "O-F1", "O-F1 (tuned threshold)", "mAP"]
 # what the tables show, with their words
 SHOWN = {
-    (BALANCED, "mAP"): "mAP, classes alike",
-    (BALANCED, "C-F1"): "C-F1 at 0.5, classes alike",
-    (BALANCED, OWN): "C-F1 at the tuned threshold, classes alike",
-    (IMBALANCED, "O-F1"): "O-F1 at 0.5, as the stream comes",
-    (IMBALANCED, "O-F1 (tuned threshold)"): "O-F1 at the tuned threshold, as the stream comes",
+    (BALANCED, "mAP"): "mAP, balanced test",
+    (BALANCED, "C-F1"): "C-F1 at 0.5, balanced test",
+    (BALANCED, OWN): "C-F1 at the tuned threshold, balanced test",
+    (IMBALANCED, "O-F1"): "O-F1 at 0.5, imbalanced test",
+    (IMBALANCED, "O-F1 (tuned threshold)"): "O-F1 at the tuned threshold, imbalanced test",
 }
 
 
@@ -227,9 +227,9 @@ def lay_out(gaps: pd.DataFrame, rows: list[str]) -> pd.DataFrame:
 # %% [markdown]
 # ## Neither, one or both
 #
-# Bars are overall scores after the last task on the test with classes alike, averaged over seeds.
-# *Neither* is CRS with the plain loss, *memory* is PRS with the plain loss, *loss* is CRS with the
-# chosen loss, and *both* is PRS with the chosen loss.
+# Bars are overall scores after the last task on the balanced test, averaged over seeds. *Neither*
+# is CRS with the plain loss, *memory* is PRS with the plain loss, *loss* is CRS with the chosen
+# loss, and *both* is PRS with the chosen loss.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 BARS = dict(zip(("neither", "memory", "loss", "both"), ("0.45", *HUES[:3]), strict=True))
@@ -269,9 +269,9 @@ for line, name in zip(axes, settings.dataset, strict=True):
     alike = alike.assign(bar=alike["method"].map(bars)).dropna(subset="bar")
     for ax, metric in zip(line, ("mAP", "C-F1", OWN), strict=True):
         plot_bars(alike[alike["metric"] == metric], ax)
-        title = SHOWN[BALANCED, metric].removesuffix(", classes alike")
+        title = SHOWN[BALANCED, metric].removesuffix(", balanced test")
         ax.set(title=f"{name}:\n{title}", ylabel="score (%)")
-title = "Overall scores with a balanced memory, another loss or both, classes alike"
+title = "Overall scores with a balanced memory, another loss or both, balanced test"
 style.join_panels(figure, f"{title}, {settings.say_seeds()}")
 settings.show(figure, "scores", narrow=1)
 
@@ -287,9 +287,9 @@ settings.show(figure, "scores", narrow=1)
 # - *loss, with the memory* changes the loss from the plain loss to the chosen loss, with the memory
 #   of PRS before and after.
 #
-# In these tables, O-F1 is measured on a test *as the stream comes*, which has the class mix of the
-# stream, whereas mAP and C-F1 are measured with classes alike. Because the majority classes
-# dominate O-F1 on the test as the stream comes, a change that helps rare classes can lower O-F1.
+# In these tables, O-F1 is measured on an *imbalanced* test, which has the class mix of the
+# stream, whereas mAP and C-F1 are measured on a balanced test. Because the majority classes
+# dominate O-F1 on the imbalanced test, a change that helps rare classes can lower O-F1.
 
 # %%
 changes = settings.table("changes")
@@ -326,7 +326,7 @@ def say_gains(change: str, metric: str) -> str:
 without, memory = settings.method[:2]
 losses = sorted({choose_loss(settings, name) for name in settings.dataset})
 sentences = [
-    f"With classes alike, replacing the memory of {without} by the memory of {memory} changes C-F1 at the tuned threshold {say_gains('memory', OWN)}.",
+    f"On the balanced test, replacing the memory of {without} by the memory of {memory} changes C-F1 at the tuned threshold {say_gains('memory', OWN)}.",
     f"The chosen loss ({answers.join_words(losses)}) changes this score {say_gains('loss', OWN)}.",
     f"Memory and loss together change this score {say_gains('memory and loss', OWN)}.",
     f"At the threshold of 0.5, the memory changes C-F1 {say_gains('memory', 'C-F1')}.",

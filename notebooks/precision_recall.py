@@ -16,9 +16,9 @@
 # (**tables "CP, CR, OP, OR"**). A method that seldom predicts a rare class can have a high
 # precision on this class, but its recall is low.
 #
-# This notebook evaluates the runs of `main_results` on two test sets per stream. In the test set
-# with *classes alike*, as in the test for the paper's tables, all classes are about equally
-# frequent. The test set *as the stream comes* has about the class mix of the stream, except on
+# This notebook evaluates the runs of `main_results` on two test sets per stream. In the
+# *balanced* test set, as in the test for the paper's tables, all classes are about equally
+# frequent. The *imbalanced* test set has about the class mix of the stream, except on
 # [icons](../docs/other_streams.md). Do not compare precision between the two test sets, because
 # precision depends on the class mix: if a class has few test samples, it can have only few true
 # positives, but many false positives.
@@ -78,9 +78,8 @@ settings
 # ## Precision and recall, method by method
 #
 # Each row shows the precision C-P and the recall C-R of one method after the last task. Both are
-# means over seeds, and a line joins them. The upper panels are for the test set with classes alike
-# and also show the paper's scores if there are any. The lower panels are for the test set as the
-# stream comes.
+# means over seeds, and a line joins them. The upper panels are for the balanced test set and also
+# show the paper's scores if there are any. The lower panels are for the imbalanced test set.
 #
 # On the minority classes of most streams, methods with a memory have a far lower recall than
 # precision. After one pass over the stream, they seldom predict a probability above 0.5 for a rare
@@ -290,7 +289,7 @@ alike = answers.first_set(gaps)
 alike = alike[alike["test_set"] == BALANCED].set_index(["group", "metric"])["difference"]
 name = answers.first_set(gaps)["dataset"].iloc[0]
 sentences = []
-for group, where in {"majority": f" of {name} (classes alike)", "minority": ""}.items():
+for group, where in {"majority": f" of {name} (balanced test)", "minority": ""}.items():
     points = [f"{alike[group, metric]:+.1f} points in {word}" for metric, (word, _) in COLOURS.items()]
     difference = f"PRS minus CRS is {answers.join_words(points)}"
     sentences.append(f"On the {group} classes{where}, {difference}.")

@@ -106,9 +106,9 @@ settings.write(tables.merge_published(tables.average(rows), "main"), "table")
 # %% [markdown]
 # ## Table 1, by initial weights
 #
-# The tables show scores in percent after the last task, on the test samples of all tasks. In a test
-# set with *classes alike*, all classes are about equally frequent. A test set *as the stream comes*
-# has the class mix of the stream.
+# The tables show scores in percent after the last task, on the test samples of all tasks. In a
+# *balanced* test set, all classes are about equally frequent. An *imbalanced* test set has the
+# class mix of the stream.
 
 # %%
 settings.show_tables("table", by=["weights"])

@@ -27,9 +27,9 @@
 # trained on these features, whereas the paper trains a ResNet-101 end to end on all images. The
 # profile `seeds` adds `reutersseq`, a real stream of news articles from Reuters-21578.
 #
-# Every run is scored on two test sets. In the test set with *classes alike*, as in the test for the
-# paper's figure, all classes are about equally frequent. The test set *as the stream comes* has the
-# class mix of the stream, so that frequent classes dominate O-F1 ([metrics](../docs/metrics.md)).
+# Every run is scored on two test sets. In the *balanced* test set, as in the test for the paper's
+# figure, all classes are about equally frequent. The *imbalanced* test set has the class mix of
+# the stream, so that frequent classes dominate O-F1 ([metrics](../docs/metrics.md)).
 #
 # *With the profile `quick`, the notebook takes about half a minute on two cores.*
 

@@ -135,7 +135,7 @@ for name in names:
 # %%
 printed = {name: load_dataset(name, images=False).stands_for for name in names}
 for name in names:
-    display(Markdown(f"**{name}, classes alike**"), accuracy_table(settings.table(name)))
+    display(Markdown(f"**{name}, balanced test**"), accuracy_table(settings.table(name)))
     theirs = accuracy_table(printed_accuracies(printed[name]))
     display(Markdown(f"**The paper's {printed[name]}**"), theirs)
 
@@ -173,7 +173,7 @@ for name in names:
     ours = leads_on_crs(settings.table(name))
     theirs = leads_on_crs(printed_accuracies(printed[name]).assign(seed=0))
     figure = draw_leads(ours, theirs, printed[name])
-    title = f"{name}, classes alike: accuracy minus CRS"
+    title = f"{name}, balanced test: accuracy minus CRS"
     style.join_panels(figure, f"{title}, {settings.say_seeds()}")
     settings.show(figure, name, narrow=1)
 
@@ -265,7 +265,7 @@ for name in mlps:
     last = by_order.query("trained_tasks == 5 and variant != 'authors'")
     figure, ax = plt.subplots(figsize=(5.4, 5.4))
     plot_order_pairs(last, ax, "CRS", "PRS")
-    style.join_panels(figure, f"{name}, classes alike: accuracy after the last task")
+    style.join_panels(figure, f"{name}, balanced test: accuracy after the last task")
     settings.show(figure, f"{name}_orders")
     shares = last.groupby("method", sort=False)["value"].quantile([0.05, 0.5, 0.95])
     shares = shares.unstack().round(1).rename(columns=lambda share: f"{100 * share:.0f}th percentile")

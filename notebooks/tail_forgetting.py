@@ -33,12 +33,12 @@
 # stream, just as 1000 is half of the paper's standard size of 2000. The profile `seeds` adds
 # `reutersseq`, a real stream of news articles from Reuters-21578.
 #
-# Groups of classes are scored on two test sets. In the test set with *classes alike*, as in the
-# test for the paper's Table 1, all classes are about equally frequent. The test set *as the stream
-# comes* has the class mix of the stream. Single classes are scored only on the test set with
-# classes alike, except for `cocoseq-mini`, which has too few positives per class in this test set.
-# On this stream, the AP of a class is measured on 3,199 further images of COCO
-# ([test sets](../docs/real_coco.md#test-sets)).
+# Groups of classes are scored on two test sets. In the *balanced* test set, as in the test for
+# the paper's Table 1, all classes are about equally frequent. The *imbalanced* test set has the
+# class mix of the stream. Single classes are scored only on the balanced test set, except for
+# `cocoseq-mini`, which has too few positives per class in this test set. On this stream, the AP
+# of a class is measured on 3,199 further images of COCO ([test
+# sets](../docs/real_coco.md#test-sets)).
 #
 # *If `main_results` has been run, the notebook takes about half a minute on four cores.*
 
@@ -192,7 +192,7 @@ gaps = settings.show_contrasts("groups", title, "method", across="lost")
 alike = answers.first_set(gaps)
 alike = alike[(alike["test_set"] == BALANCED) & (alike["method"] == "CRS")].set_index("lost")
 share, points = (alike.loc[LOST[measure]] for measure in ("forget", "lost"))
-where = f"With CRS on {share['dataset']} (classes alike)"
+where = f"With CRS on {share['dataset']} (balanced test)"
 groups = {"method": "minority classes", "than": "majority classes"}
 what = f"{where}, forgetting as a share of the best mAP"
 sentence = answers.describe_difference(share, what=what, **groups)

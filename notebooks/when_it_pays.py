@@ -15,17 +15,16 @@
 # (clip art). The samplers CBRS, PRS and OCDM, which balance the memory, are compared with CRS,
 # which keeps the class mix of the stream.
 #
-# Every stream has two test sets. In the test set with *classes alike*, all classes are about
-# equally frequent. The test set *as the stream comes* has the class mix of the stream, except on
+# Every stream has two test sets. In the *balanced* test set, all classes are about equally
+# frequent. The *imbalanced* test set has the class mix of the stream, except on
 # [icons](../docs/other_streams.md), so that frequent classes dominate micro averages such as O-F1
 # ([metrics](../docs/metrics.md)).
 #
 # The paper has no such experiment. We fixed two hypotheses before the runs
 # ([rules](../docs/what_holds.md)):
 #
-# - On the test set with classes alike, mAP and C-F1 are higher with a balanced memory than with
-#   CRS.
-# - On the test set as the stream comes, O-F1 is lower with a balanced memory than with CRS.
+# - On the balanced test set, mAP and C-F1 are higher with a balanced memory than with CRS.
+# - On the imbalanced test set, O-F1 is lower with a balanced memory than with CRS.
 #
 # *With the profile `quick`, the notebook takes a minute on two cores.*
 
@@ -148,9 +147,9 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 # ## Each sampler minus CRS
 #
 # The picture shows the score of each sampler minus the score of CRS. The left panel shows mAP on
-# the test set with classes alike, and the right panel shows O-F1 on the test set as the stream
-# comes. Both scores are computed over all classes after the last task. Lines are 95 % intervals
-# over seeds and test samples. Grey names mark further streams from [public
+# the balanced test set, and the right panel shows O-F1 on the imbalanced test set. Both scores
+# are computed over all classes after the last task. Lines are 95 % intervals over seeds and test
+# samples. Grey names mark further streams from [public
 # collections](../docs/other_streams.md#further-public-collections), of which this repository
 # contains only the results.
 
@@ -206,8 +205,8 @@ settings.show(figure, "minus_crs", narrow=1)
 # picture above. Lines are 95 % intervals over streams.
 #
 # The second panel covers only the four streams of the introduction. Its bins are thirds of the
-# stream, and each class is assigned to a bin by the position of its task in the stream. Classes are
-# scored on the test set with classes alike, except for `cocoseq-mini`, which is scored on further
+# stream, and each class is assigned to a bin by the position of its task in the stream. Classes
+# are scored on the balanced test set, except for `cocoseq-mini`, which is scored on further
 # images of COCO.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -303,8 +302,8 @@ print(f"Expected for all {bins['share'].nunique()} memory sizes, and found: {tex
 # Does the difference between CBRS and CRS depend on the imbalance of the stream or on its length?
 # To separate these effects, Reuters is subsampled in two ways:
 #
-# - In a *cap*, the size of the largest classes is limited, which reduces `max:min` and shortens the
-#   stream. The test set as the stream comes is limited in the same proportion, so that it has about
+# - In a *cap*, the size of the largest classes is limited, which reduces `max:min` and shortens
+#   the stream. The imbalanced test set is limited in the same proportion, so that it has about
 #   the class mix of the shortened stream.
 # - A *part* is as long as a cap, but keeps the class mix of the whole stream.
 #
@@ -357,8 +356,8 @@ settings.show(figure, "cuts", narrow=1)
 # %% [markdown]
 # ## Can the labels predict the gain?
 #
-# The *gain* is the difference CBRS minus CRS in mAP on the test set with classes alike. The first
-# row of the table is about the *constant* rule, which predicts a positive gain on every stream; the
+# The *gain* is the difference CBRS minus CRS in mAP on the balanced test set. The first row of
+# the table is about the *constant* rule, which predicts a positive gain on every stream; the
 # column `right` counts the streams on which this prediction is right.
 #
 # The other rows are about two properties of the labels, `max:min` and `small`. A property

@@ -82,10 +82,10 @@ settings
 # ## The trial
 #
 # The network sees the stream once, in batches of ten new samples and ten samples from the memory.
-# The new samples of each batch are also scored before the network is trained on them (*tested, then
-# trained*, or prequential evaluation). After training, the network is scored on two sets of
-# held-out samples. The test set *as the stream comes* has the class mix of the stream. In the test
-# set with *classes alike*, all classes are about equally frequent.
+# The new samples of each batch are also scored before the network is trained on them (*tested,
+# then trained*, or prequential evaluation). After training, the network is scored on two sets of
+# held-out samples. The *imbalanced* test set has the class mix of the stream. In the *balanced*
+# test set, all classes are about equally frequent.
 
 # %% tags=["compute"]
 result = trial(

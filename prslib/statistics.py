@@ -27,9 +27,9 @@ SMALL = 2.0
 # the two kinds of test sets, further images for scores of single classes, and samples of
 # the stream that are predicted before the network is trained on them
 TEST_WORDS = {
-    "balanced": "classes alike",
-    "full": "classes alike",
-    "imbalanced": "as the stream comes",
+    "balanced": "balanced test",
+    "full": "balanced test",
+    "imbalanced": "imbalanced test",
     "open": "further images",
     "prequential": "tested, then trained",
 }

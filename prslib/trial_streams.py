@@ -142,8 +142,8 @@ def describe(made: Stream, columns: dict[str, np.ndarray]) -> str:
     counts = {name: len(test) for name, test in made.data.tests.items()}
     return (
         f"The stream has {made.data.num_classes} classes and {len(made.data.train)} samples, "
-        f"{how}. The test as the stream comes has {counts['imbalanced']} held-out samples, "
-        f"and the test with classes alike has {counts['balanced']} of them."
+        f"{how}. The imbalanced test has {counts['imbalanced']} held-out samples, "
+        f"and the balanced test has {counts['balanced']} of them."
     )
 
 

@@ -104,8 +104,8 @@ def trial(
 
     A random 30 % of each class is held out. The network sees the other samples once, in
     batches of ten with ten samples from the memory, and is scored on two held-out tests:
-    one as the stream comes, and one in which classes are alike. Each batch is also
-    predicted before the network is trained on it (prequential evaluation).
+    one imbalanced and one balanced. Each batch is also predicted before the network is
+    trained on it (prequential evaluation).
 
     Parameters
     ----------

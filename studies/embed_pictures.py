@@ -29,7 +29,7 @@ These rules were fixed before any run was scored:
   than `LEAST_IN_STREAM` pictures in the stream, the proportion of the paper's smallest
   class (49 of 35,072), or fewer than `LEAST_IN_TEST` in the balanced test.
 - **Tests.** A family with more than half of a class stays in the stream. Of the remaining
-  families, a random 30 % is the test as the stream comes, "imbalanced". "balanced" has ten
+  families, a random 30 % is the imbalanced test, "imbalanced". "balanced" has ten
   pictures of every class and few more of any (`curation.draw_even`). They are drawn from
   these families first, and then from small families of the stream, whose other members
   are removed from it; the Appendix also draws from the training half what the test half

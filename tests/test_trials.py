@@ -109,7 +109,7 @@ def test_second_trial_trains_only_what_is_new(stored, capsys):
     assert "training 2 runs" in capsys.readouterr().err
     assert set(more.scores["method"]) == {"CRS", "PRS", "PRS, rho 0.5"}
     assert "2 tasks" in str(more)
-    assert "O-F1, as the stream comes" in str(more)
+    assert "O-F1, imbalanced test" in str(more)
     kept = more.preview.class_counts
     assert set(kept) == {"CRS", "PRS"}
     other = trial(**columns, **QUICK | {"rho": [0.5]}).preview
@@ -270,7 +270,7 @@ def test_bad_input_is_one_sentence_before_training(name, monkeypatch):
 
 
 def frame_of(gains: dict[str, float], noise: float = 0.5) -> pd.DataFrame:
-    """Make overall mAP of five seeds with classes alike; a gain over CRS by method."""
+    """Make overall mAP of five seeds on the balanced test; a gain over CRS by method."""
     rng = np.random.default_rng(0)
     rows = [
         {"method": method, "seed": seed, "value": 50 + gain + noise * rng.normal()}
@@ -326,7 +326,7 @@ def test_costs_are_what_is_clearly_lost():
         {"metric": "O-F1", "test_set": "imbalanced", "difference": -3.0, "high": -1.0},
     ]
     (sentence,) = say_costs(answers, pd.DataFrame(rows).assign(**fixed))
-    assert "below CRS in O-F1, as the stream comes (-3.0 points)." in sentence
+    assert "below CRS in O-F1, imbalanced test (-3.0 points)." in sentence
     rows[1]["high"] = 1.0
     (sentence,) = say_costs(answers, pd.DataFrame(rows).assign(**fixed))
     assert "below CRS in no score" in sentence
@@ -343,7 +343,7 @@ def test_files_of_a_stream_are_tried_by_one_command(stored, tmp_path, capsys):
     options = ["--about", str(tmp_path / "about.csv"), "--size", "20", "--seeds", "2"]
     options += ["--save", str(tmp_path / "scores.csv")]
     assert main(["trial", *files, *options]) == 0
-    assert "classes alike" in capsys.readouterr().out
+    assert "balanced test" in capsys.readouterr().out
     assert set(pd.read_csv(tmp_path / "scores.csv")["group"]) >= {"overall", *names}
 
 

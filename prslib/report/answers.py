@@ -72,7 +72,7 @@ def say_points(row: pd.Series) -> str:
 
 
 def describe_range(gaps: pd.DataFrame, by: str) -> str:
-    """Return PRS minus CRS in overall mAP with classes alike, over what a column varies."""
+    """Return PRS minus CRS in overall mAP on the balanced test, over what a column varies."""
     rows = first_set(gaps).query(
         "group == 'overall' and metric == 'mAP' and test_set == 'balanced'"
     )
@@ -81,7 +81,7 @@ def describe_range(gaps: pd.DataFrame, by: str) -> str:
         ends["difference"].map("{:+.1f} points".format) + f" ({by}: " + ends[by] + ")"
     )
     place = "between " if len(words) > 1 else ""
-    sentence = "With classes alike, PRS minus CRS in overall mAP is "
+    sentence = "On the balanced test, PRS minus CRS in overall mAP is "
     sentence += f"{place}{' and '.join(words)}."
     if rows["seeds"].min() < DECIDING:
         return sentence

@@ -30,7 +30,7 @@ PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 F1_OTHERWISE = tuple(
     f"{f1} ({how})" for how in ("tuned threshold", "top 3") for f1 in MAIN_METRICS[:2]
 )
-# names of test sets: classes alike (FULL for single-label data), as the stream comes, and
+# names of test sets: balanced test (FULL for single-label data), imbalanced test, and
 # further images of cocoseq-mini
 BALANCED, FULL, IMBALANCED, OPEN = "balanced", "full", "imbalanced", "open"
 TESTS = (BALANCED, FULL, IMBALANCED)

@@ -31,7 +31,7 @@ def test_a_range_names_its_lowest_case_and_counts_those_on_either_side():
     ]
     gaps = pd.DataFrame([place | row for row in rows])
     gaps = gaps.assign(seeds=5, clearly=["below", "above", "above"])
-    words = "With classes alike, PRS minus CRS in overall mAP is between -1.0 points"
+    words = "On the balanced test, PRS minus CRS in overall mAP is between -1.0 points"
     words += " (network: b) and +2.0 points (network: a)."
     assert describe_range(gaps.assign(seeds=3), "network") == words
     counts = describe_range(gaps, "network").removeprefix(words)

@@ -33,7 +33,7 @@ def clustering():
 
 def test_sizes_and_class_statistics(dataset):
     row = datasets.count_sizes(dataset)
-    names = ["classes", "stream", "test, classes alike", "minority"]
+    names = ["classes", "stream", "balanced test", "minority"]
     assert [row[name] for name in names] == [3, 5, 5, 1]
     assert row["labels per sample"] == 7 / 5
     assert row["largest to smallest"] == 3

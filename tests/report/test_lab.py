@@ -186,12 +186,12 @@ def test_a_reader_changes_parameters_interrupts_and_runs_again(
     }
     shown = str(outputs)
     assert "| `rho` | 0.3 |" in shown and "stderr" not in shown
-    assert "cocoseq-tiny, classes alike: scores by class group, 2 seeds" in shown
+    assert "cocoseq-tiny, balanced test: scores by class group, 2 seeds" in shown
 
     browser.execute_script(SCROLL)
     wait_for(lambda: browser.execute_script(f"return Boolean({MENU})"))
     browser.execute_script(CHOOSE, 1)
-    other = "cocoseq-tiny, as the stream comes: scores by class group"
+    other = "cocoseq-tiny, imbalanced test: scores by class group"
     wait_for(lambda: other in str(cells()))
 
     browser.execute_async_script(SAVE)

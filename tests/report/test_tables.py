@@ -73,7 +73,7 @@ def test_contrasts_are_taken_seed_by_seed(scores):
     )
     row = [gap[name] for name in ("difference", "sd", "published")]
     assert row == pytest.approx([11, 1, 39.7 - 26.9])
-    place = "digits70tiny, minority mAP, classes alike: PRS minus CRS: +11.0 ("
+    place = "digits70tiny, minority mAP, balanced test: PRS minus CRS: +11.0 ("
     assert gap["sentence"].startswith(place)
     assert gap["sentence"].endswith("; paper: +12.8.")
 

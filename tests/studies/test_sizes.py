@@ -31,7 +31,7 @@ def sizes():
         "coco": coco,
         "nus": nus,
         "mini": mini,
-        "open": int(mini["test, further images"]),
+        "open": int(mini["further images"]),
         "share": f"{100 * mini['stream'] / coco['stream']:.0f}",
         "rounded_stream": round(coco["stream"], -3),
         "paper_share": 100 * MEMORY["cocoseq"] / coco["stream"],

@@ -25,8 +25,8 @@ OTHER = "other"  # any other number of stages, which depends on the network
 # Micro averages and groups are read on one of the first two kinds; scores of single
 # classes are read on further images if there are any.
 TESTS = {
-    "classes alike": ("balanced", "full"),
-    "as the stream comes": ("imbalanced",),
+    "balanced test": ("balanced", "full"),
+    "imbalanced test": ("imbalanced",),
     "single classes": ("open", "balanced"),
 }
 # what identifies a number of a data set; `report.results` describes the columns
