@@ -38,6 +38,8 @@ class Buffer:
     ------
     ValueError
         If the sampler is not empty.
+    TypeError
+        If the sampler is ExStream, which keeps means of vectors instead of samples.
 
     See Also
     --------
@@ -61,6 +63,8 @@ class Buffer:
     def __init__(self, sampler: Sampler, *, seed: Seed = 0):
         if len(sampler):
             raise ValueError(expected("an empty sampler", sampler))
+        if hasattr(sampler, "vectors"):  # its slots hold means of several samples
+            raise TypeError(expected("a sampler that keeps samples", sampler))
         self.sampler = sampler
         self.memory = Memory(sampler.size)
         if isinstance(seed, Integral):  # draws other numbers than the sampler

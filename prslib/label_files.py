@@ -161,7 +161,9 @@ def read_csv(file: Path) -> tuple[np.ndarray, list[str]]:
     first = table.columns[0]
     # a table with one row per label would have more samples than there are
     if first in others and table[first].duplicated().any():
-        raise ValueError(expected(f"one row per sample in {first!r}", "several"))
+        advice = "if these are no names of samples, move the column to the end"
+        what = f"one row per sample in {first!r}"
+        raise ValueError(expected(what, "several", advice))
     if others:
         say_names(file, "ignoring the columns", others)
     return labels, names

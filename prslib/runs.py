@@ -142,7 +142,7 @@ def register(name: str, thing: Any) -> None:
     -----
     What a script or notebook registers is also known to worker processes and to the
     machines of a cluster. The key of a run covers the file or cell that defines
-    ``thing``, but not helpers in other files.
+    ``thing``, but not helpers and constants in other files and cells.
 
     Examples
     --------

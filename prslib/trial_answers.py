@@ -63,7 +63,7 @@ def answer(made: Stream, scores: pd.DataFrame, size: int, question: tuple) -> di
         text = f"use {', '.join(others)} or {last}" if alike else f"use {last}"
         text += ", which do not differ significantly" if alike else ""
         text += f". {difference}"
-        row |= {"take": ranked[0], "alike": ", ".join(alike)}
+        row |= {"take": ranked[0], "alike": "; ".join(alike)}
     elif ranked[0] == BASE and len(below) == len(rivals):
         text = f"use {BASE}. {difference}"
         row["take"] = BASE
@@ -120,8 +120,11 @@ def say_costs(answers: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
     lost = pd.concat([overall, majority[majority["metric"] == "C-F1"]])
     lost = lost[lost["high"] < 0]
     sentences = []
-    named = answers.loc[~answers["take"].isin(["", BASE]), ["memory_size", "take"]]
-    for size, method in named.drop_duplicates().itertuples(index=False):
+    named = answers[~answers["take"].isin(["", BASE])]
+    methods = (named["take"] + "; " + named["alike"]).str.split("; ")
+    named = named.assign(method=methods).explode("method").query("method != ''")
+    pairs = named[["memory_size", "method"]].drop_duplicates()
+    for size, method in pairs.itertuples(index=False):
         rows = lost[(lost["method"] == method) & (lost["memory_size"] == size)]
         costs = [
             f"{row.metric}{' of the majority classes' if row.group == 'majority' else ''}, "

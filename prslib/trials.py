@@ -54,7 +54,8 @@ class Trial:
     notes : list of str
         How the stream was interpreted, and what was left out.
     preview : Preview
-        Content of each memory of the first size at the end of the stream.
+        Content of each memory of the first size at the end of the stream, for CRS, CBRS,
+        PRS and OCDM.
     scores : DataFrame
         One row per score, in percent: method, memory_size, seed, test_set, group, metric
         and value. A group is "overall", "majority", "moderate", "minority" or a class.

@@ -104,6 +104,20 @@ def test_a_state_goes_on_as_the_buffer(tmp_path, name, num_classes):
     check_same(fill(other), fill(buffer))
 
 
+def test_a_state_of_tensors_has_the_same_options():
+    torch = pytest.importorskip("torch")
+    buffer = fill(Buffer(make_sampler("prs", 20, 4, seed=0, rho=-0.03)))
+    state = {name: torch.as_tensor(v) for name, v in buffer.state_dict().items()}
+    other = Buffer(make_sampler("prs", 20, 4, seed=5, rho=-0.03))
+    other.load_state_dict(state)
+    check_same(other, buffer)
+
+
+def test_means_of_samples_are_refused():
+    with pytest.raises(TypeError, match="a sampler that keeps samples, got <ExStream"):
+        make_buffer("exstream")
+
+
 def test_a_first_batch_that_torch_cannot_write_changes_nothing():
     torch = pytest.importorskip("torch")
     buffer = make_buffer()

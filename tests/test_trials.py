@@ -319,7 +319,7 @@ def test_costs_are_what_is_clearly_lost():
             {"memory_size": 9, "metric": "mAP", "test_set": "balanced", "take": "PRS"},
             {"memory_size": 9, "metric": "O-F1", "test_set": "imbalanced", "take": ""},
         ]
-    )
+    ).assign(alike="")
     fixed = {"memory_size": 9, "method": "PRS", "group": "overall"}
     rows = [
         {"metric": "mAP", "test_set": "balanced", "difference": 4.0, "high": 5.0},
@@ -330,6 +330,9 @@ def test_costs_are_what_is_clearly_lost():
     rows[1]["high"] = 1.0
     (sentence,) = say_costs(answers, pd.DataFrame(rows).assign(**fixed))
     assert "below CRS in no score" in sentence
+    answers.loc[0, "alike"] = "PRS, rho 0.5; OCDM"
+    first, second, third = say_costs(answers, pd.DataFrame(rows).assign(**fixed))
+    assert first == sentence and "PRS with rho 0.5 is" in second and "OCDM is" in third
 
 
 def test_files_of_a_stream_are_tried_by_one_command(stored, tmp_path, capsys):

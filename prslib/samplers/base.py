@@ -1,6 +1,5 @@
 """The base of all samplers: it checks labels, draws numbers and keeps all counts."""
 
-import copy
 import inspect
 import json
 import warnings
@@ -255,7 +254,8 @@ class Sampler:
         """Add classes that have no sample yet.
 
         Decisions are the same as if all classes had been known from the start. A sampler
-        with ``num_classes=None`` adds classes by itself.
+        with ``num_classes=None`` adds classes by itself; use it if a `Buffer` receives
+        rows of labels, because stored rows keep their length.
 
         Parameters
         ----------
@@ -370,13 +370,13 @@ class Sampler:
         return f"<{self._arguments()}, {self._filled} slots filled>"
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of the state: arrays and numbers, which `np.savez` can save.
+        """Return a copy of the state: arrays, which `np.savez` can save.
 
         Returns
         -------
-        dict
-            Arrays and numbers by name. Text, such as the sampler's arguments, is stored
-            as an array of bytes.
+        dict of str to array
+            Numbers are arrays without dimensions. Text, such as the sampler's arguments,
+            is stored as an array of bytes.
 
         Examples
         --------
@@ -391,7 +391,8 @@ class Sampler:
             "sampler": to_bytes(self._arguments()),
             "generator": save_generator(self.rng),
             "slot_classes": self._sets.classes[self._sets.of_slot[: len(self)]],
-            **copy.deepcopy(self._numbers()),
+            # as an array, a number keeps its dtype also as a tensor
+            **{name: np.array(value) for name, value in self._numbers().items()},
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
