@@ -257,7 +257,7 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # %%
 best = settings.table("contest")
 gaps = best.apply(" ({difference:+.1f} [{low:+.1f}, {high:+.1f}])".format_map, axis=1)
-gaps = gaps.where(best["difference"].notna(), "")  # PRS has none
+gaps = gaps.where(best["low"].notna(), "")  # PRS has none, nor has one seed
 best["score"] = best["mean"].map("{:.1f}".format) + gaps
 keys = ["dataset", "method", "source"]
 best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop_duplicates())

@@ -45,12 +45,13 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib import configs
-from prslib.report.grids import check_memory, zip_fields
+from prslib.report.grids import check_compared, check_memory, zip_fields
 
 
 def runs(settings):
     """List runs that measure the gradient variance over their memory."""
     check_memory(settings.method)
+    check_compared(settings.method, "CRS", "PRS")
     fixed = {"rho": settings.rho, "seed": settings.seeds, "method": settings.method}
     rows = zip_fields(dataset=settings.dataset, variance_points=settings.points)
     return [config for row in rows for config in configs(**row, **fixed)]

@@ -31,7 +31,7 @@ profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets with both kinds of test set
 rho: float = 0.5  # power of allocation of PRS that the paper chooses for the imbalanced test
 balanced_rho: float = None  # power for the balanced test, None for each data set's default
-method: list[str] = ["CRS", "GSS", "ExStream"]  # methods that PRS is compared with
+method: list[str] = ["CRS", "GSS", "ExStream"]  # methods that PRS is compared with, without PRS
 memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0, 1]  # one run of every method for each seed
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
@@ -73,7 +73,8 @@ settings
 # ## The table
 #
 # The tables show scores in percent, as means and standard deviations over seeds. The scores are
-# measured after the last task on the imbalanced test. PRS uses $\rho = 0.5$, as in the paper.
+# measured after the last task on the imbalanced test. By default, PRS
+# uses $\rho = 0.5$, as in the paper.
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)

@@ -38,12 +38,13 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.measures import follows_from_labels
-from prslib.report.grids import check_memory, standard_runs
+from prslib.report.grids import check_compared, check_memory, standard_runs
 
 
 def memories(settings):
     """List a memory of every method and seed."""
     check_memory(settings.method)
+    check_compared(settings.method, "CRS", "PRS")
     return standard_runs(settings)
 
 

@@ -221,8 +221,8 @@ def count_clear(name: str, test_set: str, metric: str, side: str) -> str:
     for gaps in (by_order, by_size):
         cells = gaps[(gaps["dataset"] == name) & (gaps["test_set"] == test_set)]
         cells = cells[cells["metric"] == metric]
-        is_above = cells["difference"] > 0
-        on_side = cells["clearly"] == side if clearly else is_above == (side == "above")
+        sign = 1 if side == "above" else -1
+        on_side = cells["clearly"] == side if clearly else sign * cells["difference"] > 0
         count = "all" if on_side.all() else f"{on_side.sum()} of"
         counts.append(f"{count} {len(cells)}")
     return f"in {counts[0]} task orders and with {counts[1]} memory sizes"

@@ -54,12 +54,13 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib import DATASETS
-from prslib.report.grids import check_labels, configs_of
+from prslib.report.grids import check_compared, check_labels, configs_of
 
 
 def runs(settings):
     """List a run of every method and seed."""
     check_labels(settings.dataset, one=False)
+    check_compared(settings.method, "CRS")
     made = []
     for name in settings.dataset:
         size = memory_size(name, settings.memory_share)
@@ -139,8 +140,9 @@ def plot_tail_forgetting(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
 # %%
 for name in settings.dataset:
     classes = settings.table(name)
-    figure, axes = plt.subplots(len(settings.method), 1, figsize=(10, 7), sharex=True, sharey=True)
-    for ax, one in zip(axes, settings.method, strict=True):
+    shape = {"figsize": (10, 7), "sharex": True, "sharey": True, "squeeze": False}
+    figure, axes = plt.subplots(len(settings.method), 1, **shape)
+    for ax, one in zip(axes.flat, settings.method, strict=True):
         plot_tail_forgetting(classes[classes["method"] == one], ax).set_title(one)
     memory = f"memory of {memory_size(name, settings.memory_share)}"
     words = TEST_WORDS[classes["test_set"].iloc[0]]

@@ -134,8 +134,10 @@ figure = draw_answers(settings.table("differences"), settings.table("answers"), 
 settings.show(figure, "differences")
 for name in ("notes", "answers", "costs"):
     table = settings.table(name)
-    column = "sentence" if name == "answers" else "note"
-    display(Markdown("\n".join(f"- {text}" for text in table[column])))
+    texts = table["sentence" if name == "answers" else "note"]
+    if name == "answers" and table["memory_size"].nunique() > 1:
+        texts = "Memory of " + table["memory_size"].astype(str) + ": " + texts
+    display(Markdown("\n".join(f"- {text}" for text in texts)))
 
 # %% [markdown]
 # ## The classes and the memories

@@ -528,7 +528,8 @@ def run(config: RunConfig, device: str = "cpu") -> Run:
     set_deterministic()
     data, inputs = load_inputs(config.dataset, fingerprint(config.dataset), place)
     check(config, data)
-    with run_settings(place):
+    with run_settings(place), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)  # for a network's own draws, such as dropout
         return train_and_score(config, data, inputs, place)
 
 

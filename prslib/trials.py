@@ -104,9 +104,10 @@ def trial(
     """Train a small network on a stream with each sampler, and compare them with CRS.
 
     A random 30 % of each class is held out. The network sees the other samples once, in
-    batches of ten with ten samples from the memory, and is scored on two held-out tests:
-    one imbalanced and one balanced. Each batch is also predicted before the network is
-    trained on it (prequential evaluation).
+    batches of ten with ten samples from the memory; the last samples of a task, which fill
+    no batch, are left out. It is scored on two held-out tests, an imbalanced and a balanced
+    one. Each batch is also predicted before the network is trained on it (prequential
+    evaluation).
 
     Parameters
     ----------

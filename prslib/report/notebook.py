@@ -186,9 +186,9 @@ class Settings(SimpleNamespace):
         return Markdown(f"**{sentence}{end}**")
 
     def say_rho(self) -> str:
-        """Name a power of allocation that replaces the data sets' defaults: ", rho 0.1"."""
+        """Name a power of allocation that is not the notebook's default: ", rho 0.1"."""
         rho = getattr(self, "rho", None)
-        if rho is None or defaults_of(self.notebook)["rho"] is not None:
+        if not isinstance(rho, int | float) or rho == defaults_of(self.notebook)["rho"]:
             return ""
         return f", rho {rho:g}"
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 from trainers import batches_of, train
 
 from prslib import (
@@ -22,7 +23,7 @@ from prslib import (
     run,
 )
 from prslib.models import Architecture
-from prslib.models.networks import mlp
+from prslib.models.networks import Staged, mlp
 from prslib.train import balanced_draw
 
 SEVERAL, ONE_LABEL = "cocoseq-tiny", "imbal-digits-tiny"
@@ -244,6 +245,21 @@ def test_what_is_registered_trains_as_what_comes_with_prslib():
     names = ["dataset", "method"]
     first, second = (rows.drop(columns=names) for rows in values)
     pd.testing.assert_frame_equal(first, second, check_exact=True)
+
+
+def test_a_network_that_draws_is_trained_the_same_each_time():
+    def make(shape, classes):
+        hidden = [nn.Linear(shape[0], 8), nn.ReLU(), nn.Dropout(0.5)]
+        return Staged(nn.Sequential(*hidden), nn.Linear(8, classes))
+
+    register("dropout", Architecture(make, stages=2))
+    before = torch.get_rng_state()
+    configs = [
+        RunConfig("cocoseq-tiny", "CRS", seed=seed, model="dropout") for seed in (0, 1)
+    ]
+    first, again, other = (run(configs[seed]).scores["value"] for seed in (0, 0, 1))
+    assert first.equals(again) and not first.equals(other)
+    assert torch.get_rng_state().equal(before)
 
 
 def test_options_of_a_registered_sampler_are_its_keyword_only_parameters():
