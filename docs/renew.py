@@ -24,14 +24,13 @@ from prslib.report import ledger
 from prslib.report.answers import STREAMS
 from prslib.report.claims import CLAIMS
 from prslib.report.ledger import as_markdown
-from prslib.report.tables import TEST_WORDS, write_differences
+from prslib.report.tables import BALANCED, IMBALANCED, TEST_WORDS, write_differences
 from prslib.train import RunConfig
 
 ROOT = project_root()
 BLOCK = re.compile(r"(<!-- (\w+)([^:]*): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
 # a line of the list; `your_stream` is not matched, because its answer depends on the stream
 QUESTION = re.compile(r"^- \[(.+)\]\((\w+)\.ipynb\)", re.MULTILINE)
-BALANCED, IMBALANCED = "balanced", "imbalanced"
 # columns of the tables of samplers
 SAMPLERS = {
     "CBRS": "CBRS",

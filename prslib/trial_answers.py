@@ -120,11 +120,13 @@ def say_costs(answers: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
     lost = pd.concat([overall, majority[majority["metric"] == "C-F1"]])
     lost = lost[lost["high"] < 0]
     sentences = []
-    named = answers[~answers["take"].isin(["", BASE])]
-    methods = (named["take"] + "; " + named["alike"]).str.split("; ")
-    named = named.assign(method=methods).explode("method").query("method != ''")
-    pairs = named[["memory_size", "method"]].drop_duplicates()
-    for size, method in pairs.itertuples(index=False):
+    named = dict.fromkeys(
+        (row.memory_size, method)
+        for row in answers.itertuples()
+        for method in [row.take, *row.alike.split("; ")]
+        if method not in ("", BASE)
+    )
+    for size, method in named:
         rows = lost[(lost["method"] == method) & (lost["memory_size"] == size)]
         costs = [
             f"{row.metric}{' of the majority classes' if row.group == 'majority' else ''}, "
