@@ -105,6 +105,7 @@ def test_a_rho_that_replaces_the_defaults_is_named(figure, shown):
     # these notebooks name theirs, or compare several
     names = ("imbalanced_test", "walkthrough", "your_stream")
     assert not any(Settings.of("quick", name).say_rho() for name in names)
+    assert Settings.of("quick", "imbalanced_test", rho=1.0).say_rho() == ", rho 1"
 
 
 @pytest.mark.parametrize("given", ["inputs", "labels", "about"])
