@@ -121,9 +121,9 @@ def say_costs(answers: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
     lost = lost[lost["high"] < 0]
     sentences = []
     named = dict.fromkeys(
-        (row.memory_size, method)
-        for row in answers.itertuples()
-        for method in [row.take, *row.alike.split("; ")]
+        (size, method)
+        for size, take, alike in answers[["memory_size", "take", "alike"]].to_numpy()
+        for method in [take, *alike.split("; ")]
         if method not in ("", BASE)
     )
     for size, method in named:
