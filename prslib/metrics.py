@@ -352,10 +352,6 @@ def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, fl
     return {name: THRESHOLDS[np.nanargmax(scores[name])] for name in TUNED_METRICS}
 
 
-# rho is NaN for most methods
-_KEEP_ALL = {"dropna": False, "observed": True, "sort": False}
-
-
 def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     """Measure how much each run has forgotten at its end (Table 1, "forget").
 
@@ -409,34 +405,50 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     """
     cell = ["trained_tasks", "task", "group", "metric", "value", "draws"]
     run = [column for column in scores if column not in cell]
-    key = [*run, "group", "metric"]
-    last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
-    rows = scores.assign(last=last)[~scores["task"].isin(["seen", "all"])]
-    if rows.duplicated([*key, "task", "trained_tasks"]).any():
+    results = []
+    # rho is NaN for most methods
+    for _, rows in scores.groupby(run, dropna=False, observed=True, sort=False):
+        result = _forget_run(rows, normalised)
+        results.append(rows[run].head(1).merge(result, how="cross"))
+    return pd.concat(results, ignore_index=True)
+
+
+def _forget_run(scores: pd.DataFrame, normalised: bool) -> pd.DataFrame:
+    """Return the forgetting of one run: group, metric, value, unlearned and draws."""
+    schedule = scores["schedule"].iat[0].split(",")
+    end = scores["trained_tasks"].max()
+    rows = scores[~scores["task"].isin(["seen", "all"])]
+    if rows.duplicated(["trained_tasks", "task", "group", "metric"]).any():
         what = "one row per run, evaluation, task, group and metric"
         advice = "add a column that distinguishes the runs, such as seed"
         raise ValueError(expected(what, "several", advice))
-    rows = rows.reset_index(drop=True)
-    position = pd.Series(map(_position, rows["schedule"], rows["task"]))
-    at_end = rows["trained_tasks"] == rows["last"]
-    before = (position <= rows["trained_tasks"]) & ~at_end
-    earlier = position < rows["last"]
-    # the best and the last value of each task, (tasks, 1 + draws)
-    task = rows.groupby([*key, "task"], **_KEEP_ALL).ngroup()
-    tasks = rows[key][~task.duplicated()].reset_index(drop=True)
-    values = values_and_draws(rows)
-    best = values[before & earlier].groupby(task).max().reindex(tasks.index)
-    final = values[at_end & earlier].groupby(task).max().reindex(tasks.index)
-    lost = best - final
+    cells = rows.groupby(["group", "metric"], sort=False)
+    result = cells.size().index.to_frame(index=False)
+    task = np.array(list(map(schedule.index, rows["task"])), int)
+    drawn = values_and_draws(rows).to_numpy()
+    # (cells, tasks, evaluations, 1 + draws); tasks in the order of training
+    values = np.full((len(result), len(schedule), end, drawn.shape[1]), np.nan)
+    values[cells.ngroup(), task, rows["trained_tasks"] - 1] = drawn
+    since_trained = np.tri(end - 1, len(schedule), dtype=bool).T  # (tasks, evaluations)
+    earlier = np.where(since_trained[..., None], values[:, :, :-1], np.nan)
+    best = np.fmax.reduce(earlier, axis=2, initial=np.nan)
+    lost = best - values[:, :, -1]
     if normalised:
-        lost /= best.abs().replace(0, np.nan)
-    lost["unlearned"] = (best["value"] == 0).astype(float).where(best["value"].notna())
-    means = lost.groupby([tasks[name] for name in key], **_KEEP_ALL).mean()
-    result = means[["value", "unlearned"]].reset_index()
+        lost /= np.where(best == 0, np.nan, abs(best))
+    means = _mean_known(lost)  # (cells, 1 + draws)
+    result["value"] = means[:, 0]
+    is_zero = np.where(np.isnan(best[..., 0]), np.nan, best[..., 0] == 0)
+    result["unlearned"] = _mean_known(is_zero)
     if "draws" in scores:
-        drawn = means.drop(columns=["value", "unlearned"]).to_numpy()
-        result["draws"] = pd.Series(list(drawn)).where(~np.isnan(drawn).all(axis=1))
+        is_known = ~np.isnan(means[:, 1:]).all(axis=1)
+        result["draws"] = pd.Series(list(means[:, 1:])).where(is_known)
     return result
+
+
+def _mean_known(values: np.ndarray) -> np.ndarray:
+    """Return the mean over the second axis without NaN, or NaN if all are NaN."""
+    count = (~np.isnan(values)).sum(axis=1)
+    return np.nansum(values, axis=1) / np.where(count, count, np.nan)
 
 
 def values_and_draws(rows: pd.DataFrame) -> pd.DataFrame:
@@ -451,8 +463,3 @@ def values_and_draws(rows: pd.DataFrame) -> pd.DataFrame:
     drawn = rows["draws"].dropna()
     table = pd.DataFrame(np.stack(drawn), drawn.index, dtype=float)
     return pd.concat([values, table], axis=1)
-
-
-def _position(schedule: str, task: str) -> int:
-    """Return after how many tasks, itself included, a task has been trained."""
-    return schedule.split(",").index(task) + 1
