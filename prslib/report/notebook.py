@@ -300,12 +300,12 @@ def render(figure: Figure) -> bytes:
     for text in figure.findobj(Text):
         text.set_text(name_streams(text.get_text()))
     drawn, file = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, format="png")
+    figure.savefig(drawn, format="png", pil_kwargs={"compress_level": 0})
     colours = Pixels.open(drawn).convert("RGB")
     palette = colours.quantize(
         256, Pixels.Quantize.MAXCOVERAGE, dither=Pixels.Dither.NONE
     )
-    palette.save(file, "PNG", optimize=True)
+    palette.save(file, "PNG")
     return file.getvalue()
 
 
