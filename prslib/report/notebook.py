@@ -316,7 +316,7 @@ def describe(figure: Figure) -> str:
     parts = {
         "Panels": [ax.get_title("left") for ax in axes],
         "Images": [ax.get_xlabel() for ax in axes if ax.images],
-        "Vertical axis": [ax.get_ylabel() for ax in plots],
+        "Vertical axis": [figure.get_supylabel(), *(ax.get_ylabel() for ax in plots)],
         "Horizontal axis": [ax.get_xlabel() for ax in plots],
         "Legend": [name for ax in axes for name in ax.get_legend_handles_labels()[1]],
     }

@@ -242,7 +242,7 @@ def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
         ax.plot(frame["published"], frame["place"], "|", label="paper", **tick)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
     name_rows(ax, rows)
-    ax.set(xlabel="difference (points)", ylabel=Y_LABELS.get(y, y))
+    ax.set_xlabel("difference (points)")
     ax.grid(axis="x")
     return ax
 
@@ -290,6 +290,7 @@ def contrast_panels(
         is_first = column == columns[0]
         ax.set_title(f"{row}:\n{column}" if is_first else column)
         ax.label_outer()
+    figure.supylabel(Y_LABELS.get(y, y), fontsize="medium")
     if "dataset" not in (across, down):
         title = f"{', '.join(frame['dataset'].unique())}: {title}"
     seeds = " or ".join(map(str, sorted(frame["seeds"].unique())))
