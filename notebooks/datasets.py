@@ -83,7 +83,7 @@ settings
 # | NUS-WIDEseq | 48724 | 6 | 10 | 18 | 21 |
 #
 # The class groups of NUS-WIDEseq are taken from the lists that the paper's authors released. The
-# paper also states limits of the class size for each group. By these limits, which `digits49seq`
+# paper also states the range of class sizes in each group. By these ranges, which `digits49seq`
 # follows, three of the moderate classes in the lists would be majority classes. For the balanced
 # test set of COCOseq, the paper reports 6346 images, whereas its released files contain 6366.
 

@@ -91,9 +91,10 @@ finished = prslib.run_all(planned, device=settings.device)
 # There is one picture per data set, with one panel per method. Each panel shows the t-SNE map of
 # the test images' features, as computed by the network that was trained with this method and the
 # first seed. Colours distinguish classes, and markers show the class group: circles for majority,
-# triangles for moderate and stars for minority classes. On `cocoseq-mini`, only a few classes of
-# every group are coloured: the most frequent majority classes, moderate classes of medium frequency
-# and the rarest minority classes. Some images of the other classes are shown in grey.
+# triangles for moderate and stars for minority classes. On `cocoseq-mini`, only a few classes per
+# group are coloured. These are the most frequent classes of the majority group, classes of medium
+# frequency of the moderate group, and the rarest classes of the minority group. Some images of
+# the other classes are shown in grey.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # Tol's "muted" colours and black: ten classes that the colour-blind can tell apart

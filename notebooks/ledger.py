@@ -175,7 +175,7 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 #
 # Claims are tested on a balanced test set, with three exceptions:
 #
-# - Claims about an imbalanced test set are tested on such a test set.
+# - Claims that the paper makes about an imbalanced test set are tested on an imbalanced one.
 # - Claims that compare the two kinds of test set are tested on both kinds.
 # - On `cocoseq-mini`, claims about scores of single classes are tested on further images ([test
 #   sets](../docs/real_coco.md#test-sets)).

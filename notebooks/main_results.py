@@ -126,10 +126,10 @@ rows = tables.merge_published(tables.final(history), "main")
 # other. `cocoseq-mini` has a third test set, [`open`](../docs/real_coco.md#test-sets), which is
 # not used in these tables.
 #
-# *Forgetting* compares the score on a task at the end of the stream with the highest earlier score
-# on this task. It is the share of the highest score that was lost, averaged over all tasks but the
-# last, and is negative if the score rose. In each column, the best number is in bold. Multitask is
-# left out of this comparison because it sees all tasks at once.
+# *Forgetting* compares the score on a task at the end of the stream with the highest earlier
+# score on this task. The drop is divided by the highest earlier score and averaged over all tasks
+# but the last. It is negative if the score rose. In each column, the best number is in bold.
+# Multitask is left out of this comparison because it sees all tasks at once.
 #
 # On the balanced test of `cocoseq-mini`, ExStream has about the same overall mAP as PRS. One
 # reason is that ExStream replaces two close feature vectors by their mean. A variant that keeps

@@ -218,9 +218,9 @@ wide.reindex(columns=product(MAIN_METRICS[:2], WAYS)).style
 #
 # The curves show F1 at thresholds from 0.02 to 0.98 for one run of CRS and one run of PRS on the
 # first data set. If the curve of one model has a higher maximum, this model ranks the samples
-# better. A model whose curve is higher only near 0.5 is better calibrated. Each legend shows F1 at
-# one threshold. If you run the notebook, you can select this threshold with a slider and the class
-# group in a menu.
+# better. If its curve is higher near 0.5 but does not have a higher maximum, the model is only
+# better calibrated. Each legend shows F1 at one threshold. If you run the notebook, you can
+# select this threshold with a slider and the class group in a menu.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 GRID = np.arange(0.02, 0.99, 0.02).round(2)

@@ -11,11 +11,11 @@
 #
 # Partitioning Reservoir Sampling (PRS) aims to give class $i$ a share $p_i \propto n_i^{\rho}$ of
 # the memory. Here, $n_i$ is the number of samples of the class in the stream so far, and the
-# exponent $\rho$ is the *power of allocation*. At $\rho = 0$, all classes have equal target shares.
-# If $\rho$ is below 0, rare classes have larger target shares than frequent classes. At $\rho = 1$,
-# the target shares equal the class shares of the stream. According to the paper, PRS with $\rho =
-# 1$ "is identical to the conventional sampling", that is, to conventional reservoir sampling (CRS);
-# the [`ledger`](ledger.ipynb) tests this claim.
+# exponent $\rho$ is the *power of allocation*. At $\rho = 0$, all classes have equal target
+# shares. If $\rho$ is below 0, rare classes have larger target shares than frequent classes. At
+# $\rho = 1$, the target shares equal the class shares of the stream. According to the paper, PRS
+# with $\rho = 1$ "is identical to the conventional sampling", by which it means conventional
+# reservoir sampling (CRS). The [`ledger`](ledger.ipynb) tests this claim.
 #
 # In its **Figure "power of allocation"**, the paper varies $\rho$ from $-1$ to $1$ on COCOseq. It
 # finds that "as $\rho$ moves away from the vicinity of balance, the performance gradually declines
