@@ -13,6 +13,7 @@ of accepted and removed samples.
 
 import inspect
 import sys
+from argparse import ArgumentParser
 from collections.abc import Callable
 from importlib import import_module
 
@@ -89,7 +90,9 @@ def z_scores(make: Callable) -> dict[str, np.ndarray]:
 
 def main() -> int:
     """Check the class that the command line names; return 1 if it departs."""
-    module, _, name = sys.argv[1].partition(":")
+    line = ArgumentParser(description=__doc__.split("\n")[0])
+    line.add_argument("sampler", metavar="MODULE:CLASS")
+    module, _, name = line.parse_args().sampler.partition(":")
     make = getattr(import_module(module), name)
     if "uniforms" in inspect.signature(make.place).parameters:
         departure = first_departure(make)

@@ -271,7 +271,8 @@ for line, name in zip(axes, settings.dataset, strict=True):
         plot_bars(alike[alike["metric"] == metric], ax)
         title = SHOWN[BALANCED, metric].removesuffix(", balanced test")
         ax.set(title=f"{name}:\n{title}", ylabel="score (%)")
-title = "Overall scores with a balanced memory, another loss or both, balanced test"
+without, memory = settings.method[:2]
+title = f"Overall scores with {memory} instead of {without}, another loss or both, balanced test"
 style.join_panels(figure, f"{title}, {settings.say_seeds()}")
 settings.show(figure, "scores", narrow=1)
 

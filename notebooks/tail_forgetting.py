@@ -188,6 +188,7 @@ settings.write(minority_minus_majority(tables.scores_of(finished)), "groups")
 
 # %%
 title = "Forgetting of mAP: minority minus majority classes"
+title += f", {100 * settings.memory_share:g} % of the standard memory"
 gaps = settings.show_contrasts("groups", title, "method", across="lost")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]

@@ -193,12 +193,13 @@ class Buffer:
         ValueError
             If the state belongs to another sampler. The buffer is then unchanged.
         """
+        rng = load_generator(np.asarray(state["generator"]))
         of_sampler = select(state, "sampler.")
         memory = Memory(self.memory.size)
         memory.load_state_dict(select(state, "memory."))
         self.sampler.load_state_dict(of_sampler)
         self.memory = memory
-        self.rng = load_generator(np.asarray(state["generator"]))
+        self.rng = rng
 
 
 def is_plain(labels: Any) -> bool:

@@ -100,7 +100,7 @@ def _parser() -> ArgumentParser:
     )
     argument(
         "--picture",
-        type=Path,
+        type=target,
         metavar="FILE",
         help="write a plot to this file, such as memory.png",
     )
@@ -119,7 +119,7 @@ def _parser() -> ArgumentParser:
     argument(
         "--seeds", type=int, default=5, help="number of seeds (default: %(default)s)"
     )
-    argument("--save", type=Path, metavar="FILE", help="write all scores as CSV")
+    argument("--save", type=target, metavar="FILE", help="write all scores as CSV")
     argument("--device", default="cpu", help=DEVICE)
     return parser
 
@@ -131,6 +131,14 @@ def shard(text: str) -> tuple[int, int]:
     if not is_part:
         raise ArgumentTypeError(expected("a part from 1/20 to 20/20", text))
     return int(number), int(count)
+
+
+def target(text: str) -> Path:
+    """Refuse a file whose folder does not exist, before any work."""
+    file = Path(text)
+    if not file.parent.is_dir():
+        raise ArgumentTypeError(expected("a file in a folder that exists", text))
+    return file
 
 
 def setting(text: str) -> tuple[str, Any]:
@@ -172,18 +180,22 @@ def train_run(options: Namespace) -> None:
     """
     with naming_extra("training"):
         from prslib.runs import path_of, run_all
-        from prslib.train import RunConfig, unread_fields
+        from prslib.samplers import SAMPLERS
+        from prslib.train import METHODS, RunConfig, options_of, unread_fields
 
+    method = one_of("method", options.method, METHODS)
+    reads = RunConfig.__dataclass_fields__.keys() - unread_fields(method)
+    fields = reads - {"dataset", "method", "seed", "rho", "options"}
+    sampler = METHODS[method].sampler
+    own = set(options_of(SAMPLERS[sampler])) if sampler else set()
+    own -= {"rho", "unlabelled"}
     values: dict[str, Any] = {"seed": options.seed, "options": {}}
     if options.rho is not None:
-        values["rho"] = options.rho
+        values[one_of(f"field of {method}", "rho", reads)] = options.rho
     for name, value in options.option:
-        is_field = name in RunConfig.__dataclass_fields__  # else a sampler's option
-        (values if is_field else values["options"])[name] = value
-    config = RunConfig(options.dataset, options.method, **values)
-    unread = unread_fields(options.method) - {"options"}
-    if extra := ", ".join(sorted(unread & values.keys())):
-        raise TypeError(expected(f"fields that {options.method} reads", extra))
+        one_of(f"option of {method}", name, fields | own)
+        (values if name in fields else values["options"])[name] = value
+    config = RunConfig(options.dataset, method, **values)
     (run,) = run_all([config], device=options.device)
     rows = prslib.scores(run).query("metric in ['mAP', 'C-F1', 'O-F1', 'accuracy']")
     table = rows.pivot_table("value", ["test_set", "group"], "metric", sort=False)

@@ -279,7 +279,8 @@ def describe(column: Any) -> str:
     rows = tuple(column.shape[1:])
     if is_tensor(column):
         return f"tensor of {column.dtype} on {column.device}, rows {rows}"
-    dtype = {"U": "text", "S": "bytes"}.get(column.dtype.kind, column.dtype)
+    native = column.dtype.newbyteorder("=")
+    dtype = {"U": "text", "S": "bytes"}.get(column.dtype.kind, native)
     return f"array of {dtype}, rows {rows}"
 
 
@@ -294,7 +295,7 @@ def allocate(column: Any, size: int) -> Any:
     """Return an empty column of ``size`` rows like those of another, on the same device."""
     shape = (size, *column.shape[1:])
     if isinstance(column, np.ndarray):
-        return np.zeros(shape, column.dtype)
+        return np.zeros(shape, column.dtype.newbyteorder("="))
     # a tensor created in inference mode could not be written outside of it
     with sys.modules["torch"].inference_mode(False):
         return column.new_zeros(shape)

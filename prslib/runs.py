@@ -154,7 +154,7 @@ def register(name: str, thing: Any) -> None:
         rows = {type: thing, Method: Method(sampler=name)}
     elif not isinstance(thing, type) and type(thing) in TABLES:
         rows = {type(thing): thing}
-    elif callable(thing) and not isinstance(thing, type):
+    elif callable(thing) and not isinstance(getattr(thing, "func", thing), type):
         rows = {Loss: Loss(thing)}
     else:
         what = f"a sampler's class, a loss, Method, Entry or Architecture as {name}"

@@ -58,7 +58,10 @@ def test_options_are_fields_or_those_of_the_sampler(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([*TINY, "CRS", "--rho", "0.5"], "expected fields that CRS reads, got rho"),
+        ([*TINY, "CRS", "--rho", "0.5"], "unknown field of CRS 'rho'; known: "),
+        ([*TINY, "PRS", "--option", "seed=3"], "unknown option of PRS 'seed'; known: "),
+        ([*TINY, "GSS", "--option", "subset=3"], "subset_size, subsets, "),
+        ([*TINY, "CBR"], "unknown method 'CBR'; known: "),
         (
             [*TINY, "CRS", "--option", "memory_size=10**12"],
             "memory_size must be a whole number, got '10**12'",

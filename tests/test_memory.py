@@ -119,6 +119,13 @@ def test_a_state_is_restored_from_a_file(tmp_path):
     assert other.filled.tolist() == [2, 0, 3]
 
 
+def test_numbers_of_the_other_byte_order_are_stored_in_the_machines():
+    memory = Memory(2)
+    for value in (1.0, 2.0):
+        memory.write([0], x=np.array([value], ">f4"))
+    assert memory.read([0])["x"] == np.array([2.0], "=f4")
+
+
 def test_tensors_are_stored_without_their_graph():
     torch = pytest.importorskip("torch")
     memory = Memory(2)

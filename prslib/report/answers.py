@@ -59,7 +59,10 @@ def describe_difference(
     if is_single or low > 0 or high < 0:
         text, sign = (above if effect >= 0 else below), ""
         effect, (low, high) = abs(effect), sorted([abs(low), abs(high)])
-    interval = f"(95 % CI {low:{sign}.1f} to {high:{sign}.1f})"
+    few = ""
+    if row["seeds"] < DECIDING:
+        few = f", {row['seeds']} seeds are too few for a test"
+    interval = f"(95 % CI {low:{sign}.1f} to {high:{sign}.1f}{few})"
     if is_single:
         interval = "(one seed, so that no interval is known)"
     words = {"what": what, "method": method, "than": than, "interval": interval}

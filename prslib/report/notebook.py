@@ -136,7 +136,7 @@ class Settings(SimpleNamespace):
         """
         self.table(name)  # every picture needs a table with its numbers
         about = {"file": f"{self.notebook}_{name}.png"}
-        picture = make_picture(self.add_rho(figure), about)
+        picture = make_picture(self.add_changed(figure), about)
         self.save_file(about["file"], cast("bytes", picture.data))
         if self.save and narrow and self.profile == "seeds":
             stack_panels(figure, narrow)
@@ -145,13 +145,15 @@ class Settings(SimpleNamespace):
         if redraw is None:
             display(picture)
         else:
-            show_controls(picture, lambda **now: self.add_rho(redraw(**now)), controls)
+            show_controls(
+                picture, lambda **now: self.add_changed(redraw(**now)), controls
+            )
 
     def show_tables(self, name: str, by: Sequence[str] = ()) -> None:
         """Display the averages of the table `name` as the paper prints them."""
         averages = self.table(name)
         for _, cells in averages.groupby(["dataset", "test_set"], sort=False):
-            display(heading(cells, self.say_rho()), *main_tables(cells, by))
+            display(heading(cells, self.say_changed()), *main_tables(cells, by))
 
     def show_contrasts(
         self,
@@ -177,7 +179,8 @@ class Settings(SimpleNamespace):
         sentence = name_streams(sentence)
         is_single = len(getattr(self, "seeds", ())) == 1
         end = ONE_SEED if is_single and "one seed" not in sentence else ""
-        end += f" PRS has rho {self.rho:g}." if self.say_rho() else ""
+        changed = self.say_changed()
+        end += f" Changed parameters: {changed.removeprefix(', ')}." if changed else ""
         source = DATASETS[dataset].data_source if dataset else ""
         answer = {"sentence": sentence + end, "data": source}
         self.write(pd.DataFrame([answer]), "sentence")
@@ -185,17 +188,20 @@ class Settings(SimpleNamespace):
             sentence += SYNTHETIC
         return Markdown(f"**{sentence}{end}**")
 
-    def say_rho(self) -> str:
-        """Name a power of allocation that is not the notebook's default: ", rho 0.1"."""
-        rho = getattr(self, "rho", None)
-        if not isinstance(rho, int | float) or rho == defaults_of(self.notebook)["rho"]:
-            return ""
-        return f", rho {rho:g}"
+    def say_changed(self) -> str:
+        """Name rho and a memory size other than the default: ", rho 0.1, memory of 30"."""
+        defaults = defaults_of(self.notebook)
+        changed = ""
+        for name, text in {"rho": "rho {:g}", "memory_size": "memory of {:g}"}.items():
+            value = getattr(self, name, None)
+            if isinstance(value, int | float) and value != defaults[name]:
+                changed += ", " + text.format(value)
+        return changed
 
-    def add_rho(self, figure: Figure) -> Figure:
-        """Add `say_rho` to a figure's title; return the figure."""
-        if self.say_rho():
-            figure.suptitle(figure.get_suptitle() + self.say_rho())
+    def add_changed(self, figure: Figure) -> Figure:
+        """Add `say_changed` to a figure's title; return the figure."""
+        if self.say_changed():
+            figure.suptitle(figure.get_suptitle() + self.say_changed())
         return figure
 
     def say_seeds(
@@ -254,15 +260,16 @@ def profile_values(profile: str, notebook: str) -> dict:
         return yaml.safe_load(opened) | {"profile": profile}
 
 
-def heading(cells: pd.DataFrame, rho: str = "") -> Markdown:
+def heading(cells: pd.DataFrame, changed: str = "") -> Markdown:
     """Return a table's heading: data set, test set, and the paper's data set."""
     dataset, test_set = cells[["dataset", "test_set"]].iloc[0]
-    text = f"**{name_streams(dataset)}, {TEST_WORDS[test_set]}{rho}**"
+    text = f"**{name_streams(dataset)}, {TEST_WORDS[test_set]}{changed}**"
     stands_for = labels_of(dataset).stands_for
     if not stands_for:
         text += ", not in the paper"
     elif cells["published"].notna().any():
         text += f", with the paper's numbers for {stands_for}"
+        text += " in its standard setting" if changed else ""
     return Markdown(text)
 
 

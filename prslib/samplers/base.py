@@ -194,7 +194,8 @@ class Sampler:
         Raises
         ------
         ValueError
-            If ``labels`` has another shape or other values. No sample is then counted.
+            If ``labels`` has another shape or other values, or a keyword argument has
+            another number of rows. No sample is then counted.
         TypeError
             If the names of the keyword arguments are not the names in ``needs``.
 
@@ -213,7 +214,12 @@ class Sampler:
         if context.keys() != self.needs:
             text = expected(f"the keywords {sorted(self.needs)}", sorted(context))
             raise TypeError(f"{type(self).__name__}.place: {text}")
-        rows = self._widen(multi_hot(labels, None if self.grows else self.num_classes))
+        rows = multi_hot(labels, None if self.grows else self.num_classes)
+        for name, values in context.items():
+            if hasattr(values, "__len__") and len(values) != len(rows):
+                text = expected(f"{len(rows)} rows", f"{len(values)}")
+                raise ValueError(f"{name}: {text}")
+        rows = self._widen(rows)
         uniforms = self.rng.random((len(rows), self.draws))
         seen = self.seen
         slots = self.choose_batch(rows, uniforms, **context)

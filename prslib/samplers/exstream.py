@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from prslib.checks import Seed, expected, finite_array
+from prslib.checks import Seed, as_array, expected, finite_array
 from prslib.memory import allocate, as_tensor, check_slots, is_tensor, take
 from prslib.samplers.base import Sampler, draw_rarest
 
@@ -134,18 +134,24 @@ class ExStream(Sampler):
 
     def _check(self, features: Any, length: int) -> Any:
         """Return checked features (length, D); store vectors on their device."""
-        shape = length, self.prototypes.shape[1] or np.shape(features)[-1]
-        if not is_tensor(features):
-            features = finite_array("features", features, shape, np.float32)
-        elif features.shape != shape or not features.isfinite().all().cpu():
-            got = f"shape {(*features.shape,)} or others"
-            text = expected(f"finite numbers of shape {shape}", got)
-            raise ValueError(f"features: {text}")
         stored = self.prototypes
-        if type(features) is not type(stored) or stored.shape[1] == 0:
-            self.prototypes = allocate(features, self.size)
-            if stored.shape[1]:  # the state of a sampler was loaded
-                self.prototypes[:] = as_tensor(stored, features)
+        shape = length, stored.shape[1] or np.shape(features)[-1]
+        if is_tensor(features):
+            features = features.detach().float()
+            if features.shape != shape or not features.isfinite().all().cpu():
+                got = f"shape {(*features.shape,)} or others"
+                text = expected(f"finite numbers of shape {shape}", got)
+                raise ValueError(f"features: {text}")
+        else:
+            features = finite_array("features", features, shape, np.float32)
+        if type(features) is type(stored) and stored.shape[1]:
+            return features
+        prototypes = allocate(features, self.size)
+        if stored.shape[1]:  # arrays so far and now tensors, or the other way round
+            vectors = as_array("prototypes", stored).astype(np.float32)
+            is_array = isinstance(features, np.ndarray)
+            prototypes[:] = vectors if is_array else as_tensor(vectors, features)
+        self.prototypes = prototypes
         return features
 
     def _add(self, c: int, x: Any) -> int:

@@ -18,8 +18,10 @@ from prslib.report.answers import describe_difference, describe_range
 )
 def test_a_difference_gets_the_sentence_of_its_sign(low, high, sentence):
     difference = -2.0 if np.isnan(low) else (low + high) / 2
-    row = pd.Series({"difference": difference, "low": low, "high": high})
-    assert sentence in describe_difference(row, what="mAP")
+    row = {"difference": difference, "low": low, "high": high, "seeds": 5}
+    assert sentence in describe_difference(pd.Series(row, dtype=object), what="mAP")
+    few = describe_difference(pd.Series(row | {"seeds": 2}, dtype=object), what="mAP")
+    assert ("2 seeds are too few for a test" in few) == (not np.isnan(low))
 
 
 def test_a_range_names_its_lowest_case_and_counts_those_on_either_side():

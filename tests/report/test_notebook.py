@@ -95,17 +95,18 @@ def test_a_picture_is_shown_and_written_only_where_save_says(figure, shown, tmp_
     assert shown[0].metadata == about
 
 
-def test_a_rho_that_replaces_the_defaults_is_named(figure, shown):
+def test_a_rho_or_memory_that_replaces_the_default_is_named(figure, shown):
     settings = Settings.of("smoke", "main_results", rho=0.1)
     settings.write(TABLE, "picture")
     settings.show(figure, "picture")
     assert figure.get_suptitle() == "COCO, rho 0.1"
     answer = settings.write_answer("PRS gains 1 point over CRS.").data
-    assert answer.endswith("PRS has rho 0.1.**")
+    assert answer.endswith("Changed parameters: rho 0.1.**")
     # these notebooks name theirs, or compare several
     names = ("imbalanced_test", "walkthrough", "your_stream")
-    assert not any(Settings.of("quick", name).say_rho() for name in names)
-    assert Settings.of("quick", "imbalanced_test", rho=1.0).say_rho() == ", rho 1"
+    assert not any(Settings.of("quick", name).say_changed() for name in names)
+    changed = Settings.of("quick", "imbalanced_test", rho=1.0, memory_size=30)
+    assert changed.say_changed() == ", rho 1, memory of 30"
 
 
 @pytest.mark.parametrize("given", ["inputs", "labels", "about"])

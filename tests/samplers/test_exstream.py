@@ -1,6 +1,7 @@
 """ExStream on numbers, where the pair that merges is known by hand."""
 
 import numpy as np
+import pytest
 from prs_examples import rows
 
 from prslib.samplers import make_sampler
@@ -71,6 +72,23 @@ def test_it_is_the_rule_written_plainly():
         found = np.column_stack([sampler.vectors(slots), sampler.samples[slots]])
         np.testing.assert_allclose(sorted(found.tolist()), expected, atol=1e-4)
     assert sampler.samples.sum() == 400
+
+
+def test_tensors_are_stored_as_float32_and_may_follow_arrays():
+    torch = pytest.importorskip("torch")
+    values = np.random.default_rng(0).integers(-8, 8, (60, 3)) / 4
+    kinds = [torch.float16, torch.bfloat16, torch.float64, torch.int64, np.float64]
+    arrays, mixed = (make_sampler("exstream", 10, 2, seed=0) for _ in "am")
+    for batch in np.split(np.arange(60), 10):
+        kind = kinds[batch[0] // 6 % len(kinds)]
+        features = values[batch].round() if kind is torch.int64 else values[batch]
+        arrays.place(CLASS[batch % 2], features=features)
+        if isinstance(kind, torch.dtype):
+            features = torch.tensor(features, dtype=kind)
+            features.requires_grad = kind is torch.float16
+        mixed.place(CLASS[batch % 2], features=features)
+    np.testing.assert_equal(mixed.state_dict(), arrays.state_dict())
+    assert mixed.vectors(np.arange(3)).dtype == np.float32
 
 
 def test_several_labels_count_for_the_rarest_in_memory():

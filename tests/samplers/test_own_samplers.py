@@ -56,6 +56,10 @@ def test_each_sample_gets_its_row_of_features():
     assert np.allclose(np.sort(sampler.values), np.sort(features[:, 1])[:10])
     with pytest.raises(TypeError, match=r"place: expected the keywords \['features'\]"):
         sampler.place(labels)
+    for wrong in (features[:7], features[:9]):
+        with pytest.raises(ValueError, match="features: expected 8 rows"):
+            sampler.place(labels[:8], features=wrong)
+    assert sampler.seen == 50
 
 
 def test_own_classes_grow():
