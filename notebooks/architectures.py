@@ -43,7 +43,7 @@ learning_rates: list[float] = [None, 0.0005]  # step size of each model, None fo
 costly_models: list[str] = ["convnet_rnn_attention"]  # networks that are trained for only 1 epoch
 weights: str = None  # initial weights: none, a published name or a file; None for each model's default
 epochs: list[int] = [1, 2]  # numbers of epochs of Multitask, 1 and 10 in the paper
-method: list[str] = ["CRS", "PRS"]  # in addition to Multitask; EWC and GSS need a plain network
+method: list[str] = ["CRS", "PRS"]  # in addition to Multitask; must include CRS and PRS; EWC and GSS need a plain network
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 seeds: list[int] = [0]  # one run for each seed
 device: str = "cpu"  # cpu or cuda
@@ -193,10 +193,10 @@ settings.write(offline, "offline")
 # %% [markdown]
 # ## Offline: one or more epochs, two test sets
 #
-# The tables show the overall scores of Multitask in percent. In a *balanced* test, all classes
-# are about equally frequent. An *imbalanced* test has the class mix of the stream. The paper's
-# number of epochs is given in parentheses if it differs from ours. `convnet` is followed, in
-# square brackets, by the name of the network that it replaces.
+# The tables show the overall scores of Multitask in percent. In a *balanced* test, class sizes
+# differ much less than in the stream. An *imbalanced* test has about the class mix of the stream.
+# The paper's number of epochs is given in parentheses if it differs from ours. `convnet` is
+# followed, in square brackets, by the name of the network that it replaces.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:

@@ -66,9 +66,9 @@ settings
 # - *stream*: the number of training samples;
 # - *largest to smallest*: the ratio of the largest to the smallest class size;
 # - *below half the mean*: the number of classes that are smaller than half the mean class size;
-# - *balanced test*: the number of samples in a test set in which all classes are about
-#   equally frequent;
-# - *imbalanced test*: the number of samples in a test set with the class mix of the stream
+# - *balanced test*: the number of samples in a test set in which class sizes differ much less
+#   than in the stream;
+# - *imbalanced test*: the number of samples in a test set with about the class mix of the stream
 #   (only on [icons](../docs/other_streams.md), the class mix is different);
 # - *further images*: the number of images in a third test set, which only `cocoseq-mini` has
 #   ([test sets](../docs/real_coco.md#test-sets));

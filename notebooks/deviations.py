@@ -38,9 +38,9 @@
 #
 # The paper reports no experiment with these departures. The profile `quick` computes the memories
 # for two streams, `cocoseq-mini` (COCO images) and `reutersseq` (news articles), but trains
-# networks only on `cocoseq-mini`. Scores are measured on a *balanced* test set, in which all
-# classes are about equally frequent. For `cocoseq-mini`, 323 images of the paper's balanced test
-# set are used.
+# networks only on `cocoseq-mini`. Scores are measured on a *balanced* test set, in which class
+# sizes differ much less than in the stream. For `cocoseq-mini`, 323 images of the paper's
+# balanced test set are used.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores. A second run takes 15
 # seconds.*

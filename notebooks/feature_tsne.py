@@ -31,7 +31,7 @@
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["imbal-digits", "cocoseq-mini"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
-method: list[str] = ["CRS", "PRS"]  # methods whose networks embed the images
+method: list[str] = ["CRS", "PRS"]  # methods whose networks embed the images, which must include CRS and PRS
 seeds: list[int] = [0, 1]  # one run of every method for each seed; the first seed is drawn
 per_class: int = 20  # largest number of test images of a class
 neighbours: int = 5  # how many nearest images vote
@@ -188,12 +188,14 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Two measures
 #
-# Both measures are computed from the features themselves, not from the t-SNE coordinates, and
-# cover all classes. *kNN accuracy* is the percentage of images whose nearest neighbours vote for
-# the correct class; random guessing among $C$ classes would reach $100 / C$ %. The *silhouette*,
-# multiplied by 100, is near 100 for well-separated classes, near 0 for overlapping classes, and
-# below 0 if images are nearer to another class than to their own class. The table shows means
-# over seeds. In a *balanced* test set, all classes are about equally frequent.
+# Both measures are computed from the features themselves, not from the t-SNE coordinates. They
+# use all test images with one label, but at most `per_class` images of each class. *kNN accuracy*
+# is the percentage of these images whose nearest neighbours vote for the correct class, where
+# each vote is weighted by the inverse of the distance. Random guessing among $C$ classes would
+# reach $100 / C$ %. The *silhouette*, multiplied by 100, is near 100 for well-separated classes,
+# near 0 for overlapping classes, and below 0 if images are nearer to another class than to their
+# own class. The table shows means over seeds. In a *balanced* test set, class sizes differ much
+# less than in the stream.
 
 # %% tags=["compute"]
 frames = []

@@ -9,11 +9,11 @@
 # %% [markdown]
 # # Does PRS also win on an imbalanced test set?
 #
-# In the test set of the paper's main table, all classes are about equally frequent (*balanced
-# test*). In its appendix, the paper also tests on images with the class mix of the stream
-# (*imbalanced test*). For this second test, the paper sets the power $\rho$ of Partitioning
-# Reservoir Sampling (PRS) to 0.5. PRS assigns each class a share of the memory that is
-# proportional to the class frequency to the power of $\rho$. With $\rho = 0$ the shares are
+# In the test set of the paper's main table, class sizes differ much less than in the stream
+# (*balanced test*). In its appendix, the paper also tests on images with about the class mix of
+# the stream (*imbalanced test*). For this second test, the paper sets the power $\rho$ of
+# Partitioning Reservoir Sampling (PRS) to 0.5. PRS assigns each class a share of the memory that
+# is proportional to the class frequency to the power of $\rho$. With $\rho = 0$ the shares are
 # equal, whereas with 0.5 the memory is balanced only in part. The paper reports "PRS with
 # $\rho=0.5$ performing better than all the other baselines while remaining very competitive on
 # the majority" (its **Table "Imbalanced test-set comparison"**).
@@ -31,7 +31,7 @@ profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets with both kinds of test set
 rho: float = 0.5  # power of allocation of PRS that the paper chooses for the imbalanced test
 balanced_rho: float = None  # power for the balanced test, None for each data set's default
-method: list[str] = ["CRS", "GSS", "ExStream"]  # methods that PRS is compared with, without PRS
+method: list[str] = ["CRS", "GSS", "ExStream"]  # methods that PRS is compared with, without PRS; must include CRS
 memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0, 1]  # one run of every method for each seed
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds

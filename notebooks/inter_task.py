@@ -21,8 +21,9 @@
 # set with a single seed, so that no conclusion is possible. As in the paper, the smallest task,
 # Task 3, comes first, so that it is also the oldest task at the end of the stream.
 #
-# Every run is scored on two test sets. In the *balanced* test, which the paper uses, all classes
-# are about equally frequent. The *imbalanced* test has the class mix of the stream.
+# Every run is scored on two test sets. In the *balanced* test, which the paper uses, class sizes
+# differ much less than in the stream. The *imbalanced* test has about the class mix of the
+# stream.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores.*
 
@@ -30,7 +31,7 @@
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["digits49tiny"]  # one or more data sets with unequal tasks
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
-method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
+method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # must include CRS and PRS
 memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0]  # one run of every method for each seed
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds

@@ -39,7 +39,7 @@
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
-method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
+method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # must include CRS and PRS
 memory_size: int = None  # samples in memory, None for each data set's default
 tuned_threshold: list[str] = ["CRS", "PRS"]  # methods whose threshold is also tuned, by a second training
 seeds: list[int] = [0, 1]  # one run of every method for each seed
@@ -119,8 +119,8 @@ rows = tables.merge_published(tables.final(history), "main")
 # over all classes (*overall*) and over three [groups of
 # classes](../docs/metrics.md#groups-of-classes): frequent (majority), moderate and rare
 # (minority) classes. For each data set, the tables show the scores on two test sets. In the
-# *balanced* test, all classes are about equally frequent, as in the test for the paper's Table 1.
-# The *imbalanced* test has about the class mix of the stream, except on
+# *balanced* test, class sizes differ much less than in the stream, as in the test for the paper's
+# Table 1. The *imbalanced* test has about the class mix of the stream, except on
 # [icons](../docs/other_streams.md). Because micro averages such as O-F1 depend on the class mix
 # of the test set, a method can score higher than another method on one test set and lower on the
 # other. `cocoseq-mini` has a third test set, [`open`](../docs/real_coco.md#test-sets), which is

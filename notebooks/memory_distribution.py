@@ -28,7 +28,7 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
-method: list[str] = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory
+method: list[str] = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory, which must include CRS and PRS
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0, 1]  # one memory of every method for each seed

@@ -127,8 +127,8 @@ settings
 # - *F1 at any threshold* if it changes C-F1 significantly and in the same direction at both
 #   thresholds, but does not change mAP significantly.
 #
-# To apply this rule, mAP and C-F1 are measured on a *balanced* test, in which all classes are
-# about equally frequent.
+# To apply this rule, mAP and C-F1 are measured on a *balanced* test, in which class sizes differ
+# much less than in the stream.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OWN = "C-F1 (tuned threshold)"
@@ -288,9 +288,10 @@ settings.show(figure, "scores", narrow=1)
 # - *loss, with the memory* changes the loss from the plain loss to the chosen loss, with the memory
 #   of PRS before and after.
 #
-# In these tables, O-F1 is measured on an *imbalanced* test, which has the class mix of the
-# stream, whereas mAP and C-F1 are measured on a balanced test. Because the majority classes
-# dominate O-F1 on the imbalanced test, a change that helps rare classes can lower O-F1.
+# In these tables, O-F1 is measured on an *imbalanced* test, which has about the class mix of the
+# stream, except on [icons](../docs/other_streams.md), whereas mAP and C-F1 are measured on a
+# balanced test. Because the majority classes dominate O-F1 on the imbalanced test, a change that
+# helps rare classes can lower O-F1.
 
 # %%
 changes = settings.table("changes")

@@ -17,8 +17,8 @@
 # precision on this class, but its recall is low.
 #
 # This notebook evaluates the runs of `main_results` on two test sets per stream. In the
-# *balanced* test set, as in the test for the paper's tables, all classes are about equally
-# frequent. The *imbalanced* test set has about the class mix of the stream, except on
+# *balanced* test set, as in the test for the paper's tables, class sizes differ much less than in
+# the stream. The *imbalanced* test set has about the class mix of the stream, except on
 # [icons](../docs/other_streams.md). Do not compare precision between the two test sets, because
 # precision depends on the class mix: if a class has few test samples, it can have only few true
 # positives, but many false positives.
@@ -29,7 +29,7 @@
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
-method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]
+method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # must include CRS and PRS
 memory_size: int = None  # samples in memory, None for each data set's default
 tuned_threshold: list[str] = ["CRS", "PRS"]  # methods whose F1 is also measured at a tuned threshold, by a second training
 seeds: list[int] = [0, 1]  # one run of every method for each seed

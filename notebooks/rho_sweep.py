@@ -28,8 +28,8 @@
 # profile `seeds` adds `reutersseq`, a real stream of news articles from Reuters-21578.
 #
 # Every run is scored on two test sets. In the *balanced* test set, as in the test for the paper's
-# figure, all classes are about equally frequent. The *imbalanced* test set has the class mix of
-# the stream, so that frequent classes dominate O-F1 ([metrics](../docs/metrics.md)).
+# figure, class sizes differ much less than in the stream. The *imbalanced* test set has about the
+# class mix of the stream, so that frequent classes dominate O-F1 ([metrics](../docs/metrics.md)).
 #
 # *With the profile `quick`, the notebook takes about half a minute on two cores.*
 

@@ -27,8 +27,8 @@
 # articles, whose four tasks are also trained in several orders.
 #
 # Every run is scored on two test sets. In the *balanced* test set, as in the test for the paper's
-# tables, all classes are about equally frequent. The *imbalanced* test set has the class mix of
-# the stream.
+# tables, class sizes differ much less than in the stream. The *imbalanced* test set has about the
+# class mix of the stream.
 #
 # *If `main_results` has been run, the notebook takes about a minute on two cores.*
 
@@ -36,8 +36,8 @@
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
-method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory
-sized: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods that are run with other memory sizes
+method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory, which must include CRS and PRS
+sized: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods that are run with other memory sizes; must include CRS and PRS
 schedules: int = 2  # number of schedules in addition to the standard one, in the order of Table 2
 shares: list[float] = [0.5, 1.5]  # further memory sizes, as shares of the standard size
 seeds: list[int] = [0, 1]  # seeds of the standard setting, as in main_results

@@ -118,10 +118,10 @@ settings
 #
 # Differences are computed between runs with the same seed, and their 95 % intervals account for
 # the variance over seeds and test samples. mAP and C-F1 ([metrics](../docs/metrics.md)) are
-# measured on a *balanced* test set, in which all classes are about equally frequent. O-F1 is
-# measured on an *imbalanced* test set, which has about the class mix of the stream, except on
-# [icons](../docs/other_streams.md). The picture shows the first sampler of the parameter
-# `method`. If you run the notebook, a menu selects another sampler.
+# measured on a *balanced* test set, in which class sizes differ much less than in the stream.
+# O-F1 is measured on an *imbalanced* test set, which has about the class mix of the stream,
+# except on [icons](../docs/other_streams.md). The picture shows the first sampler of the
+# parameter `method`. If you run the notebook, a menu selects another sampler.
 
 # %% tags=["compute"]
 frames, parts = [], []

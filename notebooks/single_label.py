@@ -32,7 +32,7 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["imbal-digits"]  # single-label data sets
-method: list[str] = ["Finetune", "CRS", "PRS"]  # methods in the tables
+method: list[str] = ["Finetune", "CRS", "PRS"]  # methods in the tables, which must include CRS and PRS
 powers: list[float] = []  # further powers of allocation of PRS
 orders: list[str] = ["drawn"]  # orders of the classes; "drawn" is drawn from the seed
 seeds: list[int] = [0, 1]  # one run of every method and order for each seed

@@ -34,10 +34,10 @@
 # `reutersseq`, a real stream of news articles from Reuters-21578.
 #
 # Groups of classes are scored on two test sets. In the *balanced* test set, as in the test for
-# the paper's Table 1, all classes are about equally frequent. The *imbalanced* test set has the
-# class mix of the stream. Single classes are scored only on the balanced test set, except for
-# `cocoseq-mini`, which has too few positives per class in this test set. On this stream, the AP
-# of a class is measured on 3,199 further images of COCO ([test
+# the paper's Table 1, class sizes differ much less than in the stream. The *imbalanced* test set
+# has about the class mix of the stream. Single classes are scored only on the balanced test set,
+# except for `cocoseq-mini`, which has too few positives per class in this test set. On this
+# stream, the AP of a class is measured on 3,199 further images of COCO ([test
 # sets](../docs/real_coco.md#test-sets)).
 #
 # *If `main_results` has been run, the notebook takes about half a minute on four cores.*
@@ -45,7 +45,7 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
-method: list[str] = ["CRS", "EWC", "PRS"]  # methods that see one task after the other
+method: list[str] = ["CRS", "EWC", "PRS"]  # methods that see one task after the other, which must include CRS
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 memory_share: float = 0.5  # size of the memory, as a share of each data set's standard size
 seeds: list[int] = [0, 1]  # one run of every method for each seed

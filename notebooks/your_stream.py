@@ -84,8 +84,8 @@ settings
 # The network sees the stream once, in batches of ten new samples and ten samples from the memory.
 # The new samples of each batch are also scored before the network is trained on them (*tested,
 # then trained*, or prequential evaluation). After training, the network is scored on two sets of
-# held-out samples. The *imbalanced* test set has the class mix of the stream. In the *balanced*
-# test set, all classes are about equally frequent.
+# held-out samples. The *imbalanced* test set has about the class mix of the stream. In the
+# *balanced* test set, class sizes differ less than in the stream.
 
 # %% tags=["compute"]
 result = trial(

@@ -113,6 +113,26 @@ def files():
     }
 
 
+def count_left_out(name):
+    """Return how many of a stream's samples fill no batch, as a page writes it."""
+    tasks = np.bincount(load_dataset(name).train.task)
+    return f"{(tasks % RECIPES[name].batch_size).sum()} of {tasks.sum():,}"
+
+
+def imbalances():
+    """Return the samples without a batch, and largest to smallest class of stream and test."""
+    names = [*STREAMS, "reutersseq-cap30"]
+    data = {name: load_dataset(name) for name in names}
+    tests = {n: of.tests["balanced"].labels.sum(axis=0) for n, of in data.items()}
+    return {
+        "left_out": {name: count_left_out(name) for name in STREAMS},
+        "stream_ratio": {
+            name: of.class_freq.max() / of.class_freq.min() for name, of in data.items()
+        },
+        "test_ratio": {name: n.max() / n.min() for name, n in tests.items()},
+    }
+
+
 def share_of_majority(data, labels):
     """Return the share of the labels that belong to majority classes, in percent."""
     counts = labels.sum(axis=0)
@@ -153,7 +173,7 @@ def news():
 
 def sentences():
     """Return pages and a sentence of each."""
-    return fill(SENTENCES, sizes() | settings() | files() | news())
+    return fill(SENTENCES, sizes() | settings() | files() | news() | imbalances())
 
 
 def test_pages_say_what_the_data_are():
