@@ -102,6 +102,12 @@ def test_a_state_goes_on_as_the_buffer(tmp_path, name, num_classes):
     check_same(other, buffer)
     np.testing.assert_equal(other.sample(7), buffer.sample(7))
     check_same(fill(other), fill(buffer))
+    state = buffer.state_dict()
+    del state["generator"]
+    empty = make_buffer(name, num_classes=num_classes)
+    with pytest.raises(KeyError):
+        empty.load_state_dict(state)
+    assert len(empty) == len(empty.sampler) == 0
 
 
 def test_a_state_of_tensors_has_the_same_options():

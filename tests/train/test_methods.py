@@ -1,6 +1,7 @@
 """What each method does in a step, against a loop that is written out plainly."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -275,3 +276,5 @@ def test_options_of_a_registered_sampler_are_its_keyword_only_parameters():
     assert train(config, 1).sampler.options == (2, 0.5)
     with pytest.raises(ValueError, match="unknown option 'alpha'; known: stren"):
         RunConfig(ONE_LABEL, "Newest", options={"alpha": 2})
+    with pytest.raises(TypeError, match="expected a sampler's class, a loss, Method"):
+        register("Strong", partial(Newest, strength=2))
