@@ -134,9 +134,9 @@ def shard(text: str) -> tuple[int, int]:
 
 
 def target(text: str) -> Path:
-    """Refuse a file whose folder does not exist, before any work."""
+    """Refuse a file that cannot be written, before any work."""
     file = Path(text)
-    if not file.parent.is_dir():
+    if file.is_dir() or not file.parent.is_dir():
         raise ArgumentTypeError(expected("a file in a folder that exists", text))
     return file
 

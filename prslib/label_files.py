@@ -60,7 +60,7 @@ def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
             _, labels, names = read_instances(file)
         else:
             raise ValueError(expected("a csv, npz, npy or json file", kind))
-        rows = multi_hot(labels)
+        rows = multi_hot(labels, len(names) if names else None)
     empty = (~rows.any(axis=1)).sum()
     form = f"{len(rows)} rows, {empty} without a label; {rows.shape[1]} classes"
     say_names(file, form, names or ["numbers"])
@@ -98,11 +98,8 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
     kind = kind_of(path)
     with readable(f"inputs in {path}"):
         if path.is_dir():
-            from PIL import Image
-
-            files = [path / name for name in read_cells(Path(labels)).iloc[:, 0]]
-            images = [np.asarray(Image.open(file).convert("RGB")) for file in files]
-            return np.stack(images)
+            names = read_cells(Path(labels)).iloc[:, 0]
+            return np.stack([read_image(path / name) for name in names])
         if kind in (".npy", ".npz"):
             return load_array(path, "inputs")[0]
         if kind == ".csv":
@@ -118,6 +115,17 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
         return table.to_numpy(np.float32)
 
 
+def read_image(file: Path) -> np.ndarray:
+    """Return an image as uint8 (H, W, 3)."""
+    from PIL import Image
+
+    with Image.open(file) as image:
+        if image.mode[0] in "IF":  # as RGB, numbers above 255 would all be 255
+            what = f"8 bits per channel in {file.name}"
+            raise ValueError(expected(what, f"mode {image.mode}"))
+        return np.asarray(image.convert("RGB"))
+
+
 def read_about(file: Path | str) -> dict[str, Any]:
     """Read the columns task, order and group of a CSV file as arguments of `trial`."""
     with readable(f"columns of {file}"):
@@ -125,6 +133,9 @@ def read_about(file: Path | str) -> dict[str, Any]:
     columns = [name for name in ABOUT if name in table]
     if not columns:
         raise ValueError(expected(f"a column {', '.join(ABOUT)} in {file}", [*table]))
+    others = [name for name in table if name not in ABOUT]
+    if others:
+        say_names(Path(file), "ignoring the columns", others)
     return {ABOUT[name]: table[name].to_numpy() for name in columns}
 
 
@@ -231,10 +242,13 @@ def read_columns(table: Any) -> tuple[np.ndarray, list[str]]:
 
     numbers = table.apply(read_numbers)
     is_class = numbers.isin([0, 1, -1]).all()
-    is_other = numbers.isna().all()  # text, such as names of samples or dates
+    # text, such as names of samples or dates, and columns without a known label
+    is_other = (numbers.isna() | (numbers == -1)).all()
     first = table.columns[0]
     is_other[first] = not is_class[first]
     names = table.columns[~is_other].tolist()
+    if names and pd.to_numeric(pd.Series(names), errors="coerce").isin([0, 1]).all():
+        raise ValueError(expected("a header that names the classes", [*table]))
     wrong = [name for name in names if not is_class[name]]
     if wrong or len(names) < 2:
         what = "two or more columns of 0 and 1, or one called labels with class names"

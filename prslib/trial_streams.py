@@ -68,7 +68,8 @@ def make_stream(
     """Hold out samples; return the stream, and notes on how it was interpreted."""
     values = read_array(labels)
     if values.dtype.kind == "f" and np.isnan(values).any():
-        raise ValueError(expected("labels that are all known", "NaN"))
+        what = "labels that are all known"
+        raise ValueError(expected(what, "NaN, which empty cells and -1 also mean"))
     rows, names = read_rows(labels, class_names)
     columns = {"inputs": inputs, "task": task, "order": order, "groups": groups}
     columns = check_columns(columns, len(rows))
@@ -138,7 +139,10 @@ def describe(made: Stream, columns: dict[str, np.ndarray]) -> str:
         tasks = np.unique(columns["task"])
         how = f"in {len(tasks)} tasks ({list_names(tasks)})"
     elif "order" in columns:
-        how = "sorted by the column order"
+        first, last = columns["order"][[0, -1]].tolist()
+        how = f"sorted by the column order from {first} to {last}"
+    if "groups" in columns:
+        how += f", from {len(np.unique(columns['groups']))} groups"
     counts = {name: len(test) for name, test in made.data.tests.items()}
     return (
         f"The stream has {made.data.num_classes} classes and {len(made.data.train)} samples, "

@@ -85,6 +85,7 @@ CSV = {
     "dates.csv": "image,date,cat,dog\n1,May,1,0\n2,May,1,1\n3,June,0,0\n",
     "index.csv": ",cat,dog\n7,1,0\n8,1,1\n9,0,0\n",
     "piped.csv": "cat|dog\n1|0\n1|1\n0|0\n",
+    "empty.csv": "cat,dog,note,day\n1,0,,May\n1,1,,\n0,0,,June\n",
     "words.csv": "cat,dog\ntrue,false\nTRUE,True\nFalse,False\n",
 }
 FILES = {name: text.encode() for name, text in CSV.items()}
@@ -127,6 +128,7 @@ def test_arrays_and_names_that_are_numbers_are_read(tmp_path):
         ("typo.csv", b"cat,dog\n1,0\n1,O\n", "{'dog': 'O'}"),
         ("more.csv", b"cat,dog\n1,0,1\n", "saw 3; the first line is 'cat,dog'"),
         ("numbers.csv", b"1,0\n0,1\n", "a header that names the classes"),
+        ("two.csv", b"a,1,0\nb,0,1\n", "a header that names the classes"),
         ("classes.csv", b"y\n3\n2\n3\n", "or one called labels with class names"),
         ("lists.csv", b"labels\n['cat']\n", r"separated by \| or ;, got"),
         ("rows.csv", b"id,label\na,cat\na,dog\n", "one row per sample in 'id'"),

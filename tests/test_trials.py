@@ -353,7 +353,7 @@ def test_files_of_a_stream_are_tried_by_one_command(stored, tmp_path, capsys):
     assert set(pd.read_csv(tmp_path / "scores.csv")["group"]) >= {"overall", *names}
 
 
-def test_inputs_of_any_file_are_the_same(tmp_path):
+def test_inputs_of_any_file_are_the_same(tmp_path, capsys):
     pytest.importorskip("PIL")
     from PIL import Image
 
@@ -374,6 +374,13 @@ def test_inputs_of_any_file_are_the_same(tmp_path):
     Image.new("RGB", (9, 6)).save(tmp_path / "0.png")
     with pytest.raises(ValueError, match=r"inputs in .* same shape"):
         read_inputs(tmp_path, labels)
+    Image.fromarray(np.full((6, 8), 999, np.uint16)).save(tmp_path / "0.png")
+    with pytest.raises(ValueError, match="expected 8 bits per channel in 0"):
+        read_inputs(tmp_path, labels)
+    labels.write_text("task,groups\n1,a\n")
+    assert list(read_about(labels)) == ["task"]
+    assert "ignoring the columns: groups" in capsys.readouterr().err
+    labels.write_text("file,labels\n")
     with pytest.raises(ValueError, match="task, order, group"):
         read_about(labels)
     labels.write_text("")
