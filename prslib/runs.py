@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from joblib import cpu_count, delayed
 
-from prslib.checks import expected, naming_extra
+from prslib.checks import check_int, expected, naming_extra, readable
 from prslib.datasets import DATASETS, Entry, fingerprint, load_dataset
 from prslib.device import check_device
 from prslib.losses import LOSSES, Loss
@@ -196,7 +196,7 @@ def save(run: Run, path: Path) -> None:
 
 def load(config: RunConfig, path: Path) -> Run:
     """Read a run from its file."""
-    with np.load(path) as file:
+    with readable(f"the run in {path}"), np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
     parts: dict[str, dict[str, np.ndarray]] = {part: {} for part in PARTS}
     for name, values in arrays.items():
@@ -346,7 +346,9 @@ def train_here(
         models = [config.resolved["model"] for config in missing.values()]
         share = max(MODELS[name].gpu_share for name in models)
         most = min(most, int(1 / share))
-    count = min(workers or most, len(missing))
+    if workers is not None:
+        most = check_int("workers", workers, least=1)
+    count = min(most, len(missing))
     task = delayed(partial(train, device))
     return spread(
         (task(path, config) for path, config in missing.items()),

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from prslib.checks import expected
+
 PACKAGE = Path(__file__).resolve().parent
 REGISTRIES = {"METHODS", "LOSSES"}  # a run chooses an entry of each
 LIBRARIES = {*sys.stdlib_module_names, "numpy", "torch"} - {"__main__"}
@@ -138,6 +140,10 @@ def hash_user_code(thing: Any) -> str:
         given = [thing.args, sorted(thing.keywords.items())]
     rows = []
     for part in list_parts(thing):
+        is_function = inspect.isroutine(part) and not inspect.ismethod(part)
+        if not (is_function or isinstance(part, type)):
+            what = "a function or class (an object's attributes are not in a run's key)"
+            raise TypeError(expected(what, part))
         module = part.__module__ or ""
         if file_of(module) or module.partition(".")[0] in LIBRARIES:
             continue

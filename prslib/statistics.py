@@ -298,8 +298,12 @@ def _paired_gaps(
     if sorted(seeds) != sorted(others) or len(set(seeds)) < len(seeds):
         got = f"seeds {sorted(seeds)} and {sorted(others)}"
         raise ValueError(expected("one run per seed of both methods", got))
-    scores = np.array([_last_score(run, metric, group, name) for run in first])
-    theirs = np.array([_last_score(run, metric, group, name) for run in second])
+    scores = [_last_score(run, metric, group, name) for run in first]
+    theirs = [_last_score(run, metric, group, name) for run in second]
+    resamples = {len(values) - 1 for values in [*scores, *theirs]}
+    if len(resamples) > 1:
+        raise ValueError(expected("runs with one test_resamples", sorted(resamples)))
+    scores, theirs = np.array(scores), np.array(theirs)
     return 100 * (scores[np.argsort(seeds)] - theirs[np.argsort(others)])
 
 

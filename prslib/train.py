@@ -95,7 +95,7 @@ class Method:
     Raises
     ------
     ValueError
-        If ``rehearsal`` is unknown.
+        If ``rehearsal`` or ``frozen`` is unknown.
 
     See Also
     --------
@@ -116,6 +116,8 @@ class Method:
     def __post_init__(self) -> None:
         """Refuse unknown names; a sampler may be registered later."""
         one_of("rehearsal", self.rehearsal, ["mean", "der++", "er-ace"])
+        if self.frozen is not None:
+            one_of("frozen", self.frozen, ["pretrained_stages", "vector_stages"])
 
     @property
     def takes_rho(self) -> bool:
@@ -986,7 +988,9 @@ class Trainer:
         """Raise an error if the loss of a step was not finite; this waits for a GPU."""
         if not self.is_finite:
             what = f"a finite loss up to step {self.steps}"
-            raise FloatingPointError(expected(what, "others", "lower learning_rate"))
+            raise FloatingPointError(
+                expected(what, "others", "lower learning_rate, or check the inputs")
+            )
 
     def autocast(self) -> AbstractContextManager:
         """Return the context of a forward pass."""
@@ -1019,7 +1023,9 @@ class Trainer:
         logits = self.predict(self.model, inputs, rows)
         if logits.isnan().any():
             what = f"finite weights after step {self.steps}"
-            raise FloatingPointError(expected(what, "others", "lower learning_rate"))
+            raise FloatingPointError(
+                expected(what, "others", "lower learning_rate, or check the inputs")
+            )
         return (logits.softmax(1) if self.one_label else logits.sigmoid()).numpy()
 
     def as_input(self, inputs: Tensor) -> Tensor:

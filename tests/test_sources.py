@@ -9,6 +9,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 
 import numpy as np
 import pytest
+import torch
 import torch.nn.functional as F
 from registered import execute_cell
 
@@ -54,7 +55,7 @@ def edit(file, old, new):
 WORDS = [  # and code that no run executes
     ("losses.py", "Down-weight labels that", "Weigh labels that"),
     ("train.py", "# Caccia et al. 2022", "# 2022"),
-    ("train.py", '"lower learning_rate"', '"go slower"'),
+    ("train.py", '"lower learning_rate, or check the inputs"', '"go slower"'),
     ("cli.py", "import sys", "import sys, os"),
     ("datasets/coco.py", "import", "import os; import"),
     ("train.py", '"Finetune": Method(),', '"Other": Method(),'),
@@ -203,6 +204,12 @@ def test_what_a_function_has_been_given_counts(first, same, other):
         register("own", function)
         found.append(code_of("CRS", "own", "mlp", sources.stamp_package()))
     assert found[0] == found[1] != found[2]
+
+
+def test_an_object_that_is_called_is_refused_because_its_attributes_are_not_hashed():
+    for loss in (torch.nn.MultiLabelSoftMarginLoss(), torch.nn.Identity().forward):
+        with pytest.raises(TypeError, match="expected a function or class"):
+            register("own", loss)
 
 
 def test_settings_are_part_of_the_key():

@@ -111,6 +111,9 @@ def test_runs_are_compared_as_the_report_does(runs):
     assert [ours.low, ours.high] == pytest.approx([theirs["low"], theirs["high"]], 1e-4)
     assert ours.images
     assert compare(*runs.values()) == compare(*runs.values(), test_set="balanced")
+    alone = [replace(run, resampled=None) for run in runs["CRS"]]
+    with pytest.raises(ValueError, match=r"one test_resamples, got \[0, 5\]"):
+        compare(runs["PRS"], alone)
 
 
 @pytest.mark.parametrize("test_set", ["imbalanced", "open"])

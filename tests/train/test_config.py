@@ -125,6 +125,8 @@ REFUSED = [
 @pytest.mark.parametrize(("fields", "error", "message"), REFUSED)
 def test_what_does_not_fit_is_refused_in_one_line(fields, error, message, registers):
     register("DER++, vectors", Method(sampler="exstream", rehearsal="der++"))
+    with pytest.raises(ValueError, match="unknown frozen 'stages'; known: pretrained"):
+        Method(sampler="crs", frozen="stages")
     with pytest.raises(error, match=message) as caught:
         RunConfig(**{"dataset": TINY} | fields)
     assert "\n" not in str(caught.value)
