@@ -15,8 +15,8 @@
 # (clip art). The samplers CBRS, PRS and OCDM, which balance the memory, are compared with CRS,
 # which keeps the class mix of the stream.
 #
-# Every stream has two test sets. In the *balanced* test set, class sizes differ much less than in
-# the stream. The *imbalanced* test set has about the class mix of the stream, except on
+# Every stream has two test sets. In the *balanced* test set, class sizes differ less than in the
+# stream. The *imbalanced* test set has about the class mix of the stream, except on
 # [icons](../docs/other_streams.md), so that frequent classes dominate micro averages such as O-F1
 # ([metrics](../docs/metrics.md)).
 #

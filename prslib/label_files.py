@@ -245,10 +245,11 @@ def read_columns(table: Any) -> tuple[np.ndarray, list[str]]:
     # text, such as names of samples or dates, and columns without a known label
     is_other = (numbers.isna() | (numbers == -1)).all()
     first = table.columns[0]
-    is_other[first] = not is_class[first]
+    is_other[first] |= not is_class[first]
     names = table.columns[~is_other].tolist()
     if names and pd.to_numeric(pd.Series(names), errors="coerce").isin([0, 1]).all():
-        raise ValueError(expected("a header that names the classes", [*table]))
+        what = "a header that names the classes, not 0 and 1"
+        raise ValueError(expected(what, [*table]))
     wrong = [name for name in names if not is_class[name]]
     if wrong or len(names) < 2:
         what = "two or more columns of 0 and 1, or one called labels with class names"

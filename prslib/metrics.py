@@ -408,27 +408,31 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     results = []
     # rho is NaN for most methods
     for _, rows in scores.groupby(run, dropna=False, observed=True, sort=False):
-        result = _forget_run(rows, normalised)
-        results.append(rows[run].head(1).merge(result, how="cross"))
-    return pd.concat(results, ignore_index=True)
+        names = {name: rows[name].iat[0] for name in run}
+        results.append(_forget_run(rows, normalised).assign(**names))
+    if not results:
+        return scores.drop(columns=["trained_tasks", "task"]).assign(unlearned=np.nan)
+    table = pd.concat(results, ignore_index=True)
+    return table[[*run, *table.columns.drop(run)]]
 
 
 def _forget_run(scores: pd.DataFrame, normalised: bool) -> pd.DataFrame:
     """Return the forgetting of one run: group, metric, value, unlearned and draws."""
     schedule = scores["schedule"].iat[0].split(",")
-    end = scores["trained_tasks"].max()
+    end = int(scores["trained_tasks"].max())
     rows = scores[~scores["task"].isin(["seen", "all"])]
     if rows.duplicated(["trained_tasks", "task", "group", "metric"]).any():
         what = "one row per run, evaluation, task, group and metric"
         advice = "add a column that distinguishes the runs, such as seed"
         raise ValueError(expected(what, "several", advice))
-    cells = rows.groupby(["group", "metric"], sort=False)
+    rows = rows[rows["trained_tasks"] > 0]  # others are scores before the training
+    cells = rows.groupby(["group", "metric"], sort=False, dropna=False, observed=True)
     result = cells.size().index.to_frame(index=False)
     task = np.array(list(map(schedule.index, rows["task"])), int)
     drawn = values_and_draws(rows).to_numpy()
     # (cells, tasks, evaluations, 1 + draws); tasks in the order of training
     values = np.full((len(result), len(schedule), end, drawn.shape[1]), np.nan)
-    values[cells.ngroup(), task, rows["trained_tasks"] - 1] = drawn
+    values[cells.ngroup(), task, rows["trained_tasks"].to_numpy(int) - 1] = drawn
     since_trained = np.tri(end - 1, len(schedule), dtype=bool).T  # (tasks, evaluations)
     earlier = np.where(since_trained[..., None], values[:, :, :-1], np.nan)
     best = np.fmax.reduce(earlier, axis=2, initial=np.nan)

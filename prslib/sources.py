@@ -128,6 +128,20 @@ def list_modules(thing: Any) -> list[str]:
     return [module for module in modules if file_of(module)]
 
 
+def refuse_attributes(thing: Any) -> None:
+    """Refuse a callable object or its method, whose attributes no source shows."""
+    if isinstance(thing, type) or not callable(thing):
+        return
+    has_attributes = bool(getattr(thing, "__dict__", None))
+    if inspect.ismethod(thing):
+        has_attributes = not isinstance(thing.__self__, type)
+    elif inspect.isroutine(thing):
+        has_attributes = False
+    if has_attributes:
+        what = "a function or class (a run's key does not cover attributes of objects)"
+        raise TypeError(expected(what, thing))
+
+
 def hash_user_code(thing: Any) -> str:
     """Hash the files or notebook cells that define what is not prslib's.
 
@@ -140,10 +154,7 @@ def hash_user_code(thing: Any) -> str:
         given = [thing.args, sorted(thing.keywords.items())]
     rows = []
     for part in list_parts(thing):
-        is_function = inspect.isroutine(part) and not inspect.ismethod(part)
-        if not (is_function or isinstance(part, type)):
-            what = "a function or class (an object's attributes are not in a run's key)"
-            raise TypeError(expected(what, part))
+        refuse_attributes(part)
         module = part.__module__ or ""
         if file_of(module) or module.partition(".")[0] in LIBRARIES:
             continue
@@ -169,6 +180,7 @@ def hash_value(value: Any) -> str:
     if isinstance(value, type | FunctionType | partial):
         names = [part.__qualname__ for part in list_parts(value)]
         return repr((names, list_modules(value), hash_user_code(value)))
+    refuse_attributes(value)
     array = value.numpy(force=True) if hasattr(value, "numpy") else value
     if hasattr(array, "tobytes"):  # its text leaves out the middle
         digest = hashlib.sha256(array.tobytes()).hexdigest()

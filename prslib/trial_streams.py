@@ -101,6 +101,9 @@ def make_stream(
             f"Classes that have fewer than {LEAST} samples, or all samples in one group, "
             f"are not scored: {list_names(names[~is_scored])}."
         )
+    if "groups" in columns:
+        count = pd.Series(columns["groups"]).nunique()
+        notes.append(f"Of {count} groups, {units} are held out.")
     return made, notes
 
 
@@ -139,10 +142,9 @@ def describe(made: Stream, columns: dict[str, np.ndarray]) -> str:
         tasks = np.unique(columns["task"])
         how = f"in {len(tasks)} tasks ({list_names(tasks)})"
     elif "order" in columns:
-        first, last = columns["order"][[0, -1]].tolist()
-        how = f"sorted by the column order from {first} to {last}"
-    if "groups" in columns:
-        how += f", from {len(np.unique(columns['groups']))} groups"
+        ends = map(str, columns["order"][[0, -1]].tolist())
+        first, last = (end.removesuffix(" 00:00:00+00:00") for end in ends)
+        how = f"sorted by the column order, from {first} to {last}"
     counts = {name: len(test) for name, test in made.data.tests.items()}
     return (
         f"The stream has {made.data.num_classes} classes and {len(made.data.train)} samples, "

@@ -207,9 +207,10 @@ def test_what_a_function_has_been_given_counts(first, same, other):
 
 
 def test_an_object_that_is_called_is_refused_because_its_attributes_are_not_hashed():
-    for loss in (torch.nn.MultiLabelSoftMarginLoss(), torch.nn.Identity().forward):
+    loss = torch.nn.MultiLabelSoftMarginLoss()
+    for thing in (loss, loss.forward, partial(weighted, by=loss)):
         with pytest.raises(TypeError, match="expected a function or class"):
-            register("own", loss)
+            register("own", thing)
 
 
 def test_settings_are_part_of_the_key():

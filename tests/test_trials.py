@@ -233,6 +233,10 @@ def test_samples_without_a_label_are_left_out_and_few_groups_are_told():
     made, notes = make_stream(**NOTHING | columns)
     assert "only 2 groups, so that intervals" in notes[1]
     assert notes[2] == "8 samples without a label are left out."
+    assert notes[3] == "Of 6 groups, 2 are held out."
+    day = np.datetime64("2021-01-01") + np.arange(400)
+    _, notes = make_stream(**NOTHING | draw_stream() | {"task": None, "order": day})
+    assert "by the column order, from 2021-01-01 to 2022-02-04." in notes[0]
     parts = made.data.train, made.data.tests["imbalanced"]
     assert sum(map(len, parts)) == 392
 

@@ -216,9 +216,9 @@ class Sampler:
             raise TypeError(f"{type(self).__name__}.place: {text}")
         rows = multi_hot(labels, None if self.grows else self.num_classes)
         for name, values in context.items():
-            if hasattr(values, "__len__") and len(values) != len(rows):
-                text = expected(f"{len(rows)} rows", f"{len(values)}")
-                raise ValueError(f"{name}: {text}")
+            shape = getattr(values, "shape", ())
+            if shape and shape[0] != len(rows):
+                raise ValueError(f"{name}: {expected(f'{len(rows)} rows', shape[0])}")
         rows = self._widen(rows)
         uniforms = self.rng.random((len(rows), self.draws))
         seen = self.seen

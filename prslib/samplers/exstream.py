@@ -209,5 +209,5 @@ class ExStream(Sampler):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a state that `state_dict` returned; every vector keeps its slot."""
         super().load_state_dict(state)
-        self.prototypes = np.asarray(state["prototypes"]).copy()
+        self.prototypes = np.asarray(state["prototypes"]).astype(np.float32)
         self._gaps = {}

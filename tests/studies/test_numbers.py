@@ -237,6 +237,7 @@ def of_claims():
         verdict = rows["alone"].mask(is_lost, "undecided")
         changed += rows[verdict != rows["verdict"]].to_dict("records")
     assert family["mdiseq"] == family["clipartseq"]
+    assert sorted(row["verdict"] for row in changed) == ["holds", "holds", "undecided"]
     return {
         "family": family,
         "most_wrong": max(row["limit"] for row in family.values()),
