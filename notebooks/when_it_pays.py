@@ -288,7 +288,8 @@ axes[0].set_xlabel("class size relative to the mean class size")
 axes[0].set_ylabel("AP, CBRS minus CRS (points)")
 plot_changes(places, axes[1], "third").set_xlabel("position of the class's task in the stream")
 counts = pd.concat([bins["streams"], places["streams"]])
-count = " to ".join(map(str, dict.fromkeys([counts.min(), counts.max()])))
+low, high = counts.min(), counts.max()
+count = f"{low} to {high}" if low < high else f"{high}"
 title = f"AP of single classes, CBRS minus CRS: mean over {count} streams, 95 % intervals"
 style.join_panels(figure, title)
 settings.show(figure, "bins", narrow=1)

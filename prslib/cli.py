@@ -180,20 +180,16 @@ def train_run(options: Namespace) -> None:
     """
     with naming_extra("training"):
         from prslib.runs import path_of, run_all
-        from prslib.samplers import SAMPLERS
-        from prslib.train import METHODS, RunConfig, options_of, unread_fields
+        from prslib.train import METHODS, RunConfig, unread_fields
 
     method = one_of("method", options.method, METHODS)
     reads = RunConfig.__dataclass_fields__.keys() - unread_fields(method)
     fields = reads - {"dataset", "method", "seed", "rho", "options"}
-    sampler = METHODS[method].sampler
-    own = set(options_of(SAMPLERS[sampler])) if sampler else set()
-    own -= {"rho", "unlabelled"}
     values: dict[str, Any] = {"seed": options.seed, "options": {}}
     if options.rho is not None:
         values[one_of(f"field of {method}", "rho", reads)] = options.rho
     for name, value in options.option:
-        one_of(f"option of {method}", name, fields | own)
+        one_of(f"option of {method}", name, fields | METHODS[method].options)
         (values if name in fields else values["options"])[name] = value
     config = RunConfig(options.dataset, method, **values)
     (run,) = run_all([config], device=options.device)

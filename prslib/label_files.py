@@ -99,7 +99,7 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
     with readable(f"inputs in {path}"):
         if path.is_dir():
             names = read_cells(Path(labels)).iloc[:, 0]
-            return np.stack([read_image(path / name) for name in names])
+            return np.stack([read_pixels(path / name) for name in names])
         if kind in (".npy", ".npz"):
             return load_array(path, "inputs")[0]
         if kind == ".csv":
@@ -115,7 +115,7 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
         return table.to_numpy(np.float32)
 
 
-def read_image(file: Path) -> np.ndarray:
+def read_pixels(file: Path) -> np.ndarray:
     """Return an image as uint8 (H, W, 3)."""
     from PIL import Image
 

@@ -130,14 +130,9 @@ def list_modules(thing: Any) -> list[str]:
 
 def refuse_attributes(thing: Any) -> None:
     """Refuse a callable object or its method, whose attributes no source shows."""
-    if isinstance(thing, type) or not callable(thing):
-        return
-    has_attributes = bool(getattr(thing, "__dict__", None))
-    if inspect.ismethod(thing):
-        has_attributes = not isinstance(thing.__self__, type)
-    elif inspect.isroutine(thing):
-        has_attributes = False
-    if has_attributes:
+    owner = thing.__self__ if inspect.ismethod(thing) else thing
+    is_source = isinstance(owner, type) or inspect.isroutine(owner)
+    if callable(thing) and not is_source and getattr(owner, "__dict__", None):
         what = "a function or class (a run's key does not cover attributes of objects)"
         raise TypeError(expected(what, thing))
 

@@ -127,6 +127,13 @@ class Method:
         return "rho" in options_of(SAMPLERS[self.sampler])
 
     @property
+    def options(self) -> set[str]:
+        """Names that the field ``options`` of `RunConfig` accepts: the sampler's, without rho."""
+        if self.sampler is None:
+            return set()
+        return {*options_of(SAMPLERS[self.sampler])} - {"rho", "unlabelled"}
+
+    @property
     def reads(self) -> set[str]:
         """Fields of `RunConfig` that this method reads, unlike some methods."""
         memory = {"memory_size", "replay_batch_size", "variance_points", "draw"}
@@ -347,9 +354,8 @@ class RunConfig:
         one_of("draw", self.draw, ["uniform", "balanced"])
         for name in self.loss_options:
             one_of("loss option", name, LOSSES[settings["loss"]].options)
-        options = options_of(SAMPLERS[sampler]) if sampler else ()
         for name in self.options:
-            one_of("option", name, set(options) - {"rho", "unlabelled"})
+            one_of("option", name, METHODS[self.method].options)
         self._check_model(settings)
 
     def _check_model(self, settings: dict[str, Any]) -> None:

@@ -171,3 +171,5 @@ def test_runs_groups_and_metrics_are_kept_apart_and_nan_rho_keeps_its_rows():
     result = result.sort_values(["method", "seed", "group", "metric"])
     assert result["value"].tolist() == pytest.approx([0.75, 0.75, 0.75, 0.5, 0.5])
     assert result["rho"].isna().tolist() == [True, True, False, False, False]
+    nothing = forgetting(pd.concat(frames)[:0])
+    assert nothing.empty and set(nothing) == set(result)

@@ -78,7 +78,8 @@ def test_tensors_are_stored_as_float32_and_may_follow_arrays():
     torch = pytest.importorskip("torch")
     values = np.random.default_rng(0).integers(-8, 8, (60, 3)) / 4
     kinds = [torch.float16, torch.bfloat16, torch.float64, torch.int64, np.float64]
-    arrays, mixed = (make_sampler("exstream", 10, 2, seed=0) for _ in "am")
+    arrays = make_sampler("exstream", 10, 2, seed=0)
+    mixed = make_sampler("exstream", 10, 2, seed=0)
     for batch in np.split(np.arange(60), 10):
         kind = kinds[batch[0] // 6 % len(kinds)]
         features = values[batch].round() if kind is torch.int64 else values[batch]
