@@ -350,7 +350,7 @@ for ax, (metric, test_set) in zip(axes, SHOWN, strict=True):
     shown = cut_gaps[(cut_gaps["metric"] == metric) & (cut_gaps["test_set"] == test_set)]
     plot_cuts(shown[shown["method"] == "CBRS"], ax)
     ax.set_title(f"{metric}, {TEST_WORDS[test_set]}")
-count = f"{len(settings.varied_seeds)} seeds, {settings.draws} draws"
+count = f"{settings.say_seeds(seeds=settings.varied_seeds)}, {settings.draws} draw{'s' if settings.draws > 1 else ''}"
 style.join_panels(figure, f"Reuters, subsampled: CBRS minus CRS, {count}")
 settings.show(figure, "cuts", narrow=1)
 
