@@ -199,15 +199,9 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # has fewer than five seeds, or if one of its runs never learned a task, that is, has a score of 0
 # on this task throughout.
 #
-# On each data set, the verdicts are corrected for the number of claims by Holm's method. The
-# intervals are not corrected for this number. Some claims imply other claims: "PRS outperforms all
-# five baselines" implies "PRS outperforms CRS". Three special rules apply to a claim that implies
-# other claims:
-#
-# - It is not counted in the number of claims for which the verdicts are corrected.
-# - It holds only if all implied claims hold and if its p value is significant after Bonferroni's
-#   correction for the number of counted claims.
-# - It does not hold if an implied claim does not hold.
+# On each data set, the verdicts are corrected for the number of claims by Holm's method. All tested
+# claims are counted, also a claim that implies another one, such as "PRS outperforms all five
+# baselines". The intervals are not corrected for the number of claims.
 #
 # In the tables, a row that begins with *sensitivity* repeats the claim of the row above with
 # another measure. Its verdict is neither corrected nor counted. A *fact* follows from the labels or
@@ -357,9 +351,8 @@ display(settings.table("versions"))
 #   depends on a small margin. `make verify` reports how much the numbers change.
 # - Intervals account for the variance over seeds and, on real data, over test samples. They do not
 #   account for the variation between data sets or settings.
-# - After correction, the probability of at least one wrong "holds" or "does not hold" on a data
-#   set is at most about 7 %. It can exceed 5 % because claims that imply other claims are not
-#   counted ([how claims are tested](../docs/what_holds.md)). The verdicts of sensitivities are
+# - After correction, the probability of at least one wrong "holds" or "does not hold" is at most
+#   about 5 % on a data set, but larger over several data sets. The verdicts of sensitivities are
 #   only suggestive, because they are not corrected.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]

@@ -109,40 +109,16 @@ def drop_not_run(decided: pd.DataFrame) -> pd.DataFrame:
 
 
 def correct(decided: pd.DataFrame, level: float) -> pd.Series:
-    """Return the verdicts after correction for the number of claims on a data set.
+    """Return the verdicts after Holm's correction for the number of claims on a data set.
 
-    Holm's correction applies to the claims on one data set that imply no other claim. A
-    claim that implies others does not hold if one of these does not hold. It holds if
-    all of these hold and its p value, times the number of claims that imply no other, is
-    small enough. The verdict of a claim of kind "sensitivity" is its kind.
+    The verdict of a claim of kind "sensitivity" is its kind.
     """
     kinds = decided["claim"].map(lambda name: CLAIMS[name].kind)
     is_run = decided["alone"] != "not run"
     verdicts = decided["alone"].mask(is_run & (kinds == SENSITIVITY), SENSITIVITY)
-    tested = decided[decided["p"].notna() & (kinds == PRIMARY)]
-    for _, rows in tested.groupby("dataset"):
-        verdicts[rows.index] = correct_family(rows.set_index("claim"), level)
-    return verdicts
-
-
-def correct_family(tested: pd.DataFrame, level: float) -> list[str]:
-    """Return the verdicts of one data set after correction; claims are the index."""
-    names = set(tested.index)
-    simple = [each for each in tested.index if names.isdisjoint(CLAIMS[each].implies)]
-    several = tested["p"].drop(simple)
-    p = pd.concat([holm(tested.loc[simple, "p"]), several * len(simple)])
-
-    def verdict(name: str) -> str:
-        alone = tested.at[name, "alone"]
-        implied = [verdict(other) for other in CLAIMS[name].implies if other in p]
-        if "does not hold" in implied:
-            return "does not hold"
-        is_lost = p[name] >= 1 - level
-        if alone == "holds" and set(implied) - {"holds"}:
-            is_lost = True
-        return "undecided" if alone in WORDS and is_lost else alone
-
-    return [verdict(name) for name in tested.index]
+    tested = decided["p"].where(kinds == PRIMARY)
+    p = tested.groupby(decided["dataset"]).transform(holm)
+    return verdicts.mask(verdicts.isin(WORDS) & (p >= 1 - level), "undecided")
 
 
 def digits_of(unit: str) -> int:

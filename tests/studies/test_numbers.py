@@ -7,8 +7,7 @@ import pandas as pd
 from told import IN_WORDS, ROOT, contains, fill, table_of, the_only
 
 from prslib.report import measures
-from prslib.report.claims import CLAIMS
-from prslib.statistics import SMALL, WORDS, holm
+from prslib.statistics import SMALL
 
 SENTENCES = Path(__file__).with_name("numbers.md")
 MULTITASK_RA = (
@@ -223,32 +222,18 @@ def coverage():
     }
 
 
-def of_claims():
-    """Return what the correction of verdicts counts, and what counting all would change."""
+def count_claims():
+    """Return the number of claims that the correction of verdicts counts, by data set."""
     claims = table_of("ledger_claims", "seeds").query("kind == 'primary'")
-    family, changed = {}, []
-    for dataset, rows in claims.dropna(subset="p").groupby("dataset"):
-        rows = rows.assign(p=holm(rows["p"]))  # of all claims
-        names = set(rows["claim"])
-        k = sum(not names.isdisjoint(CLAIMS[name].implies) for name in names)
-        m = len(names) - k
-        family[dataset] = {"k": k, "m": m, "limit": 5 * (1 + k / m)}
-        is_lost = rows["alone"].isin([*WORDS]) & (rows["p"] >= 0.05)
-        verdict = rows["alone"].mask(is_lost, "undecided")
-        changed += rows[verdict != rows["verdict"]].to_dict("records")
-    assert family["mdiseq"] == family["clipartseq"]
-    assert sorted(row["verdict"] for row in changed) == ["holds", "holds", "undecided"]
-    return {
-        "family": family,
-        "most_wrong": max(row["limit"] for row in family.values()),
-        "all_counted": {row["dataset"]: row for row in changed},
-    }
+    counts = claims.dropna(subset="p").groupby("dataset").size()
+    assert counts["mdiseq"] == counts["clipartseq"]
+    return {"claims": counts}
 
 
 def sentences():
     """Return pages and a sentence of each."""
     values = of_seeds() | of_studies() | on_a_card() | on_a_cpu()
-    return fill(SENTENCES, values | published() | coverage() | of_claims())
+    return fill(SENTENCES, values | published() | coverage() | count_claims())
 
 
 def test_pages_say_what_the_tables_say():

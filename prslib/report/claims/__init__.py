@@ -51,7 +51,6 @@ class Claim:
     unit: str = "points"
     printed: dict[str, float] = field(default_factory=dict)
     headline: bool = False
-    implies: Sequence[str] = ()
 
     def evaluate(self, scores: Scores) -> tuple:
         """Return the names of cells, and values (seeds, cells, 1 + draws) of complete seeds."""
