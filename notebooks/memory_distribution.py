@@ -28,6 +28,7 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
+age_dataset: list[str] = ["cocoseq-mini", "reutersseq", "clipartseq", "imbal-digits"]  # one or more data sets of the last section
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory, which must include CRS and PRS
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 memory_size: int = None  # samples in memory, None for each data set's default
@@ -38,7 +39,7 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.measures import follows_from_labels
-from prslib.report.grids import check_compared, check_memory, standard_runs
+from prslib.report.grids import check_compared, check_memory, configs_of, standard_runs
 
 
 def memories(settings):
@@ -160,10 +161,57 @@ to_targets = settings.table("distance")
 means = to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]].mean()
 means.set_axis(["to equal shares (%)", "to the shares in the stream (%)"], axis=1).round(1)
 
+# %% [markdown]
+# ## From which part of the stream?
+#
+# Each task is divided into quarters in the order of its samples in the stream. The pictures show
+# which share of the samples in memory comes from the first, second, third and fourth quarter of the
+# tasks. If a sampler keeps early and late samples with the same probability, each share is about
+# 25 % (dashed line). The samples of `imbal-digits` have one label each, and those of the other
+# streams have one or more. The memories of GSS and ExStream are not shown, because they do not
+# follow from the labels.
+#
+# CRS and CBRS keep early and late samples alike. OCDM prefers late samples: of several samples that
+# are equally good to remove, it draws one at random, and early samples undergo more of these draws.
+# PRS prefers early samples if some samples have several labels, which the paper does not mention.
+# With one label per sample, PRS keeps early and late samples alike.
+
+# %% tags=["compute"]
+shape = {"rho": settings.rho, "memory_size": settings.memory_size}
+compared = configs_of(settings.method, settings.seeds, dataset=settings.age_dataset, **shape)
+settings.write(measures.memory_ages(compared), "age")
+
+# %% jupyter={"source_hidden": true} tags=["functions"]
+def plot_ages(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
+    """Draw the shares of memories that come from the quarters of each task, on one data set."""
+    ax.axhline(25, color="0.55", linewidth=0.8, linestyle="--")
+    for method, look in style.styles_of(frame["method"]).items():
+        memories = frame[frame["method"] == method]
+        ax.plot(memories.groupby("quarter")["share"].mean(), label=method, **look)
+    ax.set(title=frame["dataset"].iloc[0], ylabel="share of memory (%)")
+    ax.set(xlabel="quarter of the task, early to late", xticks=range(1, 5))
+    ax.label_outer()
+    return ax
+
+# %%
+ages = settings.table("age")
+shape = {"top": 0, "height": 3, "sharey": True}
+figure, axes = style.panel_grid(len(settings.age_dataset), 2, **shape)
+for ax, name in zip(axes, settings.age_dataset, strict=True):
+    plot_ages(ages[ages["dataset"] == name], ax)
+axes[0].set_ylim(0)
+title = f"Part of each task from which the samples in memory come, {settings.say_seeds()}"
+style.join_panels(figure, title)
+settings.show(figure, "age", narrow=1)
+
 # %% jupyter={"source_hidden": true} tags=["answer"]
 means = answers.first_set(to_targets).groupby("method")[["to equal", "to stream"]].mean()
 prs, crs = means.loc["PRS"], means.loc["CRS"]
 sentence = f"On {settings.dataset[0]}, the class shares in the memory of PRS are {prs['to equal']:.0f} points away from equal"
 sentence += f" shares and {prs['to stream']:.0f} points from the shares in the stream (total variation distance)."
 sentence += f" For the memory of CRS, these distances are {crs['to equal']:.0f} and {crs['to stream']:.0f} points."
+first = ages[(ages["quarter"] == 1) & (ages["dataset"] == settings.age_dataset[0])]
+first = first.groupby("method")["share"].mean()
+sentence += f" {first['PRS']:.0f} % of the samples in the memory of PRS come from the first quarter of their task,"
+sentence += f" and {first['CRS']:.0f} % of the samples in the memory of CRS ({settings.age_dataset[0]})."
 settings.write_answer(sentence, settings.dataset[0])

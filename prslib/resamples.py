@@ -1,14 +1,16 @@
 """Draw bootstrap resamples of test sets, for intervals.
 
 All scores, differences and forgetting in the report use the same bootstrap: of the N
-images in a test set, N are drawn with replacement. Runs on test sets of the same size
-share the draws, so that differences between these runs are paired.
+images in a test set, N are drawn with replacement. If images belong to groups, such as
+an icon and its outline, whole groups are drawn instead. Runs on the same test set share
+the draws, so that differences between these runs are paired.
 """
 
 from functools import lru_cache
 
 import numpy as np
 
+from prslib.datasets import Split
 from prslib.metrics import ratio
 
 # seed of the draws, the same for every run
@@ -42,6 +44,13 @@ def image_draws(images: int, draws: int) -> np.ndarray:
     weights = np.array(counts, dtype=float).reshape(draws, images)
     weights.setflags(write=False)
     return weights
+
+
+def draw_weights(test: Split, draws: int) -> np.ndarray:
+    """Return ones, then how often each test image is drawn, (1 + draws, N)."""
+    once = np.ones((1, len(test)))
+    units = test.units
+    return np.concatenate([once, image_draws(units.max() + 1, draws)[:, units]])
 
 
 def weighted_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from prslib.metrics import (
     evaluate_draws,
     top_classes,
 )
-from prslib.resamples import image_draws, weighted_mean
+from prslib.resamples import draw_weights, weighted_mean
 
 TUNED = "tuned threshold"  # in brackets in the names of metrics
 
@@ -46,9 +46,7 @@ def score_test(
     probabilities = np.zeros(test.labels.shape, np.float32)  # (N, C)
     probabilities[used] = probabilities_of(used)
     right = probabilities.argmax(axis=1) == test.labels.argmax(axis=1)
-    # the test set itself, then its resamples
-    weights = np.ones((1, len(test)))
-    weights = np.concatenate([weights, image_draws(len(test), resamples)])
+    weights = draw_weights(test, resamples)
     rows = []
     for name, tasks in members.items():
         classes = np.isin(dataset.class_task, tasks)  # (C,)

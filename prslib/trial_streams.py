@@ -34,8 +34,6 @@ class Stream:
     data: SequentialDataset  # all classes in one task, whatever the order
     task: np.ndarray | None  # int64 (N,); None if samples come in the order of the rows
     is_scored: np.ndarray  # bool (C,)
-    # by test, the group of each sample, int64 (N,); resamples draw whole groups
-    units: dict[str, np.ndarray]
 
     @property
     def recipe(self) -> Recipe:
@@ -88,7 +86,7 @@ def make_stream(
         raise ValueError(expected(what, f"classes of {rows.sum(axis=0).tolist()}"))
     made = split_stream(columns, rows, names, is_scored, is_test)
     notes = [describe(made, columns)]
-    units = len(np.unique(made.units["imbalanced"]))
+    units = made.data.tests["imbalanced"].units.max() + 1
     if units < FEW_GROUPS:
         notes.append(
             f"The held-out samples come from only {units} groups, so that intervals are too "
@@ -206,7 +204,9 @@ def split_stream(
     rng = np.random.default_rng(SEED)
     alike = draw_even(in_test, number, rng, reserve=np.zeros(len(test), np.int64))
     tests = {"balanced": test[alike], "imbalanced": test}
-    whole = Split(columns["inputs"], labels, np.zeros(len(labels), np.int64))
+    groups = number_anew(columns.get("groups", np.arange(len(labels))))
+    task = np.zeros(len(labels), np.int64)
+    whole = Split(columns["inputs"], labels, task, groups)
     data = SequentialDataset(
         name=NAME,
         train=whole.take(train),
@@ -220,9 +220,7 @@ def split_stream(
     task = None
     if "task" in columns:
         task = number_anew(columns["task"][train])
-    groups = columns.get("groups", np.arange(len(labels)))
-    units = {name: number_anew(groups[rows]) for name, rows in tests.items()}
-    return Stream(data, task, is_scored, units)
+    return Stream(data, task, is_scored)
 
 
 def number_anew(values: np.ndarray) -> np.ndarray:

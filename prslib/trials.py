@@ -23,7 +23,7 @@ from prslib.losses import LOSSES
 from prslib.metrics import evaluate_draws
 from prslib.paths import cache_dir, replacing
 from prslib.previews import BY_LABELS, Preview, preview
-from prslib.resamples import image_draws, weighted_mean
+from prslib.resamples import draw_weights, weighted_mean
 from prslib.rounding import set_deterministic
 from prslib.runs import code_of, gather, train_here
 from prslib.sources import hash_modules, stamp_package
@@ -301,16 +301,10 @@ def score(made: Stream, config: RunConfig, device: torch.device) -> pd.DataFrame
     for name, test in data.tests.items():
         rows = np.arange(len(test))
         probabilities = trainer.probabilities(put(test.loaded_inputs, device), rows)
-        weights = draw_weights(made.units[name], config.resolved["test_resamples"])
+        weights = draw_weights(test, config.resolved["test_resamples"])
         scored[name] = probabilities, test.labels, weights
     frames = [score_split(made, *scored[name]).assign(test_set=name) for name in scored]
     return pd.concat(frames, ignore_index=True)
-
-
-def draw_weights(unit: np.ndarray, resamples: int) -> np.ndarray:
-    """Return ones, then how often each sample's group is drawn, (1 + draws, N)."""
-    draws = image_draws(unit.max() + 1, resamples)
-    return np.concatenate([np.ones((1, len(unit))), draws[:, unit]])
 
 
 def order_rows(made: Stream, config: RunConfig) -> Iterator[np.ndarray]:

@@ -9,10 +9,11 @@ from prslib import DATASETS, RunConfig, evaluate, register, run, trial
 from prslib.cli import main
 from prslib.datasets import Entry, Recipe, SequentialDataset
 from prslib.label_files import read_about, read_inputs
+from prslib.resamples import draw_weights
 from prslib.train import Trainer
 from prslib.trial_answers import answer, estimate_needed, say_costs
 from prslib.trial_streams import NAME, Stream, hold_out, make_stream
-from prslib.trials import draw_weights, list_configs, order_rows, score
+from prslib.trials import list_configs, order_rows, score
 
 NOTHING = dict.fromkeys(["task", "order", "groups", "class_names"])
 QUICK = {
@@ -188,9 +189,10 @@ def test_samples_of_a_group_are_drawn_anew_together():
     columns = draw_stream()
     groups = np.random.default_rng(1).integers(60, size=400)
     held_out = groups[hold_out(columns["labels"], groups)]
-    unit = made_of(**columns, groups=groups).units["imbalanced"]
+    test = made_of(**columns, groups=groups).data.tests["imbalanced"]
+    unit = test.units
     assert (unit[:, None] == unit).tolist() == (held_out[:, None] == held_out).tolist()
-    weights = draw_weights(unit, 50)
+    weights = draw_weights(test, 50)
     assert (weights[0] == 1).all()
     first = np.unique(unit, return_index=True)[1]
     np.testing.assert_array_equal(weights, weights[:, first][:, unit])

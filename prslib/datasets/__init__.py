@@ -68,7 +68,7 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
 
 @lru_cache
 def fingerprint(name: str) -> str:
-    """Hash a data set: inputs, labels, tasks, class names and groups.
+    """Hash a data set: inputs, labels, tasks, units, class names and groups.
 
     If the entry of the data set has an ``identity``, this digest is hashed instead of
     the inputs.
@@ -82,6 +82,8 @@ def fingerprint(name: str) -> str:
     for split_name, split in dataset.splits.items():
         digest.update(split_name.encode())
         arrays = [split.labels, split.task]
+        if split.unit is not None:
+            arrays.append(split.unit)
         if identity is None:
             arrays.append(split.loaded_inputs)
         for array in arrays:

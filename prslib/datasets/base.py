@@ -34,6 +34,9 @@ class Split:
         Task of each sample, or -1 in a test set if its labels belong to several tasks.
         Such a sample is scored as soon as one of its classes has been trained, but only
         for the classes that have been trained.
+    unit : ndarray of int of shape (n_samples,) or None
+        Number of the group of each sample, such as an icon and its outline. Bootstrap
+        resamples of a test set draw whole groups. None if there are no groups.
 
     Raises
     ------
@@ -51,6 +54,7 @@ class Split:
     inputs: np.ndarray | None
     labels: np.ndarray
     task: np.ndarray
+    unit: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         """Check types and shapes."""
@@ -58,10 +62,11 @@ class Split:
         if len(empty := np.flatnonzero(~self.labels.any(axis=1))):
             raise ValueError(expected("a label in each row", f"none in row {empty[0]}"))
         _check_array("task", self.task, np.int64, 1)
-        for array in (self.task, self.inputs):
+        for array in (self.task, self.inputs, self.unit):
             if array is not None and len(array) != len(self.labels):
-                raise ValueError(expected(f"{len(self)} tasks and inputs", len(array)))
-        if self.inputs is not None and self.inputs.dtype == np.float32:
+                what = f"{len(self)} tasks, inputs and units"
+                raise ValueError(expected(what, len(array)))
+        if self.inputs is not None and self.inputs.ndim == 2:
             _check_array("features", self.inputs, np.float32, 2)
         elif self.inputs is not None:
             _check_array("images", self.inputs, np.uint8, 4)
@@ -77,10 +82,17 @@ class Split:
             raise ValueError(expected("a data set with inputs", "labels only"))
         return self.inputs
 
+    @property
+    def units(self) -> np.ndarray:
+        """Groups numbered from 0, int64 (N,); without groups, each sample by itself."""
+        unit = np.arange(len(self)) if self.unit is None else self.unit
+        return np.unique(unit, return_inverse=True)[1]
+
     def take(self, rows: np.ndarray | slice) -> Split:
         """Return some of the samples, by their numbers or as a mask."""
         inputs = None if self.inputs is None else self.inputs[rows]
-        return Split(inputs, self.labels[rows], self.task[rows])
+        unit = None if self.unit is None else self.unit[rows]
+        return Split(inputs, self.labels[rows], self.task[rows], unit)
 
     @property
     def single_label(self) -> bool:

@@ -96,10 +96,15 @@ def load_embedded(
     file: Path,
     choose: Callable[[SequentialDataset], SequentialDataset] | None = None,
     stands_for: str | None = None,
+    unit: str | None = None,
 ) -> SequentialDataset:
-    """Load a stream of embedded features, or the samples of it that `choose` keeps."""
+    """Load a stream of embedded features, or the samples of it that `choose` keeps.
+
+    `unit` is the array of the file that tells which samples are resampled together.
+    """
     features = read_features(file) if images else None
-    dataset = Selection.load(file).dataset(name, stands_for, features)
+    units = read_arrays(file, unit)[unit] if unit else None
+    dataset = Selection.load(file).dataset(name, stands_for, features, units)
     return standardise(choose(dataset) if choose else dataset)
 
 
@@ -169,7 +174,7 @@ def _pictures(name: str, length: int, tasks: int, groups: int, beta: float) -> E
     settings["memory_size"] = memory_size_of(length)
     recipe = Recipe(schedule=tuple(range(tasks)), **settings)
     file = DATA / f"{name}.npz"
-    load = partial(load_embedded, name=name, file=file)
+    load = partial(load_embedded, name=name, file=file, unit="family")
     clustering = partial(load_clustering, file, groups, beta)
     return Entry(load, recipe, clustering, data_source="other")
 

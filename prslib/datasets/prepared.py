@@ -76,10 +76,14 @@ class Selection:
         return cls(**read_arrays(file, *cls.__dataclass_fields__))
 
     def dataset(
-        self, name: str, stands_for: str | None, inputs: np.ndarray | None
+        self,
+        name: str,
+        stands_for: str | None,
+        inputs: np.ndarray | None,
+        unit: np.ndarray | None = None,
     ) -> SequentialDataset:
-        """Return the data set, with `inputs` in the order of the rows or without inputs."""
-        whole = Split(inputs, self.labels, self.task)
+        """Return the data set, with `inputs` and `unit` in the order of the rows."""
+        whole = Split(inputs, self.labels, self.task, unit)
         splits = {split: whole.take(self.rows(split)) for split in SPLITS}
         return SequentialDataset(
             name=name,

@@ -13,7 +13,7 @@ from prslib.datasets.base import schedule_text
 from prslib.datasets.curation import feature_rows
 from prslib.metrics import forgetting, values_and_draws
 from prslib.report.tables import OPEN, labels_of, merge_published, with_draws
-from prslib.resamples import image_draws, weighted_mean
+from prslib.resamples import draw_weights, weighted_mean
 from prslib.samplers import SAMPLERS, Sampler
 from prslib.train import spawn_seeds, stream
 
@@ -129,7 +129,7 @@ def separation(run: Run, neighbours: int) -> pd.DataFrame:
     images["silhouette"] = 100 * silhouette_samples(features, classes)
     draws = run.config.resolved["test_resamples"]
     name = run.config.dataset
-    tested = len(labels_of(name).tests[DATASETS[name].recipe.test_set])
+    test = labels_of(name).tests[DATASETS[name].recipe.test_set]
     table = []
     for group in (*images["group"].unique(), "overall"):
         used = images if group == "overall" else images[images["group"] == group]
@@ -138,9 +138,8 @@ def separation(run: Run, neighbours: int) -> pd.DataFrame:
             row = {"group": group, "metric": metric, "value": values.mean()}
             if draws:
                 rows = used["image"].to_numpy()
-                row["draws"] = weighted_mean(
-                    values, image_draws(tested, draws)[:, rows]
-                )
+                weights = draw_weights(test, draws)[1:, rows]
+                row["draws"] = weighted_mean(values, weights)
             table.append(row)
     return pd.DataFrame(table)
 
@@ -215,6 +214,34 @@ def memory_shares(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataF
                 *_, (sampler, _, _) = place_stream(config)
                 counts = sampler.class_counts
             frames.append(_class_shares(dataset, counts, config.method, config.seed))
+    return pd.concat(frames, ignore_index=True)
+
+
+def memory_ages(configs: Sequence[RunConfig]) -> pd.DataFrame:
+    """Compute the shares of a memory that come from the quarters of each task, in percent.
+
+    There are four rows for each configuration whose memory follows from the labels. A
+    task is divided in the order of its samples in the stream.
+    """
+    frames = []
+    for config in configs:
+        if not follows_from_labels(config.method):
+            continue
+        tasks = stream(config, labels_of(config.dataset).train.task)
+        sizes = np.array([batches[is_new].size for _, batches, is_new in tasks])
+        starts = np.cumsum(sizes) - sizes
+        *_, (_, held, _) = place_stream(config)
+        held = held[held >= 0]
+        task = np.searchsorted(starts, held, side="right") - 1
+        quarter = 4 * (held - starts[task]) // sizes[task]
+        columns = {
+            "dataset": config.dataset,
+            "method": config.method,
+            "seed": config.seed,
+            "quarter": np.arange(1, 5),
+            "share": 100 * np.bincount(quarter, minlength=4) / len(held),
+        }
+        frames.append(pd.DataFrame(columns))
     return pd.concat(frames, ignore_index=True)
 
 

@@ -38,6 +38,8 @@ def dataset(train=None, **changes):
 REFUSED = {
     "labels .* bool, got float64": lambda: Split(None, np.eye(2), np.arange(2)),
     "labels with 2 axes": lambda: Split(None, np.ones(2, dtype=bool), np.arange(2)),
+    "features .* float32, got float64": lambda: split(inputs=np.eye(2)),
+    "images .* uint8, got float32": lambda: split(inputs=np.ones((2, 4, 4, 3), "f4")),
     "none in row 1": lambda: split([(1, 0), (0, 0)]),
     "sample 1 .* label 'b'": lambda: dataset(split(task=(0, 0))),
     "in 'balanced'": lambda: dataset(tests={"balanced": split(task=(1, 1))}),
