@@ -185,7 +185,7 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # All runs with the same seed use the same order of the stream and the same initial weights. The
 # statistic is therefore computed separately for each seed, and its interval is Student's t interval
 # over seeds. On real data, the interval also accounts for the sampling error of the test set, which
-# is estimated by resampling.
+# is estimated by resampling. On icons and clip art, whole families of pictures are resampled.
 #
 # Before correction, a claim
 #
@@ -194,18 +194,16 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # - shows *no difference* if the interval contains 0 and lies between -2 and +2 points;
 # - is *undecided* in all other cases.
 #
-# For "no difference", the margin of 2 points is replaced by 0.1 for rank correlations, and by half
-# of the paper's effect for variances and statistics in other units. A claim is also undecided if it
-# has fewer than five seeds, or if one of its runs never learned a task, that is, has a score of 0
-# on this task throughout.
+# A claim is also undecided if it has fewer than five seeds, if its statistic is undefined for one
+# of its seeds, or if it is no longer significant after correction.
 #
 # On each data set, the verdicts are corrected for the number of claims by Holm's method. All tested
 # claims are counted, also a claim that implies another one, such as "PRS outperforms all five
 # baselines". The intervals are not corrected for the number of claims.
 #
-# In the tables, a row that begins with *sensitivity* repeats the claim of the row above with
-# another measure. Its verdict is neither corrected nor counted. A *fact* follows from the labels or
-# from the design of a sampler. For example, a memory is balanced if its sampler is designed to
+# In the tables, a row that begins with *sensitivity* repeats a claim with another measure, method
+# or setting. Its verdict is neither corrected nor counted. A *fact* follows from the labels or from
+# the design of a sampler. For example, a memory is balanced if its sampler is designed to
 # balance it. The tables show the statistic of a fact, but no verdict.
 #
 # A claim about all metrics, all methods or all schedules covers several numbers (cells). Such a
@@ -214,7 +212,8 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # cell must pass. The tables show the effect and the interval of the *weakest* cell, which has the
 # least evidence of being above 0. Because intervals differ in width, the weakest cell is not always
 # the cell with the smallest effect. The upper end of its interval is corrected for the number of
-# cells.
+# cells. A claim shows *no difference* only if the intervals of all cells lie between -2 and +2
+# points.
 #
 # The next table counts the verdicts after correction; each claim is counted once per data set.
 

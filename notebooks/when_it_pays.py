@@ -87,6 +87,7 @@ def cut_runs(settings):
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from IPython.display import Markdown
 from matplotlib.ticker import NullLocator
 from scipy.stats import spearmanr
 
@@ -293,10 +294,13 @@ count = f"{low} to {high}" if low < high else f"{high}"
 title = f"AP of single classes, CBRS minus CRS: mean over {count} streams, 95 % intervals"
 style.join_panels(figure, title)
 settings.show(figure, "bins", narrow=1)
-rows = [bins[bins["bin"] == name] for name in (BINS[0], BINS[-1])]
-seen = [(rows[0]["change"] > 0).sum(), (rows[1]["change"] < 0).sum()]
-text = f"the smallest classes gain with {seen[0]}, and the largest lose with {seen[1]}"
-print(f"Expected for all {bins['share'].nunique()} memory sizes, and found: {text}.")
+by_size = bins.pivot_table("change", "share", "bin").reindex(columns=BINS)
+gain, lose = (by_size[BINS[0]] > 0).sum(), (by_size[BINS[-1]] < 0).sum()
+shrink = (by_size.diff(axis=1).iloc[:, 1:] < 0).all(axis=1).sum()
+text = f"For all {len(by_size)} memory sizes, we expected that the classes in the lowest bin gain,"
+text += " that the gain shrinks from bin to bin, and that the classes in the highest bin lose. We found"
+text += f" this for {gain}, {shrink} and {lose} of {len(by_size)} memory sizes, respectively."
+display(Markdown(text))
 
 # %% [markdown]
 # ## Reuters, subsampled

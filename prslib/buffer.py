@@ -111,6 +111,11 @@ class Buffer:
             If a column is neither an array nor a tensor, or a column that the sampler
             needs is missing.
 
+        Notes
+        -----
+        After a call that was interrupted, for example by Ctrl-C, sampler and memory may
+        differ in samples of this call. Load the last state, or start again.
+
         Examples
         --------
         >>> from prslib import make_sampler

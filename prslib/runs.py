@@ -353,8 +353,8 @@ def train_here(
     return spread(
         (task(path, config) for path, config in missing.items()),
         max(count, 2),  # with 1, joblib would use this process and its older code
-        add_registered,
-        dict(REGISTERED),
+        set_tables,
+        *copy_tables(),
         stamp_package(),  # so that edited code starts new processes
         return_as="generator_unordered",
         batch_size=1,
@@ -362,11 +362,16 @@ def train_here(
     )
 
 
-def add_registered(registered: dict[tuple[type, str], Any], _stamp: str = "") -> None:
-    """Add what another process has registered."""
+def copy_tables() -> tuple[dict, dict]:
+    """Return all tables of this process, and what has been registered."""
+    return {kind: dict(rows) for kind, rows in TABLES.items()}, dict(REGISTERED)
+
+
+def set_tables(tables: dict, registered: dict, _stamp: str = "") -> None:
+    """Use the tables of another process, which may differ from those on disk."""
+    for kind, rows in tables.items():
+        TABLES[kind].update(rows)
     REGISTERED.update(registered)
-    for (kind, name), (row, _) in registered.items():
-        TABLES[kind][name] = row
 
 
 def train_one(
@@ -402,7 +407,7 @@ def train_on_ray(
         for path, config in missing.items():
             share = MODELS[config.resolved["model"]].gpu_share if device != "cpu" else 0
             remote = ray.remote(num_cpus=1, num_gpus=share)(train_there)
-            task = remote.remote(dict(REGISTERED), device, path.stem, config)
+            task = remote.remote(copy_tables(), device, path.stem, config)
             tasks[task] = path, config
         while tasks:
             (task,), _ = ray.wait(list(tasks))
@@ -417,10 +422,10 @@ def train_on_ray(
 
 
 def train_there(
-    registered: dict[tuple[type, str], Any], device: str, key: str, config: RunConfig
+    tables: tuple[dict, dict], device: str, key: str, config: RunConfig
 ) -> Run:
     """Train a run on another machine, if it has the same data and code."""
-    add_registered(registered)
+    set_tables(*tables)
     if key_of(config) != key:
         what = f"{config.dataset} and prslib as on the machine that asked"
         raise ValueError(expected(what, "others", "install them there"))

@@ -55,7 +55,8 @@ class Interval:
         Bounds of the interval; NaN for fewer than two seeds.
     p : float
         Two-sided p value for the null hypothesis that the effect is 0; NaN for fewer
-        than five seeds.
+        than five seeds. If the effect was selected from several effects, p is small if
+        all of them are above 0, or if one of them is below 0.
     seeds : int
         Number of seeds in the mean.
     level : float
@@ -65,6 +66,8 @@ class Interval:
     cell : int
         If the effect was selected from several effects, such as one per class group,
         the index of the selected effect.
+    reach : float
+        Largest distance from 0 in the intervals of all these effects.
 
     Examples
     --------
@@ -81,6 +84,7 @@ class Interval:
     level: float
     images: bool = True
     cell: int = 0
+    reach: float = 0.0
 
     @property
     def verdict(self) -> str:
@@ -103,7 +107,8 @@ class Interval:
             return "holds"
         if self.high < 0:
             return "does not hold"
-        return "no difference" if within(self.low, self.high, small) else "undecided"
+        is_small = within(self.low, self.high, small) and self.reach <= small
+        return "no difference" if is_small else "undecided"
 
     def __str__(self) -> str:
         """Return "+3.3 (95 % CI +1.7 to +4.9, 10 seeds)", and what is not included."""
@@ -336,11 +341,12 @@ def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> In
         cell = int(seeds.argmin()) if count else 0
         effect = float(seeds[0, cell]) if count else math.nan
         unknown = math.nan, math.nan, math.nan
-        return Interval(effect, *unknown, count, level, images=False, cell=cell)
+        reach = math.nan
+        return Interval(effect, *unknown, count, level, False, cell, reach)
     images = values[..., 1:].mean(axis=0).T  # (draws, cells)
     images = images[~np.isnan(images).any(axis=1)]  # some may lack a class group
     has_images = len(images) > 1
-    low, high, p, cell = ends(seeds, images if has_images else None, level)
+    low, high, p, cell, reach = ends(seeds, images if has_images else None, level)
     return Interval(
         effect=float(seeds.mean(axis=0)[cell]),
         low=float(low),
@@ -350,17 +356,19 @@ def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> In
         level=level,
         images=has_images,
         cell=int(cell),
+        reach=float(reach),
     )
 
 
 def ends(
     seeds: np.ndarray, images: np.ndarray | None = None, level: float = LEVEL
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return both ends of the weakest cell's interval, its p value and its index.
+) -> tuple[np.ndarray, ...]:
+    """Return both ends of the weakest cell's interval, its p value, its index, and reach.
 
     `seeds` are (S, ..., K) for K cells, `images` (B, ..., K): the means under
     resamples. The weakest cell has the least evidence of being above 0. Its interval is
-    therefore above 0 only if the intervals of all cells are.
+    therefore above 0 only if the intervals of all cells are. The reach is the largest
+    distance from 0 in the intervals of all cells.
     """
     count = len(seeds)
     cells = seeds.shape[-1]
@@ -387,10 +395,12 @@ def ends(
         return np.take_along_axis(values, weakest, axis=-1)[..., 0]
 
     tail = (1 - level) / 2
-    low = of_weakest(mean + error * special.stdtrit(freedom, tail))
+    width = -error * special.stdtrit(freedom, tail)
+    low = of_weakest(mean - width)
     high = of_weakest(mean - error * special.stdtrit(freedom, tail / cells))
     p = 2 * np.minimum(of_weakest(above), cells * of_weakest(below))
-    return low, high, np.minimum(1, p), weakest[..., 0]
+    reach = (abs(mean) + width).max(axis=-1)
+    return low, high, np.minimum(1, p), weakest[..., 0], reach
 
 
 def holm(p: pd.Series) -> pd.Series:

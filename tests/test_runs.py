@@ -14,10 +14,11 @@ import pandas as pd
 import pytest
 from registered import call_in_turn, execute_cell
 
-from prslib import RunConfig, register, run, run_all, runs
+from prslib import METHODS, RunConfig, register, run, run_all, runs
 from prslib.paths import project_root
 from prslib.progress import show_progress
 from prslib.runs import load, path_of, save
+from prslib.train import Method
 
 SEVERAL, ONE_LABEL = "cocoseq-tiny", "imbal-digits-tiny"
 FULL = {
@@ -183,18 +184,22 @@ def test_runs_are_trained_and_one_that_fails_does_not_lose_the_others(
 ):
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
     register("Newest", execute_cell(NEWEST)["Newest"])
-    good = [RunConfig(ONE_LABEL, "Newest", seed=n, batch_size=40) for n in (0, 1)]
+    monkeypatch.setitem(METHODS, "CRS", Method(sampler="prs"))  # as in a cell
+    methods = "Newest", "CRS"
+    good = [RunConfig(ONE_LABEL, name, seed=1, batch_size=40) for name in methods]
     bad = replace(good[0], learning_rate=1e30)
     said = (
         r"1 of 3 runs failed, the others are stored:\nNewest on imbal-digits-tiny, se"
     )
-    said += r"ed 0: FloatingPointError: expected .*; lower learning_rate, or"
+    said += r"ed 1: FloatingPointError: expected .*; lower learning_rate, or"
     with pytest.raises(RuntimeError, match=said):
         run_all([good[0], bad, good[1]], workers=2)
     assert [path_of(one).is_file() for one in (*good, bad)] == [True, True, False]
-    here, file = run(good[1]), tmp_path / "here.npz"
-    save(here, file)
-    assert file.read_bytes() == path_of(good[1]).read_bytes()
+    file = tmp_path / "here.npz"
+    for config in good:
+        here = run(config)
+        save(here, file)
+        assert file.read_bytes() == path_of(config).read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(runs, "train_here", None)
         assert_equal(run_all(good)[1], here)

@@ -186,6 +186,14 @@ def test_holm_by_hand():
     assert holm(p).tolist() == pytest.approx(expected, nan_ok=True)
 
 
+def test_no_difference_needs_every_effect_within_the_margin():
+    near, far = np.linspace(-1, 1.4, 10), np.linspace(-20, 28, 10)
+    both = np.stack([near, far], axis=1)[:, :, None]
+    assert interval(both[:, :1], "every").verdict == "no difference"
+    assert interval(both, "every").verdict == "undecided"
+    assert interval(np.add(both, [[[0], [90]]]), "every").verdict == "undecided"
+
+
 REPEATS = 4000
 CHANCE = 0.0085  # 3.5 standard errors of a rate of 2.5 % over so many repetitions
 
@@ -200,7 +208,7 @@ def test_verdicts_are_false_as_seldom_as_they_say(seeds, cells, common):
     """
 
     def rates(values):
-        low, high, p, _ = ends(values)
+        low, high, p, *_ = ends(values)
         assert ((p < 0.05) == ((low > 0) | (high < 0))).all()
         return (low > 0).mean(), (high < 0).mean()
 

@@ -72,7 +72,7 @@ def decide(results: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:
                 "dataset": dataset,
                 "data": data_sources.get(dataset, ""),
             }
-            decided = claim.decide(ours[dataset], level, effect)
+            decided = claim.decide(ours[dataset], level)
             rows.append({"claim": claim.name} | texts | place | decided)
     table = drop_not_run(pd.DataFrame(rows))
     table["verdict"] = correct(table, level)

@@ -86,7 +86,11 @@ class Settings(SimpleNamespace):
                 raise TypeError(expected(what, repr(value)))
             if kind not in (list, dict) and isinstance(value, list | dict):
                 raise TypeError(expected(f"{name} as a single value", repr(value)))
-        return cls(notebook=notebook, tables={}, **defaults | values)
+        made = cls(notebook=notebook, tables={}, **defaults | values)
+        seeds = getattr(made, "seeds", [])
+        if len(set(seeds)) < len(seeds):
+            raise ValueError(expected("each seed once", seeds))
+        return made
 
     def write(self, table: pd.DataFrame, name: str) -> None:
         """Keep a table as CSV, and write it to a file if ``save`` names a folder."""
@@ -257,7 +261,7 @@ def profile_values(profile: str, notebook: str) -> dict:
     if not file.is_file():
         return {"profile": profile}
     with file.open(encoding="utf-8") as opened:  # errors name the file
-        return yaml.safe_load(opened) | {"profile": profile}
+        return (yaml.safe_load(opened) or {}) | {"profile": profile}
 
 
 def heading(cells: pd.DataFrame, changed: str = "") -> Markdown:

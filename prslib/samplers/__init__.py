@@ -39,8 +39,8 @@ def make_sampler(
     seed : int, SeedSequence or Generator
         Source of every random decision.
     **options
-        Options of the sampler, such as ``rho`` of PRS. All samplers have the option
-        ``unlabelled``, which determines whether samples without a label are dropped
+        Options of the sampler, such as ``rho`` of PRS. All samplers of prslib have the
+        option ``unlabelled``, which determines whether samples without a label are dropped
         ("drop") or form an additional class ("class").
 
     Returns

@@ -266,7 +266,7 @@ def test_sensitivities_and_facts_are_in_no_family_and_in_no_count(decided):
 
 
 def test_a_claim_that_contains_another_is_counted_like_any_other():
-    """All that PRS is above are five methods; with two claims both need half the level."""
+    """With two claims, the smaller p value needs half the level and the other all of it."""
     rows = family(best=("holds", 0.03), above_crs=("holds", 0.02))
     assert ledger.correct(rows[:1], 0.95).tolist() == ["holds"]
     assert ledger.correct(rows, 0.95).tolist() == ["holds", "holds"]
@@ -303,7 +303,7 @@ def test_of_ledgers_without_a_difference_at_most_the_level_have_a_wrong_verdict(
             claim = CLAIMS[name]
             _, values = claim.evaluate(scores)
             effect = interval(values, claim.over)
-            alone = claim.verdict(effect, np.nan)
+            alone = claim.verdict(effect)
             row = {"claim": name, "dataset": family, "alone": alone, "p": effect.p}
             rows.append(row)
     decided = pd.DataFrame(rows)

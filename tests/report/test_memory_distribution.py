@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from cells import functions_of
 
-from prslib import configs
+from prslib import Buffer, configs, make_sampler
 from prslib.datasets import load_dataset
 from prslib.report import measures
-from prslib.train import run
+from prslib.train import run, spawn_seeds, stream
 
 topic = functions_of("memory_distribution")
 
@@ -25,6 +25,28 @@ def test_memories_come_from_runs_or_follow_from_labels():
         counts = finished.memory_labels.sum(0)
         ours = shares.loc[finished.config.method]
         np.testing.assert_allclose(ours, 100 * counts / counts.sum())
+
+
+def test_ages_are_those_of_the_samples_that_a_sampler_kept():
+    """By hand: the labels of a stream in its order, and a sampler that is told them."""
+    asked = configs(dataset="cocoseq-tiny", method=["CRS", "GSS", "OCDM"], seed=[3])
+    ages = measures.memory_ages(asked)
+    assert ages["method"].unique().tolist() == ["CRS", "OCDM"]  # GSS needs a network
+    data = load_dataset("cocoseq-tiny", images=False)
+    for config in (asked[0], asked[2]):
+        _, seed, *_ = spawn_seeds(config)
+        size = config.resolved["memory_size"]
+        sampler = make_sampler(config.method, size, data.num_classes, seed)
+        buffer = Buffer(sampler)
+        for _, batches, _ in stream(config, data.train.task):
+            total = batches.size
+            for start, rows in zip(range(0, total, 10), batches, strict=True):
+                quarter = 4 * np.arange(start, start + 10) // total
+                buffer.add(data.train.labels[rows], quarter=quarter)
+        kept = buffer.sample(size)["quarter"]
+        shares = ages[ages["method"] == config.method]["share"]
+        by_hand = [100 * np.mean(kept == number) for number in range(4)]
+        np.testing.assert_allclose(shares, by_hand)
 
 
 def test_distances_put_each_memory_where_it_belongs():

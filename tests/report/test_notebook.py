@@ -49,6 +49,8 @@ def test_the_cell_of_papermill_is_read_and_its_names_are_checked():
     names["In"] = ["# Parameters\nrhoo = 0.1"]
     with pytest.raises(ValueError, match="unknown parameter of rho_sweep 'rhoo'"):
         Settings.read("rho_sweep", names)
+    with pytest.raises(ValueError, match=r"each seed once, got \[0, 0\]"):
+        Settings.read("rho_sweep", names | {"seeds": [0, 0], "In": []})
 
 
 @pytest.fixture

@@ -222,6 +222,14 @@ def coverage():
     }
 
 
+def ages():
+    """Return shares of memories from the first or last quarter of tasks, on COCO."""
+    table = table_of("memory_distribution_age", "seeds").query(
+        "dataset == 'cocoseq-mini'"
+    )
+    return {"age": table.pivot_table("share", "quarter", "method").to_dict()}
+
+
 def count_claims():
     """Return the number of claims that the correction of verdicts counts, by data set."""
     claims = table_of("ledger_claims", "seeds").query("kind == 'primary'")
@@ -233,7 +241,7 @@ def count_claims():
 def sentences():
     """Return pages and a sentence of each."""
     values = of_seeds() | of_studies() | on_a_card() | on_a_cpu()
-    return fill(SENTENCES, values | published() | coverage() | count_claims())
+    return fill(SENTENCES, values | published() | coverage() | count_claims() | ages())
 
 
 def test_pages_say_what_the_tables_say():

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import one_of
+from prslib.checks import expected, one_of
 from prslib.report.claims import functions
 from prslib.report.claims.functions import STATISTICS, Cells
 from prslib.report.claims.scores import TESTS, Scores, Seed
@@ -24,9 +24,8 @@ NUS = "NUS-WIDEseq"
 # kinds of claims; the last two also replace a verdict
 PRIMARY, SENSITIVITY, FACT = KINDS = ("primary", "sensitivity", "fact")
 WITHOUT_TEST = {"memory", "gradient variance"}  # metrics that use no test images
-# an interval within these limits is "no difference"; for correlations the limit is what
-# Cohen (1988) calls small, and for other units half of the paper's effect, as for `SMALL`
-MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
+# units in which intervals within `SMALL` are "no difference"; in others nothing is
+POINTS = ("points", "points of memory")
 
 
 @dataclass(frozen=True)
@@ -73,21 +72,16 @@ class Claim:
             stacked = statistic(stacked)
         return names, stacked
 
-    def decide(
-        self, scores: Scores, level: float = LEVEL, published: float = np.nan
-    ) -> dict:
-        """Return the effect on one data set, its weakest cell and its verdict.
-
-        `published` is the paper's effect, NaN if it prints none.
-        """
+    def decide(self, scores: Scores, level: float = LEVEL) -> dict:
+        """Return the effect on one data set, its weakest cell and its verdict."""
         names, values = self.evaluate(scores)
         effect = interval(values, self.over, level)
-        row = vars(effect) | {"alone": self.verdict(effect, published)}
+        row = vars(effect) | {"alone": self.verdict(effect)}
         weakest = row.pop("cell")
         if row["alone"] == FACT:
-            row |= dict.fromkeys(["low", "high", "p"], np.nan)
+            row |= dict.fromkeys(["low", "high", "p", "reach"], np.nan)
         if effect.seeds < len(values):
-            # a seed that never learned a task is not comparable
+            # the claim is about all seeds
             row |= {"alone": "undecided", "p": np.nan}
         has_test = not set(self.metrics) <= WITHOUT_TEST
         row["test_set"] = scores.tests[self.test_set] if has_test else ""
@@ -96,12 +90,11 @@ class Claim:
             row["weakest"] = names[weakest]
         return row
 
-    def verdict(self, effect: Interval, published: float) -> str:
+    def verdict(self, effect: Interval) -> str:
         """Return the verdict on one data set, not corrected for the number of claims."""
         if self.kind == FACT and effect.seeds:
             return FACT
-        margin = MARGINS.get(self.unit, np.nan_to_num(abs(published) / 2))
-        return effect.verdict_within(margin)
+        return effect.verdict_within(SMALL if self.unit in POINTS else 0)
 
 
 def read_claims() -> dict[str, Claim]:
@@ -117,7 +110,10 @@ def read_claims() -> dict[str, Claim]:
             function = getattr(functions, function)
             claim = Claim(name, function, arguments, **shared | row)
             one_of("kind", claim.kind, KINDS)
+            one_of("over", claim.over, ("every", "mean"))
             one_of("test_set", claim.test_set, TESTS)
+            if name in claims:
+                raise ValueError(expected("one claim of each name", name))
             claims[name] = claim
     return claims
 
