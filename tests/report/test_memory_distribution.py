@@ -29,9 +29,9 @@ def test_memories_come_from_runs_or_follow_from_labels():
 
 def test_ages_are_those_of_the_samples_that_a_sampler_kept():
     """By hand: the labels of a stream in its order, and a sampler that is told them."""
-    asked = configs(dataset="cocoseq-tiny", method=["CRS", "GSS", "OCDM"], seed=[3])
+    asked = configs(dataset="cocoseq-tiny", method=["CRS", "GSS", "CBRS"], seed=[3])
     ages = measures.memory_ages(asked)
-    assert ages["method"].unique().tolist() == ["CRS", "OCDM"]  # GSS needs a network
+    assert ages["method"].unique().tolist() == ["CRS", "CBRS"]  # GSS needs a network
     data = load_dataset("cocoseq-tiny", images=False)
     for config in (asked[0], asked[2]):
         _, seed, *_ = spawn_seeds(config)
