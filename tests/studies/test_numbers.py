@@ -223,11 +223,15 @@ def coverage():
 
 
 def ages():
-    """Return shares of memories from the first or last quarter of tasks, on COCO."""
-    table = table_of("memory_distribution_age", "seeds").query(
-        "dataset == 'cocoseq-mini'"
-    )
-    return {"age": table.pivot_table("share", "quarter", "method").to_dict()}
+    """Return shares of memories from the quarters of tasks, by data set and method."""
+    profiles = "seeds", "paper"
+    table = pd.concat([table_of("memory_distribution_age", each) for each in profiles])
+    return {
+        "age": {
+            name: rows.pivot_table("share", "quarter", "method").to_dict()
+            for name, rows in table.groupby("dataset")
+        }
+    }
 
 
 def count_claims():
