@@ -165,16 +165,17 @@ means.set_axis(["to equal shares (%)", "to the shares in the stream (%)"], axis=
 # ## From which part of the stream?
 #
 # Each task is divided into quarters in the order of its samples in the stream. The pictures show
-# which share of the samples in memory comes from the first, second, third and fourth quarter of the
-# tasks. If a sampler keeps early and late samples with the same probability, each share is about
-# 25 % (dashed line). The samples of `imbal-digits` have one label each, and those of the other
-# streams have one or more. The memories of GSS and ExStream are not shown, because they do not
-# follow from the labels.
+# which share of the samples in memory comes from the first, second, third and fourth quarter of
+# the tasks. If a sampler keeps early and late samples with the same probability, each share is
+# about 25 % (dashed line). The samples of single-label streams such as `imbal-digits` have one
+# label each, and those of the other streams have one or more. The memories of GSS and ExStream
+# are not shown, because they do not follow from the labels.
 #
-# CRS and CBRS keep early and late samples alike. OCDM prefers late samples: of several samples that
-# are equally good to remove, it draws one at random, and early samples undergo more of these draws.
-# PRS prefers early samples if some samples have several labels, which the paper does not mention.
-# With one label per sample, PRS keeps early and late samples alike.
+# CRS and CBRS keep early and late samples alike. OCDM prefers late samples: of several samples
+# that are equally good to remove, it draws one at random, and early samples undergo more of these
+# draws. PRS prefers early samples if some samples have several labels, which the paper does not
+# mention. With one label per sample and $\rho \ge 0$, PRS keeps early and late samples nearly
+# alike.
 
 # %% tags=["compute"]
 shape = {"rho": settings.rho, "memory_size": settings.memory_size}

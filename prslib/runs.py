@@ -305,8 +305,10 @@ def train(
     if address:
         gather(train_on_ray(missing, address, device), missing)
     else:
-        data = {c.dataset: fingerprint(c.dataset) for c in missing.values()}
-        gather(train_here(missing, workers, device, partial(train_one, data)), missing)
+        read: dict[str, str] = {}
+        for config in missing.values():
+            read |= rows_of(config)
+        gather(train_here(missing, workers, device, partial(train_one, read)), missing)
     return paths
 
 
@@ -353,8 +355,8 @@ def train_here(
     return spread(
         (task(path, config) for path, config in missing.items()),
         max(count, 2),  # with 1, joblib would use this process and its older code
-        set_tables,
-        *copy_tables(),
+        add_registered,
+        dict(REGISTERED),
         stamp_package(),  # so that edited code starts new processes
         return_as="generator_unordered",
         batch_size=1,
@@ -362,29 +364,31 @@ def train_here(
     )
 
 
-def copy_tables() -> tuple[dict, dict]:
-    """Return all tables of this process, and what has been registered."""
-    return {kind: dict(rows) for kind, rows in TABLES.items()}, dict(REGISTERED)
-
-
-def set_tables(tables: dict, registered: dict, _stamp: str = "") -> None:
-    """Use the tables of another process, which may differ from those on disk."""
-    for kind, rows in tables.items():
-        TABLES[kind].update(rows)
+def add_registered(registered: dict[tuple[type, str], Any], _stamp: str = "") -> None:
+    """Add what another process has registered."""
     REGISTERED.update(registered)
+    for (kind, name), (row, _) in registered.items():
+        TABLES[kind][name] = row
+
+
+def rows_of(config: RunConfig) -> dict[str, str]:
+    """Return as text the data set with its recipe, and the method, that a run uses."""
+    data = f"{fingerprint(config.dataset)} {DATASETS[config.dataset].recipe}"
+    return {config.dataset: data, config.method: repr(METHODS[config.method])}
 
 
 def train_one(
-    data: dict[str, str], device: str, path: Path, config: RunConfig
+    read: dict[str, str], device: str, path: Path, config: RunConfig
 ) -> str | None:
     """Train and store a run in a worker process; return the text of its error, if any.
 
-    The process loads the data set again, which must be the same as in the run's key.
+    The process reads the rows again, which must be the same as in the run's key.
     """
     try:
-        if fingerprint(config.dataset) != data[config.dataset]:
-            what = f"{config.dataset} as this Python has read it"
-            raise ValueError(expected(what, "others", "register it again, or restart"))
+        if not rows_of(config).items() <= read.items():
+            what = f"{config.dataset} and {config.method} as this Python has read them"
+            advice = "register them again, or restart Python"
+            raise ValueError(expected(what, "others", advice))
         save(run(config, device), path)
     except Exception as error:
         return f"{config}: {type(error).__name__}: {error}"
@@ -407,7 +411,7 @@ def train_on_ray(
         for path, config in missing.items():
             share = MODELS[config.resolved["model"]].gpu_share if device != "cpu" else 0
             remote = ray.remote(num_cpus=1, num_gpus=share)(train_there)
-            task = remote.remote(copy_tables(), device, path.stem, config)
+            task = remote.remote(dict(REGISTERED), device, path.stem, config)
             tasks[task] = path, config
         while tasks:
             (task,), _ = ray.wait(list(tasks))
@@ -422,10 +426,10 @@ def train_on_ray(
 
 
 def train_there(
-    tables: tuple[dict, dict], device: str, key: str, config: RunConfig
+    registered: dict[tuple[type, str], Any], device: str, key: str, config: RunConfig
 ) -> Run:
     """Train a run on another machine, if it has the same data and code."""
-    set_tables(*tables)
+    add_registered(registered)
     if key_of(config) != key:
         what = f"{config.dataset} and prslib as on the machine that asked"
         raise ValueError(expected(what, "others", "install them there"))

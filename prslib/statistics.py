@@ -91,8 +91,8 @@ class Interval:
         """Verdict on the claim that the effect is above 0.
 
         The verdict is "holds" if the interval is above 0, "does not hold" if it is
-        below 0, "no difference" if it contains 0 and is within 2 points of it, and
-        "undecided" otherwise. With fewer than five seeds, the verdict is "undecided"
+        below 0, "no difference" if it contains 0 and is within 2 points of it, as are
+        the intervals of all effects from which it was selected, and "undecided" otherwise. With fewer than five seeds, the verdict is "undecided"
         or, without a seed, "not run".
         """
         return self.verdict_within(SMALL)

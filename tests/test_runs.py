@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from registered import call_in_turn, execute_cell
 
-from prslib import METHODS, RunConfig, register, run, run_all, runs
+from prslib import DATASETS, METHODS, RunConfig, register, run, run_all, runs
 from prslib.paths import project_root
 from prslib.progress import show_progress
 from prslib.runs import load, path_of, save
@@ -134,13 +134,22 @@ def test_runs_that_were_computed_in_two_ways_give_one_warning(stored):
     assert said[0].filename == __file__
 
 
-def test_a_worker_that_loads_other_data_than_the_key_has_stores_nothing(tmp_path):
-    """As after an edit of what a registered function reads."""
+@pytest.mark.parametrize("table", [DATASETS, METHODS])
+def test_a_worker_with_other_data_or_rows_than_the_key_has_stores_nothing(
+    tmp_path, monkeypatch, table
+):
+    """As after an edit of what a registered function reads, of a recipe or of a method."""
     config = RunConfig("digits70tiny", "CRS")
     path = tmp_path / "run.npz"
-    data = {config.dataset: "of before"}
-    error = runs.train_one(data, "cpu", path, config)
-    assert "got others; register it again" in error and not path.exists()
+    read = runs.rows_of(config)
+    recipe = replace(DATASETS[config.dataset].recipe, learning_rate=0.3)
+    rows = {"CRS": Method(sampler="cbrs")}
+    rows[config.dataset] = replace(DATASETS[config.dataset], recipe=recipe)
+    (name,) = rows.keys() & table.keys()
+    monkeypatch.setitem(table, name, rows[name])
+    for changed in (read, runs.rows_of(config) | {config.dataset: "other data"}):
+        error = runs.train_one(changed, "cpu", path, config)
+        assert "got others; register them again" in error and not path.exists()
 
 
 UNFIT = [
@@ -184,22 +193,18 @@ def test_runs_are_trained_and_one_that_fails_does_not_lose_the_others(
 ):
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
     register("Newest", execute_cell(NEWEST)["Newest"])
-    monkeypatch.setitem(METHODS, "CRS", Method(sampler="prs"))  # as in a cell
-    methods = "Newest", "CRS"
-    good = [RunConfig(ONE_LABEL, name, seed=1, batch_size=40) for name in methods]
+    good = [RunConfig(ONE_LABEL, "Newest", seed=n, batch_size=40) for n in (0, 1)]
     bad = replace(good[0], learning_rate=1e30)
     said = (
         r"1 of 3 runs failed, the others are stored:\nNewest on imbal-digits-tiny, se"
     )
-    said += r"ed 1: FloatingPointError: expected .*; lower learning_rate, or"
+    said += r"ed 0: FloatingPointError: expected .*; lower learning_rate, or"
     with pytest.raises(RuntimeError, match=said):
         run_all([good[0], bad, good[1]], workers=2)
     assert [path_of(one).is_file() for one in (*good, bad)] == [True, True, False]
-    file = tmp_path / "here.npz"
-    for config in good:
-        here = run(config)
-        save(here, file)
-        assert file.read_bytes() == path_of(config).read_bytes()
+    here, file = run(good[1]), tmp_path / "here.npz"
+    save(here, file)
+    assert file.read_bytes() == path_of(good[1]).read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(runs, "train_here", None)
         assert_equal(run_all(good)[1], here)

@@ -87,9 +87,10 @@ class Settings(SimpleNamespace):
             if kind not in (list, dict) and isinstance(value, list | dict):
                 raise TypeError(expected(f"{name} as a single value", repr(value)))
         made = cls(notebook=notebook, tables={}, **defaults | values)
-        seeds = getattr(made, "seeds", [])
-        if len(set(seeds)) < len(seeds):
-            raise ValueError(expected("each seed once", seeds))
+        for name in ("seeds", "varied_seeds"):
+            seeds = getattr(made, name, [])
+            if len(set(seeds)) < len(seeds):
+                raise ValueError(f"{name}: {expected('each seed once', seeds)}")
         return made
 
     def write(self, table: pd.DataFrame, name: str) -> None:

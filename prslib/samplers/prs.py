@@ -68,8 +68,8 @@ class PRS(Sampler):
     - A delta_i within 1e-9 of zero is zero, and distances within 1e-9 of the smallest
       are ties, because such differences are due to rounding.
 
-    If some samples have several labels, the memory contains more early than late samples
-    of each class.
+    If some samples have several labels, the memory usually contains more early than late
+    samples.
 
     Examples
     --------

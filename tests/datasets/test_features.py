@@ -1,5 +1,8 @@
 """Features of a frozen network: embedded ones, and those of a user's images."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -7,6 +10,7 @@ from real_folders import prepare_coco, write_coco, write_ids
 
 from prslib.cli import main
 from prslib.datasets import DATASETS, features, fingerprint, load_dataset
+from prslib.resamples import draw_weights
 
 FEATURES = "cocoseq-features"
 NAMES = ("apple", "bear", "person")
@@ -79,6 +83,19 @@ def test_inputs_labels_and_recipe_of_pictures_fit(name):
     assert recipe.schedule == tuple(range(data.num_tasks))
     assert data.class_freq.min() >= 5
     assert set(data.class_group) == {"majority", "moderate", "minority"}
+
+
+def test_resamples_of_pictures_draw_whole_families(monkeypatch):
+    test = load_dataset("mdiseq", images=False).tests["balanced"]
+    assert (len(test), test.units.max() + 1) == (414, 232)
+    weights = draw_weights(test, 3)
+    for unit in range(232):
+        assert (np.ptp(weights[:, test.units == unit], axis=1) == 0).all()
+    before = fingerprint("mdiseq")
+    entry = DATASETS["mdiseq"]
+    alone = partial(entry.load.func, **entry.load.keywords | {"unit": None})
+    monkeypatch.setitem(DATASETS, "mdiseq", replace(entry, load=alone))
+    assert fingerprint.__wrapped__("mdiseq") != before
 
 
 def test_from_jpegs_to_a_data_set(root):

@@ -232,6 +232,15 @@ def family(**claims):
     return pd.DataFrame(rows, columns=columns).assign(dataset="a")
 
 
+def test_only_differences_in_points_can_be_none():
+    tiny = interval(np.linspace(-0.001, 0.0011, 10)[:, None, None])
+    assert tiny.verdict == "no difference"
+    verdicts = {
+        name: CLAIMS[name].verdict(tiny) for name in ("tail_crs", "steadier_gss")
+    }
+    assert verdicts == {"tail_crs": "no difference", "steadier_gss": "undecided"}
+
+
 def test_holm_takes_verdicts_back_on_each_data_set_by_itself():
     rows = family(
         tail_crs=("holds", 0.04),

@@ -94,7 +94,7 @@ class Claim:
         """Return the verdict on one data set, not corrected for the number of claims."""
         if self.kind == FACT and effect.seeds:
             return FACT
-        return effect.verdict_within(SMALL if self.unit in POINTS else 0)
+        return effect.verdict_within(SMALL if self.unit in POINTS else np.nan)
 
 
 def read_claims() -> dict[str, Claim]:
