@@ -91,9 +91,9 @@ class Interval:
         """Verdict on the claim that the effect is above 0.
 
         The verdict is "holds" if the interval is above 0, "does not hold" if it is
-        below 0, "no difference" if it contains 0 and is within 2 points of it, as are
-        the intervals of all effects from which it was selected, and "undecided" otherwise. With fewer than five seeds, the verdict is "undecided"
-        or, without a seed, "not run".
+        below 0, and "no difference" if it contains 0 and lies within 2 points of it, as
+        must the intervals of all effects from which this effect was selected. Otherwise,
+        and with fewer than five seeds, it is "undecided", and without a seed "not run".
         """
         return self.verdict_within(SMALL)
 
