@@ -183,9 +183,10 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # The column `test` names the test set.
 #
 # All runs with the same seed use the same order of the stream and the same initial weights. The
-# statistic is therefore computed separately for each seed, and its interval is Student's t interval
-# over seeds. On real data, the interval also accounts for the sampling error of the test set, which
-# is estimated by resampling. On icons and clip art, whole families of pictures are resampled.
+# statistic is therefore computed separately for each seed, and its interval is Student's t
+# interval over seeds. On real data, the interval also accounts for the sampling error of the test
+# set, which is estimated by resampling. On icons and clip art, whole families of pictures are
+# resampled, such as an icon and its outline.
 #
 # Before correction, a claim
 #
@@ -194,12 +195,14 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # - shows *no difference* if the interval contains 0 and lies between -2 and +2 points;
 # - is *undecided* in all other cases.
 #
-# A claim is also undecided if it has fewer than five seeds, if its statistic is undefined for one
-# of its seeds, or if it is no longer significant after correction.
+# A claim is also undecided if it has fewer than five seeds, or if its statistic is undefined for
+# one of its seeds. A claim that holds or does not hold before correction becomes undecided if it
+# is no longer significant after correction.
 #
-# On each data set, the verdicts are corrected for the number of claims by Holm's method. All tested
-# claims are counted, also a claim that implies another one, such as "PRS outperforms all five
-# baselines". The intervals are not corrected for the number of claims.
+# On each data set, the verdicts are corrected for the number of claims by Holm's method. All
+# tested claims except sensitivities are counted, including claims that imply another claim, such
+# as "PRS outperforms all five baselines". The intervals are not corrected for the number of
+# claims.
 #
 # In the tables, a row that begins with *sensitivity* repeats a claim with another measure, method
 # or setting. Its verdict is neither corrected nor counted. A *fact* follows from the labels or from
@@ -207,13 +210,13 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # balance it. The tables show the statistic of a fact, but no verdict.
 #
 # A claim about all metrics, all methods or all schedules covers several numbers (cells). Such a
-# claim holds if every cell is significantly above 0, and does not hold if any cell is significantly
-# below 0. The first of these two rules needs no correction for the number of cells, because every
-# cell must pass. The tables show the effect and the interval of the *weakest* cell, which has the
-# least evidence of being above 0. Because intervals differ in width, the weakest cell is not always
-# the cell with the smallest effect. The upper end of its interval is corrected for the number of
-# cells. A claim shows *no difference* only if the intervals of all cells lie between -2 and +2
-# points.
+# claim holds if every cell is significantly above 0, and does not hold if any cell is
+# significantly below 0. The first of these two rules needs no correction for the number of cells,
+# because every cell must pass. The tables show the effect and the interval of the *weakest* cell,
+# which has the least evidence of being above 0. Because intervals differ in width, the weakest
+# cell is not always the cell with the smallest effect. The upper end of its interval is corrected
+# for the number of cells. A claim shows *no difference* only if the 95 % intervals of all cells,
+# which are not corrected, also lie between -2 and +2 points.
 #
 # The next table counts the verdicts after correction; each claim is counted once per data set.
 
@@ -351,8 +354,8 @@ display(settings.table("versions"))
 # - Intervals account for the variance over seeds and, on real data, over test samples. They do not
 #   account for the variation between data sets or settings.
 # - After correction, the probability of at least one wrong "holds" or "does not hold" is at most
-#   about 5 % on a data set, but larger over several data sets. The verdicts of sensitivities are
-#   only suggestive, because they are not corrected.
+#   about 5 % on each data set. Over all data sets together, it can be several times as large. The
+#   verdicts of sensitivities are only suggestive, because they are not corrected.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 texts = []

@@ -169,13 +169,13 @@ means.set_axis(["to equal shares (%)", "to the shares in the stream (%)"], axis=
 # the tasks. If a sampler keeps early and late samples with the same probability, each share is
 # about 25 % (dashed line). The samples of single-label streams such as `imbal-digits` have one
 # label each, and those of the other streams have one or more. The memories of GSS and ExStream
-# are not shown, because they do not follow from the labels.
+# are not shown here, because they cannot be computed from the labels alone.
 #
-# CRS and CBRS keep early and late samples alike. OCDM prefers late samples: of several samples
-# that are equally good to remove, it draws one at random, and early samples undergo more of these
-# draws. PRS prefers early samples if some samples have several labels, which the paper does not
-# mention. With one label per sample and $\rho \ge 0$, PRS keeps early and late samples nearly
-# alike.
+# CRS and CBRS are about equally likely to keep early and late samples. OCDM prefers late samples:
+# of several samples that are equally good to remove, it removes one at random, and early samples
+# are exposed to this draw more often. If some samples have several labels, PRS prefers early
+# samples. The paper does not mention this preference. With one label per sample and $\rho \ge 0$,
+# PRS is nearly equally likely to keep early and late samples.
 
 # %% tags=["compute"]
 shape = {"rho": settings.rho, "memory_size": settings.memory_size}
@@ -213,6 +213,6 @@ sentence += f" shares and {prs['to stream']:.0f} points from the shares in the s
 sentence += f" For the memory of CRS, these distances are {crs['to equal']:.0f} and {crs['to stream']:.0f} points."
 first = ages[(ages["quarter"] == 1) & (ages["dataset"] == settings.age_dataset[0])]
 first = first.groupby("method")["share"].mean()
-sentence += f" {first['PRS']:.0f} % of the samples in the memory of PRS come from the first quarter of their task,"
-sentence += f" and {first['CRS']:.0f} % of the samples in the memory of CRS ({settings.age_dataset[0]})."
+sentence += f" On {settings.age_dataset[0]}, {first['PRS']:.0f} % of the samples in the memory of PRS and"
+sentence += f" {first['CRS']:.0f} % of those in the memory of CRS come from the first quarter of their task."
 settings.write_answer(sentence, settings.dataset[0])
