@@ -189,7 +189,9 @@ def test_holm_by_hand():
 def test_no_difference_needs_every_effect_within_the_margin():
     near, far = np.linspace(-1, 1.4, 10), np.linspace(-20, 28, 10)
     both = np.stack([near, far], axis=1)[:, :, None]
-    assert interval(both[:, :1], "every").verdict == "no difference"
+    alone = interval(both[:, :1], "every")
+    assert alone.verdict == "no difference"
+    assert alone.reach == pytest.approx(max(-alone.low, alone.high))
     assert interval(both, "every").verdict == "undecided"
     assert interval(np.add(both, [[[0], [90]]]), "every").verdict == "undecided"
 

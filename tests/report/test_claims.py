@@ -1,14 +1,15 @@
 """Claims on scores made by hand, and on the paper's own numbers."""
 
-from itertools import product
+from itertools import tomllib
 
 import numpy as np
 import pandas as pd
+import product
 import pytest
 from scipy import stats
 
 from prslib.paths import project_root
-from prslib.report.claims import CLAIMS, Scores
+from prslib.report.claims import CLAIMS, Scores, read_claims
 from prslib.report.claims.functions import by_seed, schedule_variance
 from prslib.report.results import printed_rows
 from prslib.report.tables import MAIN_METRICS
@@ -190,6 +191,17 @@ def test_the_papers_own_numbers_decide_as_committed():
         effect = claim.decide(printed[paper])["effect"]
         effect = claim.printed.get(paper, effect)
         assert effect == pytest.approx(row["published"], 1e-5, nan_ok=True)
+
+
+def test_two_claims_of_one_name_are_refused(monkeypatch):
+    loads = tomllib.loads
+
+    def twice(text):
+        return {**loads(text), "more": loads(text)["forgetting"]}
+
+    monkeypatch.setattr(tomllib, "loads", twice)
+    with pytest.raises(ValueError, match="one claim of each name, got 'tail_crs'"):
+        read_claims()
 
 
 def test_a_number_a_seed_of_the_variance_leaves_the_seeds_noise_out():

@@ -11,11 +11,13 @@ from prslib import DATASETS, SAMPLERS, load_dataset
 from prslib.datasets import curation, reuters
 from prslib.models import networks
 from prslib.report.answers import STREAMS
+from prslib.report.tables import labels_of
 
 SENTENCES = Path(__file__).with_name("sizes.md")
 RECIPES = {name: entry.recipe for name, entry in DATASETS.items()}
 MEMORY = {name: recipe.memory_size for name, recipe in RECIPES.items()}
-DIGITS = ["digits70seq", "digits49seq", "imbal-digits", "imbal-colour-digits"]
+DIGITS = {"digits70seq": "digits70tiny", "digits49seq": "digits49tiny"}
+DIGITS |= {name: f"{name}-tiny" for name in ("imbal-digits", "imbal-colour-digits")}
 CUTS = [name for name in DATASETS if name.startswith("reutersseq")]
 
 
@@ -49,14 +51,14 @@ def settings():
     batches = {(RECIPES[n].batch_size, RECIPES[n].replay_batch_size) for n in STREAMS}
     batch, replay = the_only(batches)
     memory_share = the_only(
-        f"{100 * MEMORY[name] / len(load_dataset(name).train):.0f}" for name in STREAMS
+        f"{100 * MEMORY[name] / len(labels_of(name).train):.0f}" for name in STREAMS
     )
-    cut = load_dataset("reutersseq-cap30").train
+    cut = labels_of("reutersseq-cap30").train
     assert 0.45 < MEMORY["reutersseq"] / len(cut) < 0.55
     table = table_of("schedules_and_memory_sizes", "seeds").set_index("dataset")
     memories = sorted(set(table.loc["cocoseq-mini", "memory_size"]))
     assert memories[1] == MEMORY["cocoseq-mini"]
-    labels = load_dataset("cocoseq-mini").train.labels
+    labels = labels_of("cocoseq-mini").train.labels
     return {
         "memory": MEMORY,
         "rho": rho,
@@ -86,14 +88,16 @@ def files():
         with np.load(ROOT / "data" / f"{name}.npz") as file:
             shapes[name] = file["features"].shape
     rows = {name: number for name, (number, _) in shapes.items()}
-    tests = load_dataset("cocoseq-mini").tests
+    tests = labels_of("cocoseq-mini").tests
     per_class = tests["balanced"].labels.sum(axis=0)
-    icons, clip_art = (load_dataset(name) for name in ("mdiseq", "clipartseq"))
+    icons, clip_art = (labels_of(name) for name in ("mdiseq", "clipartseq"))
     medians = [
         int(np.median(data.tests["balanced"].labels.sum(axis=0)))
         for data in (icons, clip_art)
     ]
-    digits = {name: load_dataset(name) for name in DIGITS}
+    digits = {name: labels_of(name) for name in DIGITS}
+    # pictures of the same size, which take less time to draw
+    tiny = {name: load_dataset(tiny) for name, tiny in DIGITS.items()}
     return {
         "files": rows,
         "features": {name: width for name, (_, width) in shapes.items()},
@@ -107,22 +111,22 @@ def files():
         "pictures_per_class": the_only(medians),
         "icons_in_test": share_of_majority(icons, icons.tests["imbalanced"].labels),
         "icons_in_stream": share_of_majority(icons, icons.train.labels),
-        "side": {name: data.train.inputs.shape[1] for name, data in digits.items()},
+        "side": {name: data.train.inputs.shape[1] for name, data in tiny.items()},
         "classes": {name: data.num_classes for name, data in digits.items()},
-        "digits_in_stream": [len(digits[name].train) for name in DIGITS[2:]],
+        "digits_in_stream": [len(digits[name].train) for name in list(DIGITS)[2:]],
     }
 
 
 def count_left_out(name):
     """Return how many of a stream's samples fill no batch, as a page writes it."""
-    tasks = np.bincount(load_dataset(name).train.task)
+    tasks = np.bincount(labels_of(name).train.task)
     return f"{(tasks % RECIPES[name].batch_size).sum()} of {tasks.sum():,}"
 
 
 def imbalances():
     """Return the samples without a batch, and largest to smallest class of stream and test."""
     names = [*STREAMS, "reutersseq-cap30"]
-    data = {name: load_dataset(name) for name in names}
+    data = {name: labels_of(name) for name in names}
     tests = {n: of.tests["balanced"].labels.sum(axis=0) for n, of in data.items()}
     return {
         "left_out": {name: count_left_out(name) for name in STREAMS},
@@ -142,7 +146,7 @@ def share_of_majority(data, labels):
 
 def describe_cut(name):
     """Return the cells of a row on Reuters: sizes of the stream, two classes and a test."""
-    data = load_dataset(name)
+    data = labels_of(name)
     counts = data.train.labels.sum(axis=0)
     stream, test = len(data.train), len(data.tests["imbalanced"])
     return f"{stream:,} | {counts.max():,} | {counts.min()} | {test:,}"
@@ -150,7 +154,7 @@ def describe_cut(name):
 
 def news():
     """Return what the streams of Reuters contain."""
-    data = load_dataset("reutersseq")
+    data = labels_of("reutersseq")
     alike, as_it_comes = data.tests["balanced"], data.tests["imbalanced"]
     return {
         "cut": {name: describe_cut(name) for name in CUTS},
