@@ -1,6 +1,7 @@
 """Claims on scores made by hand, and on the paper's own numbers."""
 
-from itertools import tomllib
+import tomllib
+from itertools import product
 
 import numpy as np
 import pandas as pd
