@@ -5,7 +5,6 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-import product
 import pytest
 from scipy import stats
 
