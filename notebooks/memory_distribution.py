@@ -26,7 +26,7 @@
 # otherwise.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds, laptop or paper
+profile: str = "quick"  # name of these values; -f params/PROFILE/NOTEBOOK.yaml sets those of another profile
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 age_dataset: list[str] = ["cocoseq-mini", "reutersseq", "clipartseq", "imbal-digits"]  # one or more data sets of the last section
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory, which must include CRS and PRS
