@@ -264,8 +264,9 @@ def compare(
     Notes
     -----
     The variance of a difference is the variance over seeds, divided by their number,
-    plus the variance over resampled test images (`prslib.resamples.image_draws`).
-    Satterthwaite's formula gives the degrees of freedom.
+    plus the variance over resampled test images (`prslib.resamples.image_draws`). Both
+    terms contain the interaction of seeds and images, so that intervals are slightly too
+    wide. Satterthwaite's formula gives the degrees of freedom.
 
     Examples
     --------
