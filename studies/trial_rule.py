@@ -34,6 +34,8 @@ def try_stream(name: str, seeds: range) -> Trial:
     data = load_dataset(name)
     train = data.train
     columns = {"task": train.task, "class_names": data.class_names}
+    if train.unit is not None:
+        columns["groups"] = train.unit
     return trial(train.inputs, train.labels, seeds=seeds, **columns)
 
 
