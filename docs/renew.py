@@ -280,7 +280,7 @@ def find_holding() -> list[str]:
 
 def check_rule() -> dict[str, int]:
     """Count how often a trial named a sampler that scored lower with other seeds."""
-    rows = read_numbers("trial_rule", "studies").fillna("")
+    rows = read_numbers("trial_rule", "studies").astype(object).fillna("")
     named = rows[rows["named"] != ""]
     behind = named["better"].str.split(", ").explode()
     is_other = [row["better"] not in row["alike"] for row in named.to_dict("records")]

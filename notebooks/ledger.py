@@ -216,7 +216,8 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # which has the least evidence of being above 0. Because intervals differ in width, the weakest
 # cell is not always the cell with the smallest effect. The upper end of its interval is corrected
 # for the number of cells. A claim shows *no difference* only if the 95 % intervals of all cells,
-# which are not corrected, also lie between -2 and +2 points.
+# which are not corrected, also lie between -2 and +2 points. Statistics in other units, such as
+# rank correlations, cannot show *no difference*.
 #
 # The next table counts the verdicts after correction; each claim is counted once per data set.
 

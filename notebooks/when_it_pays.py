@@ -298,8 +298,9 @@ by_size = bins.pivot_table("change", "share", "bin").reindex(columns=BINS)
 gain, lose = (by_size[BINS[0]] > 0).sum(), (by_size[BINS[-1]] < 0).sum()
 shrink = (by_size.diff(axis=1).iloc[:, 1:] < 0).all(axis=1).sum()
 text = "For every memory size, we expected that the classes in the lowest bin gain, that the gain"
-text += " shrinks from bin to bin, and that the classes in the highest bin lose. Of the memory sizes"
-text += f" ({len(by_size)}), {gain} met the first, {shrink} the second and {lose} the third expectation."
+text += " shrinks from bin to bin, and that the classes in the highest bin lose. Judged by the means,"
+text += f" {gain} of {len(by_size)} memory sizes met the first, {shrink} the second and {lose} the third"
+text += " expectation."
 display(Markdown(text))
 
 # %% [markdown]
