@@ -91,7 +91,8 @@ def work(command, folder, output):
             sys.exit(1)
     finally:
         if pool := loky.reusable_executor._executor:
-            pool.shutdown()  # as a process that is no fork does at its end
+            # a process that is no fork waits for its workers; forks of threads may hang
+            pool.shutdown(kill_workers=True)
 
 
 def disturb(process, harm):
