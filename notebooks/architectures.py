@@ -35,7 +35,7 @@
 # *With the profile `quick`, the notebook takes half a minute on two cores.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # name of these values; -f params/PROFILE/NOTEBOOK.yaml sets those of another profile
+profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["digits70tiny"]  # one or more data sets with both test sets
 model: list[str] = ["convnet", "convnet_rnn_attention"]  # networks, the plain one first
 frozen_stages: list[int] = [1, 0]  # number of frozen stages of each model

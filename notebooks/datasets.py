@@ -32,7 +32,7 @@
 # *The notebook takes half a minute.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # name of these values; -f params/PROFILE/NOTEBOOK.yaml sets those of another profile
+profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini", "reutersseq", "mdiseq", "clipartseq", "digits70seq", "digits49seq"]  # one or more
 samples: int = 8  # images of each task in the picture, 0 if only labels are available
 seed: int = 0  # selects the images in the picture

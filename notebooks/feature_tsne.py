@@ -28,7 +28,7 @@
 # seconds.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # name of these values; -f params/PROFILE/NOTEBOOK.yaml sets those of another profile
+profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["imbal-digits", "cocoseq-mini"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["CRS", "PRS"]  # methods whose networks embed the images, which must include CRS and PRS

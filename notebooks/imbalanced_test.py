@@ -27,7 +27,7 @@
 # *The notebook takes half a minute on two cores.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # name of these values; -f params/PROFILE/NOTEBOOK.yaml sets those of another profile
+profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets with both kinds of test set
 rho: float = 0.5  # power of allocation of PRS that the paper chooses for the imbalanced test
 balanced_rho: float = None  # power for the balanced test, None for each data set's default

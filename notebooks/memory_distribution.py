@@ -26,7 +26,7 @@
 # otherwise.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # name of these values; -f params/PROFILE/NOTEBOOK.yaml sets those of another profile
+profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 age_dataset: list[str] = ["cocoseq-mini", "reutersseq", "clipartseq", "imbal-digits"]  # one or more data sets of the last section
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory, which must include CRS and PRS
@@ -167,8 +167,8 @@ means.set_axis(["to equal shares (%)", "to the shares in the stream (%)"], axis=
 # Each task is divided into quarters in the order of its samples in the stream. The pictures show
 # which share of the samples in memory comes from the first, second, third and fourth quarter of
 # the tasks. If a sampler keeps early and late samples with the same probability, each share is
-# about 25 % (dashed line). The samples of single-label streams such as `imbal-digits` have one
-# label each, and those of the other streams have one or more. The memories of GSS and ExStream
+# about 25 % (dashed line). In single-label streams such as `imbal-digits`, each sample has one
+# label. In the other streams, a sample may have several labels. The memories of GSS and ExStream
 # are not shown here, because they cannot be computed from the labels alone.
 #
 # CRS and CBRS are about equally likely to keep early and late samples. OCDM prefers late samples:
@@ -178,9 +178,9 @@ means.set_axis(["to equal shares (%)", "to the shares in the stream (%)"], axis=
 # PRS is nearly equally likely to keep early and late samples.
 
 # %% tags=["compute"]
-shape = {"rho": settings.rho, "memory_size": settings.memory_size}
-compared = configs_of(settings.method, settings.seeds, dataset=settings.age_dataset, **shape)
-settings.write(measures.memory_ages(compared), "age")
+fixed = {"rho": settings.rho, "memory_size": settings.memory_size}
+configs = configs_of(settings.method, settings.seeds, dataset=settings.age_dataset, **fixed)
+settings.write(measures.memory_ages(configs), "age")
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_ages(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:

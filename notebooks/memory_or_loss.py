@@ -35,7 +35,7 @@
 # *With the profile `quick`, the notebook takes a minute on two cores.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # name of these values; -f params/PROFILE/NOTEBOOK.yaml sets those of another profile
+profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["reutersseq"]  # one or more data sets with several labels per sample
 method: list[str] = ["CRS", "PRS"]  # the first is the reference, the second the balanced memory
 loss: list[str] = ["multilabel_soft_margin", "asymmetric", "distribution_balanced"]  # the plain loss and others

@@ -39,7 +39,7 @@
 # *The notebook takes a minute on two cores.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # name of these values; -f params/PROFILE/NOTEBOOK.yaml sets those of another profile
+profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["digits70tiny"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 begun_with: list[str] = ["none", "digits", "digits"]  # initial weights: none, a name or a file

@@ -31,7 +31,7 @@
 # *With the profile `quick`, the notebook takes half a minute on two cores.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # name of these values; -f params/PROFILE/NOTEBOOK.yaml sets those of another profile
+profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["reutersseq"]  # one or more data sets
 method: list[str] = ["CBRS", "PRS"]  # samplers that are compared with CRS
 powers: list[float] = []  # further powers of allocation of PRS

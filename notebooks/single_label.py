@@ -30,7 +30,7 @@
 # half a minute. With the profile `paper`, it takes 15 minutes.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # name of these values; -f params/PROFILE/NOTEBOOK.yaml sets those of another profile
+profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["imbal-digits"]  # single-label data sets
 method: list[str] = ["Finetune", "CRS", "PRS"]  # methods in the tables, which must include CRS and PRS
 powers: list[float] = []  # further powers of allocation of PRS

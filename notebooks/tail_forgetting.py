@@ -43,7 +43,7 @@
 # *If `main_results` has been run, the notebook takes about half a minute on four cores.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # name of these values; -f params/PROFILE/NOTEBOOK.yaml sets those of another profile
+profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 method: list[str] = ["CRS", "EWC", "PRS"]  # methods that see one task after the other, which must include CRS
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default

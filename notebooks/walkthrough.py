@@ -23,7 +23,7 @@
 # *The notebook takes 15 seconds; no network is trained.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # name of these values; -f params/PROFILE/NOTEBOOK.yaml sets those of another profile
+profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 rho: float = 0.0  # power of allocation for the forty samples, any finite number
 memory_size: int = 12  # samples in memory, for the forty samples
 seed: int = 73  # random seed of the streams and the samplers

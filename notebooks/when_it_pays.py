@@ -29,7 +29,7 @@
 # *With the profile `quick`, the notebook takes a minute on two cores.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # name of these values; -f params/PROFILE/NOTEBOOK.yaml sets those of another profile
+profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini", "reutersseq", "mdiseq", "clipartseq"]  # real streams
 method: list[str] = ["CBRS", "PRS", "OCDM"]  # samplers that are compared with CRS, including CBRS
 powers: list[float] = [0.5]  # further powers of allocation of PRS

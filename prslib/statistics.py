@@ -342,8 +342,8 @@ def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> In
         cell = int(seeds.argmin()) if count else 0
         effect = float(seeds[0, cell]) if count else math.nan
         unknown = math.nan, math.nan, math.nan
-        reach = math.nan
-        return Interval(effect, *unknown, count, level, False, cell, reach)
+        last = {"images": False, "cell": cell, "reach": math.nan}
+        return Interval(effect, *unknown, count, level, **last)
     images = values[..., 1:].mean(axis=0).T  # (draws, cells)
     images = images[~np.isnan(images).any(axis=1)]  # some may lack a class group
     has_images = len(images) > 1

@@ -204,9 +204,8 @@ def split_stream(
     rng = np.random.default_rng(SEED)
     alike = draw_even(in_test, number, rng, reserve=np.zeros(len(test), np.int64))
     tests = {"balanced": test[alike], "imbalanced": test}
-    groups = number_anew(columns.get("groups", np.arange(len(labels))))
     task = np.zeros(len(labels), np.int64)
-    whole = Split(columns["inputs"], labels, task, groups)
+    whole = Split(columns["inputs"], labels, task, columns.get("groups"))
     data = SequentialDataset(
         name=NAME,
         train=whole.take(train),

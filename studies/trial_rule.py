@@ -33,9 +33,8 @@ def try_stream(name: str, seeds: range) -> Trial:
     """Try the samplers on the training samples of a stream, in its tasks."""
     data = load_dataset(name)
     train = data.train
-    columns = {"task": train.task, "class_names": data.class_names}
-    if train.unit is not None:
-        columns["groups"] = train.unit
+    columns = {"task": train.task, "groups": train.unit}
+    columns["class_names"] = data.class_names
     return trial(train.inputs, train.labels, seeds=seeds, **columns)
 
 

@@ -34,8 +34,8 @@ class Split:
         Task of each sample, or -1 in a test set if its labels belong to several tasks.
         Such a sample is scored as soon as one of its classes has been trained, but only
         for the classes that have been trained.
-    unit : ndarray of int of shape (n_samples,) or None
-        Number of the group of each sample, such as an icon and its outline. Bootstrap
+    unit : ndarray of shape (n_samples,) or None
+        Number or name of the group of each sample, such as an icon and its outline. Bootstrap
         resamples of a test set draw whole groups. None if there are no groups.
 
     Raises

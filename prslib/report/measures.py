@@ -230,16 +230,16 @@ def memory_ages(configs: Sequence[RunConfig]) -> pd.DataFrame:
         tasks = stream(config, labels_of(config.dataset).train.task)
         sizes = np.array([batches[is_new].size for _, batches, is_new in tasks])
         starts = np.cumsum(sizes) - sizes
-        *_, (_, held, _) = place_stream(config)
-        held = held[held >= 0]
-        task = np.searchsorted(starts, held, side="right") - 1
-        quarter = 4 * (held - starts[task]) // sizes[task]
+        *_, (_, slots, _) = place_stream(config)
+        sample = slots[slots >= 0]  # its number in the stream
+        task = np.searchsorted(starts, sample, side="right") - 1
+        quarter = 4 * (sample - starts[task]) // sizes[task]
         columns = {
             "dataset": config.dataset,
             "method": config.method,
             "seed": config.seed,
             "quarter": np.arange(1, 5),
-            "share": 100 * np.bincount(quarter, minlength=4) / len(held),
+            "share": 100 * np.bincount(quarter, minlength=4) / len(sample),
         }
         frames.append(pd.DataFrame(columns))
     return pd.concat(frames, ignore_index=True)
