@@ -1,6 +1,7 @@
 """Sentences of pages with numbers that were written by hand, and tables with these numbers.
 
-A file of sentences has a heading per page, and below it parts of sentences of this page.
+A file of sentences has a heading per page, and below it sentences of this page, whole, so
+that a test finds also an edited word.
 Values are in braces, as in `str.format`.
 """
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 from told import IN_WORDS, ROOT, contains, fill, table_of, the_only
 
+from prslib.previews import FEW
 from prslib.report import measures
 from prslib.statistics import SMALL
 
@@ -186,6 +187,7 @@ def published():
     present = present[present["schedule"] == distances["schedule"].iloc[0]]
     return {
         "small": SMALL,
+        "few": 100 * FEW,
         "memory_sizes": sorted(
             tables.query("table == 'coco_memory'")["memory_size"].unique()
         ),
