@@ -23,21 +23,25 @@ ERRORS = OSError, ValueError, TypeError, RuntimeError, ImportError, MemoryError
 NOTEBOOKS = "names of notebooks; by default, all "
 PROFILE = {
     "default": "quick",
-    "help": "%(default)s (default), or a folder in params/",
+    "help": "`%(default)s` (default), or the name of a folder in params/",
 }
 OPTION = (
-    "another field of RunConfig, such as memory_size=500, or an option of the sampler; "
-    "may be repeated"
+    "another field of `RunConfig`, such as `memory_size=500`, or an option of the "
+    "sampler; may be repeated"
 )
 RHO = "exponent rho in the target shares of PRS and OCDM"
 DEVICE = (
-    "cpu, cuda, mps, or auto, which is a GPU if there is one (default: %(default)s)"
+    "`cpu`, `cuda`, `mps`, or `auto`, which is a GPU if there is one "
+    "(default: `%(default)s`)"
 )
-SHARD = "train only one part of the runs, such as 3/20 in the third of 20 Slurm tasks"
+SHARD = (
+    "train only one part of the runs; for example, the third of 20 Slurm tasks uses "
+    "`3/20`"
+)
 ABOUT = (
-    "a CSV file with one row per sample; its column task or order sorts the stream, and "
-    "samples with the same value in its column group are never split between training "
-    "and test"
+    "a CSV file with one row per sample; its column `task` or `order` sorts the stream, "
+    "and samples with the same value in its column `group` are either all used for "
+    "training or all used for testing"
 )
 REDRAW = "draw from the tables in figures/PROFILE as they are, and train nothing"
 
@@ -114,7 +118,7 @@ def _parser() -> ArgumentParser:
         "--size",
         type=int,
         nargs="+",
-        help="capacities of the memory; by default 5.7 %% of the stream",
+        help="one or more capacities of the memory; by default, 5.7 %% of the stream",
     )
     argument(
         "--seeds", type=int, default=5, help="number of seeds (default: %(default)s)"
@@ -228,10 +232,10 @@ def show_preview(options: Namespace) -> None:
     """Show what CRS, PRS, CBRS and OCDM would keep from your labels, without training.
 
     The file can be a CSV with a header. Such a CSV has either one column per class, which
-    contains 0 and 1, or a single column called labels, in which | or ; separates the class
+    contains 0 and 1, or a single column `labels`, in which `|` or `;` separates the class
     names of a sample. An npy file contains rows of 0 and 1, or class numbers. An npz file
-    contains such an array, called labels, and optionally an array called names with the
-    names of the classes. A JSON file contains annotations in COCO's format.
+    contains such an array, called `labels`, and optionally an array `names` with the names
+    of the classes. A JSON file contains annotations in COCO's format.
 
     Example: prslib preview labels.csv --size 2000
     """

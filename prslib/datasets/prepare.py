@@ -77,9 +77,10 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """Prepare a set of photographs from downloaded files.
 
-    COCO's annotations are instances_train2014.json and instances_val2014.json, and
-    COCO's images are in train2014/ and val2014/. NUS-WIDE's annotations are ImageList/
-    and Groundtruth/TrainTestLabels/, and NUS-WIDE's images are in one folder per
+    For COCO, the folder of --annotations contains instances_train2014.json and
+    instances_val2014.json, and the folder of --images contains train2014/ and val2014/.
+    For NUS-WIDE, the folder of --annotations contains ImageList/ and
+    Groundtruth/TrainTestLabels/, and the folder of --images contains one folder per
     concept. The authors of the PRS paper released lists of the ids of their images.
     These lists are downloaded to $PRSLIB_DATA/<name>_ids, unless this folder already
     contains them.
@@ -184,7 +185,7 @@ def prepare_features(options: argparse.Namespace) -> None:
 
 
 def prepare_source(source: single_label.Source, _options: argparse.Namespace) -> None:
-    """Count the images of a single-label data set, after fetching them if necessary.
+    """Fetch the images of a single-label data set if necessary, and count them.
 
     The files are stored in $PRSLIB_DATA: for MNIST in the folder MNIST/raw, and for
     SVHN as train_32x32.mat and test_32x32.mat.
