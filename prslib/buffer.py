@@ -174,8 +174,8 @@ class Buffer:
         -------
         dict
             Numbers and arrays; a column of tensors is a tensor. For ``torch.save``,
-            convert all values, ``{name: torch.as_tensor(value) for name, value in
-            state.items()}``, because ``torch.load`` refuses arrays by default.
+            convert all values to tensors, because ``torch.load`` refuses arrays by
+            default: ``{name: torch.as_tensor(value) for name, value in state.items()}``
         """
         state = {"generator": save_generator(self.rng)}
         for name, value in self.sampler.state_dict().items():

@@ -55,10 +55,10 @@ def evaluate(
     Returns
     -------
     DataFrame
-        Columns group, metric and value in [0, 1]. The first rows contain the seven
-        metrics of "overall" and of the three groups. The other rows contain P, R, F1
-        and AP of each class, whose name is in the column `group`. The values of a group
-        or class without a positive are NaN.
+        Columns ``group``, ``metric`` and ``value``, which is in [0, 1]. The first rows
+        contain the seven metrics of "overall" and of the three groups. The other rows
+        contain P, R, F1 and AP of each class, whose name is in the column ``group``.
+        The values of a group or class without a positive are NaN.
 
     Raises
     ------
@@ -290,8 +290,8 @@ def top_classes(
     classes : ndarray of bool of shape (n_classes,)
         Classes that may be predicted.
     count : int
-        Number of classes to predict, or the number of ``classes`` that may be predicted
-        if this is smaller.
+        Number of classes to predict. If fewer classes may be predicted, all of them are
+        predicted.
 
     Returns
     -------
@@ -362,11 +362,11 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     Parameters
     ----------
     scores : DataFrame
-        Columns schedule (task ids, "0,3,1,2"), trained_tasks, task, group, metric and
-        value in [0, 1]; all other columns, such as method and seed, distinguish runs.
-        Rows with the task "seen" or "all" are ignored. An optional column draws
-        contains the same scores on resamples of the test set, as arrays of one length,
-        or NaN.
+        Columns ``schedule`` (task ids, "0,3,1,2"), ``trained_tasks``, ``task``,
+        ``group``, ``metric`` and ``value``, which is in [0, 1]. All other columns, such
+        as ``method`` and ``seed``, distinguish runs. Rows with the task "seen" or "all"
+        are ignored. An optional column ``draws`` contains the same scores on resamples
+        of the test set, as arrays of one length, or NaN.
     normalised : bool
         Whether to divide by the best score. If False, the result is the measure of
         Chaudhry et al., which the paper cites with Figure 1.
@@ -375,10 +375,11 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     -------
     DataFrame
         One row for each run, group and metric. The columns are the ones that
-        distinguish runs, then group, metric, value (a fraction), unlearned, and draws
-        if ``scores`` has this column. `value` is NaN if all earlier tasks are left out
-        (see Notes), for example because the run was scored only once. `unlearned` is
-        the share of the earlier tasks whose best score is 0.
+        distinguish runs, then ``group``, ``metric``, ``value`` (a fraction),
+        ``unlearned``, and ``draws`` if ``scores`` has this column. ``value`` is NaN if
+        all earlier tasks are left out (see Notes), for example because the run was
+        scored only once. ``unlearned`` is the share of the earlier tasks whose best
+        score is 0.
 
     Raises
     ------

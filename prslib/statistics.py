@@ -91,9 +91,11 @@ class Interval:
         """Verdict on the claim that the effect is above 0.
 
         The verdict is "holds" if the interval is above 0, "does not hold" if it is
-        below 0, and "no difference" if it contains 0 and lies within 2 points of it, as
-        must the intervals of all effects from which this effect was selected. Otherwise,
-        and with fewer than five seeds, it is "undecided", and without a seed "not run".
+        below 0, and "no difference" if it contains 0 and lies between -2 and +2 points.
+        For "no difference", the intervals of all effects from which this effect was
+        selected must also lie between -2 and +2 points. In all other cases, and with
+        fewer than five seeds, the verdict is "undecided". Without a seed, it is "not
+        run".
         """
         return self.verdict_within(SMALL)
 
@@ -132,12 +134,13 @@ def scores(runs: "Run | Sequence[Run]") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns dataset, test_set, method, seed, group, metric and value. The value is
-        in percent and was measured on the test samples of all tasks after training on
-        the last task. A group is "overall", a class group or a single class. Each field
-        of `RunConfig` that differs between the runs, such as rho, has a column after
-        the method. If a method does not read the field, the entry is NaN, 0 in the
-        column memory_size, or "" in the column schedule.
+        Columns ``dataset``, ``test_set``, ``method``, ``seed``, ``group``, ``metric``
+        and ``value``. The value is in percent and was measured on the test samples of
+        all tasks after training on the last task. A group is "overall", a class group
+        or a single class. Each field of `RunConfig` that differs between the runs, such
+        as ``rho``, has a column after the method. If a method does not read the field,
+        the entry is 0 in the column ``memory_size``, "" in the column ``schedule``, and
+        NaN in all other columns.
 
     Raises
     ------

@@ -260,8 +260,9 @@ class Sampler:
         """Add classes that have no sample yet.
 
         Decisions are the same as if all classes had been known from the start. A sampler
-        with ``num_classes=None`` adds classes by itself; use it if a `Buffer` receives
-        rows of labels, because stored rows keep their length.
+        with ``num_classes=None`` adds classes by itself. If a `Buffer` receives rows of
+        labels, use such a sampler instead of this method, because the rows that are
+        already stored keep their length.
 
         Parameters
         ----------
@@ -361,7 +362,7 @@ class Sampler:
         return np.flatnonzero(has_class[self._sets.of_slot])
 
     def classes_of(self, y: np.ndarray) -> list[int]:
-        """Return the classes of a sample, bool (C,).
+        """Return the class numbers of a sample with the labels ``y``, bool (C,).
 
         A sample without a label has no class or, with ``unlabelled="class"``, the
         additional class C.

@@ -40,8 +40,8 @@ class Decision:
         For each class with a positive ``class_probability``, the slots of its
         candidates K, Eq. (4), in ascending order.
     distance : dict of int to float64 (K,)
-        For the same classes, the distance between memory and target without each
-        candidate, Eq. (5), in the order of ``candidates``.
+        For the same classes, the distance between the target and the memory without
+        each candidate, Eq. (5), in the order of ``candidates``.
     leaving : dict of int to int64
         For the same classes, the candidates with the smallest distance, in ascending
         order. The slot to overwrite is drawn uniformly from them.

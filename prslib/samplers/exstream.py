@@ -61,9 +61,9 @@ class ExStream(Sampler):
     weighted by the number of samples that it represents. If distances are equal, the
     older vectors merge; a vector is as old as the first sample in its slot.
 
-    The paper assigns a sample with several labels to "the fewest label in the current
-    reservoir". In prslib, this is the label with the fewest slots in use, among the
-    sample's labels that have a slot at all; ties are broken at random. Vectors that
+    The PRS paper assigns a sample with several labels to "the fewest label in the
+    current reservoir". In prslib, this is the label with the fewest slots in use, among
+    the sample's labels that have a slot at all; ties are broken at random. Vectors that
     merge have only this label in common. Therefore a vector represents only this label,
     both in the counts of the memory and as the target in replay: `labels` has one label
     per slot, and `class_counts` counts vectors. In contrast, ``samples`` counts the

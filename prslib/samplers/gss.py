@@ -30,8 +30,9 @@ class GSS(Sampler):
         Number of subsets of the memory with which a batch is compared, called "memory
         strength" in the PRS paper (Appendix, "Baselines").
     subset_size : int
-        Number of samples in each subset. While the memory holds too few samples for
-        this, there are fewer subsets, or a single smaller subset.
+        Number of samples in each subset. While the memory holds fewer than ``subsets``
+        times ``subset_size`` samples, there are fewer subsets, or a single smaller
+        subset.
     unlabelled : {"drop", "class"}
         Whether samples without a label are dropped or form an additional class.
 

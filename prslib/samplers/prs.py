@@ -58,13 +58,14 @@ class PRS(Sampler):
     To write a variant of PRS, inherit from this class and override the method of one
     equation. The paper leaves some details open, which are settled as follows:
 
-    - n_i includes the current sample, and s is at most 1. Because e^(-n_i) underflows
-      for n_i above 745, it is computed relative to the smallest n_i among the classes
-      of the sample.
-    - If no delta_i is positive, the class to shrink is drawn uniformly from the classes
-      in memory with the largest delta_i.
-    - The slot to overwrite is drawn uniformly from the candidates with the smallest
-      distance. Such ties are common, because most candidates have the same label set.
+    - n_i includes the current sample, and the probability of acceptance s, Eq. (2), is
+      at most 1. Because e^(-n_i) underflows for n_i above 745, it is computed relative
+      to the smallest n_i among the classes of the sample.
+    - If no surplus delta_i, Eq. (3), is positive, the class to shrink is drawn
+      uniformly from the classes in memory with the largest delta_i.
+    - The slot to overwrite is drawn uniformly from the candidates, Eq. (4), with the
+      smallest distance, Eq. (5). Such ties are common, because most candidates have the
+      same label set.
     - A delta_i within 1e-9 of zero is zero, and distances within 1e-9 of the smallest
       are ties, because such differences are due to rounding.
 
