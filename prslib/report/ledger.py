@@ -20,7 +20,6 @@ from prslib.report.tables import TEST_WORDS, labels_of
 from prslib.statistics import LEVEL, VERDICTS, WORDS, holm
 from prslib.train import RunConfig
 
-AT_ONCE = 100  # runs in memory at a time
 TEXTS = ("statement", "source", "test", "unit", "over", "kind")  # fields of a claim
 
 
@@ -41,10 +40,10 @@ def gather(
     }
     if missing == "train":
         runs.train(configs.values(), device=device)
-    stored = [config for config in configs.values() if runs.path_of(config).is_file()]
-    few = [stored[start : start + AT_ONCE] for start in range(0, len(stored), AT_ONCE)]
-    every = chain.from_iterable(map(runs.run_all, few))
-    return results_of(every, standards, in_figure_1)
+    paths = [(config, runs.path_of(config)) for config in configs.values()]
+    # one in memory at a time
+    stored = (runs.load(config, path) for config, path in paths if path.is_file())
+    return results_of(stored, standards, in_figure_1)
 
 
 def decide(results: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:
