@@ -104,10 +104,11 @@ settings.write(gaps, "prs_minus_others")
 
 # %%
 against = settings.table("prs_minus_others")
-panels = against.assign(panel=against["dataset"] + ", " + against["group"])
-panels = panels.sort_values("dataset", kind="stable")
-title = f"scores of PRS with rho {settings.rho:g} minus each other method"
-figure = style.contrast_panels(panels, title, "than", down="panel")
+panels = against.sort_values("dataset", kind="stable")
+names = ", ".join(panels["dataset"].unique())
+panels = panels.assign(dataset=panels["dataset"] + ", " + panels["group"])
+title = f"{names}: scores of PRS with rho {settings.rho:g} minus each other method"
+figure = style.contrast_panels(panels, title, "than")
 settings.show(figure, "prs_minus_others")
 display(Markdown(tables.in_short(against)))
 

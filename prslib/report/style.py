@@ -266,33 +266,28 @@ def plot_samplers(frame: pd.DataFrame, ax: Axes, y: str, hue: str = "method") ->
 
 
 def contrast_panels(
-    frame: pd.DataFrame,
-    title: str,
-    y: str,
-    across: str = "metric",
-    down: str = "dataset",
+    frame: pd.DataFrame, title: str, y: str, across: str = "metric"
 ) -> Figure:
-    """Draw `contrasts` as a figure: a column of panels for each value of `across`, rows `down`.
+    """Draw `contrasts` as a figure: a column of panels for each value of `across`.
 
-    Each row shows one test set, which its title names.
+    Each row of panels shows one data set and one test set, which its title names.
     """
-    tests = frame["test_set"].map(TEST_WORDS)
-    frame = frame.assign(**{down: frame[down] + ", " + tests})
-    columns, rows = frame[across].unique(), frame[down].unique()
+    frame = frame.assign(
+        row=frame["dataset"] + ", " + frame["test_set"].map(TEST_WORDS)
+    )
+    columns, rows = frame[across].unique(), frame["row"].unique()
     panels = list(product(rows, columns))
     shape = {"top": 1, "height": 0.75 + 0.22 * frame[y].nunique()}
     shape |= {"sharex": True, "sharey": "row"}
     figure, axes = panel_grid(len(panels), len(columns), **shape)
     for (row, column), ax in zip(panels, axes, strict=True):
-        panel = frame[(frame[down] == row) & (frame[across] == column)]
+        panel = frame[(frame["row"] == row) & (frame[across] == column)]
         plot_contrasts(panel, ax, y)
         # the first panel of a row names it
         is_first = column == columns[0]
         ax.set_title(f"{row}:\n{column}" if is_first else column)
         ax.label_outer()
     figure.supylabel(Y_LABELS.get(y, y), fontsize="medium")
-    if "dataset" not in (across, down):
-        title = f"{', '.join(frame['dataset'].unique())}: {title}"
     seeds = " or ".join(map(str, sorted(frame["seeds"].unique())))
     over = f"{100 * LEVEL:.0f} % intervals over {seeds} seeds"
     join_panels(figure, f"{title}, {'1 seed' if seeds == '1' else over}")
