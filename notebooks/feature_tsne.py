@@ -68,6 +68,7 @@ from prslib.datasets import DATASETS, GROUPS
 from prslib.report import answers, measures, notebook, style, tables
 from prslib.report.style import GROUP_MARKERS, STYLE
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
+from prslib.statistics import say_interval
 
 # %%
 plt.style.use(STYLE)
@@ -250,6 +251,7 @@ measured = measured.sort_values("dataset", key=lambda names: names != first)
 points = []
 for _, row in measured.iterrows():
     note = " (synthetic)" if DATASETS[row["dataset"]].data_source == "stand-in" else ""
-    points.append(f"{answers.say_points(row)} on {row['dataset']}{note}")
+    where = f"on {row['dataset']}{note}"
+    points.append(f"{row['difference']:+.1f} points ({say_interval(row)}) {where}")
 sentence = "PRS minus CRS in nearest-neighbour accuracy on the minority classes is"
 settings.write_answer(f"{sentence} {answers.join_words(points)}.", first)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from prslib.datasets import DATASETS
-from prslib.statistics import DECIDING, say_interval
+from prslib.statistics import DECIDING
 
 # names of the real streams in pictures and on pages; tables have the keys
 STREAMS = {"cocoseq-mini": "COCO", "reutersseq": "Reuters"}
@@ -67,11 +67,6 @@ def describe_difference(
         interval = "(one seed, so that no interval is known)"
     words = {"what": what, "method": method, "than": than, "interval": interval}
     return text.format(effect=f"{effect:{sign}.1f}", **words)
-
-
-def say_points(row: pd.Series) -> str:
-    """Return "+1.0 points (95 % CI -0.5 to +2.5, 10 seeds)"."""
-    return f"{row['difference']:+.1f} points ({say_interval(row)})"
 
 
 def describe_range(gaps: pd.DataFrame, by: str) -> str:
