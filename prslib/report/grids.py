@@ -50,10 +50,8 @@ def configs_of(
     made = []
     names = fields.pop("dataset")
     for name in [names] if isinstance(names, str) else names:
-        counts = {}
-        for method in methods:
-            limits = [few[key] for key in (method, name) if key in few]
-            counts[method] = min([len(seeds), *limits])
+        most = min(len(seeds), few.get(name, len(seeds)))
+        counts = {method: min(most, few.get(method, most)) for method in methods}
         for count in sorted(set(counts.values())):
             chosen = [method for method in methods if counts[method] == count]
             grid = {"method": chosen, "seed": seeds[:count]}
