@@ -92,7 +92,7 @@ def train(look: str, runs: Sequence[RunConfig]) -> pd.DataFrame:
     """Return one row per run, with its accuracy after every task."""
     rows = []
     for config, run in zip(runs, run_all(runs), strict=True):
-        cells = accuracies([config], [run])
+        cells = accuracies([run])
         method = config.method.replace(RELEASED, "PRS")
         row = {"dataset": config.dataset, "look": look, "method": method}
         row["variant"] = VARIANTS.get(config.method, "")

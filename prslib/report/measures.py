@@ -1,6 +1,6 @@
 """Measure runs, for the ledger and notebooks: forgetting, features, accuracies, memories."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -144,12 +144,13 @@ def separation(run: Run, neighbours: int) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
+def accuracies(runs: Iterable[Run]) -> pd.DataFrame:
     """Return accuracies on the whole test set in percent, with the paper's (Appendix)."""
     frames = []
-    for config, run in zip(configs, runs, strict=True):
+    for run in runs:
         rows = run.scores.query("metric == 'accuracy' and task == 'all'")
-        order = schedule_text(config.schedule or (), config.resolved["tasks_at_once"])
+        at_once = run.config.resolved["tasks_at_once"]
+        order = schedule_text(run.config.schedule or (), at_once)
         frames.append(rows.assign(order=order or DRAWN))
     rows = pd.concat(frames, ignore_index=True)
     rows = rows.assign(measure="score", value=100 * rows["value"])
