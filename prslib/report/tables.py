@@ -148,7 +148,8 @@ def main_tables(
         cells = pd.concat([rows.assign(source="ours"), theirs], ignore_index=True)
         text = cells["mean"].map("{:.1f}".format)
         # the best to the printed digit
-        numbers = text.astype(float).mask(cells["method"].map(is_offline))
+        is_offline = cells["method"].map(lambda name: METHODS[name].offline)
+        numbers = text.astype(float).mask(is_offline)
         keys = [cells[name] for name in (*by, "source", "group", "metric")]
         best = numbers.groupby(keys).transform("min" if measure == "forget" else "max")
         sd = cells["sd"].map(f" ±{NEXT}{{:.1f}}".format)
@@ -165,11 +166,6 @@ def main_tables(
         caption = f"{CAPTIONS[str(measure)]} in percent, best in bold"
         tables.append(printed.style.set_caption(caption))
     return tables
-
-
-def is_offline(method: str) -> bool:
-    """Return whether a method sees all tasks at once."""
-    return METHODS[method].offline
 
 
 def seed_gaps(
