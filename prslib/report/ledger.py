@@ -88,7 +88,7 @@ def places_of(claim: Claim, data_sources: dict[str, str]) -> list[tuple[str, str
         if not claim.stand_ins:
             names = [name for name in names if data_sources[name] != STAND_IN]
         places += [(paper, name) for name in names or [""]]
-    if COCO in claim.on and claim.other_streams:
+    if COCO in claim.on:
         names = [name for name in data_sources if data_sources[name] == "other"]
         places += [("", name) for name in names]
     return places

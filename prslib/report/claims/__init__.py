@@ -43,7 +43,6 @@ class Claim:
     test_set: str = next(iter(TESTS))
     second_test_set: str = ""
     on: Sequence[str] = (COCO, NUS)
-    other_streams: bool = True
     stand_ins: bool = True
     metrics: Sequence[str] = MAIN_METRICS
     over: str = "every"
