@@ -72,24 +72,19 @@ def run_forgetting(run: Run) -> pd.DataFrame:
 def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
     """Compute Spearman's correlation of forgetting with class size, task by task.
 
-    NaN if all values are equal. The column draws contains the correlations on resampled
-    test images, without classes that have no positive or were never learned in a resample.
+    A row contains the correlation of a task, NaN if all values are equal, and those on
+    resampled test images, without classes that have no positive or were never learned in
+    a resample: (tasks, 1 + draws).
     """
-    keys = ["dataset", "test_set", "method", "seed", "measure", "metric", "task"]
-    table = []
-    for _, classes in rows.groupby(keys, sort=False):
+    keys = ["test_set", "measure", "metric", "task"]
+    table = {}
+    for place, classes in rows.groupby(keys, sort=False):
         values = values_and_draws(classes)  # (classes, 1 + draws)
         images = pd.Series(classes["images"].to_numpy(), values.index)
         sizes = values.mask(values.notna(), images, axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):  # all values are equal
-            drawn = sizes.rank().corrwith(values.rank()).to_numpy()
-        if np.isnan(classes["value"]).all():
-            continue
-        row = classes[keys].iloc[0].to_dict() | {"correlation": drawn[0]}
-        if len(drawn) > 1:
-            row["draws"] = drawn[1:]
-        table.append(row)
-    return pd.DataFrame(table)
+            table[place] = sizes.rank().corrwith(values.rank())
+    return pd.DataFrame(table).T
 
 
 def labelled_images(config: RunConfig) -> pd.DataFrame:

@@ -18,6 +18,7 @@ The first configuration requested for a data set is its standard.
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -157,15 +158,14 @@ def _orders(run: Run) -> Iterator[dict]:
     if run.config.method not in FIGURE_1:
         return
     rows = size_correlations(run_forgetting(run))
-    for _, tasks in rows.groupby(["measure", "metric"]):
-        row = tasks[["test_set", "measure", "metric"]].iloc[0].to_dict()
-        row["measure"] = ORDERS[row["measure"]]
-        tasks = tasks.dropna(subset="correlation")
-        row["value"] = tasks["correlation"].mean()
-        if len(tasks) and "draws" in tasks:
-            # NaN in a resample in which all classes of a task forget alike
-            row["draws"] = pd.DataFrame(list(tasks["draws"])).mean().to_numpy()
-        yield row
+    for place, tasks in rows.groupby(level=[0, 1, 2]):
+        test_set, measure, metric = cast(tuple, place)
+        # without NaN of a task, or of a resample, in which all classes forget alike
+        tasks = tasks.dropna(subset="value")
+        draws = tasks.drop(columns="value").mean().to_numpy()
+        row = {"test_set": test_set, "measure": ORDERS[measure], "metric": metric}
+        row["value"] = tasks["value"].mean()
+        yield row | {"draws": draws if draws.size else np.nan}
 
 
 def _features(run: Run) -> list[dict]:

@@ -35,13 +35,14 @@ def test_correlations_are_spearmans_on_every_resample_without_absent_classes():
     draws = rng.normal(size=(len(rows), 2))
     draws[::5, 1] = np.nan  # no positive in the second resample
     rows["draws"] = list(draws)
-    for row in measures.size_correlations(rows).itertuples():
-        cells = rows[(rows["task"] == row.task) & (rows["measure"] == row.measure)]
+    for place, correlations in measures.size_correlations(rows).iterrows():
+        _, measure, _, task = place
+        cells = rows[(rows["task"] == task) & (rows["measure"] == measure)]
         theirs = [spearmanr(cells["images"], cells["value"]).statistic]
         for drawn in np.stack(cells["draws"]).T:
             pair = cells["images"].to_numpy(), drawn
             theirs.append(spearmanr(*pair, nan_policy="omit").statistic)
-        assert [row.correlation, *row.draws] == pytest.approx(theirs)
+        assert correlations.to_list() == pytest.approx(theirs)
 
 
 def test_groups_are_compared_on_one_test_and_with_the_paper_on_its_kind():
