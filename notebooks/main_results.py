@@ -183,7 +183,7 @@ def plot_methods(frame: pd.DataFrame, ax: plt.Axes, order: list[str], coloured: 
         if cells.empty:
             continue
         colour = styles[name]["color"] if name in coloured else "0.6"
-        mark = {"marker": styles[name]["marker"] or "o", "color": colour}
+        mark = {"marker": styles[name]["marker"], "color": colour}
         ends = cells["value"].min(), cells["value"].max()
         ax.plot(ends, [place, place], color=colour)
         ax.plot(cells["value"].mean(), place, **mark)

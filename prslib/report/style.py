@@ -24,10 +24,9 @@ from prslib.statistics import LEVEL
 # the same whatever a user's matplotlibrc contains
 STYLE = ["default", PACKAGE / "report" / "paper.mplstyle"]
 Style = dict[str, Any]  # keywords of Axes.plot
-# colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the
+# colours of Okabe and Ito, which the colour-blind can tell apart, and a grey; the
 # methods of the paper in its order, then later ones
 METHOD_STYLES: dict[str, Style] = {
-    "Stream": {"color": "#999999", "marker": ""},
     "Multitask": {"color": "#666666", "marker": "s"},
     "Finetune": {"color": "#000000", "marker": "X"},
     "EWC": {"color": "#A39400", "marker": "v"},  # darker than Okabe and Ito's yellow
