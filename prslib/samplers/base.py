@@ -357,9 +357,7 @@ class Sampler:
         int64 (l_c,)
             Slots in ascending order.
         """
-        has_class = np.zeros(len(self._sets.width) + 1, bool)  # the last is NONE's
-        has_class[self._sets.with_class(c)] = True
-        return np.flatnonzero(has_class[self._sets.of_slot])
+        return self._sets.slots_of(self._sets.with_class(c))
 
     def classes_of(self, y: np.ndarray) -> list[int]:
         """Return the class numbers of a sample with the labels ``y``, bool (C,).

@@ -1,14 +1,16 @@
 """Class-balancing reservoir sampling, with a reservoir for each class."""
 
-from bisect import bisect_left, insort
-from collections.abc import Mapping
+from bisect import bisect, bisect_left, insort
+from collections.abc import Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 
 from prslib.checks import Seed
 from prslib.samplers.base import Sampler, draw_rarest
-from prslib.samplers.label_sets import draw_slot
+
+FEW = 1000  # slots, which are sorted faster than searched
 
 
 class CBRS(Sampler):
@@ -135,3 +137,19 @@ class CBRS(Sampler):
         self._slots = {}
         for slot, c in enumerate(self.slot_class[: len(self)].tolist()):
             self._slots.setdefault(c, []).append(slot)
+
+
+def draw_slot(lists: Sequence[list[int]], u: float) -> int:
+    """Return the slot at u, in [0, 1), among the sorted slots of ascending lists."""
+    total = sum(map(len, lists))
+    n = int(u * total)
+    if len(lists) == 1:
+        return lists[0][n]
+    if total <= FEW:
+        return sorted(chain.from_iterable(lists))[n]
+    end = 1 + max(slots[-1] for slots in lists)
+
+    def count_up_to(slot: int) -> int:
+        return sum(map(bisect, lists, repeat(slot)))
+
+    return bisect(range(end), n, key=count_up_to)  # the first that n others precede

@@ -93,10 +93,10 @@ def explain(sampler: "PRS", y: np.ndarray) -> Decision:
     for c in chance.nonzero()[0].tolist():
         k = sampler.candidates(c, q)
         distance = sampler.distances(k, p)
-        slots = [np.array(of_set) for of_set in sampler._sets.slots_of(k)]
-        order = np.argsort(np.concatenate(slots))
-        decision.candidates[c] = np.concatenate(slots)[order]
-        decision.distance[c] = distance.repeat([*map(len, slots)])[order]
-        leaving = sampler._sets.slots_of(sampler.nearest(k, distance))
-        decision.leaving[c] = np.sort(np.concatenate(leaving))
+        slots = sampler._sets.slots_of(k)
+        of_set = np.zeros(len(sampler._sets.width))
+        of_set[k] = distance
+        decision.candidates[c] = slots
+        decision.distance[c] = of_set[sampler._sets.of_slot[slots]]
+        decision.leaving[c] = sampler._sets.slots_of(sampler.nearest(k, distance))
     return decision

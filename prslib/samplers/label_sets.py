@@ -1,17 +1,15 @@
 """Index the samples of a memory by their distinct label sets."""
 
-from bisect import bisect, bisect_left, insort
+from collections import defaultdict
 from collections.abc import Sequence
-from itertools import chain, repeat
 
 import numpy as np
 
 NONE = -1  # no class, or no set; used as an index, it selects a final 0
-FEW = 1000  # slots, which are sorted faster than searched
 
 
 class LabelSets:
-    """The label set of each slot, and the slots of each set.
+    """The label set of each slot.
 
     To a sampler that needs only labels, samples with the same labels are
     interchangeable. Such a sampler can therefore compare distinct label sets, of which
@@ -27,20 +25,17 @@ class LabelSets:
     def __init__(self, size: int):
         self.of_slot = np.full(size, NONE)  # number of the set in each slot
         self.numbers = {}  # number of each set, by its classes
-        self.keys = []  # classes of each set
-        self.slots = []  # slots of each set, ascending
-        self.classes = np.full((8, 1), NONE)  # the keys as (S, W), filled by NONE
+        self.classes = np.full((8, 1), NONE)  # of each set, (S, W), filled by NONE
         self.width = np.zeros(8, np.int64)  # how many classes each set has
-        self.of_class = {}  # sets with a class, as the keys of a dict to keep their order
-        self.unused = []  # numbers of sets that were forgotten
+        self.count = np.zeros(8, np.int64)  # how many slots each set has
+        self.of_class = defaultdict(set)  # sets with each class
 
     def put(self, classes: Sequence[int], slot: int) -> None:
         """Assign a label set to a free slot."""
-        key = tuple(classes)
-        number = self.numbers.get(key, NONE)
-        if number == NONE:
-            number = self._add(key)
-        insort(self.slots[number], slot)
+        number = self.numbers.get(tuple(classes))
+        if number is None:
+            number = self._add(classes)
+        self.count[number] += 1
         self.of_slot[slot] = number
 
     def take(self, slot: int) -> Sequence[int]:
@@ -48,12 +43,14 @@ class LabelSets:
         number = self.of_slot.item(slot)
         if number == NONE:
             return ()
-        slots = self.slots[number]
-        del slots[bisect_left(slots, slot)]
+        classes = self.classes[number, : self.width[number]].tolist()
         self.of_slot[slot] = NONE
-        if not slots:
-            self._forget(number)
-        return self.keys[number]
+        self.count[number] -= 1
+        if self.count[number] == 0:
+            del self.numbers[tuple(classes)]
+            for c in classes:
+                self.of_class[c].remove(number)
+        return classes
 
     def resize(self, size: int) -> None:
         """Change the number of slots; removed slots must be free."""
@@ -62,16 +59,18 @@ class LabelSets:
 
     def all(self) -> np.ndarray:
         """Return all sets, int64 (K,)."""
-        return np.fromiter(self.numbers.values(), np.int64, len(self.numbers))
+        return self.count.nonzero()[0]
 
     def with_class(self, c: int) -> np.ndarray:
         """Return the sets that have class c, int64 (K,)."""
-        sets = self.of_class.get(c, ())
+        sets = self.of_class[c]
         return np.fromiter(sets, np.int64, len(sets))
 
-    def slots_of(self, sets: np.ndarray) -> list[list[int]]:
-        """Return the slots of each given set, ascending."""
-        return [self.slots[number] for number in sets.tolist()]
+    def slots_of(self, sets: np.ndarray) -> np.ndarray:
+        """Return the slots of the given sets, ascending; int64."""
+        is_given = np.zeros(len(self.count) + 1, bool)  # the last is NONE's
+        is_given[sets] = True
+        return is_given[self.of_slot].nonzero()[0]
 
     def rows(self, sets: np.ndarray, num_classes: int) -> np.ndarray:
         """Return the labels of given sets, bool (K, C); NONE has no label."""
@@ -82,49 +81,27 @@ class LabelSets:
         rows[row, classes[row, column]] = True
         return rows
 
-    def _add(self, classes: tuple[int, ...]) -> int:
+    def _add(self, classes: Sequence[int]) -> int:
         """Add a new set and return its number."""
-        if self.unused:
-            number = self.unused.pop()
-        else:
-            number = len(self.slots)
-            self.slots.append([])
-            self.keys.append(())
-        more = len(self.classes) if number == len(self.classes) else 0
+        number = int(self.count.argmin())
+        more = 0
+        if self.count[number]:  # no number is free
+            number = more = len(self.count)
         wider = max(0, len(classes) - self.classes.shape[1])
         if more or wider:
             room = (0, more), (0, wider)
             self.classes = np.pad(self.classes, room, constant_values=NONE)
             self.width = np.pad(self.width, (0, more))
+            self.count = np.pad(self.count, (0, more))
         self.classes[number] = NONE
         self.classes[number, : len(classes)] = classes
         self.width[number] = len(classes)
-        self.numbers[classes] = number
-        self.keys[number] = classes
+        self.numbers[tuple(classes)] = number
         for c in classes:
-            self.of_class.setdefault(c, {})[number] = None
+            self.of_class[c].add(number)
         return number
 
-    def _forget(self, number: int) -> None:
-        """Forget a set without slots, whose number can then be reused."""
-        classes = self.keys[number]
-        del self.numbers[classes]
-        for c in classes:
-            del self.of_class[c][number]
-        self.unused.append(number)
 
-
-def draw_slot(lists: Sequence[list[int]], u: float) -> int:
-    """Return the slot at u, in [0, 1), among the sorted slots of ascending lists."""
-    total = sum(map(len, lists))
-    n = int(u * total)
-    if len(lists) == 1:
-        return lists[0][n]
-    if total <= FEW:
-        return sorted(chain.from_iterable(lists))[n]
-    end = 1 + max(slots[-1] for slots in lists)
-
-    def count_up_to(slot: int) -> int:
-        return sum(map(bisect, lists, repeat(slot)))
-
-    return bisect(range(end), n, key=count_up_to)  # the first that n others precede
+def draw_slot(slots: np.ndarray, u: float) -> int:
+    """Return the slot at u, in [0, 1), of an array of slots."""
+    return slots.item(int(u * len(slots)))

@@ -121,18 +121,15 @@ class OCDM(Sampler):
         total = float(term.sum())
         loss = np.zeros(len(term) + 1)  # of each term if l_i falls by 1; last, NONE's 0
         loss[:-1] = term - terms(self._counts - 1, log_n, self.rho)
-        sets = self._sets.all()
         for u in uniforms.tolist():
+            sets = self._sets.all()
             closest = sets[self._rise(sets, loss, total) <= TOLERANCE]
             slot = draw_slot(self._sets.slots_of(closest), u)
             gone.add(slot)
-            number = self._sets.of_slot[slot]
             for c in self._remove(slot):
                 total -= loss.item(c)
                 counts = self._counts[c] - np.arange(2)  # l_i and l_i - 1
                 loss[c] = np.subtract(*terms(counts, log_n[c], self.rho))
-            if not self._sets.slots[number]:
-                sets = sets[sets != number]
         return gone
 
     def _rise(self, sets: np.ndarray, loss: np.ndarray, total: float) -> np.ndarray:
