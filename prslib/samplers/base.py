@@ -114,7 +114,6 @@ class Sampler:
         # n_i and l_i of the classes, and of samples without a label at the end
         self._freq = np.zeros(self.num_classes + 1, np.int64)
         self._counts = np.zeros(self.num_classes + 1, np.int64)
-        self._label_count = 0  # sum_j l_j
 
     def choose(self, y: np.ndarray, u: np.ndarray, **row: Any) -> int:
         """Return the slot of the next sample, or -1 if it is not stored.
@@ -485,7 +484,6 @@ class Sampler:
         self._sets.put(classes, slot)
         for c in classes:
             self._counts[c] += 1
-        self._label_count += len(classes)
         self._filled = max(self._filled, slot + 1)
 
     def _remove(self, slot: int) -> Sequence[int]:
@@ -493,7 +491,6 @@ class Sampler:
         classes = self._sets.take(slot)
         for c in classes:
             self._counts[c] -= 1
-        self._label_count -= len(classes)
         return classes
 
 

@@ -138,7 +138,7 @@ class OCDM(Sampler):
         A sample with b labels raises it by L (b mean - loss) / (L - b) - L log(1 - b / L),
         where mean is the sum of the terms divided by L.
         """
-        labels = self._label_count  # L
+        labels = self._counts.sum()  # L
         b = self._sets.width[sets]
         lost = loss[self._sets.classes[sets]].sum(axis=1)
         rise = (b * total / labels - lost) * (labels / (labels - b))

@@ -133,7 +133,7 @@ class PRS(Sampler):
 
     def surplus(self, p: np.ndarray) -> np.ndarray:
         """Return delta_i = l_i - p_i sum_j l_j, Eq. (3), (C,)."""
-        delta = self._counts - p * self._label_count
+        delta = self._counts - p * self._counts.sum()
         delta[np.abs(delta) <= TOLERANCE] = 0
         return delta
 
@@ -170,7 +170,7 @@ class PRS(Sampler):
         width = self._sets.width[k]  # number of labels that leave with k
         least = width.min()
         widths = np.arange(least, width.max() + 1)
-        gap = self._counts - p * (self._label_count - widths[:, None])
+        gap = self._counts - p * (self._counts.sum() - widths[:, None])
         far = np.abs(gap)  # a row per width
         row = width - least
         here = gap[row[:, None], classes]
