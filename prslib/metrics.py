@@ -120,7 +120,7 @@ def evaluate_draws(
     for group in ("overall", *GROUPS):
         mask = (groups == group) | (group == "overall")
         values = _decision_scores(counts, mask)
-        values["mAP"] = _mean(areas, mask & ~np.isnan(areas))
+        values["mAP"] = _mean_known(np.where(mask, areas, np.nan))
         for metrics, how, others in further:
             scores = _decision_scores(others, mask)
             values |= {f"{metric} ({how})": scores[metric] for metric in metrics}
@@ -231,8 +231,8 @@ def _decision_scores(counts: np.ndarray, members: np.ndarray) -> dict[str, np.nd
     # a class without a positive in a draw is left out of that draw
     used = members & (counts[2] > 0)  # (draws, C)
     hits, predicted, positive = np.where(used, counts, 0)
-    class_precision = _mean(ratio(hits, predicted), used)
-    class_recall = _mean(ratio(hits, positive), used)
+    class_precision = _mean_known(np.where(used, ratio(hits, predicted), np.nan))
+    class_recall = _mean_known(np.where(used, ratio(hits, positive), np.nan))
     total = np.where(used.any(axis=1), hits.sum(axis=1), np.nan)  # (draws,)
     precision = ratio(total, predicted.sum(axis=1))
     recall = ratio(total, positive.sum(axis=1))
@@ -244,13 +244,6 @@ def _decision_scores(counts: np.ndarray, members: np.ndarray) -> dict[str, np.nd
         "O-R": recall,
         "O-F1": harmonic_mean(precision, recall),
     }
-
-
-def _mean(values: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """Average values (draws, C) over the used classes; NaN if there are none."""
-    count = used.sum(axis=1)
-    total = np.where(used, values, 0).sum(axis=1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def top_classes(
