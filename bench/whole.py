@@ -69,7 +69,6 @@ def train_unscored(config: RunConfig, data: SequentialDataset) -> None:
     for _, batches, in_first in stream(config, data.train.task):
         for new, is_first in zip(batches, in_first, strict=True):
             trainer.step(new, is_first)
-    trainer.check_finite()
 
 
 def measure(repeat: int) -> pd.DataFrame:

@@ -65,7 +65,6 @@ set_deterministic()  # before the first sum: whoever trains imports this module
 HELD_OUT = 5  # one in five samples is held out to choose thresholds
 HELD_OUT_KEY = 1001  # spawns the generator that draws them
 TESTED_AT_ONCE = 256  # images; of 256x256 pixels, a few GB of activations
-CHECKED_EVERY = 100  # steps between checks that the loss is finite
 # fields of `RunConfig` that are at least 1; other numbers are at least 0
 COUNTS = {"memory_size", "tasks_at_once", "epochs", "updates"}
 COUNTS |= {"batch_size", "replay_batch_size"}
@@ -566,9 +565,6 @@ def train_and_score(
             trainer.step(new, is_first)
             if trainer.sampler is not None and trainer.steps in points:
                 variances.append(trainer.variance())
-            if trainer.steps % CHECKED_EVERY == 0:
-                trainer.check_finite()
-        trainer.check_finite()
         for name, test in data.tests.items():
             predict = partial(trainer.probabilities, inputs[name])
             chosen = thresholds.get(len(groups), {}).items()
@@ -684,7 +680,6 @@ def choose_thresholds(
     for groups, batches, in_first in stream(config, data.train.task, left_out):
         for new, is_first in zip(batches, in_first, strict=True):
             trainer.step(new, is_first)
-        trainer.check_finite()
         rows = left_out[np.isin(data.train.task[left_out], np.concatenate(groups))]
         probabilities = trainer.probabilities(trainer.inputs, rows)
         chosen = best_thresholds(probabilities, data.train.labels[rows])
@@ -990,14 +985,6 @@ class Trainer:
             return np.zeros((0, self.labels.shape[1]), bool)
         return self.sampler.labels.copy()
 
-    def check_finite(self) -> None:
-        """Raise an error if the loss of a step was not finite; this waits for a GPU."""
-        if not self.is_finite:
-            what = f"a finite loss up to step {self.steps}"
-            raise FloatingPointError(
-                expected(what, "others", "lower learning_rate, or check the inputs")
-            )
-
     def autocast(self) -> AbstractContextManager:
         """Return the context of a forward pass."""
         if not self.is_half:
@@ -1025,10 +1012,13 @@ class Trainer:
         return torch.cat(outputs).cpu()
 
     def probabilities(self, inputs: Tensor, rows: np.ndarray) -> np.ndarray:
-        """Return every class's probability in some rows, float32 (K, C)."""
+        """Return every class's probability in some rows, float32 (K, C).
+
+        Raises FloatingPointError if the loss of a step was not finite.
+        """
         logits = self.predict(self.model, inputs, rows)
-        if logits.isnan().any():
-            what = f"finite weights after step {self.steps}"
+        if not self.is_finite or logits.isnan().any():
+            what = f"finite losses and weights up to step {self.steps}"
             raise FloatingPointError(
                 expected(what, "others", "lower learning_rate, or check the inputs")
             )
