@@ -11,13 +11,10 @@ from prslib.metrics import (
     MAIN_METRICS,
     TOP,
     TUNED_METRICS,
-    Decision,
     evaluate_draws,
     top_classes,
 )
 from prslib.resamples import draw_weights, weighted_mean
-
-TUNED = "tuned threshold"  # in brackets in the names of metrics
 
 
 def score_test(
@@ -51,11 +48,15 @@ def score_test(
     for name, tasks in members.items():
         classes = np.isin(dataset.class_task, tasks)  # (C,)
         images = test.labels[:, classes].any(axis=1)  # (N,)
-        decisions = []
+        given = probabilities[images]
+        decisions = []  # labels that are predicted otherwise than at 0.5
         if name == "seen" and not test.single_label:
-            decisions = decide(probabilities[images], classes, thresholds)
+            top = top_classes(given, classes)
+            decisions.append((TUNED_METRICS, f"top {TOP}", top))
+            for metric, threshold in thresholds:
+                decisions.append(((metric,), "tuned threshold", given > threshold))
         scored = evaluate_draws(
-            probabilities[images],
+            given,
             test.labels[images] & classes,
             dataset.class_names,
             dataset.class_group,
@@ -69,18 +70,6 @@ def score_test(
     if test.single_label:
         rows.append(("all", "overall", "accuracy", weighted_mean(right, weights)))
     return rows
-
-
-def decide(
-    probabilities: np.ndarray,
-    classes: np.ndarray,
-    thresholds: Iterable[tuple[str, float]],
-) -> list[Decision]:
-    """Predict labels (N, C) as the top 3 of some classes, and by tuned thresholds."""
-    decisions = [(TUNED_METRICS, f"top {TOP}", top_classes(probabilities, classes))]
-    for name, threshold in thresholds:
-        decisions.append(((name,), TUNED, probabilities > threshold))
-    return decisions
 
 
 def score_batch(
