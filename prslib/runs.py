@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cache, partial
 from hashlib import sha256
@@ -285,18 +285,15 @@ def run_all(
 
 
 def train(
-    configs: Iterable[RunConfig], workers: int | None = None, device: str = "cpu"
+    configs: Sequence[RunConfig], workers: int | None = None, device: str = "cpu"
 ) -> list[Path]:
     """Train the runs that are not stored, as `run_all` does; return all files."""
-    paths, missing = [], {}
-    for config in configs:
-        paths.append(path_of(config))  # before anybody edits the code
-        if not paths[-1].is_file():
-            missing[paths[-1]] = config
+    paths = [path_of(config) for config in configs]  # before anybody edits the code
+    # a process that goes from one data set to the other loads each of them again
+    pairs = sorted(zip(paths, configs, strict=True), key=lambda pair: pair[1].dataset)
+    missing = {path: config for path, config in pairs if not path.is_file()}
     if not missing:
         return paths
-    # a process that goes from one data set to the other loads each of them again
-    missing = dict(sorted(missing.items(), key=lambda item: item[1].dataset))
     address = os.environ.get("RAY_ADDRESS")
     if not address:
         device = check_device(str(device))
