@@ -72,12 +72,10 @@ import pandas as pd
 import prslib
 from prslib.report import answers, measures, notebook, style, tables
 from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, SOURCES, WORDS
-from prslib.report.style import STYLE
 from prslib.statistics import DECIDING, interval
 from prslib.report.tables import ALL_GROUPS, BALANCED, FULL, MAIN_METRICS
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("deviations", globals())
 planned = runs(settings)
 settings

@@ -66,11 +66,10 @@ import prslib
 from prslib import Run, RunConfig
 from prslib.datasets import DATASETS, GROUPS
 from prslib.report import answers, measures, notebook, style, tables
-from prslib.report.style import GROUP_MARKERS, STYLE
+from prslib.report.style import GROUP_MARKERS
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("feature_tsne", globals())
 planned = runs(settings)
 settings

@@ -54,17 +54,14 @@ def runs(settings):
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
 
 import prslib
 from prslib.report import answers, notebook, style, tables
-from prslib.report.style import STYLE
 from prslib.report.tables import BALANCED, IMBALANCED, MAIN_METRICS
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("imbalanced_test", globals())
 planned = runs(settings)
 settings

@@ -63,7 +63,6 @@ import prslib
 from prslib import METHODS
 from prslib.report import answers, notebook, style, tables
 from prslib.report.tables import BALANCED
-from prslib.report.style import STYLE
 from prslib.report.tables import MAIN_METRICS, TEST_WORDS
 
 OVERALL = [("overall", metric) for metric in MAIN_METRICS]
@@ -110,7 +109,6 @@ def plot_tasks(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     return ax
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("inter_task", globals())
 planned = runs(settings)
 settings

@@ -97,10 +97,9 @@ from IPython.display import Markdown
 import prslib
 from prslib.report import answers, notebook, style, tables
 from prslib.report.tables import BALANCED, IMBALANCED
-from prslib.report.style import HUES, STYLE
+from prslib.report.style import HUES
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("memory_or_loss", globals())
 planned = runs(settings)
 settings

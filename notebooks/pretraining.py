@@ -74,17 +74,14 @@ def runs(settings):
     return made
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import matplotlib.pyplot as plt
 import pandas as pd
 
 import prslib
 from prslib.models.weights import NONE
 from prslib.report import answers, notebook, tables
-from prslib.report.style import STYLE
 from prslib.report.tables import MAIN_METRICS
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("pretraining", globals())
 planned = runs(settings)
 settings

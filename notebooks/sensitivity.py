@@ -101,14 +101,13 @@ import pandas as pd
 import prslib
 from prslib.report import answers, notebook, style, tables
 from prslib.report.tables import BALANCED, IMBALANCED
-from prslib.report.style import HUES, STYLE, styles_of
+from prslib.report.style import HUES, styles_of
 from prslib.report.tables import TEST_WORDS
 
 # the scores of the verdict
 CELLS = [("mAP", BALANCED), ("C-F1", BALANCED), ("O-F1", IMBALANCED)]
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("sensitivity", globals())
 planned = runs_by_setting(settings)
 settings

@@ -80,11 +80,10 @@ import pandas as pd
 import prslib
 from prslib.report import answers, measures, notebook, style, tables
 from prslib.report.tables import BALANCED
-from prslib.report.style import GROUP_COLOURS, STYLE
+from prslib.report.style import GROUP_COLOURS
 from prslib.report.tables import TEST_WORDS
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("tail_forgetting", globals())
 planned = runs(settings)
 settings

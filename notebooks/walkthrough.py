@@ -44,10 +44,9 @@ from matplotlib.ticker import MaxNLocator
 
 from prslib.report import measures, notebook
 from prslib.samplers import make_sampler
-from prslib.report.style import HUES, STYLE
+from prslib.report.style import HUES
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("walkthrough", globals())
 settings
 
