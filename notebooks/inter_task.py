@@ -62,8 +62,7 @@ import seaborn as sns
 import prslib
 from prslib import METHODS
 from prslib.report import answers, notebook, style, tables
-from prslib.report.tables import BALANCED
-from prslib.report.tables import MAIN_METRICS, TEST_WORDS
+from prslib.report.tables import BALANCED, MAIN_METRICS, TEST_WORDS
 
 OVERALL = [("overall", metric) for metric in MAIN_METRICS]
 

@@ -64,9 +64,8 @@ import pandas as pd
 
 import prslib
 from prslib.report import answers, notebook, style, tables
-from prslib.report.tables import BALANCED, IMBALANCED
 from prslib.report.style import HOLLOW, HUES
-from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
+from prslib.report.tables import ALL_GROUPS, BALANCED, IMBALANCED, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
 
 # %%
 settings = notebook.Settings.read("precision_recall", globals())

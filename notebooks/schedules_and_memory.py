@@ -96,8 +96,7 @@ import numpy as np
 
 import prslib
 from prslib.report import answers, notebook, tables
-from prslib.report.tables import BALANCED, IMBALANCED
-from prslib.report.tables import MAIN_METRICS
+from prslib.report.tables import BALANCED, IMBALANCED, MAIN_METRICS
 
 STANDARD = 2000  # samples in the paper's memory
 ARROW = "\N{RIGHTWARDS ARROW}"

@@ -100,9 +100,8 @@ import pandas as pd
 
 import prslib
 from prslib.report import answers, notebook, style, tables
-from prslib.report.tables import BALANCED, IMBALANCED
 from prslib.report.style import HUES, styles_of
-from prslib.report.tables import TEST_WORDS
+from prslib.report.tables import BALANCED, IMBALANCED, TEST_WORDS
 
 # the scores of the verdict
 CELLS = [("mAP", BALANCED), ("C-F1", BALANCED), ("O-F1", IMBALANCED)]

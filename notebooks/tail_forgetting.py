@@ -79,9 +79,8 @@ import pandas as pd
 
 import prslib
 from prslib.report import answers, measures, notebook, style, tables
-from prslib.report.tables import BALANCED
 from prslib.report.style import GROUP_COLOURS
-from prslib.report.tables import TEST_WORDS
+from prslib.report.tables import BALANCED, TEST_WORDS
 
 # %%
 settings = notebook.Settings.read("tail_forgetting", globals())

@@ -94,8 +94,7 @@ from scipy.stats import spearmanr
 import prslib
 from prslib.paths import project_root
 from prslib.report import answers, measures, notebook, style, tables
-from prslib.report.tables import BALANCED, IMBALANCED
-from prslib.report.tables import F1_OTHERWISE, MAIN_METRICS, TEST_WORDS
+from prslib.report.tables import BALANCED, F1_OTHERWISE, IMBALANCED, MAIN_METRICS, TEST_WORDS
 from prslib.statistics import at_end, over_seeds
 
 SHOWN = [("mAP", BALANCED), ("O-F1", IMBALANCED)]
