@@ -181,7 +181,6 @@ def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 rows = rows_of(finished)
 offline = plain_first(beside_offline(rows))
 settings.write(offline, "offline")

@@ -206,7 +206,6 @@ def contest(rows: pd.DataFrame) -> pd.DataFrame:
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 rows = tables.final(tables.scores_of(finished, tests=[BALANCED, FULL])).assign(published=np.nan)
 settings.write(against_prs(rows), "costs")
 settings.write(contest(rows), "contest")

@@ -75,7 +75,6 @@ settings
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 rows = tables.final(tables.scores_of(finished, tests=[IMBALANCED, BALANCED]))
 has_rho = rows["rho"].isna() | (rows["rho"] == settings.rho)
 chosen = rows[has_rho & (rows["test_set"] == IMBALANCED) & (rows["measure"] == "score")]

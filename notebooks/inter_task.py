@@ -114,7 +114,6 @@ settings
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 standard = [run for run in finished if run.config.vector_stages is None]
 rows = task_scores(tables.scores_of(standard))
 for name in settings.dataset:

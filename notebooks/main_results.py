@@ -106,7 +106,7 @@ settings
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
+scores = prslib.scores(finished)  # which the menus select from
 history = tables.scores_of(finished)  # after each task
 rows = tables.merge_published(tables.final(history), "main")
 

@@ -247,7 +247,6 @@ def plot_bars(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 rows = tables.final(tables.scores_of(finished, "loss", "draw"), WAYS)
 rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
 arms = [name_arm(*key) for key in rows[["method", "loss", "draw"]].itertuples(index=False)]

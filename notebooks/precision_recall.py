@@ -108,7 +108,6 @@ def plot_dumbbells(frame: pd.DataFrame, ax: plt.Axes, order: list[str]) -> plt.A
 trained = prslib.run_all(planned, device=settings.device)
 with_predictions = [run for run in trained if run.config.predictions]
 finished = [run for run in trained if not run.config.predictions]
-scores = prslib.scores(finished)  # for further analysis
 history = tables.scores_of(finished)  # after each task
 rows = tables.final(history, PRECISION_RECALL)
 rows = rows[rows["measure"] == "score"]

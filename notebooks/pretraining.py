@@ -95,7 +95,6 @@ def name_weights(rows: pd.DataFrame) -> pd.DataFrame:
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 rows = tables.final(tables.scores_of(finished, "weights", "frozen_stages"))
 rows = name_weights(rows)
 settings.write(tables.merge_published(tables.average(rows), "main"), "table")

@@ -73,7 +73,7 @@ settings
 
 # %% tags=["compute"]
 finished = prslib.run_all(needed, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
+scores = prslib.scores(finished)  # which the menus select from
 every = tables.final(tables.scores_of(finished))
 every = every[every["measure"] == "score"]
 for name in settings.dataset:

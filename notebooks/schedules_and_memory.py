@@ -155,7 +155,6 @@ settings
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 history = tables.scores_of(finished)  # after each task
 by_schedule, by_memory = scores_by_schedule(history), scores_by_memory(history)
 settings.write(tables.average(by_schedule), "schedules")

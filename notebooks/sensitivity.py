@@ -122,11 +122,10 @@ settings
 # parameter `method`. If you run the notebook, a menu selects another sampler.
 
 # %% tags=["compute"]
-frames, parts = [], []
+frames = []
 cells = [("overall", metric) for metric, _ in CELLS]
 for setting, configs in planned.items():
     finished = prslib.run_all(configs, device=settings.device)
-    parts.append(prslib.scores(finished).assign(setting=setting))
     rows = tables.final(tables.scores_of(finished))
     rows = tables.label_powers(rows, settings.powers)
     others = [name for name in rows["method"].unique() if name != "CRS"]
@@ -135,7 +134,6 @@ for setting, configs in planned.items():
 gaps = pd.concat(frames, ignore_index=True)
 gaps = gaps[gaps.set_index(["metric", "test_set"]).index.isin(CELLS)]
 settings.write(gaps.drop(columns=["sentence", "group"]), "minus_crs")
-scores = pd.concat(parts, ignore_index=True)  # for further analysis
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]

@@ -122,7 +122,6 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 every = measures.accuracies(planned, finished)
 every = style.without_far_numbers(tables.label_powers(every, settings.powers))
 # the paper has no numbers for further powers

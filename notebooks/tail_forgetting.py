@@ -89,7 +89,6 @@ settings
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 by_class = pd.concat(map(measures.run_forgetting, finished), ignore_index=True)
 keys = ["dataset", "test_set", "method", "task", "class", "class_group", "images", "place"]
 drawn = by_class[(by_class["metric"] == "AP") & (by_class["measure"] == "plain")]

@@ -153,7 +153,6 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 
 # %% tags=["compute"]
 finished = prslib.run_all(stream_runs(settings), device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 metrics = [*MAIN_METRICS, *F1_OTHERWISE[:2]]  # these at the tuned threshold
 rows = tables.final(tables.scores_of(finished), metrics)
 rows = tables.label_powers(rows, settings.powers)
