@@ -158,8 +158,8 @@ for row, name in zip(axes, settings.dataset, strict=True):
 axes[0, 0].plot([], [], color="0.35", linewidth=1.8, label="95 % interval over seeds")
 axes[0, 0].plot([], [], color="0.75", linewidth=1, label="PRS and CRS, for reference")
 seeds = settings.say_seeds(seeds=settings.varied_seeds)
-style.join_panels(figure, f"Content of the memory at the end of the stream, {seeds}")
-settings.show(figure, "memory", narrow=1)
+title = f"Content of the memory at the end of the stream, {seeds}"
+settings.show(figure, "memory", title, narrow=1)
 
 
 # %% [markdown]

@@ -65,7 +65,7 @@ from threadpoolctl import threadpool_limits
 import prslib
 from prslib import Run, RunConfig
 from prslib.datasets import DATASETS, GROUPS
-from prslib.report import answers, measures, notebook, style, tables
+from prslib.report import answers, measures, notebook, tables
 from prslib.report.style import GROUP_MARKERS
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
@@ -181,8 +181,7 @@ for name in settings.dataset:
         plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
     sizes = f"seed {settings.seeds[0]}, up to {settings.per_class} images per class"
     title = f"{name}, {TEST_WORDS[DATASETS[name].recipe.test_set]}: t-SNE of the features"
-    style.join_panels(figure, f"{title} of test images, {sizes}")
-    settings.show(figure, name, narrow=1)
+    settings.show(figure, name, f"{title} of test images, {sizes}", narrow=1)
 
 # %% [markdown]
 # ## Two measures

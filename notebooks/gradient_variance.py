@@ -115,8 +115,7 @@ figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_gradient_variance(rows[rows["dataset"] == name], ax).set_title(name)
 title = "Gradient variance over the memory during training"
-style.join_panels(figure, f"{title}, {settings.say_seeds()}")
-settings.show(figure, "curves", narrow=1)
+settings.show(figure, "curves", f"{title}, {settings.say_seeds()}", narrow=1)
 
 # %% [markdown]
 # ## What can be concluded, and what cannot

@@ -138,8 +138,7 @@ for name in settings.dataset:
     for ax, test_set in zip(axes.flat, tests, strict=True):
         plot_tasks(shown[shown["test_set"] == test_set], ax).set_title(TEST_WORDS[test_set])
     title = f"{name}: mAP on each task after the whole stream"
-    style.join_panels(figure, f"{title}, {settings.say_seeds()}")
-    settings.show(figure, name)
+    settings.show(figure, name, f"{title}, {settings.say_seeds()}")
 
 # %% [markdown]
 # ## PRS against each other method on the smallest task

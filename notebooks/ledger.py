@@ -268,8 +268,7 @@ for ax in axes[:-1, 0]:
     ax.set_xlabel("")
 seeds = chosen["seeds"].max()
 title = f"The paper's main claims: {100 * settings.level:.0f} % intervals, up to {seeds} seeds"
-style.join_panels(figure, f"{title}; verdicts after Holm's correction")
-settings.show(figure, "headlines")
+settings.show(figure, "headlines", f"{title}; verdicts after Holm's correction")
 
 # %% [markdown]
 # The following tables list all claims that were tested, question by question. Each entry contains

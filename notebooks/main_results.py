@@ -238,12 +238,11 @@ for name in settings.dataset:
 averages = settings.table("table")
 for name in settings.dataset:
     figure = draw_groups(settings.table(f"groups_{name}"), SHOWN)
-    title = f"{name}, balanced test: scores by class group"
-    style.join_panels(figure, f"{title}, {settings.say_seeds(name)}")
+    title = f"{name}, balanced test: scores by class group, {settings.say_seeds(name)}"
     tests = averages.loc[averages["dataset"] == name, "test_set"].unique()
     controls = make_menus(list(tests))
     redraw = partial(draw_again, name)
-    settings.show(figure, f"groups_{name}", narrow=2, redraw=redraw, **controls)
+    settings.show(figure, f"groups_{name}", title, narrow=2, redraw=redraw, **controls)
 
 # %% [markdown]
 # ## PRS against CRS
@@ -312,8 +311,7 @@ for ax, (name, shown) in zip(axes, panels, strict=True):
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_ylabel("mAP minus CRS (points)")
 title = "Overall mAP of each method minus CRS after each task, balanced test"
-style.join_panels(figure, f"{title}, {settings.say_seeds()}")
-settings.show(figure, "progression")
+settings.show(figure, "progression", f"{title}, {settings.say_seeds()}")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 where = {"test_set": BALANCED, "group": "minority", "metric": "mAP"}

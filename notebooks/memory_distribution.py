@@ -127,8 +127,7 @@ for name in settings.dataset:
     for ax, sampler in zip(axes, settings.method, strict=True):
         plot_class_shares(shown[shown["method"].isin(["Stream", sampler])], ax)
     title = f"{name}: share of each class in the memory, {settings.say_seeds(name)}"
-    style.join_panels(figure, title)
-    settings.show(figure, name, narrow=1)
+    settings.show(figure, name, title, narrow=1)
 
 # %% [markdown]
 # ## How far from the target?
@@ -200,8 +199,7 @@ for ax, name in zip(axes, settings.age_dataset, strict=True):
     plot_ages(ages[ages["dataset"] == name], ax)
 axes[0].set_ylim(0)
 title = f"Part of each task from which the samples in memory come, {settings.say_seeds()}"
-style.join_panels(figure, title)
-settings.show(figure, "age", narrow=1)
+settings.show(figure, "age", title, narrow=1)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 means = answers.first_set(to_targets).groupby("method")[["to equal", "to stream"]].mean()

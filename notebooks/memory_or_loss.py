@@ -95,7 +95,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 import prslib
-from prslib.report import answers, notebook, style, tables
+from prslib.report import answers, notebook, tables
 from prslib.report.tables import BALANCED, IMBALANCED
 from prslib.report.style import HUES
 
@@ -271,8 +271,7 @@ for line, name in zip(axes, settings.dataset, strict=True):
         ax.set(title=f"{name}:\n{title}", ylabel="score (%)")
 without, memory = settings.method[:2]
 title = f"Overall scores with {memory} instead of {without}, another loss or both, balanced test"
-style.join_panels(figure, f"{title}, {settings.say_seeds()}")
-settings.show(figure, "scores", narrow=1)
+settings.show(figure, "scores", f"{title}, {settings.say_seeds()}", narrow=1)
 
 # %% [markdown]
 # ## What each change moves

@@ -130,8 +130,7 @@ for name in settings.dataset:
         plot_dumbbells(cells, ax, order).set_title(f"{group},\n{TEST_WORDS[test]}")
     plt.setp(axes[-1], xlabel="C-P and C-R (%)")
     title = f"{name}: precision and recall of the classes"
-    style.join_panels(figure, f"{title}, {settings.say_seeds(name)}")
-    settings.show(figure, name, narrow=2)
+    settings.show(figure, name, f"{title}, {settings.say_seeds(name)}", narrow=2)
 
 # %% [markdown]
 # ## What a balanced memory changes

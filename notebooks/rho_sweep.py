@@ -191,8 +191,7 @@ for line, ((name, test_set), cells) in zip(axes, panels, strict=True):
         plot_minus_crs(cells[cells["metric"] == metric], ax)
         ax.set_title(f"{name}, {TEST_WORDS[test_set]}:\n{metric}")
         ax.label_outer()
-style.join_panels(figure, f"PRS at each rho minus CRS, {settings.say_seeds()}")
-settings.show(figure, "minus_crs")
+settings.show(figure, "minus_crs", f"PRS at each rho minus CRS, {settings.say_seeds()}")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 overall = gaps[gaps["group"] == "overall"]

@@ -171,8 +171,7 @@ for name in names:
     theirs = leads_on_crs(printed_accuracies(printed[name]).assign(seed=0))
     figure = draw_leads(ours, theirs, printed[name])
     title = f"{name}, balanced test: accuracy minus CRS"
-    style.join_panels(figure, f"{title}, {settings.say_seeds()}")
-    settings.show(figure, name, narrow=1)
+    settings.show(figure, name, f"{title}, {settings.say_seeds()}", narrow=1)
 
 # %% [markdown]
 # ## What holds
@@ -262,8 +261,7 @@ for name in mlps:
     last = by_order.query("trained_tasks == 5 and variant != 'authors'")
     figure, ax = plt.subplots(figsize=(5.4, 5.4))
     plot_order_pairs(last, ax, "CRS", "PRS")
-    style.join_panels(figure, f"{name}, balanced test: accuracy after the last task")
-    settings.show(figure, f"{name}_orders")
+    settings.show(figure, f"{name}_orders", f"{name}, balanced test: accuracy after the last task")
     shares = last.groupby("method", sort=False)["value"].quantile([0.05, 0.5, 0.95])
     shares = shares.unstack().round(1).rename(columns=lambda share: f"{100 * share:.0f}th percentile")
     values = last.pivot(index="schedule", columns="method", values="value")
@@ -330,8 +328,7 @@ for name in mlps if settings.search else []:
     style.plot_progression(third[third["schedule"] == best.schedule], axes[0], "accuracy")
     plot_order_pairs(second[second["trained_tasks"] == 5], axes[1], "CRS", "PRS")
     title = f"{name}: {best.schedule}, the order that fits best, and the {settings.search[0]} nearest"
-    style.join_panels(figure, title)
-    settings.show(figure, f"{name}_nearest")
+    settings.show(figure, f"{name}_nearest", title)
 
 # %% [markdown]
 # ## What can be concluded, and what cannot

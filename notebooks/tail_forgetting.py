@@ -78,7 +78,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import prslib
-from prslib.report import answers, measures, notebook, style, tables
+from prslib.report import answers, measures, notebook, tables
 from prslib.report.style import GROUP_COLOURS
 from prslib.report.tables import BALANCED, TEST_WORDS
 
@@ -144,8 +144,7 @@ for name in settings.dataset:
     memory = f"memory of {memory_size(name, settings.memory_share)}"
     words = TEST_WORDS[classes["test_set"].iloc[0]]
     title = f"{name}, {words}: forgetting by class, {memory}"
-    style.join_panels(figure, f"{title}, {settings.say_seeds()}")
-    settings.show(figure, name)
+    settings.show(figure, name, f"{title}, {settings.say_seeds()}")
 
 # %% [markdown]
 # ## Minority against majority

@@ -189,8 +189,7 @@ every = pd.concat([overall, further_streams("more_streams")], ignore_index=True)
 every = every[every["method"].isin(overall["method"].unique())]
 figure = draw_streams(every)
 title = f"Each sampler minus CRS, {settings.say_seeds(intervals=True)}"
-style.join_panels(figure, title)
-settings.show(figure, "minus_crs", narrow=1)
+settings.show(figure, "minus_crs", title, narrow=1)
 
 # %% [markdown]
 # ## Which classes gain
@@ -288,8 +287,7 @@ counts = pd.concat([bins["streams"], places["streams"]])
 low, high = counts.min(), counts.max()
 count = f"{low} to {high}" if low < high else f"{high}"
 title = f"AP of single classes, CBRS minus CRS: mean over {count} streams, 95 % intervals"
-style.join_panels(figure, title)
-settings.show(figure, "bins", narrow=1)
+settings.show(figure, "bins", title, narrow=1)
 by_size = bins.pivot_table("change", "share", "bin").reindex(columns=BINS)
 gain, lose = (by_size[BINS[0]] > 0).sum(), (by_size[BINS[-1]] < 0).sum()
 shrink = (by_size.diff(axis=1).iloc[:, 1:] < 0).all(axis=1).sum()
@@ -352,8 +350,7 @@ for ax, (metric, test_set) in zip(axes, SHOWN, strict=True):
     plot_cuts(shown[shown["method"] == "CBRS"], ax)
     ax.set_title(f"{metric}, {TEST_WORDS[test_set]}")
 count = f"{settings.say_seeds(seeds=settings.varied_seeds)}, {settings.draws} draw{'s' if settings.draws > 1 else ''}"
-style.join_panels(figure, f"Reuters, subsampled: CBRS minus CRS, {count}")
-settings.show(figure, "cuts", narrow=1)
+settings.show(figure, "cuts", f"Reuters, subsampled: CBRS minus CRS, {count}", narrow=1)
 
 
 # %% [markdown]
