@@ -72,7 +72,7 @@ import prslib
 from prslib.report import answers, measures, notebook, style, tables
 from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, SOURCES, WORDS
 from prslib.statistics import DECIDING, interval
-from prslib.report.tables import ALL_GROUPS, BALANCED, FULL, MAIN_METRICS
+from prslib.report.tables import ALL_GROUPS, BALANCED, FULL
 
 # %%
 settings = notebook.Settings.read("deviations", globals())
@@ -171,8 +171,8 @@ settings.show(figure, "memory", title, narrow=1)
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
     """Compare every deviation and CRS with PRS: `contrasts` with a verdict."""
-    cells = [(group, "mAP") for group in ALL_GROUPS]
-    table = tables.contrast_each(rows, ALL[1:], "PRS", cells)
+    rows = rows[rows["metric"] == "mAP"]
+    table = tables.contrast_each(rows, ALL[1:], "PRS", ALL_GROUPS)
     table["departure"] = table.pop("method").map(WORDS)
     lead = table["difference"].abs().where(table["departure"] == "CRS")
     lead = lead.groupby([table["dataset"], table["group"]]).transform("max")
@@ -191,8 +191,7 @@ def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
 
 def contest(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the overall scores of published implementations, PRS and CRS, and their gap to PRS."""
-    cells = [("overall", metric) for metric in MAIN_METRICS]
-    gaps = tables.contrast_each(rows, [*CONTEST, "CRS"], "PRS", cells)
+    gaps = tables.contrast_each(rows, [*CONTEST, "CRS"], "PRS")
     keys = ["dataset", "method", "metric"]
     gaps = gaps.set_index(keys)[["difference", "low", "high"]]
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]

@@ -176,25 +176,23 @@ def list_changes(settings, dataset: str) -> dict[str, tuple[str, str]]:
 
 def compare_changes(rows: pd.DataFrame, settings) -> pd.DataFrame:
     """Return what each change moves overall, with intervals, in every metric."""
-    cells = [("overall", metric) for metric in WAYS]
     frames = []
     for name in settings.dataset:
         of_set = rows[rows["dataset"] == name]
         for change, (after, before) in list_changes(settings, name).items():
             if {after, before} <= set(of_set["method"]):
-                gaps = tables.contrasts(of_set, after, before, cells)
+                gaps = tables.contrasts(of_set, after, before)
                 frames.append(gaps.assign(change=change))
     return pd.concat(frames, ignore_index=True)
 
 
 def compare_losses(rows: pd.DataFrame, settings) -> pd.DataFrame:
     """Return each loss minus the plain one, with each sampler and a uniform draw, overall."""
-    cells = [("overall", metric) for metric in WAYS]
     frames = []
     for method in settings.method:
         plain = name_arm(method, PLAIN)
         for loss in [name for name in settings.loss if name != PLAIN]:
-            gaps = tables.contrasts(rows, name_arm(method, loss), plain, cells)
+            gaps = tables.contrasts(rows, name_arm(method, loss), plain)
             frames.append(gaps.assign(method=method, loss=loss))
     return pd.concat(frames, ignore_index=True)
 

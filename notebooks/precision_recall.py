@@ -142,8 +142,7 @@ for name in settings.dataset:
 # called significant.
 
 # %% tags=["compute"]
-pairs = list(product(ALL_GROUPS, PRECISION_RECALL))
-settings.write(tables.contrasts(rows, "PRS", "CRS", pairs), "prs_minus_crs")
+settings.write(tables.contrasts(rows, "PRS", "CRS", ALL_GROUPS), "prs_minus_crs")
 
 # %%
 gaps = settings.table("prs_minus_crs")
@@ -187,8 +186,7 @@ def draw_ways(frame: pd.DataFrame, group: str, left: str, right: str) -> plt.Fig
 # %% tags=["compute"]
 f1s = [f"{f1}{how}" for f1, how in product(MAIN_METRICS[:2], WAYS.values())]
 decided = tables.final(history, f1s)
-pairs = list(product(ALL_GROUPS, f1s))
-settings.write(tables.contrasts(decided, "PRS", "CRS", pairs), "thresholds")
+settings.write(tables.contrasts(decided, "PRS", "CRS", ALL_GROUPS), "thresholds")
 
 # %%
 ways = settings.table("thresholds")

@@ -77,7 +77,6 @@ import pandas as pd
 import prslib
 from prslib.models.weights import NONE
 from prslib.report import answers, notebook, tables
-from prslib.report.tables import MAIN_METRICS
 
 # %%
 settings = notebook.Settings.read("pretraining", globals())
@@ -116,9 +115,8 @@ settings.show_tables("table", by=["weights"])
 
 # %% tags=["compute"]
 groups = ("majority", "minority", "overall")
-where = [(group, metric) for group in groups for metric in MAIN_METRICS]
 both = tables.merge_published(rows, "main")
-gaps = tables.contrasts(both, "PRS", "CRS", where, by=["weights"])
+gaps = tables.contrasts(both, "PRS", "CRS", groups, by=["weights"])
 settings.write(gaps, "prs_minus_crs")
 
 # %%

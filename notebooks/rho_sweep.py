@@ -153,12 +153,11 @@ MARKERS = {"overall": "s"} | GROUP_MARKERS
 
 def minus_crs(every):
     """Return the differences of PRS at each rho from CRS, by group and metric."""
-    cells = [(group, metric) for group in ALL_GROUPS for metric in MAIN_METRICS]
     crs = every[every["method"] == "CRS"]
     frames = []
     for rho, rows in every[every["method"] == "PRS"].groupby("rho"):
         both = pd.concat([rows, crs]).drop(columns="rho")
-        frames.append(tables.contrasts(both, "PRS", "CRS", cells).assign(rho=rho))
+        frames.append(tables.contrasts(both, "PRS", "CRS", ALL_GROUPS).assign(rho=rho))
     return pd.concat(frames, ignore_index=True)
 
 

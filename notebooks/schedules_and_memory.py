@@ -95,11 +95,10 @@ import numpy as np
 
 import prslib
 from prslib.report import answers, notebook, tables
-from prslib.report.tables import BALANCED, IMBALANCED, MAIN_METRICS
+from prslib.report.tables import BALANCED, IMBALANCED
 
 STANDARD = 2000  # samples in the paper's memory
 ARROW = "\N{RIGHTWARDS ARROW}"
-OVERALL = [("overall", metric) for metric in MAIN_METRICS]
 
 
 def scores_by_schedule(scores: pd.DataFrame) -> pd.DataFrame:
@@ -158,9 +157,9 @@ history = tables.scores_of(finished)  # after each task
 by_schedule, by_memory = scores_by_schedule(history), scores_by_memory(history)
 settings.write(tables.average(by_schedule), "schedules")
 settings.write(tables.average(by_memory), "sizes")
-gaps = tables.contrasts(by_schedule, "PRS", "CRS", OVERALL, by=["order"])
+gaps = tables.contrasts(by_schedule, "PRS", "CRS", by=["order"])
 settings.write(gaps, "schedules_prs_minus_crs")
-gaps = tables.contrasts(by_memory, "PRS", "CRS", OVERALL, by=["memory"])
+gaps = tables.contrasts(by_memory, "PRS", "CRS", by=["memory"])
 settings.write(gaps, "sizes_prs_minus_crs")
 
 # %% [markdown]

@@ -122,13 +122,12 @@ settings
 
 # %% tags=["compute"]
 frames = []
-cells = [("overall", metric) for metric, _ in CELLS]
 for setting, configs in planned.items():
     finished = prslib.run_all(configs, device=settings.device)
     rows = tables.final(tables.scores_of(finished))
     rows = tables.label_powers(rows, settings.powers)
     others = [name for name in rows["method"].unique() if name != "CRS"]
-    gaps = tables.contrast_each(rows, others, "CRS", cells)
+    gaps = tables.contrast_each(rows, others, "CRS")
     frames.append(gaps.assign(setting=setting))
 gaps = pd.concat(frames, ignore_index=True)
 gaps = gaps[gaps.set_index(["metric", "test_set"]).index.isin(CELLS)]

@@ -182,13 +182,13 @@ for name in names:
 # four tasks have been trained".
 
 # %% tags=["compute"]
-by, cells = ["order", "trained_tasks"], [("overall", "accuracy")]
+by = ["order", "trained_tasks"]
 place = "{dataset}, order {order}, after task {trained_tasks}"
-gaps = tables.contrasts(every, "PRS", "CRS", cells, by, place)
+gaps = tables.contrasts(every, "PRS", "CRS", by=by, place=place)
 settings.write(gaps, "prs_minus_crs")
 others = [name for name in style.styles_of(every["method"]) if name not in NOT_COMPARED]
 last = every[every["trained_tasks"] == every["trained_tasks"].max()]
-gaps = tables.contrast_each(last, others, "CRS", cells, by)
+gaps = tables.contrast_each(last, others, "CRS", by=by)
 settings.write(gaps, "minus_crs")
 
 # %%

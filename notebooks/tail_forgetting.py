@@ -174,8 +174,8 @@ def minority_minus_majority(scores: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(lost=rows["measure"].map(LOST), measure="score")
     # the two groups are compared as two methods are
     rows = rows.rename(columns={"method": "group", "group": "method"})
-    cells = [(name, "mAP") for name in rows["group"].unique()]
-    gaps = tables.contrasts(rows, "minority", "majority", cells, by=["lost"])
+    groups = rows["group"].unique()
+    gaps = tables.contrasts(rows, "minority", "majority", groups, by=["lost"])
     return gaps.rename(columns={"group": "method"})
 
 # %% tags=["compute"]
