@@ -24,7 +24,6 @@ from prslib.report.build import executed_file, write_sums
 
 REPORTED = "seeds"  # the profile with the most seeds on data in the repository
 NARROW = 700  # pixels; pictures up to this width fit on a phone
-REMOVED = "remove-output"  # the tag of cells that show a data frame for further work
 ANSWER = "answer"  # the tag of the cell that answers the notebook's question
 MADE_BY = (
     "*This page shows the output of [a notebook]({notebook}), run with the parameters of the "
@@ -58,8 +57,6 @@ def read(file: Path, pictures: str, made_by: str) -> NotebookNode:
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
         texts = [as_markdown(output, pictures) for output in cell.get("outputs", [])]
-        if REMOVED in tags:
-            texts = []
         if cell.cell_type == "code":
             cell.outputs = [show(text) for text in texts if text]
         if ANSWER in tags:

@@ -2,14 +2,14 @@
 
 `make figures PROFILE=seeds` calls ``python docs/renew.py``. The function of `KINDS` writes
 the text between the marks ``<!-- KIND WORDS: begin -->`` and ``<!-- KIND: end -->``, with
-the words as its arguments. Longer texts are Jinja templates in docs/_templates.
+the words as its arguments. The text of any other kind is the Jinja template with this name
+in docs/_templates.
 """
 
 import argparse
 import ast
 import re
 import textwrap
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -367,18 +367,13 @@ def count_claims() -> str:
 
 KINDS = {
     "answer": answer,
-    "answers": partial(render, "answers"),
     "claims": count_claims,
     "code": quote,
     "commands": list_commands,
     "memories": list_memories,
     "recipes": list_recipes,
-    "rule": partial(render, "rule"),
-    "replicated": partial(render, "replicated"),
     "streams": list_streams,
-    "summary": partial(render, "summary"),
     "table": pivot,
-    "turns": partial(render, "turns"),
     "verdict": give_verdict,
 }
 
@@ -386,7 +381,8 @@ KINDS = {
 def fill(block: re.Match) -> str:
     """Return a block with the current text between its marks."""
     begin, kind, words, end = block.groups()
-    return f"{begin}{KINDS[kind](*words.split())}\n{end}"
+    text = KINDS[kind](*words.split()) if kind in KINDS else render(kind)
+    return f"{begin}{text}\n{end}"
 
 
 def renew() -> dict[Path, str]:

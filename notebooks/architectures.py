@@ -44,7 +44,6 @@ costly_models: list[str] = ["convnet_rnn_attention"]  # networks that are traine
 weights: str = None  # initial weights: none, a published name or a file; None for each model's default
 epochs: list[int] = [1, 2]  # numbers of epochs of Multitask, 1 and 10 in the paper
 method: list[str] = ["CRS", "PRS"]  # in addition to Multitask; must include CRS and PRS; EWC and GSS need a plain network
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 seeds: list[int] = [0]  # one run for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -75,7 +74,7 @@ def runs(settings):
         learning_rate=settings.learning_rates,
     )
     fixed = {"dataset": settings.dataset, "weights": settings.weights}
-    fixed |= {"seed": settings.seeds, "rho": settings.rho}
+    fixed |= {"seed": settings.seeds}
     plain, *others = networks
     # the plain network is not frozen in the tables of methods, but in the table of networks
     also = [OFFLINE] if plain["frozen_stages"] else []
@@ -94,17 +93,14 @@ def runs(settings):
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from itertools import product
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 import prslib
 from prslib.report import answers, notebook, tables
-from prslib.report.style import STYLE
 from prslib.report.tables import MAIN_METRICS
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("architectures", globals())
 planned = runs(settings)
 settings
@@ -184,7 +180,6 @@ def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 rows = rows_of(finished)
 offline = plain_first(beside_offline(rows))
 settings.write(offline, "offline")
@@ -229,8 +224,8 @@ def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
 # %% tags=["compute"]
 online = plain_first(beside_methods(rows))
 settings.write(tables.average(online), "methods")
-cells = [(group, metric) for group in ("overall", "minority") for metric in MAIN_METRICS]
-settings.write(tables.contrasts(online, "PRS", "CRS", cells, by=["network"]), "prs_minus_crs")
+gaps = tables.contrasts(online, "PRS", "CRS", ["overall", "minority"], by=["network"])
+settings.write(gaps, "prs_minus_crs")
 
 # %%
 settings.show_tables("methods", by=["network"])

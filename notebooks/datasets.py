@@ -48,11 +48,10 @@ from prslib.datasets import GROUPS, SequentialDataset
 from prslib.datasets.base import Clustering
 from prslib.datasets.curation import class_merges
 from prslib.report import grids, measures, notebook, style, tables
-from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES, STYLE
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES
 from prslib.report.tables import TEST_WORDS
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("datasets", globals())
 grids.check_labels(settings.dataset, one=False)
 settings
@@ -144,8 +143,7 @@ classes = settings.table("classes")
 figure, axes = style.panel_grid(len(settings.dataset), 2, top=0.8, height=2.6)
 for ax, name in zip(axes, settings.dataset, strict=True):
     plot_class_statistics(classes[classes["dataset"] == name], ax).set_title(name)
-style.join_panels(figure, "Training samples of each class (log scale)")
-settings.show(figure, "classes", narrow=1)
+settings.show(figure, "classes", "Training samples of each class (log scale)", narrow=1)
 
 # %% [markdown]
 # ## The clustering, step by step

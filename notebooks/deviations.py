@@ -49,7 +49,6 @@
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # data sets on whose labels the memories are tracked
 trained: list[str] = ["cocoseq-mini"]  # data sets to train on
-rho: float = None  # power of allocation, None for each data set's default
 seeds: list[int] = [0, 1]  # one run of every departure for each seed
 varied_seeds: list[int] = [0]  # one memory of every departure for each seed
 device: str = "cpu"  # cpu or cuda
@@ -61,7 +60,7 @@ from prslib.report.deviations import EVERY, deviation_configs
 
 def runs(settings):
     """List the runs of PRS, each deviation, CRS and the published re-implementations."""
-    return deviation_configs(settings.trained, settings.seeds, settings.rho, EVERY)
+    return deviation_configs(settings.trained, settings.seeds, EVERY)
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -72,12 +71,10 @@ import pandas as pd
 import prslib
 from prslib.report import answers, measures, notebook, style, tables
 from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, SOURCES, WORDS
-from prslib.report.style import STYLE
 from prslib.statistics import DECIDING, interval
-from prslib.report.tables import ALL_GROUPS, BALANCED, FULL, MAIN_METRICS
+from prslib.report.tables import ALL_GROUPS, BALANCED, FULL
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("deviations", globals())
 planned = runs(settings)
 settings
@@ -113,8 +110,7 @@ MIX_LABELS = {
 def memory_mix(settings) -> pd.DataFrame:
     """Measure `MIX_LABELS` of each memory at the end of the stream, without training."""
     rows = []
-    fields = settings.dataset, settings.varied_seeds, settings.rho
-    for config in deviation_configs(*fields, DEVIATIONS):
+    for config in deviation_configs(settings.dataset, settings.varied_seeds, DEVIATIONS):
         rare = np.array(tables.labels_of(config.dataset).class_group) == "minority"
         *_, (sampler, slots, samples) = measures.place_stream(config)
         n = sampler.class_freq
@@ -160,8 +156,8 @@ for row, name in zip(axes, settings.dataset, strict=True):
 axes[0, 0].plot([], [], color="0.35", linewidth=1.8, label="95 % interval over seeds")
 axes[0, 0].plot([], [], color="0.75", linewidth=1, label="PRS and CRS, for reference")
 seeds = settings.say_seeds(seeds=settings.varied_seeds)
-style.join_panels(figure, f"Content of the memory at the end of the stream, {seeds}")
-settings.show(figure, "memory", narrow=1)
+title = f"Content of the memory at the end of the stream, {seeds}"
+settings.show(figure, "memory", title, narrow=1)
 
 
 # %% [markdown]
@@ -175,8 +171,8 @@ settings.show(figure, "memory", narrow=1)
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
     """Compare every deviation and CRS with PRS: `contrasts` with a verdict."""
-    cells = [(group, "mAP") for group in ALL_GROUPS]
-    table = tables.contrast_each(rows, ALL[1:], "PRS", cells)
+    rows = rows[rows["metric"] == "mAP"]
+    table = tables.contrast_each(rows, ALL[1:], "PRS", ALL_GROUPS)
     table["departure"] = table.pop("method").map(WORDS)
     lead = table["difference"].abs().where(table["departure"] == "CRS")
     lead = lead.groupby([table["dataset"], table["group"]]).transform("max")
@@ -195,8 +191,7 @@ def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
 
 def contest(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the overall scores of published implementations, PRS and CRS, and their gap to PRS."""
-    cells = [("overall", metric) for metric in MAIN_METRICS]
-    gaps = tables.contrast_each(rows, [*CONTEST, "CRS"], "PRS", cells)
+    gaps = tables.contrast_each(rows, [*CONTEST, "CRS"], "PRS")
     keys = ["dataset", "method", "metric"]
     gaps = gaps.set_index(keys)[["difference", "low", "high"]]
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
@@ -208,7 +203,6 @@ def contest(rows: pd.DataFrame) -> pd.DataFrame:
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 rows = tables.final(tables.scores_of(finished, tests=[BALANCED, FULL])).assign(published=np.nan)
 settings.write(against_prs(rows), "costs")
 settings.write(contest(rows), "contest")

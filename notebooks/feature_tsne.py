@@ -30,7 +30,6 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["imbal-digits", "cocoseq-mini"]  # one or more data sets
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["CRS", "PRS"]  # methods whose networks embed the images, which must include CRS and PRS
 seeds: list[int] = [0, 1]  # one run of every method for each seed; the first seed is drawn
 per_class: int = 20  # largest number of test images of a class
@@ -51,7 +50,6 @@ def runs(settings):
         settings.method,
         settings.seeds,
         dataset=settings.dataset,
-        rho=settings.rho,
         features_per_class=settings.per_class,
     )
 
@@ -65,13 +63,12 @@ from threadpoolctl import threadpool_limits
 import prslib
 from prslib import Run, RunConfig
 from prslib.datasets import DATASETS, GROUPS
-from prslib.report import answers, measures, notebook, style, tables
-from prslib.report.style import GROUP_MARKERS, STYLE
+from prslib.report import answers, measures, notebook, tables
+from prslib.report.style import GROUP_MARKERS
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 from prslib.statistics import say_interval
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("feature_tsne", globals())
 planned = runs(settings)
 settings
@@ -183,8 +180,7 @@ for name in settings.dataset:
         plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
     sizes = f"seed {settings.seeds[0]}, up to {settings.per_class} images per class"
     title = f"{name}, {TEST_WORDS[DATASETS[name].recipe.test_set]}: t-SNE of the features"
-    style.join_panels(figure, f"{title} of test images, {sizes}")
-    settings.show(figure, name, narrow=1)
+    settings.show(figure, name, f"{title} of test images, {sizes}", narrow=1)
 
 # %% [markdown]
 # ## Two measures
@@ -225,8 +221,8 @@ means.pivot(index=keys, columns="group", values="value")[list(ALL_GROUPS)].round
 # Unlike the intervals below, the verdict in the ledger is corrected for the number of claims.
 
 # %% tags=["compute"]
-cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in ALL_GROUPS]
-settings.write(tables.contrasts(rows, "PRS", "CRS", cells), "separation_prs_minus_crs")
+gaps = tables.contrasts(rows, "PRS", "CRS", ALL_GROUPS)
+settings.write(gaps, "separation_prs_minus_crs")
 
 # %%
 title = "Separation of the classes in feature space: PRS minus CRS"

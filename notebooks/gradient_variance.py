@@ -36,7 +36,6 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 points: list[int] = [8]  # number of measurements during a run, one entry for each data set
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory, which must include CRS and PRS
 seeds: list[int] = [0, 1]  # one run of every method for each seed
@@ -52,7 +51,7 @@ def runs(settings):
     """List runs that measure the gradient variance over their memory."""
     check_memory(settings.method)
     check_compared(settings.method, "CRS", "PRS")
-    fixed = {"rho": settings.rho, "seed": settings.seeds, "method": settings.method}
+    fixed = {"seed": settings.seeds, "method": settings.method}
     rows = zip_fields(dataset=settings.dataset, variance_points=settings.points)
     return [config for row in rows for config in configs(**row, **fixed)]
 
@@ -64,10 +63,8 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 import prslib
 from prslib.report import answers, notebook, style
-from prslib.report.style import STYLE
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("gradient_variance", globals())
 planned = runs(settings)
 settings
@@ -117,8 +114,7 @@ figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_gradient_variance(rows[rows["dataset"] == name], ax).set_title(name)
 title = "Gradient variance over the memory during training"
-style.join_panels(figure, f"{title}, {settings.say_seeds()}")
-settings.show(figure, "curves", narrow=1)
+settings.show(figure, "curves", f"{title}, {settings.say_seeds()}", narrow=1)
 
 # %% [markdown]
 # ## What can be concluded, and what cannot

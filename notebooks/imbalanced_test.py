@@ -30,9 +30,7 @@
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets with both kinds of test set
 rho: float = 0.5  # power of allocation of PRS that the paper chooses for the imbalanced test
-balanced_rho: float = None  # power for the balanced test, None for each data set's default
 method: list[str] = ["CRS", "GSS", "ExStream"]  # methods that PRS is compared with, without PRS; must include CRS
-memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0, 1]  # one run of every method for each seed
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
@@ -47,24 +45,20 @@ def runs(settings):
     check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS")
     fixed = {"few_seeds": settings.few_seeds, "dataset": settings.dataset}
-    fixed |= {"memory_size": settings.memory_size}
-    powers = [settings.rho, settings.balanced_rho]
+    powers = [settings.rho, None]  # and each data set's default
     others = configs_of(settings.method, settings.seeds, **fixed)
     return others + configs_of(["PRS"], settings.seeds, rho=powers, **fixed)
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
 
 import prslib
 from prslib.report import answers, notebook, style, tables
-from prslib.report.style import STYLE
-from prslib.report.tables import BALANCED, IMBALANCED, MAIN_METRICS
+from prslib.report.tables import BALANCED, IMBALANCED
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("imbalanced_test", globals())
 planned = runs(settings)
 settings
@@ -78,7 +72,6 @@ settings
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 rows = tables.final(tables.scores_of(finished, tests=[IMBALANCED, BALANCED]))
 has_rho = rows["rho"].isna() | (rows["rho"] == settings.rho)
 chosen = rows[has_rho & (rows["test_set"] == IMBALANCED) & (rows["measure"] == "score")]
@@ -98,8 +91,7 @@ settings.show_tables("table")
 # (frequent) classes, because it pools the predictions of all classes.
 
 # %% tags=["compute"]
-pairs = [(group, metric) for group in ["overall", "majority"] for metric in MAIN_METRICS]
-gaps = tables.contrast_each(chosen, "PRS", settings.method, pairs)
+gaps = tables.contrast_each(chosen, "PRS", settings.method, ["overall", "majority"])
 settings.write(gaps, "prs_minus_others")
 
 # %%
@@ -123,11 +115,10 @@ display(Markdown(tables.in_short(against)))
 
 # %% tags=["compute"]
 scored = rows[rows["measure"] == "score"]
-cells = [("overall", metric) for metric in MAIN_METRICS]
 by_power = []
 for power in rows["rho"].dropna().unique():
     pair = scored[scored["rho"].isna() | (scored["rho"] == power)]
-    by_power.append(tables.contrasts(pair, "PRS", "CRS", cells).assign(rho=power))
+    by_power.append(tables.contrasts(pair, "PRS", "CRS").assign(rho=power))
 settings.write(pd.concat(by_power, ignore_index=True), "powers")
 
 # %%

@@ -30,9 +30,7 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["digits49tiny"]  # one or more data sets with unequal tasks
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # must include CRS and PRS
-memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0]  # one run of every method for each seed
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
@@ -40,7 +38,7 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib import configs
-from prslib.report.grids import check_compared, check_labels, standard_runs
+from prslib.report.grids import check_compared, check_labels, configs_of
 
 
 def runs(settings):
@@ -50,9 +48,9 @@ def runs(settings):
     """
     check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS", "PRS")
-    fields = {"dataset": settings.dataset, "seed": settings.seeds}
-    trained = configs(**fields, method="ExStream", vector_stages=0)
-    return standard_runs(settings) + trained
+    fixed = {"dataset": settings.dataset}
+    made = configs_of(settings.method, settings.seeds, settings.few_seeds, **fixed)
+    return made + configs(**fixed, seed=settings.seeds, method="ExStream", vector_stages=0)
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import matplotlib.pyplot as plt
@@ -62,11 +60,7 @@ import seaborn as sns
 import prslib
 from prslib import METHODS
 from prslib.report import answers, notebook, style, tables
-from prslib.report.tables import BALANCED
-from prslib.report.style import STYLE
-from prslib.report.tables import MAIN_METRICS, TEST_WORDS
-
-OVERALL = [("overall", metric) for metric in MAIN_METRICS]
+from prslib.report.tables import BALANCED, MAIN_METRICS, TEST_WORDS
 
 
 def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
@@ -110,14 +104,12 @@ def plot_tasks(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     return ax
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("inter_task", globals())
 planned = runs(settings)
 settings
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 standard = [run for run in finished if run.config.vector_stages is None]
 rows = task_scores(tables.scores_of(standard))
 for name in settings.dataset:
@@ -142,8 +134,7 @@ for name in settings.dataset:
     for ax, test_set in zip(axes.flat, tests, strict=True):
         plot_tasks(shown[shown["test_set"] == test_set], ax).set_title(TEST_WORDS[test_set])
     title = f"{name}: mAP on each task after the whole stream"
-    style.join_panels(figure, f"{title}, {settings.say_seeds()}")
-    settings.show(figure, name)
+    settings.show(figure, name, f"{title}, {settings.say_seeds()}")
 
 # %% [markdown]
 # ## PRS against each other method on the smallest task
@@ -157,7 +148,7 @@ for name in settings.dataset:
 # %% tags=["compute"]
 ends = pick_smallest(rows)
 others = [name for name in settings.method if name != "PRS"]
-gaps = tables.contrast_each(ends, "PRS", others, OVERALL, by=["label"])
+gaps = tables.contrast_each(ends, "PRS", others, by=["label"])
 settings.write(gaps.assign(published=float("nan")), "prs_minus_others")
 
 # %%

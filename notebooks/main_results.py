@@ -70,11 +70,10 @@ import pandas as pd
 import prslib
 from prslib import METHODS
 from prslib.report import answers, notebook, style, tables
-from prslib.report.style import HOLLOW, STYLE
-from prslib.report.tables import ALL_GROUPS, BALANCED, F1_OTHERWISE, MAIN_METRICS, TEST_WORDS
+from prslib.report.style import HOLLOW
+from prslib.report.tables import ALL_GROUPS, BALANCED, F1_OTHERWISE, TEST_WORDS
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("main_results", globals())
 planned = runs(settings)
 settings
@@ -107,7 +106,7 @@ settings
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
+scores = prslib.scores(finished)  # which the menus select from
 history = tables.scores_of(finished)  # after each task
 rows = tables.merge_published(tables.final(history), "main")
 
@@ -239,12 +238,11 @@ for name in settings.dataset:
 averages = settings.table("table")
 for name in settings.dataset:
     figure = draw_groups(settings.table(f"groups_{name}"), SHOWN)
-    title = f"{name}, balanced test: scores by class group"
-    style.join_panels(figure, f"{title}, {settings.say_seeds(name)}")
+    title = f"{name}, balanced test: scores by class group, {settings.say_seeds(name)}"
     tests = averages.loc[averages["dataset"] == name, "test_set"].unique()
     controls = make_menus(list(tests))
     redraw = partial(draw_again, name)
-    settings.show(figure, f"groups_{name}", narrow=2, redraw=redraw, **controls)
+    settings.show(figure, f"groups_{name}", title, narrow=2, redraw=redraw, **controls)
 
 # %% [markdown]
 # ## PRS against CRS
@@ -256,8 +254,7 @@ for name in settings.dataset:
 # `main_results_prs_minus_crs.csv` lists all differences.
 
 # %% tags=["compute"]
-cells = [(group, metric) for group in ALL_GROUPS for metric in MAIN_METRICS]
-settings.write(tables.contrasts(rows, "PRS", "CRS", cells), "prs_minus_crs")
+settings.write(tables.contrasts(rows, "PRS", "CRS", ALL_GROUPS), "prs_minus_crs")
 
 # %%
 title = "Scores of Table 1: PRS minus CRS"
@@ -269,9 +266,8 @@ against_crs = settings.show_contrasts("prs_minus_crs", title, "group")
 # The paper claims that PRS has higher overall scores than every other method except Multitask.
 
 # %% tags=["compute"]
-cells = [("overall", metric) for metric in MAIN_METRICS]
 others = [name for name in settings.method if name != "PRS"]
-gaps = tables.contrast_each(rows, "PRS", others, cells)
+gaps = tables.contrast_each(rows, "PRS", others)
 settings.write(gaps, "prs_minus_others")
 
 # %%
@@ -313,8 +309,7 @@ for ax, (name, shown) in zip(axes, panels, strict=True):
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_ylabel("mAP minus CRS (points)")
 title = "Overall mAP of each method minus CRS after each task, balanced test"
-style.join_panels(figure, f"{title}, {settings.say_seeds()}")
-settings.show(figure, "progression")
+settings.show(figure, "progression", f"{title}, {settings.say_seeds()}")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 where = {"test_set": BALANCED, "group": "minority", "metric": "mAP"}

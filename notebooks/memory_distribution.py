@@ -30,23 +30,20 @@ profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml c
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 age_dataset: list[str] = ["cocoseq-mini", "reutersseq", "clipartseq", "imbal-digits"]  # one or more data sets of the last section
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory, which must include CRS and PRS
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
-memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0, 1]  # one memory of every method for each seed
-few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda, for runs that are not trained yet
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.measures import follows_from_labels
-from prslib.report.grids import check_compared, check_memory, configs_of, standard_runs
+from prslib.report.grids import check_compared, check_memory, configs_of
 
 
 def memories(settings):
     """List a memory of every method and seed."""
     check_memory(settings.method)
     check_compared(settings.method, "CRS", "PRS")
-    return standard_runs(settings)
+    return configs_of(settings.method, settings.seeds, dataset=settings.dataset)
 
 
 def runs(settings):
@@ -60,10 +57,8 @@ from matplotlib.patheffects import Normal, Stroke
 
 import prslib
 from prslib.report import answers, measures, notebook, style
-from prslib.report.style import STYLE
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("memory_distribution", globals())
 planned = memories(settings)
 settings
@@ -129,8 +124,7 @@ for name in settings.dataset:
     for ax, sampler in zip(axes, settings.method, strict=True):
         plot_class_shares(shown[shown["method"].isin(["Stream", sampler])], ax)
     title = f"{name}: share of each class in the memory, {settings.say_seeds(name)}"
-    style.join_panels(figure, title)
-    settings.show(figure, name, narrow=1)
+    settings.show(figure, name, title, narrow=1)
 
 # %% [markdown]
 # ## How far from the target?
@@ -178,8 +172,7 @@ means.set_axis(["to equal shares (%)", "to the shares in the stream (%)"], axis=
 # PRS is nearly equally likely to keep early and late samples.
 
 # %% tags=["compute"]
-fixed = {"rho": settings.rho, "memory_size": settings.memory_size}
-configs = configs_of(settings.method, settings.seeds, dataset=settings.age_dataset, **fixed)
+configs = configs_of(settings.method, settings.seeds, dataset=settings.age_dataset)
 settings.write(measures.memory_ages(configs), "age")
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -202,8 +195,7 @@ for ax, name in zip(axes, settings.age_dataset, strict=True):
     plot_ages(ages[ages["dataset"] == name], ax)
 axes[0].set_ylim(0)
 title = f"Part of each task from which the samples in memory come, {settings.say_seeds()}"
-style.join_panels(figure, title)
-settings.show(figure, "age", narrow=1)
+settings.show(figure, "age", title, narrow=1)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 means = answers.first_set(to_targets).groupby("method")[["to equal", "to stream"]].mean()

@@ -39,14 +39,11 @@ profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml c
 dataset: list[str] = ["reutersseq"]  # one or more data sets with several labels per sample
 method: list[str] = ["CRS", "PRS"]  # the first is the reference, the second the balanced memory
 loss: list[str] = ["multilabel_soft_margin", "asymmetric", "distribution_balanced"]  # the plain loss and others
-balanced: list[str] = ["multilabel_soft_margin"]  # losses that are also trained with a balanced draw
 seeds: list[int] = [0, 1]  # one run of every sampler and loss for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
-from prslib import LOSSES
-from prslib.checks import one_of
 from prslib.report.grids import check_labels, configs_of
 
 PLAIN = "multilabel_soft_margin"
@@ -71,12 +68,10 @@ STRENGTHS = {
 def runs(settings):
     """List a run of every sampler with every loss and with balanced draws."""
     check_labels(settings.dataset, one=False)
-    for name in settings.balanced:
-        one_of("loss", name, LOSSES)
     made = []
     for name in settings.dataset:
         for loss in settings.loss:
-            draws = ["uniform", "balanced"] if loss in settings.balanced else ["uniform"]
+            draws = ["uniform", "balanced"] if loss == PLAIN else ["uniform"]
             made += configs_of(
                 settings.method,
                 settings.seeds,
@@ -95,12 +90,11 @@ import pandas as pd
 from IPython.display import Markdown
 
 import prslib
-from prslib.report import answers, notebook, style, tables
+from prslib.report import answers, notebook, tables
 from prslib.report.tables import BALANCED, IMBALANCED
-from prslib.report.style import HUES, STYLE
+from prslib.report.style import HUES
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("memory_or_loss", globals())
 planned = runs(settings)
 settings
@@ -182,25 +176,23 @@ def list_changes(settings, dataset: str) -> dict[str, tuple[str, str]]:
 
 def compare_changes(rows: pd.DataFrame, settings) -> pd.DataFrame:
     """Return what each change moves overall, with intervals, in every metric."""
-    cells = [("overall", metric) for metric in WAYS]
     frames = []
     for name in settings.dataset:
         of_set = rows[rows["dataset"] == name]
         for change, (after, before) in list_changes(settings, name).items():
             if {after, before} <= set(of_set["method"]):
-                gaps = tables.contrasts(of_set, after, before, cells)
+                gaps = tables.contrasts(of_set, after, before)
                 frames.append(gaps.assign(change=change))
     return pd.concat(frames, ignore_index=True)
 
 
 def compare_losses(rows: pd.DataFrame, settings) -> pd.DataFrame:
     """Return each loss minus the plain one, with each sampler and a uniform draw, overall."""
-    cells = [("overall", metric) for metric in WAYS]
     frames = []
     for method in settings.method:
         plain = name_arm(method, PLAIN)
         for loss in [name for name in settings.loss if name != PLAIN]:
-            gaps = tables.contrasts(rows, name_arm(method, loss), plain, cells)
+            gaps = tables.contrasts(rows, name_arm(method, loss), plain)
             frames.append(gaps.assign(method=method, loss=loss))
     return pd.concat(frames, ignore_index=True)
 
@@ -248,7 +240,6 @@ def plot_bars(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 rows = tables.final(tables.scores_of(finished, "loss", "draw"), WAYS)
 rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
 arms = [name_arm(*key) for key in rows[["method", "loss", "draw"]].itertuples(index=False)]
@@ -273,8 +264,7 @@ for line, name in zip(axes, settings.dataset, strict=True):
         ax.set(title=f"{name}:\n{title}", ylabel="score (%)")
 without, memory = settings.method[:2]
 title = f"Overall scores with {memory} instead of {without}, another loss or both, balanced test"
-style.join_panels(figure, f"{title}, {settings.say_seeds()}")
-settings.show(figure, "scores", narrow=1)
+settings.show(figure, "scores", f"{title}, {settings.say_seeds()}", narrow=1)
 
 # %% [markdown]
 # ## What each change moves

@@ -40,18 +40,19 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from dataclasses import replace
 
-from prslib.report.grids import main_runs, standard_runs
+from prslib.report.grids import main_runs
 
 
 def runs(settings):
     """List the runs of `main_results`, and one of CRS and PRS with its predictions."""
+    made = main_runs(settings)
     first = settings.dataset[0], settings.seeds[0]
-    kept = [
-        replace(config, predictions=True, test_resamples=0)
-        for config in standard_runs(settings)
+    kept = {"predictions": True, "test_resamples": 0, "tuned_threshold": False}
+    return made + [
+        replace(config, **kept)
+        for config in made
         if (config.dataset, config.seed) == first and config.method in ("CRS", "PRS")
     ]
-    return main_runs(settings) + kept
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from functools import partial
@@ -64,12 +65,10 @@ import pandas as pd
 
 import prslib
 from prslib.report import answers, notebook, style, tables
-from prslib.report.tables import BALANCED, IMBALANCED
-from prslib.report.style import HOLLOW, HUES, STYLE
-from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
+from prslib.report.style import HOLLOW, HUES
+from prslib.report.tables import ALL_GROUPS, BALANCED, IMBALANCED, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("precision_recall", globals())
 planned = runs(settings)
 settings
@@ -110,7 +109,6 @@ def plot_dumbbells(frame: pd.DataFrame, ax: plt.Axes, order: list[str]) -> plt.A
 trained = prslib.run_all(planned, device=settings.device)
 with_predictions = [run for run in trained if run.config.predictions]
 finished = [run for run in trained if not run.config.predictions]
-scores = prslib.scores(finished)  # for further analysis
 history = tables.scores_of(finished)  # after each task
 rows = tables.final(history, PRECISION_RECALL)
 rows = rows[rows["measure"] == "score"]
@@ -133,8 +131,7 @@ for name in settings.dataset:
         plot_dumbbells(cells, ax, order).set_title(f"{group},\n{TEST_WORDS[test]}")
     plt.setp(axes[-1], xlabel="C-P and C-R (%)")
     title = f"{name}: precision and recall of the classes"
-    style.join_panels(figure, f"{title}, {settings.say_seeds(name)}")
-    settings.show(figure, name, narrow=2)
+    settings.show(figure, name, f"{title}, {settings.say_seeds(name)}", narrow=2)
 
 # %% [markdown]
 # ## What a balanced memory changes
@@ -146,8 +143,7 @@ for name in settings.dataset:
 # called significant.
 
 # %% tags=["compute"]
-pairs = list(product(ALL_GROUPS, PRECISION_RECALL))
-settings.write(tables.contrasts(rows, "PRS", "CRS", pairs), "prs_minus_crs")
+settings.write(tables.contrasts(rows, "PRS", "CRS", ALL_GROUPS), "prs_minus_crs")
 
 # %%
 gaps = settings.table("prs_minus_crs")
@@ -191,8 +187,7 @@ def draw_ways(frame: pd.DataFrame, group: str, left: str, right: str) -> plt.Fig
 # %% tags=["compute"]
 f1s = [f"{f1}{how}" for f1, how in product(MAIN_METRICS[:2], WAYS.values())]
 decided = tables.final(history, f1s)
-pairs = list(product(ALL_GROUPS, f1s))
-settings.write(tables.contrasts(decided, "PRS", "CRS", pairs), "thresholds")
+settings.write(tables.contrasts(decided, "PRS", "CRS", ALL_GROUPS), "thresholds")
 
 # %%
 ways = settings.table("thresholds")

@@ -41,7 +41,6 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["digits70tiny"]  # one or more data sets
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 begun_with: list[str] = ["none", "digits", "digits"]  # initial weights: none, a name or a file
 frozen_stages: list[int] = [0, 0, 3]  # number of frozen stages of the network, for each of the initial weights
 method: list[str] = ["CRS", "PRS", "EWC"]  # methods, which must include CRS and PRS
@@ -65,7 +64,6 @@ def runs(settings):
     for name, start in product(settings.dataset, starts):
         made += configs(
             dataset=name,
-            rho=settings.rho,
             **start,
             method=settings.method,
             seed=settings.seeds,
@@ -74,17 +72,13 @@ def runs(settings):
     return made
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import matplotlib.pyplot as plt
 import pandas as pd
 
 import prslib
 from prslib.models.weights import NONE
 from prslib.report import answers, notebook, tables
-from prslib.report.style import STYLE
-from prslib.report.tables import MAIN_METRICS
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("pretraining", globals())
 planned = runs(settings)
 settings
@@ -98,7 +92,6 @@ def name_weights(rows: pd.DataFrame) -> pd.DataFrame:
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 rows = tables.final(tables.scores_of(finished, "weights", "frozen_stages"))
 rows = name_weights(rows)
 settings.write(tables.merge_published(tables.average(rows), "main"), "table")
@@ -122,9 +115,8 @@ settings.show_tables("table", by=["weights"])
 
 # %% tags=["compute"]
 groups = ("majority", "minority", "overall")
-where = [(group, metric) for group in groups for metric in MAIN_METRICS]
 both = tables.merge_published(rows, "main")
-gaps = tables.contrasts(both, "PRS", "CRS", where, by=["weights"])
+gaps = tables.contrasts(both, "PRS", "CRS", groups, by=["weights"])
 settings.write(gaps, "prs_minus_crs")
 
 # %%

@@ -37,7 +37,6 @@
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 rhos: list[float] = [-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0]  # powers of allocation
-memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0, 1]  # one run of every rho for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -48,10 +47,9 @@ from prslib import configs
 
 def runs(settings):
     """List a run of PRS for every rho and seed, and one of CRS for every seed."""
-    fixed = {"memory_size": settings.memory_size, "seed": settings.seeds}
-    sweep = configs(dataset=settings.dataset, method="PRS", rho=settings.rhos, **fixed)
-    crs = configs(dataset=settings.dataset, method="CRS", **fixed)
-    return sweep + crs
+    names, seeds = settings.dataset, settings.seeds
+    sweep = configs(dataset=names, method="PRS", rho=settings.rhos, seed=seeds)
+    return sweep + configs(dataset=names, method="CRS", seed=seeds)
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from functools import partial
@@ -63,18 +61,17 @@ import pandas as pd
 import prslib
 from prslib.metrics import GROUP_METRICS
 from prslib.report import answers, notebook, style, tables
-from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, STYLE
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("rho_sweep", globals())
 needed = runs(settings)
 settings
 
 # %% tags=["compute"]
 finished = prslib.run_all(needed, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
+scores = prslib.scores(finished)  # which the menus select from
 every = tables.final(tables.scores_of(finished))
 every = every[every["measure"] == "score"]
 for name in settings.dataset:
@@ -156,12 +153,11 @@ MARKERS = {"overall": "s"} | GROUP_MARKERS
 
 def minus_crs(every):
     """Return the differences of PRS at each rho from CRS, by group and metric."""
-    cells = [(group, metric) for group in ALL_GROUPS for metric in MAIN_METRICS]
     crs = every[every["method"] == "CRS"]
     frames = []
     for rho, rows in every[every["method"] == "PRS"].groupby("rho"):
         both = pd.concat([rows, crs]).drop(columns="rho")
-        frames.append(tables.contrasts(both, "PRS", "CRS", cells).assign(rho=rho))
+        frames.append(tables.contrasts(both, "PRS", "CRS", ALL_GROUPS).assign(rho=rho))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -192,8 +188,7 @@ for line, ((name, test_set), cells) in zip(axes, panels, strict=True):
         plot_minus_crs(cells[cells["metric"] == metric], ax)
         ax.set_title(f"{name}, {TEST_WORDS[test_set]}:\n{metric}")
         ax.label_outer()
-style.join_panels(figure, f"PRS at each rho minus CRS, {settings.say_seeds()}")
-settings.show(figure, "minus_crs")
+settings.show(figure, "minus_crs", f"PRS at each rho minus CRS, {settings.say_seeds()}")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 overall = gaps[gaps["group"] == "overall"]

@@ -35,7 +35,6 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory, which must include CRS and PRS
 sized: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods that are run with other memory sizes; must include CRS and PRS
 schedules: int = 2  # number of schedules in addition to the standard one, in the order of Table 2
@@ -70,7 +69,7 @@ def runs(settings):
     check_compared(settings.sized, "CRS", "PRS")
     made = []
     for name in settings.dataset:
-        fixed = {"few_seeds": settings.few_seeds, "dataset": name, "rho": settings.rho}
+        fixed = {"few_seeds": settings.few_seeds, "dataset": name}
         few = settings.varied_seeds
         made += configs_of(settings.method, settings.seeds, **fixed)
         for order in permuted_schedules(name, settings.schedules):
@@ -92,18 +91,14 @@ def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
     return [order for order in schedules if order != usual][:count]
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-import matplotlib.pyplot as plt
 import numpy as np
 
 import prslib
 from prslib.report import answers, notebook, tables
 from prslib.report.tables import BALANCED, IMBALANCED
-from prslib.report.style import STYLE
-from prslib.report.tables import MAIN_METRICS
 
 STANDARD = 2000  # samples in the paper's memory
 ARROW = "\N{RIGHTWARDS ARROW}"
-OVERALL = [("overall", metric) for metric in MAIN_METRICS]
 
 
 def scores_by_schedule(scores: pd.DataFrame) -> pd.DataFrame:
@@ -152,21 +147,19 @@ def table_2(*frames: pd.DataFrame) -> pd.DataFrame:
     return tables.average(rows[rows["measure"] == "score"].drop_duplicates())
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("schedules_and_memory", globals())
 planned = runs(settings)
 settings
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 history = tables.scores_of(finished)  # after each task
 by_schedule, by_memory = scores_by_schedule(history), scores_by_memory(history)
 settings.write(tables.average(by_schedule), "schedules")
 settings.write(tables.average(by_memory), "sizes")
-gaps = tables.contrasts(by_schedule, "PRS", "CRS", OVERALL, by=["order"])
+gaps = tables.contrasts(by_schedule, "PRS", "CRS", by=["order"])
 settings.write(gaps, "schedules_prs_minus_crs")
-gaps = tables.contrasts(by_memory, "PRS", "CRS", OVERALL, by=["memory"])
+gaps = tables.contrasts(by_memory, "PRS", "CRS", by=["memory"])
 settings.write(gaps, "sizes_prs_minus_crs")
 
 # %% [markdown]

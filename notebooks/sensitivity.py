@@ -38,7 +38,6 @@ powers: list[float] = []  # further powers of allocation of PRS
 settings_changed: list[str] = ["step size x 3", "memory x 1/4"]  # keys of SETTINGS below
 tuned_threshold: list[str] = ["CRS", "PRS"]  # methods trained a second time to tune their threshold, as in main_results
 seeds: list[int] = [0, 1]  # one run of every method and setting for each seed
-few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -100,15 +99,13 @@ import pandas as pd
 
 import prslib
 from prslib.report import answers, notebook, style, tables
-from prslib.report.tables import BALANCED, IMBALANCED
-from prslib.report.style import HUES, STYLE, styles_of
-from prslib.report.tables import TEST_WORDS
+from prslib.report.style import HUES, styles_of
+from prslib.report.tables import BALANCED, IMBALANCED, TEST_WORDS
 
 # the scores of the verdict
 CELLS = [("mAP", BALANCED), ("C-F1", BALANCED), ("O-F1", IMBALANCED)]
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("sensitivity", globals())
 planned = runs_by_setting(settings)
 settings
@@ -124,20 +121,17 @@ settings
 # parameter `method`. If you run the notebook, a menu selects another sampler.
 
 # %% tags=["compute"]
-frames, parts = [], []
-cells = [("overall", metric) for metric, _ in CELLS]
+frames = []
 for setting, configs in planned.items():
     finished = prslib.run_all(configs, device=settings.device)
-    parts.append(prslib.scores(finished).assign(setting=setting))
     rows = tables.final(tables.scores_of(finished))
     rows = tables.label_powers(rows, settings.powers)
     others = [name for name in rows["method"].unique() if name != "CRS"]
-    gaps = tables.contrast_each(rows, others, "CRS", cells)
+    gaps = tables.contrast_each(rows, others, "CRS")
     frames.append(gaps.assign(setting=setting))
 gaps = pd.concat(frames, ignore_index=True)
 gaps = gaps[gaps.set_index(["metric", "test_set"]).index.isin(CELLS)]
 settings.write(gaps.drop(columns=["sentence", "group"]), "minus_crs")
-scores = pd.concat(parts, ignore_index=True)  # for further analysis
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]

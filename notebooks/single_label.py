@@ -72,10 +72,8 @@ from prslib import METHODS, published
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import project_root
 from prslib.report import answers, measures, notebook, style, tables
-from prslib.report.style import STYLE
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("single_label", globals())
 planned = runs(settings)
 names = available(settings.dataset)
@@ -124,7 +122,6 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 every = measures.accuracies(finished)
 every = style.without_far_numbers(tables.label_powers(every, settings.powers))
 # the paper has no numbers for further powers
@@ -174,8 +171,7 @@ for name in names:
     theirs = leads_on_crs(printed_accuracies(printed[name]).assign(seed=0))
     figure = draw_leads(ours, theirs, printed[name])
     title = f"{name}, balanced test: accuracy minus CRS"
-    style.join_panels(figure, f"{title}, {settings.say_seeds()}")
-    settings.show(figure, name, narrow=1)
+    settings.show(figure, name, f"{title}, {settings.say_seeds()}", narrow=1)
 
 # %% [markdown]
 # ## What holds
@@ -186,13 +182,13 @@ for name in names:
 # four tasks have been trained".
 
 # %% tags=["compute"]
-by, cells = ["order", "trained_tasks"], [("overall", "accuracy")]
+by = ["order", "trained_tasks"]
 place = "{dataset}, order {order}, after task {trained_tasks}"
-gaps = tables.contrasts(every, "PRS", "CRS", cells, by, place)
+gaps = tables.contrasts(every, "PRS", "CRS", by=by, place=place)
 settings.write(gaps, "prs_minus_crs")
 others = [name for name in style.styles_of(every["method"]) if name not in NOT_COMPARED]
 last = every[every["trained_tasks"] == every["trained_tasks"].max()]
-gaps = tables.contrast_each(last, others, "CRS", cells, by)
+gaps = tables.contrast_each(last, others, "CRS", by=by)
 settings.write(gaps, "minus_crs")
 
 # %%
@@ -265,8 +261,7 @@ for name in mlps:
     last = by_order.query("trained_tasks == 5 and variant != 'authors'")
     figure, ax = plt.subplots(figsize=(5.4, 5.4))
     plot_order_pairs(last, ax, "CRS", "PRS")
-    style.join_panels(figure, f"{name}, balanced test: accuracy after the last task")
-    settings.show(figure, f"{name}_orders")
+    settings.show(figure, f"{name}_orders", f"{name}, balanced test: accuracy after the last task")
     shares = last.groupby("method", sort=False)["value"].quantile([0.05, 0.5, 0.95])
     shares = shares.unstack().round(1).rename(columns=lambda share: f"{100 * share:.0f}th percentile")
     values = last.pivot(index="schedule", columns="method", values="value")
@@ -333,8 +328,7 @@ for name in mlps if settings.search else []:
     style.plot_progression(third[third["schedule"] == best.schedule], axes[0], "accuracy")
     plot_order_pairs(second[second["trained_tasks"] == 5], axes[1], "CRS", "PRS")
     title = f"{name}: {best.schedule}, the order that fits best, and the {settings.search[0]} nearest"
-    style.join_panels(figure, title)
-    settings.show(figure, f"{name}_nearest")
+    settings.show(figure, f"{name}_nearest", title)
 
 # %% [markdown]
 # ## What can be concluded, and what cannot

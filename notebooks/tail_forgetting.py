@@ -46,7 +46,6 @@
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 method: list[str] = ["CRS", "EWC", "PRS"]  # methods that see one task after the other, which must include CRS
-rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 memory_share: float = 0.5  # size of the memory, as a share of each data set's standard size
 seeds: list[int] = [0, 1]  # one run of every method for each seed
 device: str = "cpu"  # cpu or cuda
@@ -64,7 +63,7 @@ def runs(settings):
     made = []
     for name in settings.dataset:
         size = memory_size(name, settings.memory_share)
-        fields = {"dataset": name, "rho": settings.rho, "memory_size": size}
+        fields = {"dataset": name, "memory_size": size}
         made += configs_of(settings.method, settings.seeds, **fields)
     return made
 
@@ -78,20 +77,17 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import prslib
-from prslib.report import answers, measures, notebook, style, tables
-from prslib.report.tables import BALANCED
-from prslib.report.style import GROUP_COLOURS, STYLE
-from prslib.report.tables import TEST_WORDS
+from prslib.report import answers, measures, notebook, tables
+from prslib.report.style import GROUP_COLOURS
+from prslib.report.tables import BALANCED, TEST_WORDS
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("tail_forgetting", globals())
 planned = runs(settings)
 settings
 
 # %% tags=["compute"]
 finished = prslib.run_all(planned, device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 by_class = pd.concat(map(measures.run_forgetting, finished), ignore_index=True)
 keys = ["dataset", "test_set", "method", "task", "class", "class_group", "images", "place"]
 drawn = by_class[(by_class["metric"] == "AP") & (by_class["measure"] == "plain")]
@@ -147,8 +143,7 @@ for name in settings.dataset:
     memory = f"memory of {memory_size(name, settings.memory_share)}"
     words = TEST_WORDS[classes["test_set"].iloc[0]]
     title = f"{name}, {words}: forgetting by class, {memory}"
-    style.join_panels(figure, f"{title}, {settings.say_seeds()}")
-    settings.show(figure, name)
+    settings.show(figure, name, f"{title}, {settings.say_seeds()}")
 
 # %% [markdown]
 # ## Minority against majority
@@ -179,8 +174,8 @@ def minority_minus_majority(scores: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(lost=rows["measure"].map(LOST), measure="score")
     # the two groups are compared as two methods are
     rows = rows.rename(columns={"method": "group", "group": "method"})
-    cells = [(name, "mAP") for name in rows["group"].unique()]
-    gaps = tables.contrasts(rows, "minority", "majority", cells, by=["lost"])
+    groups = rows["group"].unique()
+    gaps = tables.contrasts(rows, "minority", "majority", groups, by=["lost"])
     return gaps.rename(columns={"group": "method"})
 
 # %% tags=["compute"]

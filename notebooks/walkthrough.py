@@ -44,10 +44,9 @@ from matplotlib.ticker import MaxNLocator
 
 from prslib.report import measures, notebook
 from prslib.samplers import make_sampler
-from prslib.report.style import HUES, STYLE
+from prslib.report.style import HUES
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("walkthrough", globals())
 settings
 
@@ -303,20 +302,6 @@ ROLES = {  # of a sample when a slot is overwritten
 }
 
 
-def surpluses(step: SimpleNamespace) -> pd.DataFrame:
-    """Return the surplus of each class, and its probability of being shrunk (Eq. 3)."""
-    decision = step.decision
-    counts = step.memory.sum(axis=0)
-    columns = {
-        "in_memory": counts,
-        "target": decision.partition * counts.sum(),
-        "surplus": decision.surplus,
-        "q": decision.scarce.astype(int),
-        "probability": decision.class_probability,
-    }
-    return pd.DataFrame(columns).rename_axis("class").reset_index()
-
-
 def shrunk_class(step: SimpleNamespace) -> int:
     """Return the most likely class whose shrinking explains the slot that was overwritten."""
     decision = step.decision
@@ -347,11 +332,13 @@ def clearest_removal(steps: list) -> SimpleNamespace:
     return max(removals, key=lambda step: candidates(step)["role"].nunique())
 
 
-def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: plt.Axes) -> plt.Axes:
+def plot_surpluses(step: SimpleNamespace, ax: plt.Axes) -> plt.Axes:
     """Draw each class's surplus, labelled with its probability of being shrunk (Eq. 3)."""
-    colours = np.where(frame["class"] == shrunk, "#D55E00", "#56B4E9")
-    bars = ax.bar(LETTERS, frame["surplus"], color=colours, width=0.6)
-    chances = [f"{100 * p:.0f} %" if p else "never" for p in frame["probability"]]
+    classes = np.arange(len(LETTERS))
+    colours = np.where(classes == shrunk_class(step), "#D55E00", "#56B4E9")
+    bars = ax.bar(LETTERS, step.decision.surplus, color=colours, width=0.6)
+    chance = step.decision.class_probability
+    chances = [f"{100 * p:.0f} %" if p else "never" for p in chance]
     ax.bar_label(bars, chances, fontsize=8.5, padding=3)
     ax.axhline(0, color="0.3", linewidth=0.8)
     ax.set(xlabel="class", ylabel=r"surplus $\delta_i$ (labels)")
@@ -375,11 +362,10 @@ def plot_candidates(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
 
 # %%
 shown = clearest_removal(steps)
-of_classes = surpluses(shown)
 members = candidates(shown)
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4))
 figure.suptitle("Surplus of each class, and distances of the drawn class's members")
-plot_surpluses(of_classes, shrunk_class(shown), axes[0])
+plot_surpluses(shown, axes[0])
 plot_candidates(members, axes[1])
 settings.write(members, "sample_out")
 settings.show(figure, "sample_out")

@@ -38,7 +38,6 @@ cuts: list[str] = ["cap30", "cap300", "part893", "part3292"]  # one or more subs
 draws: int = 1  # number of random draws of each cut, at most 3
 tuned_threshold: list[str] = ["CRS", "PRS"]  # methods trained a second time to tune their threshold, as in main_results
 seeds: list[int] = [0, 1]  # one run of every method for each seed
-few_seeds: dict[str, int] = {}  # data sets that are run with only the first few seeds
 varied_seeds: list[int] = [0, 1]  # seeds for other memory sizes and for the cuts
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -94,15 +93,12 @@ from scipy.stats import spearmanr
 import prslib
 from prslib.paths import project_root
 from prslib.report import answers, measures, notebook, style, tables
-from prslib.report.tables import BALANCED, IMBALANCED
-from prslib.report.style import STYLE
-from prslib.report.tables import F1_OTHERWISE, MAIN_METRICS, TEST_WORDS
+from prslib.report.tables import BALANCED, F1_OTHERWISE, IMBALANCED, MAIN_METRICS, TEST_WORDS
 from prslib.statistics import at_end, over_seeds
 
 SHOWN = [("mAP", BALANCED), ("O-F1", IMBALANCED)]
 
 # %%
-plt.style.use(STYLE)
 settings = notebook.Settings.read("when_it_pays", globals())
 planned = runs(settings)
 settings
@@ -156,13 +152,12 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 
 # %% tags=["compute"]
 finished = prslib.run_all(stream_runs(settings), device=settings.device)
-scores = prslib.scores(finished)  # for further analysis
 metrics = [*MAIN_METRICS, *F1_OTHERWISE[:2]]  # these at the tuned threshold
 rows = tables.final(tables.scores_of(finished), metrics)
 rows = tables.label_powers(rows, settings.powers)
-cells = [(group, metric) for group in ("overall", "majority", "minority") for metric in metrics]
+groups = ["overall", "majority", "minority"]
 others = [name for name in rows["method"].unique() if name != "CRS"]
-gaps = tables.contrast_each(rows, others, "CRS", cells)
+gaps = tables.contrast_each(rows, others, "CRS", groups)
 settings.write(gaps.drop(columns="sentence"), "minus_crs")
 
 
@@ -193,8 +188,7 @@ every = pd.concat([overall, further_streams("more_streams")], ignore_index=True)
 every = every[every["method"].isin(overall["method"].unique())]
 figure = draw_streams(every)
 title = f"Each sampler minus CRS, {settings.say_seeds(intervals=True)}"
-style.join_panels(figure, title)
-settings.show(figure, "minus_crs", narrow=1)
+settings.show(figure, "minus_crs", title, narrow=1)
 
 # %% [markdown]
 # ## Which classes gain
@@ -292,8 +286,7 @@ counts = pd.concat([bins["streams"], places["streams"]])
 low, high = counts.min(), counts.max()
 count = f"{low} to {high}" if low < high else f"{high}"
 title = f"AP of single classes, CBRS minus CRS: mean over {count} streams, 95 % intervals"
-style.join_panels(figure, title)
-settings.show(figure, "bins", narrow=1)
+settings.show(figure, "bins", title, narrow=1)
 by_size = bins.pivot_table("change", "share", "bin").reindex(columns=BINS)
 gain, lose = (by_size[BINS[0]] > 0).sum(), (by_size[BINS[-1]] < 0).sum()
 shrink = (by_size.diff(axis=1).iloc[:, 1:] < 0).all(axis=1).sum()
@@ -321,8 +314,7 @@ display(Markdown(text))
 # %% tags=["compute"]
 finished = prslib.run_all(cut_runs(settings), device=settings.device)
 rows = tables.final(tables.scores_of(finished))
-cells = [("overall", metric) for metric in MAIN_METRICS]
-cut_gaps = tables.contrast_each(rows, ["PRS", "CBRS"], "CRS", cells)
+cut_gaps = tables.contrast_each(rows, ["PRS", "CBRS"], "CRS")
 cut_gaps = cut_gaps.merge(sizes[["dataset", "samples", "max:min"]])
 cut_gaps["cut"] = cut_gaps["dataset"].str.split("-").str[1]
 settings.write(cut_gaps.drop(columns="sentence"), "cuts")
@@ -356,8 +348,7 @@ for ax, (metric, test_set) in zip(axes, SHOWN, strict=True):
     plot_cuts(shown[shown["method"] == "CBRS"], ax)
     ax.set_title(f"{metric}, {TEST_WORDS[test_set]}")
 count = f"{settings.say_seeds(seeds=settings.varied_seeds)}, {settings.draws} draw{'s' if settings.draws > 1 else ''}"
-style.join_panels(figure, f"Reuters, subsampled: CBRS minus CRS, {count}")
-settings.show(figure, "cuts", narrow=1)
+settings.show(figure, "cuts", f"Reuters, subsampled: CBRS minus CRS, {count}", narrow=1)
 
 
 # %% [markdown]

@@ -1,9 +1,8 @@
 """Draw the labels of the synthetic digits: streams with the paper's class statistics.
 
 Run ``python studies/draw_streams.py``, which takes a second. It reports whether each set
-equals the embedded one, and writes the sets to the working directory or, with
-``--embed``, over the embedded files. Different bytes change the results of all runs on
-these sets.
+equals the embedded one, and writes the sets to the working directory. Different bytes
+change the results of all runs on these sets.
 """
 
 import argparse
@@ -191,15 +190,13 @@ def draw(plan: Plan) -> tuple[Selection, np.ndarray]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--embed", action="store_true", help="replace prslib's files")
-    embed = parser.parse_args().embed
+    argparse.ArgumentParser(description=__doc__.split("\n\n")[0]).parse_args()
     for plan in PLANS:
         selection, corpus = draw(plan)
         file = DATA / f"{plan.name}.npz"
         same = np.array_equal(selection.labels, Selection.load(file).labels)
         print(plan.name, "as embedded" if same else "with other labels")
-        selection.save(file if embed else Path(file.name), corpus=corpus)
+        selection.save(Path(file.name), corpus=corpus)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,7 @@
 Run ``python studies/embed_features.py --images DIR --annotations DIR`` with the folder of
 train2014/ and val2014/, and the folder of both instances files; ten minutes on one core.
 It counts the bytes that differ from the embedded file, and writes the new file to
-cocoseq_mini.npz in the working directory or, with ``--embed``, over the embedded one. It
-needs ``pip install -e '.[laptop]'``.
+cocoseq_mini.npz in the working directory. It needs ``pip install -e '.[laptop]'``.
 
 With ``--open`` it makes cocoseq_open.npz, the features of COCO images that are in none
 of COCOseq's lists, rounded by the column scales of cocoseq_mini.npz. In both cases, the
@@ -59,7 +58,6 @@ def main() -> None:
     parser.add_argument("--images", type=Path, required=True)
     parser.add_argument("--annotations", type=Path, required=True)
     parser.add_argument("--open", action="store_true", help="make the open test set")
-    parser.add_argument("--embed", action="store_true", help="replace prslib's file")
     options = parser.parse_args()
     embedded = features.OPEN if options.open else features.MINI
     before = read_arrays(embedded)
@@ -72,7 +70,7 @@ def main() -> None:
         f"{(apart > 0).sum()} of {apart.size} bytes differ from those embedded, by at "
         f"most {apart.max()}; {(labels != before['labels']).sum()} labels differ"
     )
-    made = embedded if options.embed else Path(embedded.name)
+    made = Path(embedded.name)
     new = {"labels": labels}
     if not options.open:
         new["scale"] = scale = find_scale(values)

@@ -8,8 +8,8 @@ unpacked package, or ``clipartseq`` with both of its packages; some minutes on o
     for file in openclipart-*.deb; do dpkg-deb -x $file DIR; done  # Debian 12
 
 It counts the arrays that equal the checkout's, and writes the new file, mdiseq.npz or
-clipartseq.npz, to the working directory or, with ``--embed``, over the checkout's. It
-needs ``pip install -e '.[laptop]' resvg-py==0.5.0``.
+clipartseq.npz, to the working directory. It needs
+``pip install -e '.[laptop]' resvg-py==0.5.0``.
 
 These rules were fixed before any run was scored:
 
@@ -273,18 +273,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("name", choices=READERS)
     parser.add_argument("--packages", type=Path, required=True)
-    parser.add_argument("--embed", action="store_true", help="replace prslib's file")
     options = parser.parse_args()
     set_deterministic()
     made = Path(f"{options.name}.npz")
     print(make(options.name, options.packages, made))
-    embedded = DATA / made
-    if embedded.is_file():
-        first, second = read_arrays(made), read_arrays(embedded)
-        same = [name for name in first if np.array_equal(first[name], second[name])]
-        print(f"{len(same)} of {len(first)} arrays equal the embedded ones")
-    if options.embed:
-        made = made.replace(embedded)
+    first, second = read_arrays(made), read_arrays(DATA / made)
+    same = [name for name in first if np.array_equal(first[name], second[name])]
+    print(f"{len(same)} of {len(first)} arrays equal the embedded ones")
     print(made)
 
 

@@ -3,8 +3,8 @@
 Run ``python studies/embed_reuters.py --texts DIR`` with the folder of reut2-000.sgm to
 reut2-021.sgm of "Reuters-21578, Distribution 1.0"; a minute on one core. It counts the
 entries that differ from the embedded file, and writes the new file to reutersseq.npz in
-the working directory or, with ``--embed``, over the embedded one. docs/reuters.md
-describes the source of the collection and the construction of the stream.
+the working directory. docs/reuters.md describes the source of the collection and the
+construction of the stream.
 """
 
 import argparse
@@ -184,13 +184,9 @@ def count_differing(made: Path, stored: Path) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--texts", type=Path, required=True)
-    parser.add_argument("--embed", action="store_true", help="replace prslib's file")
-    options = parser.parse_args()
     made = Path(reuters.FILE.name)
-    make(options.texts, made)
+    make(parser.parse_args().texts, made)
     print(f"{count_differing(made, reuters.FILE)} entries differ from {reuters.FILE}")
-    if options.embed:
-        made = made.replace(reuters.FILE)
     print(made)
 
 

@@ -10,7 +10,7 @@ import argparse
 
 import numpy as np
 import pandas as pd
-from choosing import METRICS, save
+from choosing import save
 
 from prslib import configs, register, run_all
 from prslib.report.tables import contrasts, final, scores_of
@@ -51,7 +51,7 @@ def main() -> None:
     means = rows.groupby(["method", "metric"])["value"].mean()
     tables = []
     for method, than in PAIRS:
-        table = contrasts(rows, method, than, [("overall", name) for name in METRICS])
+        table = contrasts(rows, method, than)
         table["mean"] = table["metric"].map(means[method])
         table["mean_than"] = table["metric"].map(means[than])
         tables.append(table.assign(method=method, than=than))

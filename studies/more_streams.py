@@ -55,7 +55,7 @@ from prslib.checks import expected
 from prslib.datasets import Entry, Recipe, SequentialDataset, Split, curation
 from prslib.datasets.features import HEAD, memory_size_of, standardise
 from prslib.report.tables import final, label_powers, leads, scores_of
-from prslib.statistics import over_seeds
+from prslib.statistics import at_end, over_seeds
 
 LEAST_IN_STREAM = 15
 LEAST_IN_TEST = 3
@@ -268,10 +268,8 @@ def compare_classes(data: SequentialDataset, memory: int) -> pd.DataFrame:
     for share, seeds in SEEDS.items():
         fixed = {"dataset": data.name, "memory_size": round(memory * share)}
         runs = run_all(configs(**fixed, method=["CRS", "CBRS"], seed=seeds))
-        scores = pd.concat([run.scores for run in runs])
-        at_end = scores["trained_tasks"] == data.num_tasks
-        scores = scores[at_end & (scores["test_set"] == "balanced")]
-        scores = scores[(scores["task"] == "seen") & (scores["metric"] == "AP")]
+        scores = at_end(pd.concat([run.scores for run in runs]))
+        scores = scores.query("test_set == 'balanced' and metric == 'AP'")
         means = scores.pivot_table("value", "group", "method")
         change = 100 * (means["CBRS"] - means["CRS"])[list(data.class_names)]
         columns = {"dataset": data.name, "memory": share, "seeds": len(seeds)}

@@ -28,10 +28,9 @@ def main() -> None:
     fixed["tuned_threshold"] = True
     planned = configs(method=["CRS", "PRS", "CBRS", "OCDM"], **fixed)
     planned += configs(method="PRS", rho=POWER, **fixed)
-    cells = list(dict.fromkeys(zip(table["group"], table["metric"], strict=True)))
     rows = final(scores_of(run_all(planned)), table["metric"].unique())
     rows = label_powers(rows, [POWER])
-    gaps = contrast_each(rows, table["method"].unique(), "CRS", cells)
+    gaps = contrast_each(rows, table["method"].unique(), "CRS", table["group"].unique())
     others = gaps.set_index(KEYS)["difference"].rename("others")
     table = table[[*KEYS, "difference", "low", "high"]].join(others, on=KEYS)
     width = table["high"] - table["low"]

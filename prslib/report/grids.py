@@ -65,18 +65,6 @@ def zip_fields(**fields: Sequence) -> list[dict]:
     return [dict(zip(fields, row, strict=True)) for row in rows]
 
 
-def standard_runs(settings: Settings) -> list[RunConfig]:
-    """List a run of every data set, method and seed that the parameters name."""
-    return configs_of(
-        settings.method,
-        settings.seeds,
-        few_seeds=settings.few_seeds,
-        dataset=settings.dataset,
-        rho=settings.rho,
-        memory_size=settings.memory_size,
-    )
-
-
 def sampler_runs(
     settings: Settings, names: Sequence[str], seeds: Sequence[int], **fields: Any
 ) -> list[RunConfig]:
@@ -85,8 +73,7 @@ def sampler_runs(
     Methods of ``tuned_threshold`` are trained as in the main table, so that both notebooks
     share their runs in the standard setting.
     """
-    few = settings.few_seeds
-    fixed: dict[str, Any] = {"few_seeds": few, "dataset": names} | fields
+    fixed: dict[str, Any] = {"dataset": names} | fields
     made = configs_of(["CRS", *settings.method], seeds, **fixed)
     for power in settings.powers:
         made += configs_of(["PRS"], seeds, rho=power, **fixed)
@@ -109,7 +96,15 @@ def main_runs(settings: Settings) -> list[RunConfig]:
     check_compared(settings.method, "CRS", "PRS")
     for name in settings.tuned_threshold:
         one_of("method", name, METHODS)
-    return tune_thresholds(settings, standard_runs(settings))
+    made = configs_of(
+        settings.method,
+        settings.seeds,
+        few_seeds=settings.few_seeds,
+        dataset=settings.dataset,
+        rho=settings.rho,
+        memory_size=settings.memory_size,
+    )
+    return tune_thresholds(settings, made)
 
 
 def check_labels(names: Sequence[str], one: bool) -> None:

@@ -31,7 +31,7 @@ from prslib.paths import (
     replacing,
 )
 from prslib.report.answers import ONE_SEED, SYNTHETIC, name_streams
-from prslib.report.style import contrast_panels, stack_panels
+from prslib.report.style import STYLE, contrast_panels, join_panels, stack_panels
 from prslib.report.tables import (
     TEST_WORDS,
     in_short,
@@ -64,7 +64,8 @@ class Settings(SimpleNamespace):
 
     @classmethod
     def read(cls, notebook: str, namespace: dict) -> Self:
-        """Read the parameters among a notebook's ``globals()``."""
+        """Read the parameters among a notebook's ``globals()``; set the figures' style."""
+        plt.style.use(STYLE)
         ran = [each for each in namespace.get("In", []) if each.startswith(PAPERMILL)]
         values = {name: namespace[name] for name in defaults_of(notebook)}
         for source in ran[-1:]:  # errors of earlier cells may have been corrected
@@ -129,17 +130,21 @@ class Settings(SimpleNamespace):
         self,
         figure: Figure,
         name: str,
+        title: str = "",
         narrow: int = 0,
         redraw: Callable[..., Figure] | None = None,
         **controls: ValueWidget,
     ) -> None:
         """Display a figure of the table `name`, and write it if ``save`` names a folder.
 
+        A title is added with a legend for all panels.
         With `narrow`, a second PNG for phones has that many columns of panels, in the profile
         seeds, of which the articles are made. Controls, such as sliders, are shown above
         the figure, and ``redraw`` draws it again when one of them changes.
         """
         self.table(name)  # every picture needs a table with its numbers
+        if title:
+            join_panels(figure, title)
         about = {"file": f"{self.notebook}_{name}.png"}
         picture = make_picture(self.add_changed(figure), about)
         self.save_file(about["file"], cast("bytes", picture.data))

@@ -194,13 +194,13 @@ def contrasts(
     rows: pd.DataFrame,
     method: str,
     than: str,
-    cells: Sequence[tuple[str, str]],  # (group, metric)
+    groups: Collection[str] = ("overall",),
     by: Sequence[str] = (),  # further columns in which the two must agree
     place: str | None = None,  # begins a sentence, with columns in braces
 ) -> pd.DataFrame:
     """Add to `over_seeds` the paper's difference of two methods, published, and a sentence."""
     gaps = seed_gaps(rows, method, than, by).dropna(subset="value")
-    gaps = gaps[gaps.set_index(["group", "metric"]).index.isin(list(cells))]
+    gaps = gaps[gaps["group"].isin(groups)]
     keys = [name for name in gaps if name not in ("seed", *_VALUES)]
     table = over_seeds(gaps, keys)
     if "published" in gaps:
@@ -224,7 +224,7 @@ def contrast_each(
     rows: pd.DataFrame,
     method: str | Sequence[str],
     than: str | Sequence[str],
-    cells: Sequence[tuple[str, str]],
+    groups: Collection[str] = ("overall",),
     by: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Join the `contrasts` of several methods with one, or of one with several, by name."""
@@ -232,7 +232,7 @@ def contrast_each(
     frames = []
     for name in names:
         pair: dict[str, Any] = {"method": method, "than": than, column: name}
-        gaps = contrasts(rows, **pair, cells=cells, by=by)
+        gaps = contrasts(rows, **pair, groups=groups, by=by)
         frames.append(gaps.assign(**{column: name}))
     return pd.concat(frames, ignore_index=True)
 

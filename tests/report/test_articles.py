@@ -84,7 +84,6 @@ def test_text_links_to_articles_and_the_notebook_and_code_is_left_out(article):
 def test_an_output_is_a_picture_or_text_or_left_out(article, output, text):
     without = article()
     assert article(output) == (f"{without}\n{text}\n" if text else without)
-    assert article(output, tag="remove-output") == without
 
 
 def test_the_answer_is_below_the_title(article):

@@ -55,6 +55,7 @@ def test_the_cell_of_papermill_is_read_and_its_names_are_checked():
 
 @pytest.fixture
 def figure():
+    plt.rcdefaults()  # the style is set by tests that read parameters
     figure, (left, right) = plt.subplots(1, 2, figsize=(2, 1), dpi=100)
     figure.suptitle("cocoseq-mini")
     left.plot([1, 2], label="PRS")
@@ -107,7 +108,7 @@ def test_a_rho_or_memory_that_replaces_the_default_is_named(figure, shown):
     # these notebooks name theirs, or compare several
     names = ("imbalanced_test", "walkthrough", "your_stream")
     assert not any(Settings.of("quick", name).say_changed() for name in names)
-    changed = Settings.of("quick", "imbalanced_test", rho=1.0, memory_size=30)
+    changed = Settings.of("quick", "main_results", rho=1.0, memory_size=30)
     assert changed.say_changed() == ", rho 1, memory of 30"
 
 

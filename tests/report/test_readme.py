@@ -14,7 +14,8 @@ def test_all_numbers_are_up_to_date_and_between_marks(program, monkeypatch):
     for page, text in renew.renew().items():
         assert page.read_text("utf-8") == text, "run `python docs/renew.py`"
         names |= {kind for _, kind, _, _ in renew.BLOCK.findall(text)}
-    assert names == {*renew.KINDS}
+    templates = {file.stem for file in project_root().glob("docs/_templates/*.jinja")}
+    assert names == {*renew.KINDS, *templates}
 
 
 def test_the_list_of_questions_has_every_notebook_and_its_title(program):

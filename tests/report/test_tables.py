@@ -67,10 +67,8 @@ def test_bold_is_the_best_to_the_printed_digit_in_each_block():
 
 
 def test_contrasts_are_taken_seed_by_seed(scores):
-    rows = tables.merge_published(tables.final(scores), "main")
-    (gap,) = tables.contrasts(rows, "PRS", "CRS", [("minority", "mAP")]).to_dict(
-        "records"
-    )
+    rows = tables.merge_published(tables.final(scores, ["mAP"]), "main")
+    (gap,) = tables.contrasts(rows, "PRS", "CRS", ["minority"]).to_dict("records")
     row = [gap[name] for name in ("difference", "sd", "published")]
     assert row == pytest.approx([11, 1, 39.7 - 26.9])
     place = "digits70tiny, minority mAP, balanced test: PRS minus CRS: +11.0 ("

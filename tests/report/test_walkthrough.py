@@ -22,13 +22,13 @@ def test_the_tables_of_a_step_add_up(steps):
         terms = walkthrough.contributions(step)
         acceptance = min(1, (terms["m"] / terms["n"] * terms["w"]).sum())
         assert acceptance == pytest.approx(step.decision.acceptance)
-        table = walkthrough.surpluses(step)
-        above = table["in_memory"] - table["target"]
-        assert above.to_numpy() == pytest.approx(table["surplus"])
+        counts = step.memory.sum(axis=0)
+        above = counts - step.decision.partition * counts.sum()
+        assert above == pytest.approx(step.decision.surplus)
         if step.slot < 0:
             continue
         members = walkthrough.candidates(step).set_index("slot")
-        scores = step.memory[members.index] < table["q"].to_numpy()
+        scores = step.memory[members.index] < step.decision.scarce
         assert members["score"].tolist() == scores.sum(1).tolist()
         in_k = members["score"] == members["score"].max()  # Eq. (4)
         assert (members["distance"].notna() == in_k).all()
