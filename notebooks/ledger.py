@@ -28,6 +28,7 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # profile whose runs are read: smoke, quick, seeds, laptop or paper
+level: float = 0.95  # confidence level of the intervals, between 0 and 1
 missing: str = "train"  # train or leave: what to do with runs that are not stored
 device: str = "cpu"  # cpu or cuda, for runs that are not trained yet
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -49,13 +50,15 @@ from prslib.report.tables import PRECISION_RECALL
 # %%
 settings = notebook.Settings.read("ledger", globals())
 one_of("value of missing", settings.missing, ["train", "leave"])
+if not 0 < settings.level < 1:
+    raise ValueError(f"level must be between 0 and 1, got {settings.level}")
 settings
 
 # %% tags=["compute"]
 configs, errors = topics.runs(settings.profile)
 print("left out, files missing:", errors or "none")
 results = ledger.gather(configs, settings.missing, device=settings.device)
-settings.write(ledger.decide(results), "claims")
+settings.write(ledger.decide(results, settings.level), "claims")
 
 # %% [markdown]
 # ## What was replicated, and what was not
@@ -264,7 +267,7 @@ for rows, ax in zip(panels, axes[:, 0], strict=True):
 for ax in axes[:-1, 0]:
     ax.set_xlabel("")
 seeds = chosen["seeds"].max()
-title = f"The paper's main claims: 95 % intervals, up to {seeds} seeds"
+title = f"The paper's main claims: {100 * settings.level:.0f} % intervals, up to {seeds} seeds"
 settings.show(figure, "headlines", f"{title}; verdicts after Holm's correction")
 
 # %% [markdown]

@@ -46,7 +46,7 @@ def gather(
     return results_of(stored, standards, in_figure_1)
 
 
-def decide(results: pd.DataFrame) -> pd.DataFrame:
+def decide(results: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:
     """Test each claim on each of its data sets, with and without correction.
 
     A claim about COCOseq is also tested on other real streams, in separate rows whose
@@ -67,10 +67,10 @@ def decide(results: pd.DataFrame) -> pd.DataFrame:
                 "dataset": dataset,
                 "data": data_sources.get(dataset, ""),
             }
-            decided = claim.decide(ours[dataset])
+            decided = claim.decide(ours[dataset], level)
             rows.append({"claim": claim.name} | texts | place | decided)
     table = drop_not_run(pd.DataFrame(rows))
-    table["verdict"] = correct(table)
+    table["verdict"] = correct(table, level)
     return table
 
 
@@ -103,7 +103,7 @@ def drop_not_run(decided: pd.DataFrame) -> pd.DataFrame:
     return decided[is_run | stays].reset_index(drop=True)
 
 
-def correct(decided: pd.DataFrame) -> pd.Series:
+def correct(decided: pd.DataFrame, level: float) -> pd.Series:
     """Return the verdicts after Holm's correction for the number of claims on a data set.
 
     The verdict of a claim of kind "sensitivity" is its kind.
@@ -113,7 +113,7 @@ def correct(decided: pd.DataFrame) -> pd.Series:
     verdicts = decided["alone"].mask(is_run & (kinds == SENSITIVITY), SENSITIVITY)
     tested = decided["p"].where(kinds == PRIMARY)
     p = tested.groupby(decided["dataset"]).transform(holm)
-    return verdicts.mask(verdicts.isin(WORDS) & (p >= 1 - LEVEL), "undecided")
+    return verdicts.mask(verdicts.isin(WORDS) & (p >= 1 - level), "undecided")
 
 
 def digits_of(unit: str) -> int:

@@ -17,7 +17,7 @@ from prslib.report.claims import functions
 from prslib.report.claims.functions import STATISTICS, Cells
 from prslib.report.claims.scores import TESTS, Scores, Seed
 from prslib.report.tables import MAIN_METRICS
-from prslib.statistics import SMALL, Interval, interval
+from prslib.statistics import LEVEL, SMALL, Interval, interval
 
 COCO = "COCOseq"
 NUS = "NUS-WIDEseq"
@@ -71,10 +71,10 @@ class Claim:
             stacked = statistic(stacked)
         return names, stacked
 
-    def decide(self, scores: Scores) -> dict:
+    def decide(self, scores: Scores, level: float = LEVEL) -> dict:
         """Return the effect on one data set, its weakest cell and its verdict."""
         names, values = self.evaluate(scores)
-        effect = interval(values, self.over)
+        effect = interval(values, self.over, level)
         row = vars(effect) | {"alone": self.verdict(effect)}
         weakest = row.pop("cell")
         if row["alone"] == FACT:
