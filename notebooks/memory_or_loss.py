@@ -39,11 +39,14 @@ profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml c
 dataset: list[str] = ["reutersseq"]  # one or more data sets with several labels per sample
 method: list[str] = ["CRS", "PRS"]  # the first is the reference, the second the balanced memory
 loss: list[str] = ["multilabel_soft_margin", "asymmetric", "distribution_balanced"]  # the plain loss and others
+balanced: list[str] = ["multilabel_soft_margin"]  # losses that are also trained with a balanced draw
 seeds: list[int] = [0, 1]  # one run of every sampler and loss for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
+from prslib import LOSSES
+from prslib.checks import one_of
 from prslib.report.grids import check_labels, configs_of
 
 PLAIN = "multilabel_soft_margin"
@@ -68,10 +71,12 @@ STRENGTHS = {
 def runs(settings):
     """List a run of every sampler with every loss and with balanced draws."""
     check_labels(settings.dataset, one=False)
+    for name in settings.balanced:
+        one_of("loss", name, LOSSES)
     made = []
     for name in settings.dataset:
         for loss in settings.loss:
-            draws = ["uniform", "balanced"] if loss == PLAIN else ["uniform"]
+            draws = ["uniform", "balanced"] if loss in settings.balanced else ["uniform"]
             made += configs_of(
                 settings.method,
                 settings.seeds,
