@@ -44,6 +44,7 @@ costly_models: list[str] = ["convnet_rnn_attention"]  # networks that are traine
 weights: str = None  # initial weights: none, a published name or a file; None for each model's default
 epochs: list[int] = [1, 2]  # numbers of epochs of Multitask, 1 and 10 in the paper
 method: list[str] = ["CRS", "PRS"]  # in addition to Multitask; must include CRS and PRS; EWC and GSS need a plain network
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 seeds: list[int] = [0]  # one run for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -74,7 +75,7 @@ def runs(settings):
         learning_rate=settings.learning_rates,
     )
     fixed = {"dataset": settings.dataset, "weights": settings.weights}
-    fixed |= {"seed": settings.seeds}
+    fixed |= {"seed": settings.seeds, "rho": settings.rho}
     plain, *others = networks
     # the plain network is not frozen in the tables of methods, but in the table of networks
     also = [OFFLINE] if plain["frozen_stages"] else []

@@ -49,6 +49,7 @@
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # data sets on whose labels the memories are tracked
 trained: list[str] = ["cocoseq-mini"]  # data sets to train on
+rho: float = None  # power of allocation, None for each data set's default
 seeds: list[int] = [0, 1]  # one run of every departure for each seed
 varied_seeds: list[int] = [0]  # one memory of every departure for each seed
 device: str = "cpu"  # cpu or cuda
@@ -60,7 +61,7 @@ from prslib.report.deviations import EVERY, deviation_configs
 
 def runs(settings):
     """List the runs of PRS, each deviation, CRS and the published re-implementations."""
-    return deviation_configs(settings.trained, settings.seeds, EVERY)
+    return deviation_configs(settings.trained, settings.seeds, settings.rho, EVERY)
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -110,7 +111,8 @@ MIX_LABELS = {
 def memory_mix(settings) -> pd.DataFrame:
     """Measure `MIX_LABELS` of each memory at the end of the stream, without training."""
     rows = []
-    for config in deviation_configs(settings.dataset, settings.varied_seeds, DEVIATIONS):
+    fields = settings.dataset, settings.varied_seeds, settings.rho
+    for config in deviation_configs(*fields, DEVIATIONS):
         rare = np.array(tables.labels_of(config.dataset).class_group) == "minority"
         *_, (sampler, slots, samples) = measures.place_stream(config)
         n = sampler.class_freq

@@ -30,6 +30,7 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["imbal-digits", "cocoseq-mini"]  # one or more data sets
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["CRS", "PRS"]  # methods whose networks embed the images, which must include CRS and PRS
 seeds: list[int] = [0, 1]  # one run of every method for each seed; the first seed is drawn
 per_class: int = 20  # largest number of test images of a class
@@ -50,6 +51,7 @@ def runs(settings):
         settings.method,
         settings.seeds,
         dataset=settings.dataset,
+        rho=settings.rho,
         features_per_class=settings.per_class,
     )
 

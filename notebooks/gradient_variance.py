@@ -36,6 +36,7 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 points: list[int] = [8]  # number of measurements during a run, one entry for each data set
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory, which must include CRS and PRS
 seeds: list[int] = [0, 1]  # one run of every method for each seed
@@ -51,7 +52,7 @@ def runs(settings):
     """List runs that measure the gradient variance over their memory."""
     check_memory(settings.method)
     check_compared(settings.method, "CRS", "PRS")
-    fixed = {"seed": settings.seeds, "method": settings.method}
+    fixed = {"rho": settings.rho, "seed": settings.seeds, "method": settings.method}
     rows = zip_fields(dataset=settings.dataset, variance_points=settings.points)
     return [config for row in rows for config in configs(**row, **fixed)]
 

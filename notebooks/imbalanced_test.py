@@ -30,7 +30,9 @@
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets with both kinds of test set
 rho: float = 0.5  # power of allocation of PRS that the paper chooses for the imbalanced test
+balanced_rho: float = None  # power for the balanced test, None for each data set's default
 method: list[str] = ["CRS", "GSS", "ExStream"]  # methods that PRS is compared with, without PRS; must include CRS
+memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0, 1]  # one run of every method for each seed
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
@@ -45,7 +47,8 @@ def runs(settings):
     check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS")
     fixed = {"few_seeds": settings.few_seeds, "dataset": settings.dataset}
-    powers = [settings.rho, None]  # and each data set's default
+    fixed |= {"memory_size": settings.memory_size}
+    powers = [settings.rho, settings.balanced_rho]
     others = configs_of(settings.method, settings.seeds, **fixed)
     return others + configs_of(["PRS"], settings.seeds, rho=powers, **fixed)
 

@@ -30,7 +30,9 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["digits49tiny"]  # one or more data sets with unequal tasks
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # must include CRS and PRS
+memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0]  # one run of every method for each seed
 few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
@@ -38,7 +40,7 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib import configs
-from prslib.report.grids import check_compared, check_labels, configs_of
+from prslib.report.grids import check_compared, check_labels, standard_runs
 
 
 def runs(settings):
@@ -48,9 +50,9 @@ def runs(settings):
     """
     check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS", "PRS")
-    fixed = {"dataset": settings.dataset}
-    made = configs_of(settings.method, settings.seeds, settings.few_seeds, **fixed)
-    return made + configs(**fixed, seed=settings.seeds, method="ExStream", vector_stages=0)
+    fields = {"dataset": settings.dataset, "seed": settings.seeds}
+    trained = configs(**fields, method="ExStream", vector_stages=0)
+    return standard_runs(settings) + trained
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 import matplotlib.pyplot as plt

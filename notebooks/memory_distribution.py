@@ -30,20 +30,23 @@ profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml c
 dataset: list[str] = ["cocoseq-mini", "reutersseq"]  # one or more data sets
 age_dataset: list[str] = ["cocoseq-mini", "reutersseq", "clipartseq", "imbal-digits"]  # one or more data sets of the last section
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory, which must include CRS and PRS
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
+memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0, 1]  # one memory of every method for each seed
+few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda, for runs that are not trained yet
 save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib.report.measures import follows_from_labels
-from prslib.report.grids import check_compared, check_memory, configs_of
+from prslib.report.grids import check_compared, check_memory, configs_of, standard_runs
 
 
 def memories(settings):
     """List a memory of every method and seed."""
     check_memory(settings.method)
     check_compared(settings.method, "CRS", "PRS")
-    return configs_of(settings.method, settings.seeds, dataset=settings.dataset)
+    return standard_runs(settings)
 
 
 def runs(settings):
@@ -172,7 +175,8 @@ means.set_axis(["to equal shares (%)", "to the shares in the stream (%)"], axis=
 # PRS is nearly equally likely to keep early and late samples.
 
 # %% tags=["compute"]
-configs = configs_of(settings.method, settings.seeds, dataset=settings.age_dataset)
+fixed = {"rho": settings.rho, "memory_size": settings.memory_size}
+configs = configs_of(settings.method, settings.seeds, dataset=settings.age_dataset, **fixed)
 settings.write(measures.memory_ages(configs), "age")
 
 # %% jupyter={"source_hidden": true} tags=["functions"]

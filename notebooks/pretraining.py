@@ -41,6 +41,7 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["digits70tiny"]  # one or more data sets
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 begun_with: list[str] = ["none", "digits", "digits"]  # initial weights: none, a name or a file
 frozen_stages: list[int] = [0, 0, 3]  # number of frozen stages of the network, for each of the initial weights
 method: list[str] = ["CRS", "PRS", "EWC"]  # methods, which must include CRS and PRS
@@ -64,6 +65,7 @@ def runs(settings):
     for name, start in product(settings.dataset, starts):
         made += configs(
             dataset=name,
+            rho=settings.rho,
             **start,
             method=settings.method,
             seed=settings.seeds,

@@ -37,6 +37,7 @@
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 rhos: list[float] = [-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0]  # powers of allocation
+memory_size: int = None  # samples in memory, None for each data set's default
 seeds: list[int] = [0, 1]  # one run of every rho for each seed
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
@@ -47,9 +48,10 @@ from prslib import configs
 
 def runs(settings):
     """List a run of PRS for every rho and seed, and one of CRS for every seed."""
-    names, seeds = settings.dataset, settings.seeds
-    sweep = configs(dataset=names, method="PRS", rho=settings.rhos, seed=seeds)
-    return sweep + configs(dataset=names, method="CRS", seed=seeds)
+    fixed = {"memory_size": settings.memory_size, "seed": settings.seeds}
+    sweep = configs(dataset=settings.dataset, method="PRS", rho=settings.rhos, **fixed)
+    crs = configs(dataset=settings.dataset, method="CRS", **fixed)
+    return sweep + crs
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from functools import partial

@@ -35,6 +35,7 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory, which must include CRS and PRS
 sized: list[str] = ["CRS", "GSS", "ExStream", "PRS"]  # methods that are run with other memory sizes; must include CRS and PRS
 schedules: int = 2  # number of schedules in addition to the standard one, in the order of Table 2
@@ -69,7 +70,7 @@ def runs(settings):
     check_compared(settings.sized, "CRS", "PRS")
     made = []
     for name in settings.dataset:
-        fixed = {"few_seeds": settings.few_seeds, "dataset": name}
+        fixed = {"few_seeds": settings.few_seeds, "dataset": name, "rho": settings.rho}
         few = settings.varied_seeds
         made += configs_of(settings.method, settings.seeds, **fixed)
         for order in permuted_schedules(name, settings.schedules):

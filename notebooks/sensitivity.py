@@ -38,6 +38,7 @@ powers: list[float] = []  # further powers of allocation of PRS
 settings_changed: list[str] = ["step size x 3", "memory x 1/4"]  # keys of SETTINGS below
 tuned_threshold: list[str] = ["CRS", "PRS"]  # methods trained a second time to tune their threshold, as in main_results
 seeds: list[int] = [0, 1]  # one run of every method and setting for each seed
+few_seeds: dict[str, int] = {}  # methods and data sets that are run with only the first few seeds
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 

@@ -46,6 +46,7 @@
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
 dataset: list[str] = ["cocoseq-mini"]  # one or more data sets
 method: list[str] = ["CRS", "EWC", "PRS"]  # methods that see one task after the other, which must include CRS
+rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 memory_share: float = 0.5  # size of the memory, as a share of each data set's standard size
 seeds: list[int] = [0, 1]  # one run of every method for each seed
 device: str = "cpu"  # cpu or cuda
@@ -63,7 +64,7 @@ def runs(settings):
     made = []
     for name in settings.dataset:
         size = memory_size(name, settings.memory_share)
-        fields = {"dataset": name, "memory_size": size}
+        fields = {"dataset": name, "rho": settings.rho, "memory_size": size}
         made += configs_of(settings.method, settings.seeds, **fields)
     return made
 

@@ -38,6 +38,7 @@ cuts: list[str] = ["cap30", "cap300", "part893", "part3292"]  # one or more subs
 draws: int = 1  # number of random draws of each cut, at most 3
 tuned_threshold: list[str] = ["CRS", "PRS"]  # methods trained a second time to tune their threshold, as in main_results
 seeds: list[int] = [0, 1]  # one run of every method for each seed
+few_seeds: dict[str, int] = {}  # data sets that are run with only the first few seeds
 varied_seeds: list[int] = [0, 1]  # seeds for other memory sizes and for the cuts
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none

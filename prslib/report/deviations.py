@@ -173,7 +173,7 @@ SOURCES = {
 
 
 def deviation_configs(
-    names: list[str], seeds: list[int], deviations: Iterable[str]
+    names: list[str], seeds: list[int], rho: float | None, deviations: Iterable[str]
 ) -> list[RunConfig]:
     """Make the runs of PRS, of CRS and of deviations on data sets.
 
@@ -181,11 +181,11 @@ def deviation_configs(
     """
     for deviation in deviations:
         register(deviation, EVERY[deviation])
-    made = configs(dataset=names, method=["PRS", "CRS"], seed=seeds)
+    made = configs(dataset=names, method=["PRS", "CRS"], seed=seeds, rho=rho)
     for name in names:
         for deviation in deviations:
             knows_ahead = issubclass(EVERY[deviation], _CountsAhead)
             options = {"dataset": name} if knows_ahead else {}
-            fields = {"dataset": name, "seed": seeds, "options": options}
+            fields = {"dataset": name, "seed": seeds, "rho": rho, "options": options}
             made += configs(method=deviation, **fields)
     return made

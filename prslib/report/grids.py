@@ -73,7 +73,8 @@ def sampler_runs(
     Methods of ``tuned_threshold`` are trained as in the main table, so that both notebooks
     share their runs in the standard setting.
     """
-    fixed: dict[str, Any] = {"dataset": names} | fields
+    few = settings.few_seeds
+    fixed: dict[str, Any] = {"few_seeds": few, "dataset": names} | fields
     made = configs_of(["CRS", *settings.method], seeds, **fixed)
     for power in settings.powers:
         made += configs_of(["PRS"], seeds, rho=power, **fixed)

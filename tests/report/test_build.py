@@ -170,12 +170,12 @@ def test_what_was_tried_in_jupyterlab_is_no_commands_setting(tmp_path, monkeypat
     before = list(map(key_of, runs_of("quick", "rho_sweep")))
     monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
     text = file.read_text("utf-8")
-    file.write_text(text.replace("seeds: list[int] = [0, 1]", "seeds: list[int] = [7]"))
+    file.write_text(text.replace("memory_size: int = None", "memory_size: int = 7"))
     assert file.read_text("utf-8") != text
     assert list(map(key_of, runs_of("quick", "rho_sweep"))) == before
 
     def execute_notebook(source, *_, **__):
-        assert "seeds: list[int] = [0, 1]" in source.read_text("utf-8")
+        assert "memory_size: int = None" in source.read_text("utf-8")
 
     monkeypatch.setattr("papermill.execute_notebook", execute_notebook)
     build.run_notebook("quick", "rho_sweep", tmp_path / "executed.ipynb", tmp_path)

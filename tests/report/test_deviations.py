@@ -75,9 +75,9 @@ def test_the_contest_does_what_the_published_codes_do():
 
 @pytest.mark.usefixtures("registers", "trains_here")
 def test_deviations_are_methods_of_their_own(tmp_path, monkeypatch):
-    made = deviation_configs([TINY], [0], DEVIATIONS)
+    made = deviation_configs([TINY], [0], 0.0, DEVIATIONS)
     assert len({repr(config.identity) for config in made}) == len(ALL)
-    assert made[0] == RunConfig(TINY, "PRS")  # as every notebook's
+    assert made[0] == RunConfig(TINY, "PRS", rho=0.0)  # as every notebook's
     assert [config.method for config in made] == ["PRS", "CRS", *DEVIATIONS]
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
     ahead = made[1 + list(ALL).index("counts known ahead")]

@@ -108,7 +108,7 @@ def test_a_rho_or_memory_that_replaces_the_default_is_named(figure, shown):
     # these notebooks name theirs, or compare several
     names = ("imbalanced_test", "walkthrough", "your_stream")
     assert not any(Settings.of("quick", name).say_changed() for name in names)
-    changed = Settings.of("quick", "main_results", rho=1.0, memory_size=30)
+    changed = Settings.of("quick", "imbalanced_test", rho=1.0, memory_size=30)
     assert changed.say_changed() == ", rho 1, memory of 30"
 
 
