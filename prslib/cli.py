@@ -242,7 +242,8 @@ def try_samplers(options: Namespace) -> None:
 
     Example: prslib trial features.npy labels.csv --about tasks.csv
     """
-    from prslib.label_files import read_about, read_inputs, read_labels
+    with naming_extra("training"):
+        from prslib.label_files import read_about, read_inputs, read_labels
 
     labels, names = read_labels(options.labels)
     inputs = read_inputs(options.inputs, options.labels)
