@@ -80,7 +80,7 @@ def make_stream(
         samples[about.index],
         rows[about.index][:, is_present],
         np.zeros(len(about), np.int64),
-        number_anew(about["groups"]) if "groups" in about else None,
+        pd.factorize(about["groups"], sort=True)[0] if "groups" in about else None,
     )
     is_scored = whole.labels.sum(axis=0) >= LEAST
     is_test = hold_out(whole.labels & is_scored, whole.units)
@@ -100,7 +100,9 @@ def make_stream(
     )
     if samples.ndim == 2:
         data = standardise(data)
-    in_task = number_anew(about["task"][~is_test]) if "task" in about else None
+    in_task = None
+    if "task" in about:
+        in_task = pd.factorize(about["task"][~is_test], sort=True)[0]
     notes = [describe(data, about)]
     if len(about) < len(rows):
         notes.append(f"{len(rows) - len(about)} samples without a label are left out.")
@@ -207,8 +209,3 @@ def draw_balanced(test: Split, is_scored: np.ndarray) -> Split:
     rng = np.random.default_rng(SEED)
     reserve = np.zeros(len(test), np.int64)
     return test.take(draw_even(labels, number, rng, reserve))
-
-
-def number_anew(values: pd.Series) -> np.ndarray:
-    """Return the index of each value among the sorted distinct values, int64 (N,)."""
-    return np.unique(values, return_inverse=True)[1]
