@@ -259,7 +259,7 @@ BAD = {
     "unknown": ({"labels": np.full((400, 2), np.nan)}, "labels that are all known"),
     "memory": ({"memory_size": 400}, "memories smaller than 277 samples"),
     "missing task": ({"task": [None] * 400}, "task for every sample"),
-    "no seed": ({"seeds": []}, "a seed, size and sampler besides CRS, got none"),
+    "no seed": ({"seeds": []}, "at least one of seed, got none"),
     "no sampler": ({"samplers": ["CRS"]}, "sampler besides CRS, got none"),
     "group": ({"groups": np.zeros(400)}, "not all in one group"),
 }
