@@ -243,19 +243,13 @@ def try_samplers(options: Namespace) -> None:
     Example: prslib trial features.npy labels.csv --about tasks.csv
     """
     with naming_extra("training"):
-        from prslib.label_files import read_about, read_inputs, read_labels
+        from prslib.label_files import read_stream
 
-    labels, names = read_labels(options.labels)
-    inputs = read_inputs(options.inputs, options.labels)
-    about = read_about(options.about) if options.about else {}
     result = prslib.trial(
-        inputs,
-        labels,
-        class_names=names,
+        **read_stream(options.inputs, options.labels, options.about),
         memory_size=options.size,
         seeds=range(options.seeds),
         device=options.device,
-        **about,
     )
     print(result)
     if options.save:

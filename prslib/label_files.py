@@ -16,6 +16,16 @@ LABEL_COLUMNS = ("label", "labels")  # of class names
 ABOUT = {"task": "task", "order": "order", "group": "groups"}
 
 
+def read_stream(
+    inputs: Path | str, labels: Path | str, about: Path | str | None = None
+) -> dict[str, Any]:
+    """Read the files of a stream as arguments of `trial`; print how they are interpreted."""
+    rows, names = read_labels(labels)
+    columns = {"inputs": read_inputs(inputs, labels), "labels": rows}
+    columns |= read_about(about) if about else {}
+    return columns | {"class_names": names}
+
+
 def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
     """Read labels and class names from a CSV, npz, npy or COCO JSON file.
 
