@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prslib.checks import expected, one_line, readable
+from prslib.checks import check_names, expected, one_line, readable
 from prslib.labels import multi_hot
 
 SHOWN_NAMES = 20  # names of columns in a message
@@ -195,6 +195,8 @@ def read_table(file: Path, **options: Any) -> pd.DataFrame:
         return pd.read_csv(file, sep=separator, nrows=0).shape[1]
 
     separator = max("\t;|,", key=count_columns)
+    header = pd.read_csv(file, sep=separator, header=None, nrows=1, dtype=str)
+    check_names(header.iloc[0].dropna())  # pandas would rename repeated ones
     table = pd.read_csv(file, sep=separator, skipinitialspace=True, **options)
     # pandas takes the cells of an additional column as the index
     if list(table.index) != list(range(len(table))):

@@ -285,7 +285,7 @@ def run_all(
 
 
 def train(
-    configs: Sequence[RunConfig], workers: int | None = None, device: str = "cpu"
+    configs: Collection[RunConfig], workers: int | None = None, device: str = "cpu"
 ) -> list[Path]:
     """Train the runs that are not stored, as `run_all` does; return all files."""
     paths = [path_of(config) for config in configs]  # before anybody edits the code

@@ -132,7 +132,8 @@ def test_arrays_and_names_that_are_numbers_are_read(tmp_path):
         ("classes.csv", b"y\n3\n2\n3\n", "or one called labels with class names"),
         ("lists.csv", b"labels\n['cat']\n", r"separated by \| or ;, got"),
         ("rows.csv", b"id,label\na,cat\na,dog\n", "one row per sample in 'id'"),
-        ("nameless.csv", b"a,1,0,0\nb,0,1,0\n", "a header that names the classes"),
+        ("twice.csv", b"cat,cat\n1,0\n", r"unique, not empty, got \['cat'\]"),
+        ("nameless.csv", b"a,1,0,0\nb,0,1,0\n", r"unique, not empty, got \['0'\]"),
         ("lone.csv", b"cat\n1\n0\n", "two or more columns of 0 and 1, .*'cat': 1"),
     ],
 )
