@@ -40,19 +40,18 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from dataclasses import replace
 
-from prslib.report.grids import main_runs
+from prslib.report.grids import main_runs, standard_runs
 
 
 def runs(settings):
     """List the runs of `main_results`, and one of CRS and PRS with its predictions."""
-    made = main_runs(settings)
     first = settings.dataset[0], settings.seeds[0]
-    kept = {"predictions": True, "test_resamples": 0, "tuned_threshold": False}
-    return made + [
-        replace(config, **kept)
-        for config in made
+    kept = [
+        replace(config, predictions=True, test_resamples=0)
+        for config in standard_runs(settings)
         if (config.dataset, config.seed) == first and config.method in ("CRS", "PRS")
     ]
+    return main_runs(settings) + kept
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from functools import partial

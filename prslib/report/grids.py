@@ -65,6 +65,18 @@ def zip_fields(**fields: Sequence) -> list[dict]:
     return [dict(zip(fields, row, strict=True)) for row in rows]
 
 
+def standard_runs(settings: Settings) -> list[RunConfig]:
+    """List a run of every data set, method and seed that the parameters name."""
+    return configs_of(
+        settings.method,
+        settings.seeds,
+        few_seeds=settings.few_seeds,
+        dataset=settings.dataset,
+        rho=settings.rho,
+        memory_size=settings.memory_size,
+    )
+
+
 def sampler_runs(
     settings: Settings, names: Sequence[str], seeds: Sequence[int], **fields: Any
 ) -> list[RunConfig]:
@@ -97,15 +109,7 @@ def main_runs(settings: Settings) -> list[RunConfig]:
     check_compared(settings.method, "CRS", "PRS")
     for name in settings.tuned_threshold:
         one_of("method", name, METHODS)
-    made = configs_of(
-        settings.method,
-        settings.seeds,
-        few_seeds=settings.few_seeds,
-        dataset=settings.dataset,
-        rho=settings.rho,
-        memory_size=settings.memory_size,
-    )
-    return tune_thresholds(settings, made)
+    return tune_thresholds(settings, standard_runs(settings))
 
 
 def check_labels(names: Sequence[str], one: bool) -> None:
