@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict
 from functools import cache, partial
 from hashlib import sha256
