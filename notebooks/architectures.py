@@ -25,12 +25,12 @@
 # Reservoir Sampling (PRS) scores higher than all other online methods, such as conventional
 # reservoir sampling (CRS).
 #
-# The profile `seeds` runs on `digits70seq`, a **synthetic data set** of handwritten digits, with
-# all three networks and five seeds. A small convolutional network, `convnet`, replaces ResNet-101,
-# and AC and RA are built upon `convnet`. The plain network is trained offline for 1 and for 2
-# epochs, whereas the paper uses 1 and 10 epochs. AC and RA are trained offline for 1 epoch only.
-# The profile `quick` omits AC and uses a tiny part of the data. It has only one seed, so it allows
-# no conclusion.
+# The [profile](../docs/quickstart.md#profiles) `seeds` runs on `digits70seq`, a **synthetic data
+# set** of handwritten digits, with all three networks and five seeds. A small convolutional
+# network, `convnet`, replaces ResNet-101, and AC and RA are built upon `convnet`. The plain
+# network is trained offline for 1 and for 2 epochs, whereas the paper uses 1 and 10 epochs. AC
+# and RA are trained offline for 1 epoch only. The profile `quick` omits AC and uses a tiny part
+# of the data. It has only one seed, so it allows no conclusion.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores.*
 
