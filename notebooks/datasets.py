@@ -26,8 +26,8 @@
 # - `digits49seq` (synthetic): scenes of handwritten digits, with the class frequencies of
 #   NUS-WIDEseq divided by 6.
 #
-# The profile `paper` shows the paper's complete data sets instead if their labels are available
-# (`make figures PROFILE=paper DATA=/path`).
+# The [profile](../docs/quickstart.md#profiles) `paper` shows the paper's complete data sets
+# instead if their labels are available (`make figures PROFILE=paper DATA=/path`).
 #
 # *The notebook takes half a minute.*
 
