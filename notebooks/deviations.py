@@ -36,11 +36,12 @@
 # a reference. To compare your implementation of PRS with the one in prslib, use
 # `examples/check_your_prs.py`.
 #
-# The paper reports no experiment with these departures. The profile `quick` computes the memories
-# for two streams, `cocoseq-mini` (COCO images) and `reutersseq` (news articles), but trains
-# networks only on `cocoseq-mini`. Scores are measured on a *balanced* test set, in which class
-# sizes differ much less than in the stream. For `cocoseq-mini`, 323 images of the paper's
-# balanced test set are used.
+# The paper reports no experiment with these departures. The
+# [profile](../docs/quickstart.md#profiles) `quick` computes the memories for two streams,
+# `cocoseq-mini` (COCO images) and `reutersseq` (news articles), but trains networks only on
+# `cocoseq-mini`. Scores are measured on a *balanced* test set, in which class sizes differ much
+# less than in the stream. For `cocoseq-mini`, 323 images of the paper's balanced test set are
+# used.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores. A second run takes 15
 # seconds.*
