@@ -24,8 +24,8 @@
 #   the 256 values that the trained first layer computes from the 1,280 features of a frozen
 #   network.
 #
-# *With the profile `quick`, the notebook takes half a minute on two cores. A second run takes 15
-# seconds.*
+# *With the [profile](../docs/quickstart.md#profiles) `quick`, the notebook takes half a minute on
+# two cores. A second run takes 15 seconds.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
