@@ -20,10 +20,11 @@
 # reports no numbers with its figures, we can compare only the order of the
 # [methods](main_results.ipynb) with the paper.
 #
-# This notebook computes the exact trace over the whole memory from the norms of the per-sample
-# gradients (`prslib.gradients`). The network is in evaluation mode, because in training mode batch
-# norm would make the gradient of a sample depend on the other samples of its batch. The profile
-# `quick` runs on the first of the following data sets, and the profile `seeds` runs on all three:
+# This notebook computes the trace from the gradients of all samples in memory, not from a part of
+# them (`prslib.gradients`). The network is in evaluation mode, because in training mode batch
+# norm would make the gradient of a sample depend on the other samples of its batch. The
+# [profile](../docs/quickstart.md#profiles) `quick` runs on the first of the following data sets,
+# and the profile `seeds` runs on all three:
 #
 # - `cocoseq-mini`, 6 % of the real COCOseq. A network of two layers is trained on the features of a
 #   frozen network.
