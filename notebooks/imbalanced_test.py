@@ -18,11 +18,11 @@
 # $\rho=0.5$ performing better than all the other baselines while remaining very competitive on
 # the majority" (its **Table "Imbalanced test-set comparison"**).
 #
-# The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, as features of a
-# frozen EfficientNet-Lite0. Each [method](main_results.ipynb) trains a network of two layers on
-# these features, whereas the paper trains a ResNet-101 end to end on all images. The test uses 579
-# images of COCOseq's imbalanced test set. The profile `seeds` adds `reutersseq`, another real
-# stream, which contains news articles of Reuters-21578.
+# The [profile](../docs/quickstart.md#profiles) `quick` runs on `cocoseq-mini`: 6 % of the **real
+# COCOseq images**, as features of a frozen EfficientNet-Lite0. Each [method](main_results.ipynb)
+# trains a network of two layers on these features, whereas the paper trains a ResNet-101 end to
+# end on all images. The test uses 579 images of COCOseq's imbalanced test set. The profile
+# `seeds` adds `reutersseq`, another real stream, which contains news articles of Reuters-21578.
 #
 # *The notebook takes half a minute on two cores.*
 
