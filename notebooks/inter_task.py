@@ -16,10 +16,11 @@
 # than the other baselines in all the metrics". Because the paper prints no numbers with the figure,
 # we can compare only the order of the methods with the paper.
 #
-# The profile `seeds` runs on `digits49seq`, a **synthetic data set** of handwritten digits with
-# NUS-WIDEseq's class frequencies divided by 6. The profile `quick` runs on a tiny part of this data
-# set with a single seed, so that no conclusion is possible. As in the paper, the smallest task,
-# Task 3, comes first, so that it is also the oldest task at the end of the stream.
+# The [profile](../docs/quickstart.md#profiles) `seeds` runs on `digits49seq`, a **synthetic data
+# set** of handwritten digits with NUS-WIDEseq's class frequencies divided by 6. The profile
+# `quick` runs on a tiny part of this data set with a single seed, so that no conclusion is
+# possible. As in the paper, the smallest task, Task 3, comes first, so that it is also the oldest
+# task at the end of the stream.
 #
 # Every run is scored on two test sets. In the *balanced* test, which the paper uses, class sizes
 # differ much less than in the stream. The *imbalanced* test has about the class mix of the
@@ -121,12 +122,12 @@ for name in settings.dataset:
 # ## Task by task
 #
 # The picture shows the mAP over all classes of each task after the whole stream, measured on the
-# test samples of this task. It compares PRS, conventional reservoir sampling (CRS) and the method
-# with the highest mAP on the smallest task (balanced test), if Multitask is left out. Tasks are
-# sorted by their number of training samples, which is given in parentheses; the smallest task is
-# on the right. Marks are means over seeds, and lines extend from the lowest to the highest seed.
-# Compare methods only within a task, because tasks differ in their number of classes and in their
-# position in the stream.
+# test samples of this task. It compares PRS, conventional reservoir sampling (CRS) and, Multitask
+# excluded, the method with the highest mAP on the smallest task (balanced test). Tasks are sorted
+# by their number of training samples, which is given in parentheses; the smallest task is on the
+# right. Marks are means over seeds, and lines extend from the lowest to the highest score. Compare
+# methods only within a task, because tasks differ in their number of classes and in their position
+# in the stream.
 
 # %%
 for name in settings.dataset:
