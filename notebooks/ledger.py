@@ -12,9 +12,10 @@
 # This notebook compares the numbers in the paper's tables with our numbers. It also tests the
 # claims in the paper's text, with one statistical test for each claim and data set.
 #
-# The notebook reads the stored runs of the other notebooks with the same profile. Missing runs are
-# trained. If the parameter `missing` is "leave", they are not trained, and claims that need them
-# are marked as "not run". Results are reported separately for three kinds of data:
+# The notebook reads the stored runs of the other notebooks with the same
+# [profile](../docs/quickstart.md#profiles). Missing runs are trained. If the parameter `missing`
+# is "leave", they are not trained, and claims that need them are marked as "not run". Results are
+# reported separately for three kinds of data:
 #
 # - `cocoseq-mini` is **a part of the paper's own data**: 2,072 of COCOseq's 35,072 training images,
 #   as features of a frozen network. Each method trains a network of two layers on these features.
@@ -334,8 +335,8 @@ display(settings.table("versions"))
 # ## How to read the verdicts
 #
 # - A failure on synthetic data is only weak evidence against a claim, because the claim may require
-#   a property that these data lack. Conversely, a claim may hold on synthetic data only because the
-#   network was pretrained on digits and sees the same digits again in new colours.
+#   a property that these data lack. Conversely, if a claim holds on synthetic data, the only reason
+#   may be that the network was pretrained on digits and sees the same digits again in new colours.
 #   [`pretraining`](pretraining.ipynb) compares PRS with CRS for other initial weights.
 # - The paper's tables contradict some of its claims. Multitask, which the paper calls the upper
 #   bound, has a lower C-F1 than PRS. After two and after three tasks of NUS-WIDEseq, PRS has a
