@@ -15,12 +15,13 @@
 # Sampling* (PRS) allocates to class $i$ a share $p_i \propto n_i^{\rho}$ of the memory, where $n_i$
 # is the number of samples of this class in the stream so far. With $\rho$ near 0, as in the paper's
 # main table, the shares are about equal. The paper's main claim, based on its **Table 1**, is that
-# PRS scores higher in C-F1, O-F1 and mAP ([metrics](../docs/metrics.md)) than Finetune, EWC, CRS,
-# GSS and ExStream, above all on the rare classes. The next section describes these methods.
+# PRS scores higher in C-F1, O-F1 and mAP ([metrics](../docs/metrics.md)) than Finetune, EWC,
+# conventional reservoir sampling (CRS), GSS and ExStream, above all on the rare classes. The next
+# section describes these methods.
 #
 # This notebook trains every method with several seeds and compares the scores with the paper's
-# scores. The profile `quick` runs on the first two of the following real data sets, and the profile
-# `seeds` runs on all four:
+# scores. The [profile](../docs/quickstart.md#profiles) `quick` runs on the first two of the
+# following real data sets, and the profile `seeds` runs on all four:
 #
 # - `cocoseq-mini` (COCO in the tables), **the paper's own images**: 2,072 of COCOseq's 35,072
 #   training images, as features of a frozen EfficientNet-Lite0. Each method trains a network of two
@@ -91,8 +92,7 @@ settings
 #   tasks. Because the strength of this penalty in the paper does not suit other networks, we tuned
 #   the strength for each data set on held-out training samples, with seeds that are not used here
 #   (`studies/ewc_strength.py`, `figures/studies/ewc_strength.csv`).
-# - *CRS* (conventional reservoir sampling) keeps every sample of the stream with the same
-#   probability.
+# - *CRS* keeps every sample of the stream with the same probability.
 # - *GSS* keeps samples whose gradients differ from each other.
 # - *ExStream* freezes the lower part of the network and stores, for each class, means of similar
 #   feature vectors.
@@ -162,13 +162,13 @@ settings.show_tables("thresholds")
 # ## The groups
 #
 # The pictures show the scores of every method on the balanced test, for each class group and
-# overall. Filled marks are means over seeds, lines extend from the lowest to the highest seed,
-# and hollow marks are the paper's numbers. CRS, PRS and the method with the highest overall mAP,
+# overall. Filled marks are means over seeds, lines extend from the lowest to the highest score, and
+# hollow marks are the paper's numbers. CRS, PRS and the method with the highest overall mAP,
 # Multitask excluded, are in colour. On every stream, the difference in mAP between PRS and CRS is
-# largest on the minority classes. On `cocoseq-mini`, the mean C-F1 of the minority classes is
-# below 6 % for every method, because after one pass over only 2,072 images, rare classes are
-# hardly ever predicted. On these classes, methods differ more in mAP, which needs no threshold,
-# than in C-F1. If you run the notebook, you can select another test set or metric in menus.
+# largest on the minority classes. On `cocoseq-mini`, the mean C-F1 of the minority classes is below
+# 6 % for every method, because after one pass over only 2,072 images, rare classes are hardly ever
+# predicted. On these classes, methods differ more in mAP, which needs no threshold, than in C-F1.
+# If you run the notebook, you can select another test set or metric in menus.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SHOWN = ["C-F1", "mAP"]
@@ -285,7 +285,7 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 # on the test samples of all tasks so far, minus the mAP of CRS with the same seed. Vertical lines
 # extend from the mean by one standard deviation in both directions, computed over seeds. A separate
 # panel shows the numbers from the paper's appendix "Task Progression Results". Multitask has only
-# one score, measured after training on all tasks, which is shown as a dashed line. Finetune and EWC
+# one score, measured after training on all tasks. A dashed line shows this score. Finetune and EWC
 # are omitted from the picture because they score lower than all other methods at the end of every
 # stream. The file `main_results_progression.csv` contains the scores of all methods.
 
