@@ -15,12 +15,13 @@
 # a share of the memory to every *class*, "without any auxiliary task information".
 #
 # CRS and PRS use only labels, as do CBRS and OCDM, two further samplers that balance the memory.
-# The memories of these four samplers are therefore computed without training, and contain the same
-# samples as in the runs of [`main_results`](main_results.ipynb). GSS needs gradients and ExStream
-# needs features, so the memories of these two samplers are read from the runs of that notebook. The
-# profile `quick` shows 6 % of the real COCOseq (`cocoseq-mini`) and another real stream,
-# Reuters-21578 (`reutersseq`). If the labels of the paper's data sets are available,
-# `make figures PROFILE=paper DATA=/path` shows the paper's complete streams.
+# The memories of these four samplers are therefore computed without training, and contain the
+# same samples as in the runs of [`main_results`](main_results.ipynb). GSS needs gradients and
+# ExStream needs features, so the memories of these two samplers are read from the runs of that
+# notebook. The [profile](../docs/quickstart.md#profiles) `quick` shows 6 % of the real COCOseq
+# (`cocoseq-mini`) and another real stream, Reuters-21578 (`reutersseq`). If the labels of the
+# paper's data sets are available, `make figures PROFILE=paper DATA=/path` shows the paper's
+# complete streams.
 #
 # *The notebook takes a few seconds if `main_results` has been run, and two minutes
 # otherwise.*
