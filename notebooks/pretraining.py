@@ -24,8 +24,9 @@
 # - `random`: not pretrained;
 # - `digits`: pretrained on 20,000 synthetic images of the ten digits, in seven colours that occur
 #   in no stream;
-# - `turned digits` (profile `seeds`): pretrained on images of the same kind with every digit
-#   rotated by 90 degrees, so that the shapes of the stream are new to the network.
+# - `turned digits` ([profile](../docs/quickstart.md#profiles) `seeds`): pretrained on images of
+#   the same kind with every digit rotated by 90 degrees, so that the shapes of the stream are new
+#   to the network.
 #
 # The weights `digits` come from five pretrained networks, which are assigned to the seeds in
 # rotation. If a network is *frozen*, all its layers except the last keep their initial weights. The
@@ -33,8 +34,9 @@
 # profile `paper` uses COCOseq and compares random weights with weights pretrained on ImageNet.
 #
 # For EWC, the paper freezes all layers but the last, because EWC works poorly otherwise. In this
-# notebook, by contrast, EWC trains the same layers as CRS and PRS. The strength of its penalty is
-# the same for all initial weights.
+# notebook, by contrast, EWC trains the same layers as conventional reservoir sampling (CRS) and
+# Partitioning Reservoir Sampling (PRS). The strength of its penalty is the same for all initial
+# weights.
 #
 # *The notebook takes a minute on two cores.*
 
