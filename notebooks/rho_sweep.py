@@ -22,10 +22,11 @@
 # in all metrics". Outside this figure, the paper sets $\rho$ to values in $[-0.2, 0.2]$, except on
 # its imbalanced test set, for which it uses $0.5$. The authors' code uses $-0.03$ for COCOseq.
 #
-# The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, represented by the
-# features that a frozen EfficientNet-Lite0 computes. In our runs, a network of two layers is
-# trained on these features, whereas the paper trains a ResNet-101 end to end on all images. The
-# profile `seeds` adds `reutersseq`, a real stream of news articles from Reuters-21578.
+# The [profile](../docs/quickstart.md#profiles) `quick` runs on `cocoseq-mini`: 6 % of the **real
+# COCOseq images**, represented by the features that a frozen EfficientNet-Lite0 computes. In our
+# runs, a network of two layers is trained on these features, whereas the paper trains a
+# ResNet-101 end to end on all images. The profile `seeds` adds `reutersseq`, a real stream of
+# news articles from Reuters-21578.
 #
 # Every run is scored on two test sets. In the *balanced* test set, as in the test for the paper's
 # figure, class sizes differ much less than in the stream. The *imbalanced* test set has about the
