@@ -12,19 +12,20 @@
 # The paper trains on the tasks in several orders (*schedules*), five for COCOseq and four for
 # NUS-WIDEseq. For both data sets, the paper uses memories of 1000, 2000 and 3000 samples. The
 # scores are in **Table 2** and in four tables of the appendix. For NUS-WIDEseq, the appendix also
-# reports forgetting. The paper makes two claims about its method, Partitioning Reservoir Sampling
-# (PRS):
+# reports forgetting. The paper makes two claims that compare its method, Partitioning Reservoir
+# Sampling (PRS), with [other methods](main_results.ipynb):
 #
 # - CRS, GSS and ExStream fluctuate "depending on the permuted schedule, while our PRS is
 #   comparatively robust".
 # - "PRS outperforms all the baselines with multiple memory sizes".
 #
-# The profile `quick` runs on `cocoseq-mini`: 6 % of the **real COCOseq images**, represented by the
-# features that a frozen EfficientNet-Lite0 computes. In our runs, each [method](main_results.ipynb)
-# trains a network of two layers on these features, whereas the paper trains a ResNet-101 end to end
-# on all images. The standard memory for `cocoseq-mini` holds 120 samples, and memories of 60 and
-# 180 samples are also tested. The profile `seeds` adds `reutersseq`, a real stream of news
-# articles, whose four tasks are also trained in several orders.
+# The [profile](../docs/quickstart.md#profiles) `quick` runs on `cocoseq-mini`: 6 % of the **real
+# COCOseq images**, represented by the features that a frozen EfficientNet-Lite0 computes. In our
+# runs, each [method](main_results.ipynb) trains a network of two layers on these features,
+# whereas the paper trains a ResNet-101 end to end on all images. The standard memory for
+# `cocoseq-mini` holds 120 samples, and memories of 60 and 180 samples are also tested. The
+# profile `seeds` adds `reutersseq`, a real stream of news articles, whose four tasks are also
+# trained in several orders.
 #
 # Every run is scored on two test sets. In the *balanced* test set, as in the test for the paper's
 # tables, class sizes differ much less than in the stream. The *imbalanced* test set has about the
