@@ -24,9 +24,10 @@
 # In each setting, the samplers CBRS, PRS and OCDM, which balance the memory, are compared with CRS,
 # which keeps the class mix of the stream.
 #
-# A difference between a sampler and CRS *survives* a changed setting if the mean difference has the
-# same sign as in the standard setting. This rule was fixed before the runs were made
-# ([rules](../docs/what_holds.md)). The profile `quick` tests two of these settings on Reuters.
+# A difference between a sampler and CRS *survives* a changed setting if the mean difference has
+# the same sign as in the standard setting. This rule was fixed before the runs were made
+# ([rules](../docs/what_holds.md)). The [profile](../docs/quickstart.md#profiles) `quick` tests
+# two of these settings on `reutersseq`, a stream of news articles.
 #
 # *With the profile `quick`, the notebook takes half a minute on two cores.*
 
