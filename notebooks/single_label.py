@@ -17,14 +17,15 @@
 # that "even in the single-labeled classification setting, PRS proves very successful compared to
 # all the other baselines".
 #
-# The paper does not report the order of the classes. This notebook therefore trains the methods in
-# several orders, shows how much the accuracy varies if only the order changes, and searches for the
-# orders that reproduce the paper's numbers. The profile `quick` runs on `imbal-digits`, and the
-# profile `seeds` also runs on `imbal-colour-digits`. Both are **synthetic data**, which share only
-# the class counts with the paper's data. The profile `paper` runs on images of MNIST and SVHN
-# themselves. The commands `prslib prepare imbal-mnistseq` and `prslib prepare imbal-svhnseq`
-# download these images into the folder that the environment variable `PRSLIB_DATA` names. Pass the
-# path of this folder as `DATA` in `make figures PROFILE=paper DATA=/path`.
+# The paper does not report the order of the classes. This notebook therefore trains the methods
+# in several orders, shows how much the accuracy varies if only the order changes, and searches
+# for the orders that reproduce the paper's numbers. The [profile](../docs/quickstart.md#profiles)
+# `quick` runs on `imbal-digits`, and the profile `seeds` also runs on `imbal-colour-digits`. Both
+# are **synthetic data**, which share only the class counts with the paper's data. The profile
+# `paper` runs on images of MNIST and SVHN themselves. The commands
+# `prslib prepare imbal-mnistseq` and `prslib prepare imbal-svhnseq` download these images into
+# the folder that the environment variable `PRSLIB_DATA` names. Pass the path of this folder as
+# `DATA` in `make figures PROFILE=paper DATA=/path`.
 #
 # *On four cores, the notebook takes about two minutes with the profile `quick`; a second run takes
 # half a minute. With the profile `paper`, it takes 15 minutes.*
@@ -361,9 +362,9 @@ for name in mlps if settings.search else []:
 # - **The lead of PRS over CRS is due to the method, not to the order.** PRS has a higher final
 #   accuracy than CRS in nearly all random orders, with one seed each, and its median lead is about
 #   as large as its lead in the paper. In the plain order {0, 1}, {2, 3}, ... the lead is smaller.
-#   In this order, the methods with a memory end far below the paper's numbers, because the last
-#   pair has the fewest images. The paper's scores in a single order are therefore no guide to the
-#   scores in other orders.
+#   In this order, the last pair has the fewest images, and the final accuracies of the methods with
+#   a memory are far below the paper's numbers. The paper's scores in a single order are therefore
+#   no guide to the scores in other orders.
 # - **Whether PRS "starts to outperform" CRS only "after four tasks" depends on the order.**
 #   Averaged over the random orders, PRS is ahead of CRS after every task, and its lead grows with
 #   each task.
