@@ -10,9 +10,9 @@
 # # Are the rare classes forgotten first?
 #
 # The paper's **Figure 1** shows how much two methods forget of every class "over three sequential
-# tasks". The first method is reservoir sampling (CRS) with "a memory size of 1000". The second is
-# EWC, which has no memory, but penalises changes of important weights. The paper states: "More
-# severe forgetting occurs for the minority classes in each task."
+# tasks". The first method is conventional reservoir sampling (CRS) with "a memory size of 1000".
+# The second is EWC, which has no memory, but penalises changes of important weights. The paper
+# states: "More severe forgetting occurs for the minority classes in each task."
 #
 # The paper uses two measures of forgetting:
 #
@@ -28,10 +28,10 @@
 # four tasks. We plot the first three tasks after training on the fourth, because forgetting is not
 # defined for the last task. Our score is average precision (AP), which needs no threshold.
 #
-# The profile `quick` runs on `cocoseq-mini`, 6 % of the real COCOseq images, represented by
-# features of a frozen network. The memory of 60 samples is half of the standard size for this
-# stream, just as 1000 is half of the paper's standard size of 2000. The profile `seeds` adds
-# `reutersseq`, a real stream of news articles from Reuters-21578.
+# The [profile](../docs/quickstart.md#profiles) `quick` runs on `cocoseq-mini`, 6 % of the real
+# COCOseq images, represented by features of a frozen network. The memory of 60 samples is half of
+# the standard size for this stream, just as 1000 is half of the paper's standard size of 2000.
+# The profile `seeds` adds `reutersseq`, a real stream of news articles from Reuters-21578.
 #
 # Groups of classes are scored on two test sets. In the *balanced* test set, as in the test for
 # the paper's Table 1, class sizes differ much less than in the stream. The *imbalanced* test set
@@ -104,7 +104,8 @@ for name in settings.dataset:
 # the end of the stream, averaged over seeds. A bar below 0 means that the class has gained. Classes
 # are sorted by size within each task, and the green line shows their sizes. If small classes were
 # forgotten more than large ones, the bars would rise within each task as the line falls. The panel
-# for the paper's method PRS, with a memory as large as for CRS, is not in the paper.
+# for the paper's own method, Partitioning Reservoir Sampling (PRS), is not in the paper. PRS has a
+# memory as large as that of CRS.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SIZE_COLOUR = "#117733"
