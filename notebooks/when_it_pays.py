@@ -12,13 +12,13 @@
 # A balanced memory gives rare classes a larger share than they have in the stream, at the expense
 # of the frequent classes. We test on four real streams whether this exchange is worthwhile:
 # `cocoseq-mini` (COCO images), `reutersseq` (news articles), `mdiseq` (icons) and `clipartseq`
-# (clip art). The samplers CBRS, PRS and OCDM, which balance the memory, are compared with CRS,
-# which keeps the class mix of the stream.
+# (clip art). The [samplers](../docs/samplers/index.md) CBRS, PRS and OCDM, which balance the
+# memory, are compared with CRS, which keeps the class mix of the stream.
 #
 # Every stream has two test sets. In the *balanced* test set, class sizes differ less than in the
 # stream. The *imbalanced* test set has about the class mix of the stream, except on
-# [icons](../docs/other_streams.md), so that frequent classes dominate micro averages such as O-F1
-# ([metrics](../docs/metrics.md)).
+# [icons](../docs/other_streams.md). Frequent classes therefore dominate micro averages such as O-F1
+# ([metrics](../docs/metrics.md)) on this test set.
 #
 # The paper has no such experiment. We fixed two hypotheses before the runs
 # ([rules](../docs/what_holds.md)):
@@ -26,7 +26,8 @@
 # - On the balanced test set, mAP and C-F1 are higher with a balanced memory than with CRS.
 # - On the imbalanced test set, O-F1 is lower with a balanced memory than with CRS.
 #
-# *With the profile `quick`, the notebook takes a minute on two cores.*
+# *With the [profile](../docs/quickstart.md#profiles) `quick`, the notebook takes a minute on two
+# cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
