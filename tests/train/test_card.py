@@ -71,7 +71,7 @@ KINDS = ["PRS", "GSS", "ExStream", "EWC", "DER++", "ER-ACE", "Multitask"]
 @pytest.mark.parametrize("method", KINDS)
 def test_a_run_never_mixes_devices(on_card, method):
     points = 1 if METHODS[method].sampler else 0
-    looks = {"features_per_class": 1, "variance_points": points}
+    looks = {"features_per_class": 1, "variance_points": points, "memory_size": 10}
     config = on_card.RunConfig(PICTURES, method, batch_size=150, **looks)
     result = on_card.run(config, NAME)
     assert result.record["device"] == NAME
