@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Do the conclusions depend on the pretrained weights?
 #
-# Except with the method EWC, the paper trains all layers of networks that were pretrained on
+# Except with EWC and ExStream, the paper trains all layers of networks that were pretrained on
 # ImageNet. The classes of ImageNet include most classes of COCO. In the other notebooks, by
 # contrast, the pretrained network for `cocoseq-mini` is frozen. How much do the results depend on
 # the initial weights, and how much on freezing? The paper does not investigate this question.
