@@ -47,12 +47,12 @@ from IPython.display import Markdown
 
 from prslib import load_dataset, trial
 from prslib.checks import expected
-from prslib.label_files import read_stream
+from prslib.label_files import read_about, read_inputs, read_labels
 from prslib.report import notebook, style
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 
-def read_columns(settings) -> dict:
+def read_stream(settings) -> dict:
     """Read the files of the parameters, or an embedded stream."""
     files = [settings.inputs, settings.labels]
     if any([*files, settings.about]) and not all(files):
@@ -63,7 +63,10 @@ def read_columns(settings) -> dict:
         train = stream.train
         columns = {"inputs": train.inputs, "labels": train.labels, "task": train.task}
         return columns | {"class_names": stream.class_names}
-    return read_stream(*files, settings.about)
+    rows, names = read_labels(settings.labels)
+    columns = {"inputs": read_inputs(settings.inputs, settings.labels), "labels": rows}
+    about = read_about(settings.about) if settings.about else {}
+    return columns | about | {"class_names": names}
 
 
 OF_GROUPS = f"group in {list(ALL_GROUPS)}"  # without the scores of single classes
@@ -84,7 +87,7 @@ settings
 
 # %% tags=["compute"]
 result = trial(
-    **read_columns(settings),
+    **read_stream(settings),
     memory_size=settings.memory_size or None,
     samplers=settings.method,
     rho=settings.rho,

@@ -10,16 +10,35 @@ Examples
 array([0, 1])
 """
 
-import re
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 __version__ = "0.1.0"
-# the module of each public name, as the stub also shows it to editors and type checkers
-_STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+# the module of each public name; __init__.pyi shows them to editors and type checkers
 _HOME = {
-    name: module for module, name in re.findall(r"from \.(\S+) import (\w+)", _STUB)
+    "DATASETS": "datasets",
+    "load_dataset": "datasets",
+    "LOSSES": "losses",
+    "Buffer": "buffer",
+    "Memory": "memory",
+    "evaluate": "metrics",
+    "MODELS": "models",
+    "make_model": "models.networks",
+    "preview": "previews",
+    "configs": "runs",
+    "register": "runs",
+    "run_all": "runs",
+    "SAMPLERS": "samplers",
+    "Sampler": "samplers",
+    "check_sampler": "samplers",
+    "make_sampler": "samplers",
+    "compare": "statistics",
+    "scores": "statistics",
+    "METHODS": "train",
+    "Run": "train",
+    "RunConfig": "train",
+    "run": "train",
+    "trial": "trials",
 }
 WITHOUT_TORCH = ("compare", "evaluate", "scores")
 __all__ = sorted(_HOME)

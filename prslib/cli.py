@@ -104,6 +104,7 @@ def _parser() -> ArgumentParser:
     )
     argument(
         "--picture",
+        type=target,
         metavar="FILE",
         help="write a plot to this file, such as memory.png",
     )
@@ -122,7 +123,7 @@ def _parser() -> ArgumentParser:
     argument(
         "--seeds", type=int, default=5, help="number of seeds (default: %(default)s)"
     )
-    argument("--save", metavar="FILE", help="write all scores as CSV")
+    argument("--save", type=target, metavar="FILE", help="write all scores as CSV")
     argument("--device", default="cpu", help=DEVICE)
     return parser
 
@@ -134,6 +135,14 @@ def shard(text: str) -> tuple[int, int]:
     if not is_part:
         raise ArgumentTypeError(expected("a part from 1/20 to 20/20", text))
     return int(number), int(count)
+
+
+def target(text: str) -> Path:
+    """Refuse a file that cannot be written, before any work."""
+    file = Path(text)
+    if file.is_dir() or not file.parent.is_dir():
+        raise ArgumentTypeError(expected("a file in a folder that exists", text))
+    return file
 
 
 def setting(text: str) -> tuple[str, Any]:
@@ -246,14 +255,19 @@ def try_samplers(options: Namespace) -> None:
 
     Example: prslib trial features.npy labels.csv --about tasks.csv
     """
-    with naming_extra("training"):
-        from prslib.label_files import read_stream
+    from prslib.label_files import read_about, read_inputs, read_labels
 
+    labels, names = read_labels(options.labels)
+    inputs = read_inputs(options.inputs, options.labels)
+    about = read_about(options.about) if options.about else {}
     result = prslib.trial(
-        **read_stream(options.inputs, options.labels, options.about),
+        inputs,
+        labels,
+        class_names=names,
         memory_size=options.size,
         seeds=range(options.seeds),
         device=options.device,
+        **about,
     )
     print(result)
     if options.save:

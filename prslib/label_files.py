@@ -5,25 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from prslib.checks import check_names, expected, one_line, readable
+from prslib.checks import check_names, expected, naming_extra, one_line, readable
 from prslib.labels import multi_hot
 
 SHOWN_NAMES = 20  # names of columns in a message
 LABEL_COLUMNS = ("label", "labels")  # of class names
 # columns of the file of `--about`, and the arguments of `trial` that they become
 ABOUT = {"task": "task", "order": "order", "group": "groups"}
-
-
-def read_stream(
-    inputs: Path | str, labels: Path | str, about: Path | str | None = None
-) -> dict[str, Any]:
-    """Read the files of a stream as arguments of `trial`; print how they are interpreted."""
-    rows, names = read_labels(labels)
-    columns = {"inputs": read_inputs(inputs, labels), "labels": rows}
-    columns |= read_about(about) if about else {}
-    return columns | {"class_names": names}
+# words in columns of 0 and 1, in lower case, and their numbers; -1 means unknown
+WORDS = {"true": "1", "false": "0"}
+WORDS |= dict.fromkeys(["", "nan", "na", "n/a", "<na>", "null", "none"], "-1")
 
 
 def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
@@ -106,13 +98,15 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
     kind = kind_of(path)
     with readable(f"inputs in {path}"):
         if path.is_dir():
-            names = read_table(Path(labels), dtype=str, na_filter=False).iloc[:, 0]
+            names = read_cells(Path(labels)).iloc[:, 0]
             return np.stack([read_pixels(path / name) for name in names])
         if kind in (".npy", ".npz"):
             return load_array(path, "inputs")[0]
         if kind == ".csv":
             table = read_table(path)
         elif kind == ".parquet":
+            import pandas as pd
+
             table = pd.read_parquet(path)
         else:
             raise ValueError(expected("npy, npz, parquet, csv, or a folder", kind))
@@ -167,12 +161,10 @@ def load_array(file: Path, name: str) -> tuple[np.ndarray, list[str] | None]:
 
 def read_csv(file: Path) -> tuple[np.ndarray, list[str]]:
     """Read one column of class names, or else columns of 0 and 1."""
-    table = read_table(file)
+    table = read_cells(file)
     columns = [name for name in LABEL_COLUMNS if name in table][:1]
     if columns:
-        # as text, because 3 and NA may be names of classes
-        texts = read_table(file, dtype=str, na_filter=False)
-        labels, names = read_names(texts[columns[0]])
+        labels, names = read_names(table[columns[0]])
     else:
         labels, names = read_columns(table)
         columns = names
@@ -188,16 +180,26 @@ def read_csv(file: Path) -> tuple[np.ndarray, list[str]]:
     return labels, names
 
 
-def read_table(file: Path, **options: Any) -> pd.DataFrame:
-    """Read a CSV file; the separator makes the most columns."""
+def read_with_pandas(file: Path, **options: Any) -> Any:
+    """Read a CSV file as a data frame; the separator makes the most columns."""
+    with naming_extra("data"):
+        import pandas as pd
 
     def count_columns(separator: str) -> int:
         return pd.read_csv(file, sep=separator, nrows=0).shape[1]
 
     separator = max("\t;|,", key=count_columns)
-    header = pd.read_csv(file, sep=separator, header=None, nrows=1, dtype=str)
-    check_names(header.iloc[0].dropna())  # pandas would rename repeated ones
-    table = pd.read_csv(file, sep=separator, skipinitialspace=True, **options)
+    try:
+        return pd.read_csv(file, sep=separator, skipinitialspace=True, **options)
+    except pd.errors.ParserError as error:
+        line = pd.read_csv(file, sep="\0", nrows=0, engine="python").columns[0]
+        what = f"{str(error).strip()}; the first line is {line!r}"
+        raise ValueError(what) from error
+
+
+def read_table(file: Path) -> Any:
+    """Read columns of numbers, dates or text."""
+    table = read_with_pandas(file)
     # pandas takes the cells of an additional column as the index
     if list(table.index) != list(range(len(table))):
         what = "one cell per name in the header, with points in decimal numbers"
@@ -206,7 +208,18 @@ def read_table(file: Path, **options: Any) -> pd.DataFrame:
     return table.drop(columns="Unnamed: 0", errors="ignore")
 
 
-def read_names(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
+def read_cells(file: Path) -> Any:
+    """Read cells as text, even 3 and NA, which may be names of classes."""
+    cells = read_with_pandas(file, header=None, dtype=str, na_filter=False)
+    if not cells.iloc[0, 0]:  # the index of a written data frame
+        cells = cells.iloc[:, 1:]
+    header = check_names(cells.iloc[0])
+    if all(name.replace(".", "", 1).isdigit() for name in header):
+        raise ValueError(expected("a header that names the classes", header))
+    return cells.iloc[1:].set_axis(header, axis=1)
+
+
+def read_names(cells: Any) -> tuple[np.ndarray, list[str]]:
     """Return cells of class names, separated by | or ;, as rows (N, C) and names."""
     cells = cells.str.strip().replace(["nan", "NaN", "-1"], "")
     cells = cells.str.replace(r"\s*[|;]\s*", "|", regex=True)
@@ -217,23 +230,31 @@ def read_names(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
     return rows.to_numpy() == 1, list(rows)
 
 
-def read_columns(table: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
+def read_columns(table: Any) -> tuple[np.ndarray, list[str]]:
     """Return columns of 0 and 1 as rows (N, C), NaN if unknown, and their names."""
-    numbers = table.apply(pd.to_numeric, errors="coerce")  # NaN for other text
-    is_wrong = table.notna() & ~numbers.isin([0, 1, -1])
-    numbers = numbers.replace(-1, np.nan)
+    import pandas as pd
+
+    def read_numbers(column: Any) -> Any:
+        codes, texts = pd.factorize(column)  # each distinct text is read once
+        words = pd.Series(texts).str.lower().replace(WORDS)
+        numbers = pd.to_numeric(words, errors="coerce")  # NaN for other text
+        return pd.Series(numbers.to_numpy()[codes], column.index)
+
+    numbers = table.apply(read_numbers)
+    is_class = numbers.isin([0, 1, -1]).all()
     # text, such as names of samples or dates, and columns without a known label
-    is_other = numbers.isna().all()
+    is_other = (numbers.isna() | (numbers == -1)).all()
     first = table.columns[0]
-    is_other[first] |= is_wrong[first].any()
+    is_other[first] |= not is_class[first]
     names = table.columns[~is_other].tolist()
-    if names and (pd.to_numeric(pd.Series(names), errors="coerce") < 2).all():
+    if names and pd.to_numeric(pd.Series(names), errors="coerce").isin([0, 1]).all():
         what = "a header that names the classes, not 0 and 1"
         raise ValueError(expected(what, [*table]))
-    wrong = [name for name in names if is_wrong[name].any()]
+    wrong = [name for name in names if not is_class[name]]
     if wrong or len(names) < 2:
         what = "two or more columns of 0 and 1, or one called labels with class names"
         # the first cell that is wrong of each column, or else the first row
-        cells = {name: table.loc[is_wrong[name], name].tolist()[0] for name in wrong}
+        is_wrong = ~numbers[wrong].isin([0, 1, -1])
+        cells = {name: table[name][is_wrong[name]].iloc[0] for name in wrong}
         raise ValueError(expected(what, cells or table.head(1).to_dict("records")))
-    return numbers[names].to_numpy(float), names
+    return numbers[names].replace(-1, np.nan).to_numpy(float), names

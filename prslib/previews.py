@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import check_names, expected, naming_extra, one_line
+from prslib.checks import check_names, expected, one_line
 from prslib.datasets.curation import SMALL, groups_by_mean
+from prslib.label_files import read_labels
 from prslib.labels import multi_hot
 from prslib.samplers import SAMPLERS, Sampler, make_sampler
 from prslib.samplers.prs import partition
@@ -230,8 +231,6 @@ def preview(
     The labels do not show how large the gain is; a trial measures it.
     """
     if isinstance(labels, str | Path):
-        with naming_extra("data"):
-            from prslib.label_files import read_labels
         labels, file_names = read_labels(labels)
         class_names = file_names if class_names is None else class_names
     rows, names = read_rows(labels, class_names)

@@ -69,78 +69,63 @@ def make_stream(
         what = "labels that are all known"
         raise ValueError(expected(what, "NaN, which empty cells and -1 also mean"))
     rows, names = read_rows(labels, class_names)
-    about = list_known(len(rows), task=task, order=order, groups=groups)
-    samples = check_inputs(as_array("inputs", inputs), len(rows))
-    about = about[rows.any(axis=1)]
-    if "order" in about:
-        about = about.loc[sort_key(about["order"]).sort_values(kind="stable").index]
+    columns = {"inputs": inputs, "task": task, "order": order, "groups": groups}
+    columns = check_columns(columns, len(rows))
+    kept = np.flatnonzero(rows.any(axis=1))
+    left_out = len(rows) - len(kept)
+    if "order" in columns:
+        kept = kept[np.argsort(columns["order"][kept], kind="stable")]
+    columns = {name: column[kept] for name, column in columns.items()}
     is_present = rows.any(axis=0)
-    names = np.array(names)[is_present]
-    whole = Split(
-        samples[about.index],
-        rows[about.index][:, is_present],
-        np.zeros(len(about), np.int64),
-        pd.factorize(about["groups"], sort=True)[0] if "groups" in about else None,
-    )
-    is_scored = whole.labels.sum(axis=0) >= LEAST
-    is_test = hold_out(whole.labels & is_scored, whole.units)
-    train, test = whole.take(~is_test), whole.take(is_test)
-    is_scored &= train.labels.any(axis=0) & test.labels.any(axis=0)
+    rows, names = rows[kept][:, is_present], np.array(names)[is_present]
+    is_scored = rows.sum(axis=0) >= LEAST
+    is_test = hold_out(rows & is_scored, columns.get("groups"))
+    is_scored &= rows[is_test].any(axis=0) & rows[~is_test].any(axis=0)
     if is_scored.sum() < 2:
         what = f"two classes with at least {LEAST} samples, not all in one group"
-        sizes = whole.labels.sum(axis=0).tolist()
-        raise ValueError(expected(what, f"classes of {sizes}"))
-    data = SequentialDataset(
-        name=NAME,
-        train=train,
-        tests={"balanced": draw_balanced(test, is_scored), "imbalanced": test},
-        class_names=tuple(names.tolist()),
-        class_task=np.zeros(len(names), np.int64),
-        class_group=groups_by_mean(train.labels.sum(axis=0)),
-    )
-    if samples.ndim == 2:
-        data = standardise(data)
-    in_task = None
-    if "task" in about:
-        in_task = pd.factorize(about["task"][~is_test], sort=True)[0]
-    notes = [describe(data, about)]
-    if len(about) < len(rows):
-        notes.append(f"{len(rows) - len(about)} samples without a label are left out.")
+        raise ValueError(expected(what, f"classes of {rows.sum(axis=0).tolist()}"))
+    made = split_stream(columns, rows, names, is_scored, is_test)
+    notes = [describe(made, columns)]
+    units = made.data.tests["imbalanced"].units.max() + 1
+    if units < FEW_GROUPS:
+        notes.append(
+            f"The held-out samples come from only {units} groups, so that intervals are too "
+            "narrow."
+        )
+    if left_out:
+        notes.append(f"{left_out} samples without a label are left out.")
     if not is_scored.all():
         notes.append(
             f"Classes that have fewer than {LEAST} samples, or all samples in one group, "
             f"are not scored: {list_names(names[~is_scored])}."
         )
-    if "groups" in about:
-        held_out = test.units.max() + 1
-        few = ", so few that intervals are too narrow" if held_out < FEW_GROUPS else ""
-        count = about["groups"].nunique()
-        notes.append(f"Of {count} groups, {held_out} are held out{few}.")
-    return Stream(data, in_task, is_scored), notes
+    if "groups" in columns:
+        count = pd.Series(columns["groups"]).nunique()
+        notes.append(f"Of {count} groups, {units} are held out.")
+    return made, notes
 
 
-def list_known(length: int, **columns: ArrayLike | None) -> pd.DataFrame:
-    """Return the given columns, with a value for every sample."""
+def check_columns(columns: dict[str, Any], length: int) -> dict[str, np.ndarray]:
+    """Return the given columns as arrays; refuse missing values and other lengths."""
     arrays = {name: as_array(name, x) for name, x in columns.items() if x is not None}
-    about = pd.DataFrame(arrays, index=range(length))
-    if about.isna().any(axis=None):
-        what = f"one value of {' and '.join(about)} for every sample"
-        raise ValueError(expected(what, "missing values"))
-    if {"task", "order"} <= {*about}:
+    if "order" in arrays and arrays["order"].dtype.kind in "OUS":
+        # text such as 31/12/2021 would be sorted by its day; to numpy, 20211231 is a year
+        try:
+            dates = pd.to_datetime(arrays["order"], format="ISO8601", utc=True)
+        except (ValueError, TypeError):
+            what = "order as numbers, or as dates such as 2021-03-31"
+            raise ValueError(expected(what, "other text")) from None
+        arrays["order"] = dates.to_numpy()
+    for name, column in arrays.items():
+        if len(column) != length:
+            raise ValueError(expected(f"{length} rows of {name}", len(column)))
+        if name != "inputs" and (column.ndim > 1 or pd.isna(column).any()):
+            what = f"one value of {name} for every sample"
+            raise ValueError(expected(what, f"shape {column.shape} or missing values"))
+    if {"task", "order"} <= {*arrays}:
         raise ValueError(expected("task or order", "both"))
-    return about
-
-
-def sort_key(order: pd.Series) -> pd.Series:
-    """Return what sorts a column by time."""
-    if order.dtype.kind != "O":
-        return order
-    # text such as 31/12/2021 would be sorted by its day; to numpy, 20211231 is a year
-    try:
-        return pd.to_datetime(order, format="ISO8601", utc=True)
-    except ValueError:
-        what = "order as numbers, or as dates such as 2021-03-31"
-        raise ValueError(expected(what, "other text")) from None
+    arrays["inputs"] = check_inputs(arrays["inputs"])
+    return arrays
 
 
 def list_names(names: np.ndarray) -> str:
@@ -148,44 +133,47 @@ def list_names(names: np.ndarray) -> str:
     return ", ".join(map(str, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
 
 
-def describe(data: SequentialDataset, about: pd.DataFrame) -> str:
+def describe(made: Stream, columns: dict[str, np.ndarray]) -> str:
     """Describe a stream and its tests."""
     how = "in the order of the rows"
-    if "task" in about:
-        tasks = np.unique(about["task"])
+    if "task" in columns:
+        tasks = np.unique(columns["task"])
         how = f"in {len(tasks)} tasks ({list_names(tasks)})"
-    elif "order" in about:
-        first, last = about["order"].astype(str).iloc[[0, -1]]
+    elif "order" in columns:
+        ends = map(str, columns["order"][[0, -1]].tolist())
+        first, last = (end.removesuffix(" 00:00:00+00:00") for end in ends)
         how = f"sorted by the column order, from {first} to {last}"
-    counts = {name: len(test) for name, test in data.tests.items()}
+    counts = {name: len(test) for name, test in made.data.tests.items()}
     return (
-        f"The stream has {data.num_classes} classes and {len(data.train)} samples, "
+        f"The stream has {made.data.num_classes} classes and {len(made.data.train)} samples, "
         f"{how}. The imbalanced test has {counts['imbalanced']} held-out samples, "
         f"and the balanced test has {counts['balanced']} of them."
     )
 
 
-def check_inputs(inputs: np.ndarray, length: int) -> np.ndarray:
-    """Return features as float32 (N, D), or images (N, H, W, channels)."""
-    if len(inputs) != length:
-        raise ValueError(expected(f"{length} rows of inputs", len(inputs)))
-    if inputs.ndim == 2:
-        inputs = inputs.astype(np.float32)
-        bad = np.flatnonzero(~np.isfinite(inputs).all(axis=1))
-        if len(bad):
-            got = f"NaN or infinity in sample {bad[0]}"
-            raise ValueError(expected("finite features", got))
-    elif inputs.shape[-1] > MOST_CHANNELS:
+def check_inputs(inputs: np.ndarray) -> np.ndarray:
+    """Return features as float32 (N, D), or images of uint8 (N, H, W, channels)."""
+    is_image = inputs.dtype == np.uint8 and inputs.ndim == 4
+    if is_image and inputs.shape[3] <= MOST_CHANNELS:
+        return inputs
+    if inputs.ndim != 2 or inputs.dtype.kind not in "biuf":
         what = "features (N, D), or images of uint8 (N, H, W, channels)"
         raise ValueError(expected(what, f"{inputs.dtype} {inputs.shape}"))
-    return inputs
+    features = inputs.astype(np.float32)
+    bad = np.flatnonzero(~np.isfinite(features).all(axis=1))
+    if len(bad):
+        raise ValueError(
+            expected("finite features", f"NaN or infinity in sample {bad[0]}")
+        )
+    return features
 
 
-def hold_out(labels: np.ndarray, unit: np.ndarray) -> np.ndarray:
+def hold_out(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
     """Draw 30 % of each class, bool (N,), the rarest first (Sechidis et al. 2011).
 
-    `unit` numbers the group of each sample, which is drawn as a whole.
+    Groups are drawn as a whole; without groups, every sample is one.
     """
+    unit = np.arange(len(labels)) if groups is None else number_anew(groups)
     has = np.zeros((unit.max() + 1, labels.shape[1]), np.int64)
     np.add.at(has, unit, labels.astype(np.int64))
     is_test = np.zeros(len(has), bool)
@@ -202,10 +190,38 @@ def hold_out(labels: np.ndarray, unit: np.ndarray) -> np.ndarray:
     return is_test[unit]
 
 
-def draw_balanced(test: Split, is_scored: np.ndarray) -> Split:
-    """Draw about as many samples of each class that is scored."""
-    labels = test.labels[:, is_scored]
-    number = max(PER_CLASS, int(np.quantile(labels.sum(axis=0), QUARTILE)))
+def split_stream(
+    columns: dict[str, np.ndarray],
+    labels: np.ndarray,
+    names: np.ndarray,
+    is_scored: np.ndarray,
+    is_test: np.ndarray,
+) -> Stream:
+    """Split samples into the stream and two tests."""
+    train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
+    in_test = labels[test][:, is_scored]
+    number = max(PER_CLASS, int(np.quantile(in_test.sum(axis=0), QUARTILE)))
     rng = np.random.default_rng(SEED)
-    reserve = np.zeros(len(test), np.int64)
-    return test.take(draw_even(labels, number, rng, reserve))
+    alike = draw_even(in_test, number, rng, reserve=np.zeros(len(test), np.int64))
+    tests = {"balanced": test[alike], "imbalanced": test}
+    task = np.zeros(len(labels), np.int64)
+    whole = Split(columns["inputs"], labels, task, columns.get("groups"))
+    data = SequentialDataset(
+        name=NAME,
+        train=whole.take(train),
+        tests={name: whole.take(rows) for name, rows in tests.items()},
+        class_names=tuple(names.tolist()),
+        class_task=np.zeros(labels.shape[1], np.int64),
+        class_group=groups_by_mean(labels[train].sum(axis=0)),
+    )
+    if columns["inputs"].dtype == np.float32:
+        data = standardise(data)
+    task = None
+    if "task" in columns:
+        task = number_anew(columns["task"][train])
+    return Stream(data, task, is_scored)
+
+
+def number_anew(values: np.ndarray) -> np.ndarray:
+    """Return the index of each value among the sorted distinct values, int64 (N,)."""
+    return np.unique(values, return_inverse=True)[1]

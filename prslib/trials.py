@@ -25,7 +25,7 @@ from prslib.paths import cache_dir, replacing
 from prslib.previews import BY_LABELS, Preview, preview
 from prslib.resamples import draw_weights, weighted_mean
 from prslib.rounding import set_deterministic
-from prslib.runs import code_of, configs, gather, train_here
+from prslib.runs import code_of, gather, train_here
 from prslib.sources import hash_modules, stamp_package
 from prslib.statistics import MEASURED, label_powers
 from prslib.train import METHODS, RunConfig, Trainer
@@ -167,15 +167,15 @@ def trial(
     """
     device = check_device(str(device))
     made, notes = make_stream(inputs, labels, task, order, groups, class_names)
+    sizes = list_sizes(memory_size, made)
     DATASETS[NAME] = made.entry
     try:
-        grid = list_configs(memory_size, samplers, rho, seeds, fields)
-        check_fit(made, grid)
-        scores = score_all(made, grid, workers, device)
-        rows = np.concatenate([part.ravel() for part in order_rows(made, grid[0])])
+        configs = list_configs(sizes, samplers, rho, seeds, fields)
+        check_fit(made, configs[0])
+        scores = score_all(made, configs, workers, device)
+        rows = np.concatenate([part.ravel() for part in order_rows(made, configs[0])])
     finally:
         del DATASETS[NAME]
-    sizes = scores["memory_size"].unique().tolist()
     differences = compare_all(scores)
     questions = ONE_LABEL if made.data.train.single_label else QUESTIONS
     answers = pd.DataFrame(
@@ -183,7 +183,7 @@ def trial(
         for size, question in product(sizes, questions)
     )
     costs = say_costs(answers, differences)
-    methods = dict.fromkeys(config.method for config in grid)
+    methods = dict.fromkeys(config.method for config in configs)
     kept = preview(
         made.data.train.labels[rows],
         sizes[0],
@@ -197,8 +197,19 @@ def trial(
     return Trial(notes, kept, scores[columns], differences, answers, costs)
 
 
+def list_sizes(memory_size: Any, made: Stream) -> list[int]:
+    """Return the sizes of the memory to try."""
+    if memory_size is None:
+        return [made.recipe.memory_size]
+    length = len(made.data.train)
+    sizes = np.atleast_1d(memory_size).tolist()
+    if max(sizes, default=0) >= length:
+        raise ValueError(expected(f"memories smaller than {length} samples", sizes))
+    return sizes
+
+
 def list_configs(
-    memory_size: Any,
+    sizes: Sequence[int],
     samplers: Sequence[str],
     rho: Sequence[float],
     seeds: Sequence[int],
@@ -208,44 +219,41 @@ def list_configs(
     for name in UNREAD & fields.keys():
         raise TypeError(expected("fields that a trial reads", name))
     with_memory = [name for name, row in METHODS.items() if row.sampler]
-    methods = [one_of("sampler", name, with_memory) for name in samplers]
-    grid = configs(
-        dataset=NAME,
-        memory_size=np.atleast_1d(memory_size).tolist(),
-        seed=list(seeds),
-        method=[BASE, *methods],
-        rho=list(rho),
-        **fields,
-    )
-    if {config.method for config in grid} == {BASE}:
-        raise ValueError(expected(f"a sampler besides {BASE}", "none"))
-    return [config for config in grid if config.method == "PRS" or config.rho == rho[0]]
+    variants: list[tuple[str, float | None]] = [(BASE, None)]
+    for name in samplers:
+        one_of("sampler", name, with_memory)
+        powers = rho if METHODS[name].takes_rho else [None]
+        if name != "PRS":
+            powers = powers[:1]
+        variants += [(name, power) for power in powers]
+    variants = list(dict.fromkeys(variants))
+    configs = [
+        RunConfig(NAME, name, seed=seed, rho=power, memory_size=size, **fields)
+        for size, seed, (name, power) in product(sizes, seeds, variants)
+    ]
+    if not configs or len(variants) < 2:
+        raise ValueError(expected(f"a seed, size and sampler besides {BASE}", "none"))
+    return configs
 
 
-def check_fit(made: Stream, grid: Sequence[RunConfig]) -> None:
-    """Refuse memories, a loss and a batch that do not fit the stream."""
-    settings = grid[0].resolved
-    stream = made.data.train
-    sizes = {config.resolved["memory_size"] for config in grid}
-    if max(sizes) >= len(stream):
-        raise ValueError(
-            expected(f"memories smaller than {len(stream)} samples", sizes)
-        )
-    if LOSSES[settings["loss"]].one_label and not stream.single_label:
+def check_fit(made: Stream, config: RunConfig) -> None:
+    """Refuse a loss and a batch that do not fit the stream."""
+    settings = config.resolved
+    if LOSSES[settings["loss"]].one_label and not made.data.train.single_label:
         raise ValueError(expected("a loss of several labels", settings["loss"]))
-    if not all(map(len, order_rows(made, grid[0]))):
+    if not all(map(len, order_rows(made, config))):
         size = settings["batch_size"]
         raise ValueError(expected(f"a batch of {size} samples in each task", "fewer"))
 
 
 def score_all(
-    made: Stream, grid: Sequence[RunConfig], workers: int | None, device: str
+    made: Stream, configs: Sequence[RunConfig], workers: int | None, device: str
 ) -> pd.DataFrame:
     """Return the scores of all runs, in percent; train those that are not stored."""
-    digest = joblib.hash((made, grid[0].resolved["test_resamples"]))
+    digest = joblib.hash((made, configs[0].resolved["test_resamples"]))
     stamp = stamp_package()
     paths = {}
-    for config in grid:
+    for config in configs:
         names = config.method, config.identity["loss"], config.identity["model"]
         code = code_of(*names, stamp), hash_modules([__name__], stamp)
         key = joblib.hash((digest, config.identity, code))

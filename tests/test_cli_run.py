@@ -1,9 +1,13 @@
 """The shell's commands that train: what is wrong is said in a sentence."""
 
+import ast
+
 import pytest
 
+import prslib
 from prslib import RunConfig, load_dataset
 from prslib.cli import _parser, main
+from prslib.paths import PACKAGE
 from prslib.runs import Interrupted, load, path_of
 
 TINY = ["run", "digits70tiny"]
@@ -96,3 +100,14 @@ def test_a_command_that_is_stopped_says_so(error, said, capsys, monkeypatch):
     monkeypatch.setattr("prslib.runs.run_all", stop)
     assert main(FIELDS) == 130
     assert capsys.readouterr().err.startswith(said)
+
+
+def test_the_stub_shows_the_public_names():
+    tree = ast.parse((PACKAGE / "__init__.pyi").read_text("utf-8"))
+    shown = {
+        row.asname: node.module
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for row in node.names
+    }
+    assert shown == prslib._HOME

@@ -17,7 +17,7 @@ names = "pandas", "scipy", "sklearn", "torch", "joblib", "tqdm", "PIL"
 names += "torchvision", "threadpoolctl", "matplotlib", "numba"
 sys.modules |= dict.fromkeys(names)  # their import fails, as where they are missing
 import numpy as np
-import prslib, prslib.cli, prslib.labels
+import prslib, prslib.cli, prslib.label_files, prslib.labels
 labels = np.eye(3, dtype=bool)
 for name in prslib.SAMPLERS:
     prslib.make_sampler(name, 2, 3, seed=0)

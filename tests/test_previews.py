@@ -122,19 +122,23 @@ def test_arrays_and_names_that_are_numbers_are_read(tmp_path):
     ("name", "content", "said"),
     [
         ("none.csv", None, "No such file .*none.csv"),
-        ("scores.csv", b"cat,dog\n1,0.3\n1,1\n", "{'dog': 0.3}"),
-        ("camera.csv", b"id,cat,dog,camera\n1,0,1,3\n", "{'camera': 3}"),
+        ("scores.csv", b"cat,dog\n1,0.3\n1,1\n", "{'dog': '0.3'}"),
+        ("camera.csv", b"id,cat,dog,camera\n1,0,1,3\n", "{'camera': '3'}"),
         ("yes.csv", b"cat,dog\nyes,no\n", "{'cat': 'yes', 'dog': 'no'}"),
         ("typo.csv", b"cat,dog\n1,0\n1,O\n", "{'dog': 'O'}"),
-        ("more.csv", b"cat,dog\n1,0,1\n", "one cell per name in the header"),
+        ("more.csv", b"cat,dog\n1,0,1\n", "saw 3; the first line is 'cat,dog'"),
         ("numbers.csv", b"1,0\n0,1\n", "a header that names the classes"),
         ("two.csv", b"a,1,0\nb,0,1\n", "a header that names the classes"),
         ("classes.csv", b"y\n3\n2\n3\n", "or one called labels with class names"),
         ("lists.csv", b"labels\n['cat']\n", r"separated by \| or ;, got"),
         ("rows.csv", b"id,label\na,cat\na,dog\n", "one row per sample in 'id'"),
         ("twice.csv", b"cat,cat\n1,0\n", r"unique, not empty, got \['cat'\]"),
-        ("nameless.csv", b"a,1,0,0\nb,0,1,0\n", r"unique, not empty, got \['0'\]"),
-        ("lone.csv", b"cat\n1\n0\n", "two or more columns of 0 and 1, .*'cat': 1"),
+        (
+            "nameless.csv",
+            b"a.jpg,1,0,0\nb.jpg,0,1,0\n",
+            r"unique, not empty, got \['0'\]",
+        ),
+        ("lone.csv", b"cat\n1\n0\n", "two or more columns of 0 and 1, .*'cat': '1'"),
     ],
 )
 def test_a_broken_file_gives_one_sentence(tmp_path, capsys, name, content, said):

@@ -177,7 +177,7 @@ def test_each_class_is_held_out_by_its_share_and_groups_stay_whole():
     rng = np.random.default_rng(1)
     labels = rng.random((3000, 8)) < 0.5 / 2 ** np.arange(8)
     labels[~labels.any(axis=1), 0] = True
-    is_test = hold_out(labels, np.arange(3000))
+    is_test = hold_out(labels, None)
     shares = labels[is_test].sum(axis=0) / labels.sum(axis=0)
     assert (abs(shares - 0.3) < 0.05).all()
     groups = rng.integers(400, size=3000)
@@ -233,8 +233,9 @@ def test_samples_without_a_label_are_left_out_and_few_groups_are_told():
     columns = draw_stream() | {"groups": np.arange(400) % 6}
     columns["labels"] &= ~RARE[:, None]
     made, notes = make_stream(**NOTHING | columns)
-    assert notes[1] == "8 samples without a label are left out."
-    assert notes[2].startswith("Of 6 groups, 2 are held out, so few that intervals")
+    assert "only 2 groups, so that intervals" in notes[1]
+    assert notes[2] == "8 samples without a label are left out."
+    assert notes[3] == "Of 6 groups, 2 are held out."
     day = np.datetime64("2021-01-01") + np.arange(400)
     _, notes = make_stream(**NOTHING | draw_stream() | {"task": None, "order": day})
     assert "by the column order, from 2021-01-01 to 2022-02-04." in notes[0]
@@ -244,7 +245,7 @@ def test_samples_without_a_label_are_left_out_and_few_groups_are_told():
 
 BAD = {
     "length": ({"inputs": np.zeros((9, 2))}, "400 rows of inputs"),
-    "shape": ({"inputs": np.zeros((400, 2, 5))}, "features \\(N, D\\)"),
+    "shape": ({"inputs": np.zeros((400, 2, 2))}, "features \\(N, D\\)"),
     "task and order": ({"order": np.arange(400)}, "task or order"),
     "date": ({"task": None, "order": ["31/12/2021"] * 400}, "such as 2021-03-31"),
     "batch": ({"batch_size": 401}, "a batch of 401 samples in each task"),
@@ -259,7 +260,7 @@ BAD = {
     "unknown": ({"labels": np.full((400, 2), np.nan)}, "labels that are all known"),
     "memory": ({"memory_size": 400}, "memories smaller than 277 samples"),
     "missing task": ({"task": [None] * 400}, "task for every sample"),
-    "no seed": ({"seeds": []}, "at least one of seed, got none"),
+    "no seed": ({"seeds": []}, "a seed, size and sampler besides CRS, got none"),
     "no sampler": ({"samplers": ["CRS"]}, "sampler besides CRS, got none"),
     "group": ({"groups": np.zeros(400)}, "not all in one group"),
 }
@@ -349,6 +350,9 @@ def test_files_of_a_stream_are_tried_by_one_command(stored, tmp_path, capsys):
     pd.DataFrame({"task": columns["task"]}).to_csv(tmp_path / "about.csv", index=False)
     files = [str(tmp_path / name) for name in ("inputs.npy", "labels.csv")]
     options = ["--about", str(tmp_path / "about.csv"), "--size", "20", "--seeds", "2"]
+    with pytest.raises(SystemExit):
+        main(["trial", *files, "--save", str(tmp_path / "none" / "scores.csv")])
+    assert "a file in a folder that exists" in capsys.readouterr().err
     options += ["--save", str(tmp_path / "scores.csv")]
     assert main(["trial", *files, *options]) == 0
     assert "balanced test" in capsys.readouterr().out

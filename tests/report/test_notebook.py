@@ -116,7 +116,7 @@ def test_a_rho_or_memory_that_replaces_the_default_is_named(figure, shown):
 def test_your_stream_needs_inputs_and_labels_together(given):
     settings = Settings.of("quick", "your_stream", **{given: "file.csv"})
     with pytest.raises(ValueError, match="expected inputs and labels together, got"):
-        functions_of("your_stream").read_columns(settings)
+        functions_of("your_stream").read_stream(settings)
 
 
 def test_a_picture_for_phones_has_its_panels_below_each_other(figure, shown, tmp_path):
