@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -166,9 +166,7 @@ def scores(runs: "Run | Sequence[Run]") -> pd.DataFrame:
     several: list[Any] = [runs] if hasattr(runs, "scores") else list(runs)
     if not several:
         raise ValueError(expected("at least one run", "none"))
-    asked = pd.DataFrame([vars(run.config) for run in several])
-    asked = asked.drop(columns=["dataset", "method", "seed", *MEASURED]).map(repr)
-    varied = asked.columns[asked.nunique() > 1]
+    varied = list_varied([run.config for run in several])
     frames = []
     for run in several:
         rows = at_end(run.scores)
@@ -185,6 +183,19 @@ def at_end(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick a run's scores on all tasks after the last one."""
     is_last = scores["trained_tasks"] == scores["trained_tasks"].max()
     return scores[is_last & (scores["task"] == "seen")]
+
+
+def list_varied(configs: Sequence["RunConfig"]) -> list[str]:
+    """List the fields, except data set, method and seed, in which runs differ."""
+    from prslib.train import RunConfig  # with torch, which scores do not need
+
+    left_out = {"dataset", "method", "seed", *MEASURED}
+    names = [row.name for row in fields(RunConfig) if row.name not in left_out]
+    return [
+        name
+        for name in names
+        if any(getattr(each, name) != getattr(configs[0], name) for each in configs)
+    ]
 
 
 def label_powers(rows: pd.DataFrame, powers: Sequence[float]) -> pd.DataFrame:
@@ -286,28 +297,29 @@ def _paired_gaps(
     first: list, second: list, metric: str, group: str, test_set: str | None
 ) -> np.ndarray:
     """Return the differences of runs by seed in points, (S, 1 + draws)."""
-    datasets = {run.config.dataset for run in [*first, *second]}
+    runs = [*first, *second]
+    datasets = {run.config.dataset for run in runs}
     if len(datasets) > 1:
         raise ValueError(expected("runs of one data set", sorted(datasets)))
-    test_set = test_set or DATASETS[datasets.pop()].recipe.test_set
-    first, second = (
-        sorted(runs, key=lambda run: run.config.seed) for runs in (first, second)
-    )
-    seeds, others = ([run.config.seed for run in runs] for runs in (first, second))
-    if seeds != others or len(set(seeds)) < len(seeds):
-        got = f"seeds {seeds} and {others}"
+    name = test_set or DATASETS[datasets.pop()].recipe.test_set
+    seeds = [run.config.seed for run in first]
+    others = [run.config.seed for run in second]
+    if sorted(seeds) != sorted(others) or len(set(seeds)) < len(seeds):
+        got = f"seeds {sorted(seeds)} and {sorted(others)}"
         raise ValueError(expected("one run per seed of both methods", got))
-    place = {"test_set": test_set, "group": group, "metric": metric}
-    scores = [_last_score(run, place) for run in [*first, *second]]
-    resamples = {len(values) - 1 for values in scores}
+    scores = [_last_score(run, metric, group, name) for run in first]
+    theirs = [_last_score(run, metric, group, name) for run in second]
+    resamples = {len(values) - 1 for values in [*scores, *theirs]}
     if len(resamples) > 1:
         raise ValueError(expected("runs with one test_resamples", sorted(resamples)))
-    return 100 * np.subtract(*np.split(np.array(scores), 2))
+    scores, theirs = np.array(scores), np.array(theirs)
+    return 100 * (scores[np.argsort(seeds)] - theirs[np.argsort(others)])
 
 
-def _last_score(run: "Run", place: dict[str, str]) -> np.ndarray:
+def _last_score(run: "Run", metric: str, group: str, test_set: str) -> np.ndarray:
     """Return a run's score at its end and its resamples, (1 + draws,)."""
     rows = at_end(run.scores)
+    place = {"test_set": test_set, "group": group, "metric": metric}
     for name, value in place.items():
         rows = rows[rows[name] == one_of(name, value, rows[name].unique())]
     draws = np.array([])
