@@ -136,8 +136,14 @@ class ExStream(Sampler):
         """Return checked features (length, D); store vectors on their device."""
         stored = self.prototypes
         shape = length, stored.shape[1] or np.shape(features)[-1]
-        checked = finite_array("features", features, shape, np.float32)
-        features = features.detach().float() if is_tensor(features) else checked
+        if is_tensor(features):
+            features = features.detach().float()
+            if features.shape != shape or not features.isfinite().all().cpu():
+                got = f"shape {(*features.shape,)} or others"
+                text = expected(f"finite numbers of shape {shape}", got)
+                raise ValueError(f"features: {text}")
+        else:
+            features = finite_array("features", features, shape, np.float32)
         if type(features) is type(stored) and stored.shape[1]:
             return features
         prototypes = allocate(features, self.size)
@@ -195,8 +201,10 @@ class ExStream(Sampler):
 
     def state_dict(self) -> dict[str, Any]:
         """Return a copy of the state: arrays and numbers, which `np.savez` can save."""
-        vectors = as_array("prototypes", self.prototypes).astype(np.float32)
-        return super().state_dict() | {"prototypes": vectors}
+        vectors = self.prototypes
+        if is_tensor(vectors):
+            vectors = vectors.cpu().numpy()
+        return super().state_dict() | {"prototypes": vectors.copy()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a state that `state_dict` returned; every vector keeps its slot."""
