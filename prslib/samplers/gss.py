@@ -122,7 +122,11 @@ class GSS(Sampler):
                 slots[b] = self._replace(score)
             if slots[b] >= 0:
                 self.scores[slots[b]] = score
-        return self.follow(labels, slots)
+        return self.follow(super()._widen(labels), slots)
+
+    def _widen(self, rows: np.ndarray) -> np.ndarray:
+        """Leave new classes to `choose_batch`, which may refuse the batch."""
+        return rows
 
     def _compare(
         self, rows: np.ndarray, batch: int, gradient_products: Products

@@ -91,3 +91,13 @@ def test_a_zero_gradient_resembles_nothing():
     for gradient in (E0, (0.0, 0.0), E0):
         player.place([0], [gradient])
     np.testing.assert_allclose(player.sampler.scores, [0.1, 1, 2])
+
+
+def test_a_refused_batch_adds_no_class():
+    sampler = make_sampler("gss", 3, None, 0)
+    sampler.place([0], gradient_products=None)
+    with pytest.raises(ValueError, match="finite float64 numbers"):
+        sampler.place([4], gradient_products=lambda subsets: np.full((2, 2), np.nan))
+    assert sampler.num_classes == 1
+    sampler.place([2], gradient_products=lambda subsets: np.eye(2))
+    assert sampler.class_counts.tolist() == [1, 0, 1]
