@@ -19,29 +19,32 @@ class PlainPRS(Sampler):
     def choose(self, y, u):
         if len(self) < self.size:
             return len(self)
-        p = self.partition()
+        p = self.partition(y)
         if u[0] >= self.acceptance(y, p):
             return -1
         delta = self.surplus(p)
         chance = self.class_probability(delta)
-        k = self.candidates(self.draw_class(chance, u[1]), self.scarce(delta))
-        distances = self.distances(k, p)
-        leaving = k[distances <= distances.min() + TOLERANCE]
+        k = self.candidates(self.draw_class(chance, u[1]), self.scarce(y, delta))
+        leaving = self.leaving(k, self.distances(k, p))
         return int(leaving[int(u[2] * len(leaving))])
 
-    def partition(self):
-        n = self.class_freq
+    def counted(self, y):
+        """Return n_i, including the current sample."""
+        return self.class_freq
+
+    def partition(self, y):
+        n = self.counted(y)
         log = np.where(n > 0, self.rho * np.log(np.maximum(n, 1)), -np.inf)
         weight = np.exp(log - log.max())
         return weight / weight.sum()
 
     def weights(self, y):
-        n = np.where(y, self.class_freq, np.inf)
+        n = np.where(y, self.counted(y), np.inf)
         weight = np.exp(n.min() - n)
         return weight / weight.sum()
 
     def acceptance(self, y, p):
-        ratio = self.size * p / np.maximum(self.class_freq, 1)
+        ratio = self.size * p / np.maximum(self.counted(y), 1)
         return min(1.0, float((self.weights(y) * ratio).sum()))
 
     def surplus(self, p):
@@ -60,8 +63,8 @@ class PlainPRS(Sampler):
         drawn = np.searchsorted(chance.cumsum(), u, side="right")
         return int(min(drawn, chance.nonzero()[0][-1]))
 
-    def scarce(self, delta):
-        return (delta <= 0) & (self.class_freq > 0)
+    def scarce(self, y, delta):
+        return (delta <= 0) & (self.counted(y) > 0)
 
     def candidates(self, c, q):
         """Return K, slots in ascending order."""
@@ -73,3 +76,6 @@ class PlainPRS(Sampler):
     def distances(self, k, p):
         counts = self.class_counts - self.labels[k]  # (K, C)
         return np.abs(counts - p * counts.sum(axis=1, keepdims=True)).sum(axis=1)
+
+    def leaving(self, k, distances):
+        return k[distances <= distances.min() + TOLERANCE]
