@@ -43,7 +43,7 @@ def trainers(monkeypatch):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             made.append(self)
-            self.steps_of, self.placed, self.joined = [], [], []
+            self.steps_of, self.placed = [], []
             if self.sampler is not None:
                 place = self.sampler.place
                 self.sampler.place = lambda y, **needs: self.note(place(y, **needs))
@@ -55,11 +55,6 @@ def trainers(monkeypatch):
         def step(self, new, is_first=True):
             self.steps_of.append(new)
             super().step(new, is_first)
-
-        def join(self, new, slots):
-            joined = super().join(new, slots)
-            self.joined.append((new, slots, joined[1]))
-            return joined
 
     monkeypatch.setattr(train, "Trainer", Noted)
     return made
