@@ -15,7 +15,7 @@ from prslib.samplers import PRS
 
 notebook = functions_of("deviations")
 
-TINY = "digits70tiny"
+TINY = "cocoseq-tiny"
 
 
 def filled(name, samples=(A, A, (A, B), (A, B), B, C)):

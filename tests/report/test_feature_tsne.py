@@ -10,8 +10,7 @@ from prslib.report import measures
 from prslib.train import Run, RunConfig
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-ONE_LABEL, TINY = "imbal-digits-tiny", "digits70tiny"
-CONFIG = RunConfig(ONE_LABEL, "PRS", features_per_class=6)
+CONFIG = RunConfig("imbal-digits-tiny", "PRS", features_per_class=6)
 
 
 def with_features(features):
