@@ -1,6 +1,7 @@
 """Score predictions by class group, and measure what a run has forgotten."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ TUNED_METRICS = ("C-F1", "O-F1")
 Decision = tuple[tuple[str, ...], str, np.ndarray]
 # a group or class, a metric, and its scores (draws,)
 Row = tuple[str, str, np.ndarray]
+CLASSES_AT_ONCE = 16  # that are ranked together, to use little memory
 TOP = 3  # classes that "C-F1 (top 3)" and "O-F1 (top 3)" predict for every image
 
 
@@ -143,28 +145,51 @@ def _areas(
     weight.
     """
     of_images = np.ascontiguousarray(weights.T)  # (N, draws)
-    # unknown labels come after all others
-    ranked = np.where(is_known, np.negative(scores, dtype=float), 1.0)
     areas = np.full((len(weights), labels.shape[1]), np.nan)
-    for c in np.flatnonzero(labels.any(axis=0)):
-        areas[:, c] = _area(ranked[:, c], labels[:, c], of_images)
+    present = np.flatnonzero(labels.any(axis=0))
+    for first in range(0, len(present), CLASSES_AT_ONCE):
+        classes = present[first : first + CLASSES_AT_ONCE]  # (K,)
+        rows = scores.T[classes], labels.T[classes], is_known.T[classes]
+        areas[:, classes] = np.stack(_areas_of_some(*rows, of_images), axis=1)
     return areas
 
 
-def _area(ranked: np.ndarray, labels: np.ndarray, of_images: np.ndarray) -> np.ndarray:
-    """Return the average precision of a class with a positive, (draws,)."""
-    order = np.argsort(ranked)
-    truth = labels[order]
+def _areas_of_some(
+    scores: np.ndarray, labels: np.ndarray, is_known: np.ndarray, of_images: np.ndarray
+) -> list[np.ndarray]:
+    """Return the average precisions of some classes (K, N), (draws,) each.
+
+    Every class has a positive.
+    """
+    # unknown labels come after all others
+    ranked = np.where(is_known, np.negative(scores, dtype=float), np.inf)  # (K, N)
+    order = np.argsort(ranked, axis=1)
+    ranked = np.take_along_axis(ranked, order, axis=1)
+    truth = np.take_along_axis(labels, order, axis=1)
     # images with equal scores are retrieved together; positives end the parts
-    ends = np.append(np.flatnonzero(np.diff(ranked[order])) + 1, len(order))
-    hit_ends, part = np.unique(truth.cumsum()[ends - 1], return_index=True)
-    ends, hit_ends = ends[part[hit_ends > 0]], hit_ends[hit_ends > 0]
-    retrieved = _sum_parts(of_images, order[: ends[-1]], ends).cumsum(axis=0)
-    new = _sum_parts(of_images, order[truth], hit_ends)  # (parts, draws)
-    hits = new.cumsum(axis=0)
-    precision = hits.astype(float) / np.maximum(retrieved, 0.5)
-    area = (new * precision).sum(axis=0)
-    return np.where(hits[-1] > 0, ratio(area, hits[-1]), np.nan)
+    is_last = np.ones(ranked.shape, bool)
+    is_last[:, :-1] = ranked[:, 1:] > ranked[:, :-1]
+    tie = is_last.cumsum() - is_last.ravel()  # (K * N,)
+    has_positive = np.bincount(tie, truth.ravel()) > 0
+    is_end = is_last & has_positive[tie].reshape(ranked.shape)
+    # nothing is retrieved after the last positive
+    is_retrieved = np.logical_or.accumulate(is_end[:, ::-1], axis=1)[:, ::-1]
+    images = order[is_retrieved]
+    ends = np.flatnonzero(is_end[is_retrieved]) + 1
+    positives = np.flatnonzero(truth[is_retrieved])
+    hit_ends = np.searchsorted(positives, ends)
+    new_images = _sum_parts(of_images, images, ends)  # (parts, draws)
+    new_hits = _sum_parts(of_images, images[positives], hit_ends)
+    stops = is_end.sum(axis=1).cumsum()
+    areas = []
+    for start, stop in pairwise([0, *stops]):
+        new = new_hits[start:stop]
+        hits = new.cumsum(axis=0)
+        retrieved = new_images[start:stop].cumsum(axis=0)
+        precision = hits.astype(float) / np.maximum(retrieved, 0.5)
+        area = (new * precision).sum(axis=0)
+        areas.append(np.where(hits[-1] > 0, ratio(area, hits[-1]), np.nan))
+    return areas
 
 
 def _sum_parts(values: np.ndarray, rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
