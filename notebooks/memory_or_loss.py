@@ -32,8 +32,7 @@
 # The parameters of all losses were chosen by the same rule on held-out training samples
 # (`studies/loss_strength.py`). See [Loss functions](../docs/losses/index.md) for the formulas.
 #
-# *With the [profile](../docs/quickstart.md#profiles) `quick`, the notebook takes a minute on two
-# cores.*
+# *On two cores, the [profile](../docs/quickstart.md#profiles) `quick` takes a minute.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one

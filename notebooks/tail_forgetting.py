@@ -104,8 +104,8 @@ for name in settings.dataset:
 # the end of the stream, averaged over seeds. A bar below 0 means that the class has gained. Classes
 # are sorted by size within each task, and the green line shows their sizes. If small classes were
 # forgotten more than large ones, the bars would rise within each task as the line falls. The panel
-# for the paper's own method, Partitioning Reservoir Sampling (PRS), is not in the paper. PRS has a
-# memory as large as that of CRS.
+# for the paper's own method, Partitioning Reservoir Sampling (PRS), is not in the paper. The
+# memories of PRS and CRS have the same size.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SIZE_COLOUR = "#117733"

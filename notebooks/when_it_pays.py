@@ -26,8 +26,7 @@
 # - On the balanced test set, mAP and C-F1 are higher with a balanced memory than with CRS.
 # - On the imbalanced test set, O-F1 is lower with a balanced memory than with CRS.
 #
-# *With the [profile](../docs/quickstart.md#profiles) `quick`, the notebook takes a minute on two
-# cores.*
+# *On two cores, the [profile](../docs/quickstart.md#profiles) `quick` takes a minute.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one

@@ -48,15 +48,15 @@ def score_test(
     for name, tasks in members.items():
         classes = np.isin(dataset.class_task, tasks)  # (C,)
         images = test.labels[:, classes].any(axis=1)  # (N,)
-        given = probabilities[images]
+        outputs = probabilities[images]
         decisions = []  # labels that are predicted otherwise than at 0.5
         if name == "seen" and not test.single_label:
-            top = top_classes(given, classes)
+            top = top_classes(outputs, classes)
             decisions.append((TUNED_METRICS, f"top {TOP}", top))
             for metric, threshold in thresholds:
-                decisions.append(((metric,), "tuned threshold", given > threshold))
+                decisions.append(((metric,), "tuned threshold", outputs > threshold))
         scored = evaluate_draws(
-            given,
+            outputs,
             test.labels[images] & classes,
             dataset.class_names,
             dataset.class_group,

@@ -114,7 +114,7 @@ class CBRS(Sampler):
             if u[1] * self.class_seen[c] >= self.class_slots[c]:
                 return -1
             gives = [c]
-        return draw_slot([self._slots[k] for k in gives], u[2])
+        return draw_from_lists([self._slots[k] for k in gives], u[2])
 
     def _move(self, slot: int, c: int) -> None:
         """Let a slot count for class c instead of its previous class."""
@@ -139,7 +139,7 @@ class CBRS(Sampler):
             self._slots.setdefault(c, []).append(slot)
 
 
-def draw_slot(lists: Sequence[list[int]], u: float) -> int:
+def draw_from_lists(lists: Sequence[list[int]], u: float) -> int:
     """Return the slot at u, in [0, 1), among the sorted slots of ascending lists."""
     total = sum(map(len, lists))
     n = int(u * total)

@@ -1,8 +1,7 @@
 """Sentences of pages with numbers that were written by hand, and tables with these numbers.
 
-A file of sentences has a heading per page, and below it sentences of this page, whole, so
-that a test finds also an edited word.
-Values are in braces, as in `str.format`.
+A file of sentences has a heading per page, and below it whole sentences of this page, so
+that a test also finds an edited word. Values are in braces, as in `str.format`.
 """
 
 import re

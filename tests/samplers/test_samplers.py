@@ -12,7 +12,7 @@ import pytest
 from prs_examples import long_tailed
 
 from prslib.samplers import SAMPLERS, check_sampler, make_sampler
-from prslib.samplers.cbrs import draw_slot
+from prslib.samplers.cbrs import draw_from_lists
 
 SIZE, NUM_CLASSES = 25, 8
 ALL = pytest.mark.parametrize("name", sorted(SAMPLERS))
@@ -138,7 +138,7 @@ def test_slots_are_drawn_in_ascending_order(size):
     rng = np.random.default_rng(0)
     slots = rng.permutation(2 * size)[:size]
     lists = [sorted(part.tolist()) for part in np.array_split(slots, 7)]
-    drawn = [draw_slot(lists, (n + 0.5) / size) for n in range(size)]
+    drawn = [draw_from_lists(lists, (n + 0.5) / size) for n in range(size)]
     assert drawn == sorted(slots.tolist())
 
 
