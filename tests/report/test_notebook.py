@@ -101,8 +101,8 @@ def test_a_picture_is_shown_and_written_only_where_save_says(figure, shown, tmp_
 def test_a_rho_or_memory_that_replaces_the_default_is_named(figure, shown):
     settings = Settings.of("smoke", "main_results", rho=0.1)
     settings.write(TABLE, "picture")
-    settings.show(figure, "picture")
-    assert figure.get_suptitle() == "COCO, rho 0.1"
+    settings.show(figure, "picture", "mAP on cocoseq-mini")
+    assert figure.get_suptitle() == "mAP on COCO, rho 0.1"
     answer = settings.write_answer("PRS gains 1 point over CRS.").data
     assert answer.endswith("Changed parameters: rho 0.1.**")
     # these notebooks name theirs, or compare several

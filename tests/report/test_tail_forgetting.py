@@ -1,13 +1,16 @@
 """Forgetting by class, and its correlation with the size of the class."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 import pytest
 from cells import functions_of
 from fake_runs import fake_run
 from scipy.stats import spearmanr
 
 from prslib.datasets import load_dataset
-from prslib.report import measures
+from prslib.report import measures, results
 from prslib.report.tables import scores_of
 from prslib.train import RunConfig
 
@@ -65,3 +68,17 @@ def test_groups_are_compared_on_one_test_and_with_the_paper_on_its_kind():
     )
     (printed,) = gaps["published"].dropna().items()
     assert printed == (("balanced", "share of the best mAP"), pytest.approx(14.3))
+
+
+def test_the_correlations_of_a_run_are_means_over_the_tasks_that_have_one(monkeypatch):
+    place = "balanced", "plain", "AP"
+    columns = {"value": [0.2, 0.6, np.nan], 0: [0.1, 0.5, 9], 1: [0.3, np.nan, 9]}
+    index = pd.MultiIndex.from_tuples([(*place, str(task)) for task in range(3)])
+    monkeypatch.setattr(results, "run_forgetting", lambda run: run)
+    frame = pd.DataFrame(columns, index)
+    monkeypatch.setattr(results, "size_correlations", lambda rows: frame)
+    monkeypatch.setattr(results, "ORDERS", {"plain": "order"})
+    run = SimpleNamespace(config=RunConfig("cocoseq-tiny", results.FIGURE_1[0]))
+    (row,) = results._orders(run)
+    assert row["value"] == pytest.approx(0.4)
+    assert row["draws"] == pytest.approx([0.3, 0.3])

@@ -17,6 +17,7 @@ from prslib import (
     METHODS,
     RunConfig,
     load_dataset,
+    register,
     run,
     train,
 )
@@ -376,3 +377,10 @@ def test_what_a_run_sets_is_given_back_also_after_an_error():
     random = torch.get_rng_state()
     run(RunConfig(ONE_LABEL, "CRS", batch_size=40))
     assert state() == usual and torch.get_rng_state().equal(random)
+
+
+@pytest.mark.usefixtures("registers")
+def test_a_loss_that_is_not_finite_ends_a_run_also_if_weights_are():
+    register("endless", lambda logits, targets: 0 * logits.mean() + float("inf"))
+    with pytest.raises(FloatingPointError, match="finite losses and weights"):
+        run(RunConfig("cocoseq-tiny", "CRS", loss="endless"))
