@@ -94,14 +94,17 @@ def runs(settings):
 # %% jupyter={"source_hidden": true} tags=["functions"]
 from itertools import product
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 import prslib
 from prslib.report import answers, notebook, tables
+from prslib.report.style import STYLE
 from prslib.report.tables import MAIN_METRICS
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("architectures", globals())
 planned = runs(settings)
 settings

@@ -48,10 +48,11 @@ from prslib.datasets import GROUPS, SequentialDataset
 from prslib.datasets.base import Clustering
 from prslib.datasets.curation import class_merges
 from prslib.report import grids, measures, notebook, style, tables
-from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES, STYLE
 from prslib.report.tables import TEST_WORDS
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("datasets", globals())
 grids.check_labels(settings.dataset, one=False)
 settings

@@ -73,10 +73,12 @@ import pandas as pd
 import prslib
 from prslib.report import answers, measures, notebook, style, tables
 from prslib.report.deviations import ALL, CONTEST, DEVIATIONS, SOURCES, WORDS
-from prslib.statistics import DECIDING, interval
+from prslib.report.style import STYLE
 from prslib.report.tables import ALL_GROUPS, BALANCED, FULL
+from prslib.statistics import DECIDING, interval
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("deviations", globals())
 planned = runs(settings)
 settings

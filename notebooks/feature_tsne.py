@@ -66,11 +66,12 @@ import prslib
 from prslib import Run, RunConfig
 from prslib.datasets import DATASETS, GROUPS
 from prslib.report import answers, measures, notebook, tables
-from prslib.report.style import GROUP_MARKERS
+from prslib.report.style import GROUP_MARKERS, STYLE
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 from prslib.statistics import say_interval
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("feature_tsne", globals())
 planned = runs(settings)
 settings

@@ -65,8 +65,10 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 import prslib
 from prslib.report import answers, notebook, style
+from prslib.report.style import STYLE
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("gradient_variance", globals())
 planned = runs(settings)
 settings

@@ -54,14 +54,17 @@ def runs(settings):
 
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
+import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
 
 import prslib
 from prslib.report import answers, notebook, style, tables
+from prslib.report.style import STYLE
 from prslib.report.tables import BALANCED, IMBALANCED
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("imbalanced_test", globals())
 planned = runs(settings)
 settings

@@ -63,6 +63,7 @@ import seaborn as sns
 import prslib
 from prslib import METHODS
 from prslib.report import answers, notebook, style, tables
+from prslib.report.style import STYLE
 from prslib.report.tables import BALANCED, MAIN_METRICS, TEST_WORDS
 
 
@@ -107,6 +108,7 @@ def plot_tasks(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     return ax
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("inter_task", globals())
 planned = runs(settings)
 settings

@@ -45,10 +45,12 @@ from prslib.paths import project_root
 from prslib.report import answers, ledger, notebook, style, tables, topics
 from prslib.report.claims import CLAIMS
 from prslib.report.results import STAND_IN, data_sources_of, printed_rows
-from prslib.rounding import versions
+from prslib.report.style import STYLE
 from prslib.report.tables import PRECISION_RECALL
+from prslib.rounding import versions
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("ledger", globals())
 one_of("value of missing", settings.missing, ["train", "leave"])
 if not 0 < settings.level < 1:

@@ -71,10 +71,11 @@ import pandas as pd
 import prslib
 from prslib import METHODS
 from prslib.report import answers, notebook, style, tables
-from prslib.report.style import HOLLOW
+from prslib.report.style import HOLLOW, STYLE
 from prslib.report.tables import ALL_GROUPS, BALANCED, F1_OTHERWISE, TEST_WORDS
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("main_results", globals())
 planned = runs(settings)
 settings

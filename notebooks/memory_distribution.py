@@ -61,8 +61,10 @@ from matplotlib.patheffects import Normal, Stroke
 
 import prslib
 from prslib.report import answers, measures, notebook, style
+from prslib.report.style import STYLE
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("memory_distribution", globals())
 planned = memories(settings)
 settings

@@ -96,10 +96,11 @@ from IPython.display import Markdown
 
 import prslib
 from prslib.report import answers, notebook, tables
+from prslib.report.style import HUES, STYLE
 from prslib.report.tables import BALANCED, IMBALANCED
-from prslib.report.style import HUES
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("memory_or_loss", globals())
 planned = runs(settings)
 settings

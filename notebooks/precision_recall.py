@@ -64,10 +64,11 @@ import pandas as pd
 
 import prslib
 from prslib.report import answers, notebook, style, tables
-from prslib.report.style import HOLLOW, HUES
+from prslib.report.style import HOLLOW, HUES, STYLE
 from prslib.report.tables import ALL_GROUPS, BALANCED, IMBALANCED, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("precision_recall", globals())
 planned = runs(settings)
 settings

@@ -76,13 +76,16 @@ def runs(settings):
     return made
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
+import matplotlib.pyplot as plt
 import pandas as pd
 
 import prslib
 from prslib.models.weights import NONE
 from prslib.report import answers, notebook, tables
+from prslib.report.style import STYLE
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("pretraining", globals())
 planned = runs(settings)
 settings

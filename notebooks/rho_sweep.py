@@ -64,10 +64,11 @@ import pandas as pd
 import prslib
 from prslib.metrics import GROUP_METRICS
 from prslib.report import answers, notebook, style, tables
-from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, STYLE
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, PRECISION_RECALL, TEST_WORDS
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("rho_sweep", globals())
 needed = runs(settings)
 settings

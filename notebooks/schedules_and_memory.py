@@ -93,10 +93,12 @@ def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
     return [order for order in schedules if order != usual][:count]
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
+import matplotlib.pyplot as plt
 import numpy as np
 
 import prslib
 from prslib.report import answers, notebook, tables
+from prslib.report.style import STYLE
 from prslib.report.tables import BALANCED, IMBALANCED
 
 STANDARD = 2000  # samples in the paper's memory
@@ -149,6 +151,7 @@ def table_2(*frames: pd.DataFrame) -> pd.DataFrame:
     return tables.average(rows[rows["measure"] == "score"].drop_duplicates())
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("schedules_and_memory", globals())
 planned = runs(settings)
 settings

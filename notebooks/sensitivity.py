@@ -101,13 +101,14 @@ import pandas as pd
 
 import prslib
 from prslib.report import answers, notebook, style, tables
-from prslib.report.style import HUES, styles_of
+from prslib.report.style import HUES, STYLE, styles_of
 from prslib.report.tables import BALANCED, IMBALANCED, TEST_WORDS
 
 # the scores of the verdict
 CELLS = [("mAP", BALANCED), ("C-F1", BALANCED), ("O-F1", IMBALANCED)]
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("sensitivity", globals())
 planned = runs_by_setting(settings)
 settings

@@ -73,8 +73,10 @@ from prslib import METHODS, published
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import project_root
 from prslib.report import answers, measures, notebook, style, tables
+from prslib.report.style import STYLE
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("single_label", globals())
 planned = runs(settings)
 names = available(settings.dataset)

@@ -79,10 +79,11 @@ import pandas as pd
 
 import prslib
 from prslib.report import answers, measures, notebook, tables
-from prslib.report.style import GROUP_COLOURS
+from prslib.report.style import GROUP_COLOURS, STYLE
 from prslib.report.tables import BALANCED, TEST_WORDS
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("tail_forgetting", globals())
 planned = runs(settings)
 settings

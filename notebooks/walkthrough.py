@@ -43,10 +43,11 @@ from IPython.display import Markdown
 from matplotlib.ticker import MaxNLocator
 
 from prslib.report import measures, notebook
+from prslib.report.style import HUES, STYLE
 from prslib.samplers import make_sampler
-from prslib.report.style import HUES
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("walkthrough", globals())
 settings
 

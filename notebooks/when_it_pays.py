@@ -94,12 +94,14 @@ from scipy.stats import spearmanr
 import prslib
 from prslib.paths import project_root
 from prslib.report import answers, measures, notebook, style, tables
+from prslib.report.style import STYLE
 from prslib.report.tables import BALANCED, F1_OTHERWISE, IMBALANCED, MAIN_METRICS, TEST_WORDS
 from prslib.statistics import at_end, over_seeds
 
 SHOWN = [("mAP", BALANCED), ("O-F1", IMBALANCED)]
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("when_it_pays", globals())
 planned = runs(settings)
 settings

@@ -49,6 +49,7 @@ from prslib import load_dataset, trial
 from prslib.checks import expected
 from prslib.label_files import read_about, read_inputs, read_labels
 from prslib.report import notebook, style
+from prslib.report.style import STYLE
 from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 
@@ -73,6 +74,7 @@ OF_GROUPS = f"group in {list(ALL_GROUPS)}"  # without the scores of single class
 
 
 # %%
+plt.style.use(STYLE)
 settings = notebook.Settings.read("your_stream", globals())
 settings
 

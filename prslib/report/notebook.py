@@ -31,7 +31,7 @@ from prslib.paths import (
     replacing,
 )
 from prslib.report.answers import ONE_SEED, SYNTHETIC, name_streams
-from prslib.report.style import STYLE, contrast_panels, join_panels, stack_panels
+from prslib.report.style import contrast_panels, join_panels, stack_panels
 from prslib.report.tables import (
     TEST_WORDS,
     in_short,
@@ -64,8 +64,7 @@ class Settings(SimpleNamespace):
 
     @classmethod
     def read(cls, notebook: str, namespace: dict) -> Self:
-        """Read the parameters among a notebook's ``globals()``; set the figures' style."""
-        plt.style.use(STYLE)
+        """Read the parameters among a notebook's ``globals()``."""
         ran = [each for each in namespace.get("In", []) if each.startswith(PAPERMILL)]
         values = {name: namespace[name] for name in defaults_of(notebook)}
         for source in ran[-1:]:  # errors of earlier cells may have been corrected

@@ -55,7 +55,6 @@ def test_the_cell_of_papermill_is_read_and_its_names_are_checked():
 
 @pytest.fixture
 def figure():
-    plt.rcdefaults()  # the style is set by tests that read parameters
     figure, (left, right) = plt.subplots(1, 2, figsize=(2, 1), dpi=100)
     figure.suptitle("cocoseq-mini")
     left.plot([1, 2], label="PRS")
